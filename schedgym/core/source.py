@@ -36,7 +36,7 @@ def count_windows(wanted: int | str, known: int, what: str = "jobs") -> tuple[in
     count = known if isinstance(wanted, str) else wanted
     if known < count:
         raise InvalidParameter(
-            f"{what}: a window of {count} is longer than the trace, which has {known} {what}"
+            f"{what}: a window of {count} is longer than the trace, which has {known} {what}: take no more"
         )
     return count, known // count
 

@@ -18,12 +18,24 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidWorkload, suggest
 
-__all__ = ["PAD", "SECTIONS", "Field", "Schema", "Workload", "check_tasks", "refuse", "shown"]
+__all__ = [
+    "CAPACITY_TOLERANCE",
+    "PAD",
+    "SECTIONS",
+    "Field",
+    "Schema",
+    "Workload",
+    "check_tasks",
+    "refuse",
+    "shown",
+]
 
 SECTIONS = ("jobs", "tasks", "cluster", "parameters")
 
 #: pads the rows of ragged fields
 PAD = -1
+#: slack of the test whether a demand fits a capacity, as a share of the largest server
+CAPACITY_TOLERANCE = 1e-9
 #: beyond it whole numbers are not exact in float64
 LARGEST_WHOLE = 2.0**53
 #: most elements of a ragged field, padded: one absurdly long list must not exhaust the memory

@@ -21,6 +21,7 @@ from schedgym.evaluation.reading import read_log, size_text
 from schedgym.evaluation.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.evaluation.runner import check_keywords, count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
+from schedgym.evaluation.stretch import Stretch, find_stretch
 from schedgym.evaluation.wording import four_digits, interval_text, time_text
 from schedgym.extras import require
 from schedgym.traces.base import LeftOut, Trace
@@ -148,6 +149,8 @@ class Advice:
         notes: what to bear in mind.
         problem: the problem that the log feeds.
         others: problem -> why the log does not feed it.
+        stretch: of the log, with its schedules under the best policy and under the reference, at the highest
+            load that was run.
     """
 
     read: tuple[str, ...]
@@ -158,6 +161,7 @@ class Advice:
     notes: tuple[str, ...]
     problem: str
     others: Mapping[str, str]
+    stretch: Stretch
 
     def __str__(self) -> str:
         return text_of(self)
@@ -233,6 +237,8 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     if idle and len(comparison.run.windows) > 1:
         ramp = _ramp(problem, trace, parts, comparison, policies, own)
     tasks = own_tasks(parts)
+    last = ramp[-1] if ramp else comparison
+    shown = tuple(dict.fromkeys((last.table().iloc[0]["policy"], reference)))
     replayed = {name: comparison.run.outcomes[name] for name in problem.module("log").REPLAYED}
     return Advice(
         lines,
@@ -243,6 +249,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         (*note, *_notes(trace, comparison, parts)),
         problem.name,
         _others(trace),
+        find_stretch(last.run, parts, shown, reference),
     )
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from schedgym.core.files import atomic_write
-from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, bare, new_figure
+from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, bare, new_figure, svg_text
+from schedgym.evaluation.gantt import plot_schedule
 from schedgym.evaluation.wording import interval_text, percent_text, time_text
 from schedgym.extras import require
 
-__all__ = ["Sheet", "conclusions", "draw", "sheets", "text_of", "write_page"]
+__all__ = ["Sheet", "conclusions", "draw", "draw_schedule", "sheets", "text_of", "write_page"]
+
+ROWS = 12  # machines of a schedule
 
 
 class Sheet(NamedTuple):
@@ -143,20 +145,28 @@ def write_page(advice: Any, path: str | Path, title: str) -> None:
     )
     source = (Path(__file__).parent / "advice.html").read_text(encoding="utf-8")
     text = environment.from_string(source).render(
-        title=title, advice=advice, sheets=sheets(advice), lines=conclusions(advice), picture=_svg(advice)
+        title=title,
+        advice=advice,
+        sheets=sheets(advice),
+        lines=conclusions(advice),
+        picture=_svg(draw, advice),
+        schedules=[(policy, _svg(draw_schedule, advice, policy)) for policy in advice.stretch.records],
     )
     with atomic_write(path) as stream:
         stream.write(text)
 
 
-def _svg(advice: Any) -> str:
-    """The picture as an element of the page."""
-    matplotlib = require("matplotlib")
-    with matplotlib.rc_context({**STYLE, "svg.fonttype": "none"}):
-        stream = io.StringIO()
-        draw(advice).savefig(stream, format="svg", metadata={"Date": None})
-    text = stream.getvalue()
+def _svg(make: Callable[..., Any], *arguments: Any) -> str:
+    """A picture as an element of the page."""
+    with require("matplotlib").rc_context(STYLE):
+        text = svg_text(make(*arguments), svg_fonttype="none")
     return text[text.index("<svg") :]
+
+
+def draw_schedule(advice: Any, policy: str) -> Any:
+    """A figure: the schedule of the advice's stretch of the log under one of its policies."""
+    stretch = advice.stretch
+    return plot_schedule(stretch.records[policy], policy=policy, span=stretch.span, most_rows=ROWS)
 
 
 def draw(advice: Any) -> Any:

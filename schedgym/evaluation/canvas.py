@@ -1,6 +1,7 @@
 """The common look of all pictures: colours, figures, heads, legends, files.
 
-Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display.
+Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display. An SVG is
+light or dark as its reader's screen is (:func:`svg_text`); PNG and PDF are light.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
 __all__ = [
+    "ASIDE",
     "BOUND",
+    "DARK",
     "DASHES",
     "FAINT",
     "FORMATS",
     "INK",
     "MARKERS",
     "PALETTE",
+    "PAPER",
+    "PERIOD",
+    "SHADE",
     "STYLE",
     "add_head",
     "add_legend",
@@ -31,16 +37,32 @@ __all__ = [
     "new_figure",
     "save_figure",
     "series_colour",
+    "svg_text",
     "typeset",
 ]
 
 FORMATS = (".png", ".svg", ".pdf")
 #: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out. The
 #: first colours of series: see :func:`series_colour`
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#010101")
 MARKERS = "osD^vPXph*<>8d"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
+SUBTITLE, ASIDE = "#555555", "#777777"  # texts of less weight
+SHADE, PERIOD = "#f3f3f3", "#e2e2e2"  # every second row, and the time in which a job may run
+PAPER = "#ffffff"
+#: colour -> the one that takes its place on a dark screen; those of jobs and policies are seen on both
+DARK = {
+    PAPER: "#1e2129",
+    INK: "#e3e6ea",
+    BOUND: "#a3a9b1",
+    FAINT: "#3d434c",
+    SUBTITLE: "#aeb4bc",
+    ASIDE: "#9ba2ab",
+    SHADE: "#262b33",
+    PERIOD: "#3a414a",
+    "#010101": "#f4f4f4",  # the last of PALETTE: black itself is left out of an SVG, as the default
+}
 DPI = 160
 
 STYLE: dict[str, Any] = {
@@ -96,8 +118,10 @@ def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
     path = check_path(path)
     picture = io.BytesIO()
     kind = path.suffix[1:].lower()
-    with require("matplotlib").rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
-        figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    if kind == "svg":
+        picture.write(svg_text(figure).encode())
+    else:
+        figure.savefig(picture, format=kind)
     if kind == "png" and small:
         module = require("PIL.Image")
         image = module.open(picture).convert("RGB")
@@ -107,6 +131,28 @@ def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
         image.save(picture, "png", optimize=True)
     with atomic_write(path, "wb") as stream:
         stream.write(picture.getvalue())
+
+
+def svg_text(figure: Any, **style: Any) -> str:
+    """A figure as SVG, whose colours change with the reader's screen: :data:`DARK`.
+
+    Args:
+        figure: a figure of :func:`new_figure`.
+        **style: further settings of matplotlib, with "_" in place of ".".
+    """
+    stream = io.StringIO()
+    settings = {name.replace("_", "."): value for name, value in style.items()}
+    with require("matplotlib").rc_context({"svg.hashsalt": STYLE["svg.hashsalt"], **settings}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    rules = []
+    for light, dark in DARK.items():
+        # white letters stand on the colour of a job, which stays
+        filled = "path" if light == PAPER else ""
+        rules.append(f'{filled}[style*="fill: {light}"] {{ fill: {dark} !important }}')
+        rules.append(f'[style*="stroke: {light}"] {{ stroke: {dark} !important }}')
+    sheet = "\n".join(["<style>@media (prefers-color-scheme: dark) {", *rules, "}</style>"])
+    before, defs, after = stream.getvalue().partition("<defs>")
+    return f"{before}{sheet}\n{defs}{after}"
 
 
 def new_figure(width: float, height: float, dpi: float = DPI) -> Any:
@@ -122,7 +168,7 @@ def add_head(figure: Any, title: str, subtitle: str) -> None:
     height = figure.get_figheight()
     head = figure.text(0.012, 1 - 0.1 / height, typeset(title), va="top", fontsize=12.5, weight="bold")
     _fit(figure, head, 9.0)
-    line = figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+    line = figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color=SUBTITLE)
     _fit(figure, line, 7.0)
 
 

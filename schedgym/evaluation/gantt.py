@@ -14,7 +14,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Load, colour_jobs, hexadecimal, ink_on, loads_of, owners, palette, spans
 from schedgym.drawing.colours import Colour
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.canvas import FAINT, INK, STYLE, add_head, bare, new_figure
+from schedgym.evaluation.canvas import FAINT, INK, PERIOD, SHADE, STYLE, add_head, bare, new_figure
 from schedgym.extras import require
 
 __all__ = ["MOST_PIECES", "MOST_ROWS", "Chart", "make_chart", "plot_schedule"]
@@ -28,6 +28,7 @@ MOST_ROWS = 40  # servers, or jobs
 MOST_LOADS = 3  # resources below the bars
 MOST_POINTS = 150_000  # of the jobs' shares of a load; a load of more is drawn as a whole
 PLACES = ("server", "site", "machine")  # what rows are, where a workload has them
+LONGEST_UNIT = 8  # letters, of an axis
 GAP = 0.2  # between rows, in lanes
 #: from this many seconds on a time is written in the unit, so long
 UNITS = (("days", 172_800.0, 86_400.0), ("h", 10_800.0, 3_600.0), ("min", 600.0, 60.0))
@@ -261,15 +262,15 @@ def plot_schedule(
         panels[0].set_xlim(first / scale, last / scale)
         _draw_pieces(panels[0], record, chart, scale, (bars * 72, 0.84 * width * 72))
         for axes, load in zip(panels[1:], loads, strict=True):
-            _draw_load(axes, record, chart, load, scale)
+            _draw_load(axes, record, chart, load, scale, (first, last))
         panels[-1].set_xlabel(f"time [{unit}]")
         figure.align_ylabels(panels[1:])
         share = head / figure.get_figheight()
         figure.get_layout_engine().set(rect=(0.008, 0.01, 0.984, 0.985 - share))
         if title:
             later = float(record.end.max()) / scale
-            rest = f"; the last ends at {later:.4g} {unit}" if later * scale > last else ""
-            add_head(figure, title, chart.text + rest)
+            rest = f"; the last ends at {later:.4g} {unit}" if span is None and later * scale > last else ""
+            add_head(figure, title, chart.text + rest + _units(loads))
     return figure
 
 
@@ -303,11 +304,11 @@ def _draw_pieces(
     patches, collections = require("matplotlib.patches"), require("matplotlib.collections")
     for k, (begin, depth) in enumerate(zip(chart.begin, chart.depth, strict=True)):
         if k % 2:
-            axes.axhspan(begin - GAP / 2, begin + depth + GAP / 2, color="#f3f3f3", linewidth=0, zorder=0)
+            axes.axhspan(begin - GAP / 2, begin + depth + GAP / 2, color=SHADE, linewidth=0, zorder=0)
     for arrival, deadline, y in chart.windows:
         axes.add_patch(
             patches.Rectangle(
-                (arrival / scale, y - 0.42), (deadline - arrival) / scale, 0.84, color="#e2e2e2", linewidth=0
+                (arrival / scale, y - 0.42), (deadline - arrival) / scale, 0.84, color=PERIOD, linewidth=0
             )
         )
     start, end = record.start[chart.order] / scale, record.end[chart.order] / scale
@@ -339,15 +340,29 @@ def _draw_pieces(
     axes.tick_params(axis="y", length=0)
 
 
-def _draw_load(axes: Any, record: ScheduleRecord, chart: Chart, load: Load, scale: float) -> None:
+def _units(loads: list[Load]) -> str:
+    """What the loads are measured in, where that is too long for an axis."""
+    names: dict[str, list[str]] = {}
+    for load in loads:
+        if len(load.unit) > LONGEST_UNIT:
+            names.setdefault(load.unit, []).append(load.name)
+    return "".join(f"; {' and '.join(own)}: {unit}" for unit, own in names.items())
+
+
+def _draw_load(
+    axes: Any, record: ScheduleRecord, chart: Chart, load: Load, scale: float, span: tuple[float, float]
+) -> None:
     """Draw a load over time, job upon job, against the cluster's capacity."""
-    times = np.unique(np.concatenate([record.start, record.end]))
-    first, last = np.searchsorted(times, record.start), np.searchsorted(times, record.end)
+    inside = (record.end > span[0]) & (record.start < span[1])
+    amount = load.amount[inside]
+    starts, ends = (np.clip(times[inside], *span) for times in (record.start, record.end))
+    times = np.unique(np.concatenate([starts, ends]))
+    first, last = np.searchsorted(times, starts), np.searchsorted(times, ends)
     steps: F8 = np.zeros(len(times))
-    np.add.at(steps, first, load.amount)
-    np.add.at(steps, last, -load.amount)
+    np.add.at(steps, first, amount)
+    np.add.at(steps, last, -amount)
     total = np.cumsum(steps)
-    jobs, index = np.unique(chart.owner, return_inverse=True)
+    jobs, index = np.unique(chart.owner[inside], return_inverse=True)
     begin, end = np.full(len(jobs), len(times)), np.zeros(len(jobs), dtype=int)
     np.minimum.at(begin, index, first)
     np.maximum.at(end, index, last)
@@ -360,8 +375,8 @@ def _draw_load(axes: Any, record: ScheduleRecord, chart: Chart, load: Load, scal
         for k in np.lexsort((jobs, begin)).tolist():
             part, own = slice(int(begin[k]), int(end[k]) + 1), rows[cuts[k] : cuts[k + 1]]
             held = np.zeros(int(end[k]) + 1 - int(begin[k]))
-            np.add.at(held, first[own] - begin[k], load.amount[own])
-            np.add.at(held, last[own] - begin[k], -load.amount[own])
+            np.add.at(held, first[own] - begin[k], amount[own])
+            np.add.at(held, last[own] - begin[k], -amount[own])
             above = below[part] + np.maximum(np.cumsum(held), 0)
             axes.fill_between(
                 times[part] / scale,
@@ -376,7 +391,9 @@ def _draw_load(axes: Any, record: ScheduleRecord, chart: Chart, load: Load, scal
         axes.fill_between(times / scale, 0, total, step="post", color="#9a9a9a", linewidth=0)
     axes.step(times / scale, total, where="post", color=INK, linewidth=0.7)
     most, capacity = float(total.max()), load.capacity
-    unit = f" [{load.unit}]" if load.unit and load.unit != load.name and len(load.unit) <= 8 else ""
+    unit = (
+        f" [{load.unit}]" if load.unit and load.unit != load.name and len(load.unit) <= LONGEST_UNIT else ""
+    )
     axes.set_ylabel(f"{load.name}{unit}", fontsize=8)
     if most >= 0.25 * capacity:
         axes.axhline(capacity, color=INK, linestyle=(0, (4, 3)), linewidth=0.9)

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Problem
+from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.runner import lower_bound, observed_sweep
-from schedgym.traces.base import Trace
+from schedgym.traces.base import Trace, fitting, offered_load
 
 __all__ = ["Part", "Run", "cut", "fitting", "loads", "run", "select"]
 
@@ -55,12 +56,14 @@ class Run:
         windows: of consecutive tasks, as slices of these.
         bound: least mean outcome that any policy could reach, None if there is no bound.
         seconds: policy -> time that it took to decide [s].
+        records: policy -> schedule of each part.
     """
 
     outcomes: Mapping[str, Floats]
     windows: tuple[slice, ...]
     bound: float | None
     seconds: Mapping[str, float]
+    records: Mapping[str, Sequence[ScheduleRecord]] = dataclasses.field(default_factory=dict)
 
     def means(self, policy: str) -> Floats:
         """Mean outcome in each window."""
@@ -73,27 +76,10 @@ def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
     return dataclasses.replace(trace, **{**own, **changes})
 
 
-def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Which tasks fit a machine, alone; a memory that no machine tells limits nothing."""
-    sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
-    limited = bool(trace.machine_memory.any())
-    fits = np.zeros(len(trace.arrival), dtype=np.bool_)
-    for cores, memory in np.unique(sizes, axis=0):
-        fits |= (trace.cores <= cores) & (trace.memory <= memory if limited else True)
-    return fits
-
-
 def loads(trace: Trace) -> dict[str, float]:
-    """Offered load per resource: volume (demand times duration) over the machines' capacity in the span."""
-    span = float(trace.arrival[-1] - trace.arrival[0])
-    found: dict[str, float] = {}
-    for name, demand, size in (
-        ("cpus", trace.cores, trace.machine_cores),
-        ("memory", trace.memory, trace.machine_memory),
-    ):
-        if demand.any() and size.any() and span > 0:
-            found[name] = float(trace.duration @ demand) / (span * float(size.sum()))
-    return found
+    """:func:`~schedgym.traces.base.offered_load` of what the jobs take, under the names of quantities."""
+    names = {"cores": "cpus"}
+    return {names.get(name, name): load for name, load in offered_load(trace).items() if load}
 
 
 def cut(trace: Trace, seed: int = 0, most: int = MOST) -> list[Part]:
@@ -127,10 +113,10 @@ def _own(part: Part, factor: float) -> Trace:
     return dataclasses.replace(trace, arrival=begin + (trace.arrival - begin) / factor)
 
 
-def observe(env: SchedulingEnv) -> Floats:
-    """The outcome of each task of an episode."""
-    found: Floats = env.problem.module("log").outcomes(env.record())
-    return found
+def observe(env: SchedulingEnv) -> tuple[Floats, ScheduleRecord]:
+    """The outcome of each task of an episode, and its schedule."""
+    record = env.record()
+    return env.problem.module("log").outcomes(record), record
 
 
 def run(
@@ -167,9 +153,13 @@ def run(
         progress=progress,
     )
     outcomes: dict[str, list[Floats]] = {label: [] for label in policies}
+    records: dict[str, list[ScheduleRecord]] = {label: [] for label in policies}
     seconds = dict.fromkeys(policies, 0.0)
     for one in observed:
-        outcomes[one.policy].append(one.values[parts[one.episode].carried :])
+        values, record = one.values
+        outcomes[one.policy].append(values[parts[one.episode].carried :])
+        # one copy of the workload for all policies
+        records[one.policy].append(dataclasses.replace(record, workload=workloads[one.episode]))
         seconds[one.policy] += one.seconds
     bounds = []
     for part, trace in zip(parts, traces, strict=True):
@@ -178,9 +168,8 @@ def run(
         bounds.append(lower_bound(problem, log.workload_of(alone), parameters))
     sizes = [len(part.trace.arrival) - part.carried for part in parts]
     bound = None if None in bounds else float(np.average(bounds, weights=sizes))  # type: ignore[arg-type]
-    return Run(
-        {label: np.concatenate(found) for label, found in outcomes.items()}, _windows(sizes), bound, seconds
-    )
+    joined = {label: np.concatenate(found) for label, found in outcomes.items()}
+    return Run(joined, _windows(sizes), bound, seconds, records)
 
 
 def _windows(sizes: Sequence[int]) -> tuple[slice, ...]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.canvas import (
+    ASIDE,
     BOUND,
     DASHES,
     FORMATS,
@@ -343,7 +344,7 @@ class _Drawing:
                 xycoords=("axes fraction", "data"),
                 va="center",
                 fontsize=9.5 * self.letters,
-                color="#777777" if policy == self.reference else INK,
+                color=ASIDE if policy == self.reference else INK,
                 annotation_clip=False,
             )
         if self.ratios:

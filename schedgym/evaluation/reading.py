@@ -10,9 +10,18 @@ from typing import Any, TypedDict
 import numpy as np
 
 from schedgym.core.expression import Expression
-from schedgym.errors import InvalidParameter, TraceFormatError
-from schedgym.traces import Format, TableFormat, find_format, formats, read_table, read_trace
-from schedgym.traces.base import Trace, first_line, tasks_of
+from schedgym.errors import InvalidParameter
+from schedgym.traces import (
+    Format,
+    TableFormat,
+    beginning,
+    candidates,
+    find_format,
+    read_table,
+    read_trace,
+    refuse_assuming,
+)
+from schedgym.traces.base import Trace, tasks_of
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.guess import (
     amend_format,
@@ -143,29 +152,15 @@ def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
 
     A format that assumes something is not taken where columns are given, which may contradict it.
     """
-    text = isinstance(log, str | Path) and Path(log).suffix != ".parquet"
-    if text and Path(log).is_dir():
+    if isinstance(log, str | Path) and Path(log).is_dir():
         raise InvalidParameter(f"{log}: is a folder: name its format")
-    line = first_line(log) if text else ""
-    names = () if text else column_names(log, TableLayout(columns={}))
-    for format in formats().values():
+    for format in candidates(beginning(log)):
         if isinstance(format, TableFormat):
-            if not (format.recognises(line) if text else format.matches(names)):
+            if not _complete(format, column_names(log, format), given) or (format.assumes and given):
                 continue
-            if not _complete(format, column_names(log, format), given):
-                continue
-            if format.assumes and given:
-                continue
-            if format.assumes:
-                where = log if isinstance(log, str | Path) else "data frame"
-                reason = (
-                    f"looks like the format {format.name}, which assumes {format.assumes}: give the format "
-                    "if that may stand, or columns, such as duration=EXPRESSION"
-                )
-                raise TraceFormatError(where, 0, "", reason)
-            return format
-        if text and format.recognises(line):
-            return format
+            instead = "give the format if that may stand, or columns, such as duration=EXPRESSION"
+            refuse_assuming(format, log, instead)
+        return format
     return None
 
 

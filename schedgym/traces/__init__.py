@@ -12,7 +12,7 @@ import functools
 import importlib
 import importlib.metadata
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +30,8 @@ from schedgym.traces.base import (
     check_limit,
     check_on_error,
     first_line,
+    fitting,
+    offered_load,
     parts,
 )
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
@@ -45,6 +47,8 @@ __all__ = [
     "TableFormat",
     "TableLayout",
     "Trace",
+    "beginning",
+    "candidates",
     "feeds",
     "find_format",
     "formats",
@@ -53,6 +57,7 @@ __all__ = [
     "names_file",
     "read_table",
     "read_trace",
+    "refuse_assuming",
 ]
 
 ENTRY_POINTS = "schedgym.traces"
@@ -168,10 +173,42 @@ def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Form
     return find_format(format) if isinstance(format, str | Path) else format
 
 
+def beginning(source: Any) -> str | tuple[str, ...]:
+    """What a trace is recognised by: the first line of a text file, the columns of any other table."""
+    if isinstance(source, str | Path) and Path(source).suffix != ".parquet":
+        return first_line(source)
+    return column_names(source, TableLayout(columns={}))
+
+
+def candidates(begin: str | tuple[str, ...]) -> Iterator[Format | TableFormat]:
+    """The formats that a trace with such a :func:`beginning` may be of: readers first, which need no YAML."""
+    if isinstance(begin, str):
+        yield from (format for format in _readers().values() if format.recognises(begin))
+    for name, format in formats().items():
+        if isinstance(begin, tuple):
+            fits = isinstance(format, TableFormat) and format.matches(begin)
+        else:
+            fits = name not in _readers() and format.recognises(begin)
+        if fits:
+            yield format
+
+
+def refuse_assuming(format: Format | TableFormat, source: Any, instead: str) -> None:
+    """Raise TraceFormatError if a format that was recognised assumes what the file does not tell.
+
+    Args:
+        format: the format.
+        source: file or data frame.
+        instead: what is to be given in place of the assumption.
+    """
+    if format.assumes:
+        where = source if isinstance(source, str | Path) else "data frame"
+        reason = f"looks like the format {format.name}, which assumes {format.assumes}: {instead}"
+        raise TraceFormatError(where, 0, "", reason)
+
+
 def _sniff(path: Any) -> Format | TableFormat:
-    if not isinstance(path, Path) or path.suffix == ".parquet":
-        return _sniff_columns(path)
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         files = parts(path)
         if not files:
             raise TraceFormatError(
@@ -179,38 +216,20 @@ def _sniff(path: Any) -> Format | TableFormat:
             )
         path = files[0]
     try:
-        line = first_line(path)
+        begin = beginning(path)
     except TraceFormatError as error:
         reason = f"not a known trace format (known: {', '.join(formats())}): {error.reason}"
         raise TraceFormatError(path, error.line, "", reason) from None
-    for known in (_readers, formats):  # in this order: the readers need no YAML
-        for format in known().values():
-            if format.recognises(line):
-                return _told(format, path)
-    start = repr(line if len(line) <= 80 else line[:77] + "...")
-    reason = f"not a known trace format (known: {', '.join(formats())}): the first line is {start}"
-    raise TraceFormatError(path, 1, "", reason)
-
-
-def _told(format: Any, source: Any) -> Any:
-    """A format that was recognised, unless it assumes what the file does not tell."""
-    if format.assumes:
-        where = source if isinstance(source, Path) else "data frame"
-        reason = (
-            f"looks like the format {format.name}, which assumes {format.assumes}: name it if that may stand"
-        )
-        raise TraceFormatError(where, 0, "", reason)
-    return format
-
-
-def _sniff_columns(source: Any) -> TableFormat:
-    names = column_names(source, TableLayout(columns={}))
-    for format in formats().values():
-        if isinstance(format, TableFormat) and format.matches(names):
-            return _told(format, source)
-    where = source if isinstance(source, Path) else "data frame"
+    for format in candidates(begin):
+        refuse_assuming(format, path, "name it if that may stand")
+        return format
+    if isinstance(begin, str):
+        start = repr(begin if len(begin) <= 80 else begin[:77] + "...")
+        reason = f"not a known trace format (known: {', '.join(formats())}): the first line is {start}"
+        raise TraceFormatError(path, 1, "", reason)
+    where = path if isinstance(path, Path) else "data frame"
     known = ", ".join(name for name, format in formats().items() if isinstance(format, TableFormat))
-    start = repr(", ".join(names)[:80])
+    start = repr(", ".join(begin)[:80])
     raise TraceFormatError(where, 0, "", f"not a known table (known: {known}): the columns are {start}")
 
 
@@ -295,21 +314,15 @@ def _task_facts(trace: Trace) -> dict[str, Any]:
         "offered_load": None,
     }
     if len(trace.machine_cores):
-        demands = {"cores": trace.cores, "memory": trace.memory}
         sizes = {"cores": trace.machine_cores, "memory": trace.machine_memory}
         known = [name for name in sizes if sizes[name].any()]
         table = np.column_stack([sizes[name] for name in known])
         largest = int(np.argmax((table / table.max(axis=0)).min(axis=1)))
-        fits = np.zeros(len(trace.arrival), dtype=np.bool_)
-        for size in np.unique(table, axis=0):
-            fits |= np.all([demands[name] <= one for name, one in zip(known, size, strict=True)], axis=0)
         facts["largest_machine"] = {
             name: float(sizes[name][largest]) if name in known else None for name in sizes
         }
-        facts["tasks_without_machine"] = int((~fits).sum())
-        facts["offered_load"] = {
-            name: _load(trace, demands[name], sizes[name]) if name in known else None for name in sizes
-        }
+        facts["tasks_without_machine"] = int((~fitting(trace)).sum())
+        facts["offered_load"] = offered_load(trace)
     return facts
 
 
@@ -317,8 +330,3 @@ def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
     names = {"min": 0.0, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1.0}
     found = np.quantile(values, list(names.values()))
     return {"mean": float(values.mean()), **{name: float(q) for name, q in zip(names, found, strict=True)}}
-
-
-def _load(trace: Trace, demand: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]) -> float | None:
-    span = float(trace.arrival[-1] - trace.arrival[0])
-    return float(trace.duration @ demand) / (span * float(capacity.sum())) if span > 0 else None

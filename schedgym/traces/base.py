@@ -5,14 +5,18 @@ A reader is one module of this package that exports ``FORMAT``, a :class:`Format
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import dataclasses
 import errno
 import gzip
+import importlib
 import itertools
+import lzma
 import math
 import re
+import zipfile
 import zlib
 from array import array
 from collections import Counter
@@ -24,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.files import open_regular
+from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.errors import InvalidFile, InvalidParameter, InvalidWorkload, TraceFormatError
 
 __all__ = [
@@ -45,9 +50,11 @@ __all__ = [
     "check_limit",
     "check_on_error",
     "first_line",
+    "fitting",
     "is_number",
     "looks_like",
     "looks_like_numbers",
+    "offered_load",
     "open_trace",
     "parts",
     "read_machines",
@@ -63,8 +70,20 @@ LONGEST_LINE = 1 << 16
 
 #: limits of one file: the largest public traces have a tenth of them
 MOST_LINES, MOST_BYTES = 10**8, 2**35
-#: a gzip file that expands further is no table; checked after its first bytes
+#: a packed file that expands further is no table; checked after its first bytes
 MOST_RATIO, START = 200, 2**23
+
+#: kind of a packed file -> its first bytes, and how its name may end
+PACKED = {
+    "gzip": (b"\x1f\x8b", ".gz"),
+    "bzip2": (b"BZh", ".bz2"),
+    "xz": (b"\xfd7zXZ\x00", ".xz"),
+    "zip": (b"PK\x03\x04", ".zip"),
+    "Zstandard": (b"\x28\xb5\x2f\xfd", ".zst"),
+    "7z": (b"7z\xbc\xaf\x27\x1c", ".7z"),
+    "rar": (b"Rar!", ".rar"),
+}
+TARS = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", re.IGNORECASE)
 
 #: default bound on numbers: beyond it, whole numbers are not exact in float64
 LARGEST = float(2**53)
@@ -268,6 +287,37 @@ def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
     raise InvalidParameter(
         f"trace: the {trace.name} trace has jobs by their bytes; this problem needs tasks with {needed}"
     )
+
+
+def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Which tasks fit a machine, alone; a memory that no machine tells limits nothing.
+
+    As in the problems, a demand may pass a capacity by CAPACITY_TOLERANCE of the largest machine.
+    """
+    sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
+    limited = bool(trace.machine_memory.any())
+    slack = CAPACITY_TOLERANCE * sizes.max(axis=0)
+    fits = np.zeros(len(trace.arrival), dtype=np.bool_)
+    for cores, memory in np.unique(sizes, axis=0) + slack:
+        fits |= (trace.cores <= cores) & (trace.memory <= memory if limited else True)
+    return fits
+
+
+def offered_load(trace: Trace) -> dict[str, float | None]:
+    """Offered load of cores and memory: volume (demand times duration) over the machines' capacity.
+
+    The capacity is that of all machines between the first and the last arrival. None when these coincide, or
+    where no machine tells the resource.
+    """
+    span = float(trace.arrival[-1] - trace.arrival[0])
+    found: dict[str, float | None] = {}
+    for name, demand, size in (
+        ("cores", trace.cores, trace.machine_cores),
+        ("memory", trace.memory, trace.machine_memory),
+    ):
+        known = span > 0 and size.any()
+        found[name] = float(trace.duration @ demand) / (span * float(size.sum())) if known else None
+    return found
 
 
 def round_up(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -704,9 +754,9 @@ def check_limit(limit: int | None) -> None:
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
     """Lines with their ends; of one that is too long only the start, just long enough to tell."""
-    number = taken = 0
+    number, taken, kind = 0, 0, ""
     try:
-        with open_trace(path) as packed, _unpacked(packed, path) as stream:
+        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
             while line := stream.readline(LONGEST_LINE + 1):
                 number += 1
                 rest = line
@@ -716,7 +766,7 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
                     taken = _count(path, number, taken + len(rest), packed)
                 yield line
     except _DAMAGE as error:
-        raise _damaged(path, number + 1, error) from None
+        raise _damaged(path, number + 1, kind, error) from None
 
 
 def text_blocks(path: str | Path, size: int) -> Iterator[str]:
@@ -726,10 +776,10 @@ def text_blocks(path: str | Path, size: int) -> Iterator[str]:
         FileNotFoundError: when there is no such file.
         TraceFormatError: when it is not text, damaged or too large.
     """
-    path, taken = Path(path), 0
+    path, taken, kind = Path(path), 0, ""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
-        with open_trace(path) as packed, _unpacked(packed, path) as stream:
+        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
             while block := stream.read(size):
                 taken = _count(path, 0, taken + len(block), packed)
                 yield decoder.decode(block)
@@ -737,16 +787,18 @@ def text_blocks(path: str | Path, size: int) -> Iterator[str]:
     except UnicodeDecodeError:
         raise TraceFormatError(path, 0, "", "not UTF-8 text") from None
     except _DAMAGE as error:
-        raise _damaged(path, 0, error) from None
+        raise _damaged(path, 0, kind, error) from None
 
 
-#: what reading a damaged gzip file raises
-_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
+#: what reading a damaged packed file raises
+_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
-def _damaged(path: Path, line: int, error: Exception) -> TraceFormatError:
+def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:
+    if not kind or getattr(error, "errno", None) is not None:  # not the content, but the disk
+        return error
     what = "cut off" if isinstance(error, EOFError) else f"corrupt: {error}"
-    return TraceFormatError(path, line, "", f"the gzip file is {what}")
+    return TraceFormatError(path, line, "", f"the {kind} file is {what}")
 
 
 def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
@@ -756,7 +808,7 @@ def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
         raise TraceFormatError(path, line, "", f"the file has more than {what}")
     if taken > START and taken > MOST_RATIO * packed.tell():
         raise TraceFormatError(
-            path, line, "", f"the gzip file expands to more than {MOST_RATIO} times its size"
+            path, line, "", f"the packed file expands to more than {MOST_RATIO} times its size"
         )
     return taken
 
@@ -771,8 +823,48 @@ def open_trace(path: Path) -> IO[bytes]:
         raise FileNotFoundError(errno.ENOENT, "no such trace file", str(path)) from None
 
 
-def _unpacked(packed: IO[bytes], path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed
+def _kind(packed: IO[bytes], path: Path) -> str:
+    """How a file is packed, by its first bytes, or else by its name; "" if it is not."""
+    head = packed.read(8)
+    packed.seek(0)
+    for kind, (first, _) in PACKED.items():
+        if head.startswith(first):
+            return kind
+    return next((kind for kind, (_, end) in PACKED.items() if path.suffix.lower() == end), "")
+
+
+def _unpacked(packed: IO[bytes], path: Path, kind: str) -> IO[bytes]:
+    """The content of a file; TraceFormatError for what is not one packed text file."""
+    if TARS.search(path.name):
+        raise TraceFormatError(path, 0, "", "is a tar archive: unpack it, and give one of its files")
+    if kind == "zip":
+        return _zipped(packed, path)
+    if kind == "Zstandard":
+        try:
+            zstd: Any = importlib.import_module("compression.zstd")
+        except ImportError:
+            reason = "is packed by Zstandard, which needs Python 3.14: unpack it"
+            raise TraceFormatError(path, 0, "", reason) from None
+        return cast(IO[bytes], zstd.ZstdFile(packed))
+    if kind in ("7z", "rar"):
+        raise TraceFormatError(path, 0, "", f"is a {kind} archive, which is not read: unpack it")
+    openers: dict[str, Any] = {"gzip": lambda: gzip.GzipFile(fileobj=packed)}
+    openers |= {"bzip2": lambda: bz2.BZ2File(packed), "xz": lambda: lzma.LZMAFile(packed)}
+    return cast(IO[bytes], openers[kind]()) if kind else packed
+
+
+def _zipped(packed: IO[bytes], path: Path) -> IO[bytes]:
+    """The only file of a zip archive."""
+    archive = zipfile.ZipFile(packed)
+    files = [
+        one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+    ]
+    if len(files) != 1:
+        reason = f"the zip archive has {len(files)} files: unpack it, and give one of them"
+        raise TraceFormatError(path, 0, "", reason)
+    if files[0].flag_bits & 1:
+        raise TraceFormatError(path, 0, "", "the zip archive needs a password: unpack it")
+    return archive.open(files[0])
 
 
 def _decode(raw: bytes, first: bool = False, errors: str = "strict") -> str:

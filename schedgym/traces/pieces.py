@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
-from schedgym.traces.base import MOST_LINES, Layout, Table, open_trace
+from schedgym.traces.base import (
+    LONGEST_LINE,
+    MOST_BYTES,
+    MOST_LINES,
+    MOST_RATIO,
+    START,
+    Layout,
+    Table,
+    open_trace,
+)
 from schedgym.traces.declaration import DATE, TableLayout
 
 __all__ = ["CHUNK", "Chunk", "chunks", "column_names"]
 
 CHUNK = 20_000  # rows
+MOST_CELLS = 2_000_000  # of a piece of a Parquet file: one of many columns has fewer rows
+BUFFER = 2**20  # bytes of a Parquet file that are read at once
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
 PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
 
@@ -40,7 +52,8 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
     """The pieces of a table.
 
     Args:
-        source: a text file (``.gz``: compressed), a Parquet file (``.parquet``), or a pandas data frame.
+        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
+            or a pandas data frame.
         layout: how a text file is laid out.
         rows: in a piece.
 
@@ -121,6 +134,9 @@ def _frame_chunks(frame: Any, rows: int, before: int = 0) -> Iterator[Chunk]:
 def _frame_column(piece: Any, names: list[str], kinds: Mapping[str, str]) -> Callable[[str], list[str]]:
     def column(name: str) -> list[str]:
         values = piece.iloc[:, names.index(name)]
+        if hasattr(values, "cat"):  # each text once
+            known = [_text(value) for value in values.cat.categories.tolist()]
+            return ["" if code < 0 else known[code] for code in values.cat.codes.tolist()]
         if kinds.get(name) == "s":
             values = values.dt.total_seconds()
         missing = values.isna().to_numpy()
@@ -140,19 +156,63 @@ def _text(value: Any) -> str:
 
 
 def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
+    """The pieces of a Parquet file, within the limits of text files; lists and structures are left out.
+
+    Texts stay in the dictionaries of the file until a piece asks for them, so that a short file with a text
+    that is there a million times takes no more memory than the text.
+    """
     arrow, parquet = require("pyarrow", "report"), require("pyarrow.parquet", "report")
     with open_trace(path) as stream:
         try:
-            file = parquet.ParquetFile(stream)
-            if file.metadata.num_rows > MOST_LINES:
-                raise TraceFormatError(path, 0, "", f"the file has more than {MOST_LINES} rows")
-            before = 0
-            for batch in file.iter_batches(batch_size=rows):
+            schema = parquet.read_schema(stream)
+            fields = [field for field in schema if _is_flat(arrow.types, field.type)]
+            flat = [field.name for field in fields]
+            texts = [field.name for field in fields if _is_text(arrow.types, field.type)]
+            file = parquet.ParquetFile(stream, read_dictionary=texts, buffer_size=BUFFER)
+            _check_size(file.metadata, path, stream)
+            size, before = max(1, min(rows, MOST_CELLS // max(len(flat), 1))), 0
+            for batch in file.iter_batches(batch_size=size, columns=flat):
+                _check_texts(batch, path, before)
                 frame = batch.to_pandas(**PLAIN)
                 yield from _frame_chunks(frame, rows, before)
                 before += len(frame)
             if not before:
-                yield from _frame_chunks(file.schema_arrow.empty_table().to_pandas(**PLAIN), rows)
+                empty = file.schema_arrow.empty_table().select(flat)
+                yield from _frame_chunks(empty.to_pandas(**PLAIN), rows)
         except (OSError, arrow.ArrowException) as error:  # a damaged file
             reason = " ".join(str(error).split())[:200]
             raise TraceFormatError(path, 0, "", f"not a readable Parquet file: {reason}") from None
+
+
+def _is_flat(types: Any, kind: Any) -> bool:
+    return not (types.is_nested(kind) or types.is_fixed_size_binary(kind))
+
+
+def _is_text(types: Any, kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
+
+
+def _check_size(metadata: Any, path: Path, stream: IO[bytes]) -> None:
+    """Raise TraceFormatError for a Parquet file that is larger than a text file may be."""
+    if metadata.num_rows > MOST_LINES:
+        raise TraceFormatError(path, 0, "", f"the file has more than {MOST_LINES} rows")
+    if metadata.num_rows * metadata.num_columns > MOST_BYTES // 2:  # a number and a comma each
+        raise TraceFormatError(path, 0, "", f"the file has more than {MOST_BYTES // 2} numbers")
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    taken = sum(group.total_byte_size for group in groups)
+    if taken > MOST_BYTES:
+        raise TraceFormatError(path, 0, "", f"the file has more than {MOST_BYTES} bytes")
+    if taken > START and taken > MOST_RATIO * stream.seek(0, io.SEEK_END):
+        reason = f"the packed file expands to more than {MOST_RATIO} times its size"
+        raise TraceFormatError(path, 0, "", reason)
+
+
+def _check_texts(batch: Any, path: Path, before: int) -> None:
+    """Raise TraceFormatError for texts that are longer than a line of a text file may be."""
+    compute = require("pyarrow.compute", "report")
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if hasattr(column, "dictionary"):
+            longest = compute.max(compute.binary_length(column.dictionary)).as_py() or 0
+            if longest > LONGEST_LINE:
+                reason = f"a text from this row on is longer than {LONGEST_LINE} bytes"
+                raise TraceFormatError(path, before + 1, name, reason)

@@ -447,7 +447,8 @@ def read_table(
     many, which form a job.
 
     Args:
-        source: a text file (``.gz``: compressed), a Parquet file (``.parquet``), or a pandas data frame.
+        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
+            or a pandas data frame.
         declaration: of its format.
         nodes: the file or data frame of machines; None leaves the trace without machines.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.

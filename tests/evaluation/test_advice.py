@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import os
@@ -16,8 +17,10 @@ import schedgym
 from schedgym import cli
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, TraceFormatError
-from schedgym.evaluation import advice, advice_page, logs, replay, statistics
+from schedgym.evaluation import advice, advice_page, logs, replay, statistics, stretch
+from schedgym.evaluation.canvas import svg_text
 from schedgym.evaluation.runner import evaluate
+from schedgym.evaluation.stretch import find_stretch
 from schedgym.traces.base import Trace
 from tests.long import long
 
@@ -493,6 +496,47 @@ def test_the_page_has_all_of_it(tmp_path, monkeypatch, capsys, gap):
     for text in (*cells, *re.findall(r"<li>(.+)</li>", page)):
         assert " ".join(text.split()) in out, text
     assert ("multiple of the log's load" in page) == (gap > 20)
+    assert page.count("<svg") == 3 and page.count("prefers-color-scheme: dark") == 4
+    assert re.search(r"under [\w-]+ and under fcfs:\s+jobs \d+ to \d+, counted from 0, the window in", page)
+    assert ("times the log's load.\nA job" in page) == (gap > 20)
+
+
+def test_the_stretch_is_where_jobs_wait_longest_and_its_picture_is_small(monkeypatch):
+    found = schedgym.advise(trace(BUSY), **QUICK)
+    run, (begin, end) = found.comparison.run, found.stretch.span
+    worst = run.windows[int(np.argmax(run.means("fcfs")))]
+    best = found.comparison.table()["policy"][0]
+    assert list(found.stretch.records) == [best, "fcfs"] and best != "fcfs"
+    assert found.stretch.text.startswith(f"jobs {worst.start} to {worst.stop - 1}, ")
+    for policy, record in found.stretch.records.items():
+        start = np.array(record.workload.jobs["arrival"]) + run.outcomes[policy]
+        assert np.allclose(record.start, start[record.job])
+        assert begin == record.workload.jobs["arrival"][worst.start]
+        own = (record.job >= worst.start) & (record.job < worst.stop)
+        assert end >= record.workload.jobs["arrival"][worst.stop - 1]
+        assert (record.end[own] <= end).mean() >= 0.7
+    whole = len(svg_text(advice_page.draw_schedule(found, "fcfs")))
+    monkeypatch.setattr(stretch, "MOST", 5)
+    short = find_stretch(run, logs.cut(trace(BUSY)), ["fcfs"], "fcfs")
+    record = short.records["fcfs"]
+    assert ((record.start > begin) & (record.start <= short.span[1])).sum() == 5
+    few = dataclasses.replace(found, stretch=short)
+    assert len(svg_text(advice_page.draw_schedule(few, "fcfs"))) < 0.75 * whole
+
+
+def test_the_stretch_of_a_sampled_log_counts_in_its_part(monkeypatch):
+    monkeypatch.setattr(logs, "MOST", 100)
+    monkeypatch.setattr(logs, "PART", 50)
+    whole = trace(log(count=400, gap=2.0))
+    parts = logs.cut(whole, 0, 100)
+    assert len(parts) == 2 and parts[1].carried
+    ran = logs.run(PROBLEM, parts, {"fcfs": "fcfs"}, progress=False)
+    monkeypatch.setattr(type(ran), "means", lambda self, policy: np.arange(len(self.windows)))
+    found = find_stretch(ran, parts, ["fcfs"], "fcfs")
+    first = parts[1].carried + 50 - (ran.windows[-1].stop - ran.windows[-1].start)
+    assert found.text.startswith(f"jobs {first} to {parts[1].carried + 49}, ")
+    assert found.text.endswith("of a part of the log that was sampled")
+    assert found.span[0] == found.records["fcfs"].workload.jobs["arrival"][first] > 0
 
 
 @pytest.mark.parametrize(

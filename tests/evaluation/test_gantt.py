@@ -17,7 +17,7 @@ from schedgym.core.problem import list_problems
 from schedgym.drawing import loads_of, palette
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import gantt
-from schedgym.evaluation.canvas import save_figure
+from schedgym.evaluation.canvas import DARK, INK, PAPER, new_figure, save_figure, svg_text
 from schedgym.evaluation.gantt import make_chart, plot_schedule
 from schedgym.evaluation.runner import acting_parameters, make_env, play, policy_rng
 
@@ -211,3 +211,40 @@ def test_the_same_figure_is_the_same_file(tmp_path):
         save_figure(plot_schedule(env), tmp_path / name)
         texts.append((tmp_path / name).read_text())
     assert texts[0] == texts[1]
+
+
+def test_an_svg_is_dark_on_a_dark_screen_but_for_letters_on_bars():
+    figure = new_figure(2, 1)
+    axes = figure.subplots()
+    axes.set_facecolor(PAPER)
+    axes.text(0.5, 0.5, "7", color="#ffffff")
+    axes.text(0.2, 0.5, "ink", color=INK)
+    axes.plot([0, 1], [0, 1], color=INK)
+    text = svg_text(figure)
+    head, _, body = text.partition("</style>")
+    assert head.count("@media (prefers-color-scheme: dark)") == 1 and "<svg" in head
+    for light, dark in DARK.items():
+        assert f'[style*="stroke: {light}"] {{ stroke: {dark} !important }}' in head
+    assert f'\n[style*="fill: {INK}"] {{ fill: {DARK[INK]} !important }}' in head
+    # the background is a path, letters are not: white ones stay
+    assert f'path[style*="fill: {PAPER}"]' in head and f'\n[style*="fill: {PAPER}"]' not in head
+    assert f'style="fill: {PAPER}"' in body and f'style="fill: {INK}"' in body
+    assert f"stroke: {INK}" in body
+    assert f'<g style="fill: {PAPER}"' in body and f'<g style="fill: {INK}"' in body
+
+
+def test_a_load_is_drawn_of_what_runs_in_the_span():
+    env = make_env("schedgym/QueueDelay-v0", {"tasks": 60})
+    play(env, make_policy("queue-delay/fcfs"), seed=0)
+    record = env.record()
+    middle, end = np.quantile(record.start, [0.4, 0.6])
+    figure = plot_schedule(record, span=(middle, end))
+    inside = (record.end > middle) & (record.start < end)
+    line = figure.axes[1].lines[0]
+    size = {"s": 1.0, "min": 60.0, "h": 3600.0}[figure.axes[-1].get_xlabel()[6:-1]]
+    times, load = np.asarray(line.get_xdata()) * size, np.asarray(line.get_ydata())
+    assert times[0] == pytest.approx(middle) and times[-1] <= end * (1 + 1e-12)
+    assert len(times) <= 2 * inside.sum()
+    now = (record.start <= middle) & (record.end > middle)
+    assert load[0] == pytest.approx(record.amount[now, 0].sum())
+    assert "share of the largest server" in figure.texts[1].get_text()

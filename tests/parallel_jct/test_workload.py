@@ -708,7 +708,7 @@ def test_a_file_of_swim(tmp_path: Path) -> None:
 
 def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3 jobs$"
+        InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3 jobs: take"
     ):
         source_of(4, 2, trace=made([1, 1, 1]))
     with pytest.raises(InvalidParameter, match="^jobs: 'all' needs a trace$"):

@@ -1,18 +1,33 @@
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
+import lzma
 import math
 import subprocess
 import sys
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
+from schedgym.problems.queue_delay.log import workload_of
 from schedgym.traces import formats, inspect_trace, read_trace
-from schedgym.traces.base import LARGEST, LONGEST_LINE, Column, Layout, Table, Trace, first_line
+from schedgym.traces.base import (
+    LARGEST,
+    LONGEST_LINE,
+    Column,
+    Layout,
+    Table,
+    Trace,
+    first_line,
+    fitting,
+    offered_load,
+)
 
 A, B = Column("a", "s"), Column("b", "cores", exclusive=True)
 GAP = Column("gap", "s", optional=True)
@@ -307,3 +322,102 @@ def test_importing_traces_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- packed files
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+TEXT = ("a,b\n" + "".join(f"{i},{i + 1}\n" for i in range(20_000))).encode()
+PACKED = {
+    "t.csv.bz2": bz2.compress(TEXT),
+    "t.csv.xz": lzma.compress(TEXT),
+    "t.zip": zipped({"folder/": b"", "folder/t.csv": TEXT, "__MACOSX/._t.csv": b"x"}),
+    "t.csv": gzip.compress(TEXT),  # by its first bytes
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(PACKED[name])
+    rows = list(Table(path, [A, B]))
+    assert len(rows) == 20_000 and rows[-1] == (19_999.0, 20_000.0)
+    for cut in (len(PACKED[name]) // 2, len(PACKED[name]) - 1):
+        path.write_bytes(PACKED[name][:cut])
+        assert " file is " in refused(Table(path, [A, B], on_error="skip"))[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "t.zip",
+            zipped({"a.csv": b"a,b\n", "b.csv": b"a,b\n"}),
+            "the zip archive has 2 files: unpack it, and",
+        ),
+        ("t.zip", zipped({}), "the zip file is corrupt: |the zip archive has 0 files"),
+        ("t.zip", b"a,b\n1,2\n", "the zip file is corrupt: File is not a zip file"),
+        ("t.xlsx", zipped({"a.xml": b"", "b.xml": b""}), "the zip archive has 2 files"),
+        ("t.csv.bz2", b"a,b\n1,2\n", "the bzip2 file is corrupt: Invalid data stream"),
+        ("t.tar.gz", gzip.compress(TEXT), "is a tar archive: unpack it, and give one of its files"),
+        ("t.7z", b"7z\xbc\xaf\x27\x1c....", "is a 7z archive, which is not read: unpack it"),
+        ("t.csv.xz", lzma.compress(b"a,b\n" + b"1,2\n" * 2**22), "expands to more than 200 times its size"),
+    ],
+)
+def test_what_is_not_one_packed_text_file_is_refused(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TraceFormatError, match=reason) as caught:
+        list(Table(path, [A, B], on_error="skip"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads Zstandard")
+def test_zstandard_is_refused_where_python_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd....")
+    assert refused(Table(path, [A, B]))[2] == "is packed by Zstandard, which needs Python 3.14: unpack it"
+
+
+# --- tasks and machines
+
+
+def test_tasks_fit_as_in_the_problems() -> None:
+    """A demand of all of a machine fits it, whatever the rounding of the sums that it comes from."""
+    trace = Trace(
+        "made",
+        arrival=np.arange(4.0),
+        duration=np.ones(4),
+        cores=np.array([0.1 + 0.2, 0.3 * (1 + 1e-8), 0.3, 0.15]),
+        memory=np.array([8.0, 8.0, 8.0 * (1 + 1e-10), 4.5]),
+        machine_cores=np.array([0.3, 0.15]),
+        machine_memory=np.array([8.0, 4.0]),
+    )
+    assert fitting(trace).tolist() == [True, False, True, True]
+    kept = Trace(
+        "made",
+        *(getattr(trace, name)[fitting(trace)] for name in ("arrival", "duration", "cores", "memory")),
+        machine_cores=trace.machine_cores,
+        machine_memory=trace.machine_memory,
+    )
+    assert workload_of(kept).jobs["cpu"].tolist() == [1.0, 1.0, 0.5]  # which checks the same
+
+
+def test_the_offered_load_is_the_volume_over_the_capacity() -> None:
+    sizes = {"machine_cores": np.array([4.0, 4.0]), "machine_memory": np.zeros(2)}
+    trace = Trace(
+        "made", np.array([0.0, 10.0]), np.array([20.0, 5.0]), np.array([2.0, 4.0]), np.ones(2), **sizes
+    )
+    assert offered_load(trace) == {"cores": pytest.approx(60 / 80), "memory": None}
+    alone = Trace("made", np.zeros(1), np.ones(1), np.ones(1), np.ones(1), **sizes)
+    assert offered_load(alone) == {"cores": None, "memory": None}

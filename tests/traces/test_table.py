@@ -374,6 +374,41 @@ def test_errors_of_frames_and_parquet_files(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_limits_of_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short file may hold a text a million times: it is read within the memory of a piece, or refused."""
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame(
+        {"at": np.arange(60_000.0), "b": 1, "name": "x" * 60_000, "many": [[1] * 9] * 60_000}
+    )
+    frame.to_parquet(path)
+    assert path.stat().st_size < 10**6
+    names = pieces.column_names(path, TableLayout(columns={}))
+    assert names == ("at", "b", "name")  # no lists
+    tracemalloc.start()
+    found = read(path, submit="at", duration="b", job="name")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.arrival) == 60_000 and most < 2**26
+    monkeypatch.setattr(pieces, "MOST_CELLS", 300)
+    sizes = [len(piece.lines) for piece in pieces.chunks(path, TableLayout(columns={}))]
+    assert max(sizes) == 100 and sum(sizes) == 60_000
+    frame.iloc[:3].assign(name="x" * 70_000).to_parquet(path)
+    with pytest.raises(TraceFormatError, match=r"t\.parquet:1: name: a text .* longer than 65536 bytes"):
+        read(path, submit="at", duration="b")
+    for name, value, what in (
+        ("MOST_LINES", 2, "2 rows"),
+        ("MOST_BYTES", 15, "7 numbers"),
+        ("MOST_BYTES", 99, "99 bytes"),
+        ("START", 99, None),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(pieces, name, value)
+            patch.setattr(pieces, "MOST_RATIO", 0.01)
+            match = f"more than {what}" if what else "expands to more than 0.01 times its size"
+            with pytest.raises(TraceFormatError, match=match):
+                read(path, submit="at", duration="b")
+
+
 BAD = {
     "nmae: x": "unknown field of the format in mine.yaml 'nmae'; did you mean 'name'",
     "columns: [a]": "mine.yaml: columns: must be a mapping",

@@ -36,10 +36,9 @@ def workload_of(trace: Trace) -> Workload:
     limited = bool(memory.any())
     scale_memory = float(memory.max()) if limited else 1.0
     sizes = np.column_stack([cores / scale_cpu, memory / scale_memory if limited else np.ones_like(cores)])
-    demand = trace.memory / scale_memory if limited else np.zeros_like(trace.memory)
-    tasks = np.column_stack(
-        [trace.arrival - trace.arrival[0], trace.duration, trace.cores / scale_cpu, demand]
-    )
+    memories = trace.memory / scale_memory if limited else np.zeros_like(trace.memory)
+    demands = np.minimum(np.column_stack([trace.cores / scale_cpu, memories]), 1.0)  # of what fits, so far
+    tasks = np.column_stack([trace.arrival - trace.arrival[0], trace.duration, demands])
     return make_workload(tasks, sizes)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import helper
+from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
 
@@ -32,7 +33,7 @@ __all__ = [
     "select_server",
 ]
 
-TOLERANCE = 1e-9  # slack of the capacity test, in shares of the largest server
+TOLERANCE = CAPACITY_TOLERANCE  # of the capacity test
 
 ARRIVAL, COMPLETION, FINISHED = 0, 1, 2  # epochs
 

@@ -1,0 +1,74 @@
+"""The stretch of a log whose schedules are shown: that in which jobs wait longest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from schedgym.core.record import ScheduleRecord
+from schedgym.evaluation.logs import Part, Run
+
+__all__ = ["Stretch", "find_stretch"]
+
+MOST = 1_500  # pieces of work that begin in a stretch: a picture of some 500 kB
+SHOWN = 0.75  # of a window's jobs that have ended when the stretch ends
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stretch:
+    """A stretch of a log under some policies.
+
+    Attributes:
+        span: first and last instant, on the clock of the records [s].
+        records: policy -> schedule of the part of the log that the stretch is in.
+        text: which stretch it is, in one sentence.
+    """
+
+    span: tuple[float, float]
+    records: Mapping[str, ScheduleRecord]
+    text: str
+
+
+def find_stretch(run: Run, parts: Sequence[Part], policies: Sequence[str], reference: str) -> Stretch:
+    """The stretch from the window in which jobs wait longest under the reference, or the first such window.
+
+    It ends when three quarters of the window's jobs have ended under all policies, or earlier, when MOST
+    pieces of work have begun in it under one of them.
+
+    Args:
+        run: outcomes and records of a log's parts.
+        parts: of the log.
+        policies: whose schedules are shown, in this order.
+        reference: the policy that differences refer to.
+    """
+    window = run.windows[int(np.argmax(run.means(reference)))]
+    firsts = np.cumsum([0, *(len(part.trace.arrival) - part.carried for part in parts)])
+    number = int(np.searchsorted(firsts, window.start, side="right")) - 1
+    part = parts[number]
+    shift = part.carried - int(firsts[number])
+    jobs = slice(window.start + shift, window.stop + shift)
+    records = {policy: run.records[policy][number] for policy in policies}
+    arrival = next(iter(records.values())).workload.jobs["arrival"]
+    begin, last = float(arrival[jobs.start]), float(arrival[jobs.stop - 1])
+    until = max(last, *(_ended(record, jobs) for record in records.values()))
+    until = min(until, *(_begun(record, begin) for record in records.values()))
+    text = f"jobs {jobs.start:,} to {jobs.stop - 1:,}, counted from 0"
+    if len(run.windows) > 1:
+        text += f", the window in which jobs wait longest under {reference}"
+    if len(parts) > 1 or part.carried:
+        text += "; numbers and clock are those of a part of the log that was sampled"
+    return Stretch((begin, until), records, text)
+
+
+def _ended(record: ScheduleRecord, jobs: slice) -> float:
+    """When three quarters of some jobs have ended."""
+    own = (record.job >= jobs.start) & (record.job < jobs.stop)
+    return float(np.quantile(record.end[own], SHOWN)) if own.any() else 0.0
+
+
+def _begun(record: ScheduleRecord, begin: float) -> float:
+    """When MOST pieces of work have begun after an instant; infinite if they are fewer."""
+    later = np.sort(record.start[record.start > begin])
+    return float(later[MOST - 1]) if len(later) >= MOST else np.inf
