@@ -13,7 +13,7 @@ from schedgym.core.expression import Expression
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import Format, TableFormat, find_format, formats, read_table, read_trace
 from schedgym.traces.base import Trace, first_line, tasks_of
-from schedgym.traces.declaration import TableLayout
+from schedgym.traces.declaration import COMMON_MACHINES, TableLayout
 from schedgym.traces.guess import (
     amend_format,
     describe_columns,
@@ -194,7 +194,7 @@ def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:
 
 def _machines(declared: TableFormat, machines: Any) -> TableLayout:
     """The layout of a table of machines: the format's own if it fits, else by the names of its columns."""
-    own = declared.machines
+    own = declared.machines if declared.machines is not COMMON_MACHINES else None
     names = column_names(machines, own if own is not None else TableLayout(columns={}))
     if own is not None and all(set(field.sources) & set(names) for field in own.columns.values()):
         return own
