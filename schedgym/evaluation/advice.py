@@ -237,7 +237,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     problem, others = _choose(trace, how.get("problem"))
     feed = _feed(problem, trace)
     module, trace = problem.module("log"), feed.trace
-    parts = cut(trace, seed, module.MOST, module.PART)
+    parts = cut(trace, seed, feed.most, feed.part)
     lines = (*read.lines, *_facts(read.trace, feed, parts), *feed.lines)
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
     own: dict[str, Any] = {"seed": seed, "n_jobs": processes, "progress": how.get("progress")}
@@ -461,8 +461,11 @@ def _best(comparison: Comparison) -> str:
 
     mean, least = show(first["mean"]), gain(first, "difference", 1.0)[0]
     less, most = ("less", "shortest") if outcome.better == "min" else ("more", "largest")
-    if name == reference:
-        text = f"No policy serves this cluster better than {name}: {outcome.says.format(mean)}"
+    slight = name != reference and least > 0 and abs(first["relative"]) <= RELATIVE
+    if name == reference or slight:
+        mean = show(float(comparison.run.means(reference).mean()))
+        limit = f" by more than {100 * RELATIVE:g}%" if slight else ""
+        text = f"No policy serves this cluster better than {reference}{limit}: {outcome.says.format(mean)}"
     elif not least > 0:
         base, low, high = first["mean"] - first["difference"], first["difference_low"], first["difference_high"]
         text = f"{name} has the {most} mean {outcome.name}, {mean} against {show(base)} under {reference}"
@@ -476,12 +479,13 @@ def _best(comparison: Comparison) -> str:
         text += f"{abs(100 * first['relative']):.3g}% {less} than under {reference} "
         text += f"(interval {interval}, {windows} windows of the log)"
     difference = np.array(comparison.against(name, second["policy"])[1:])
-    if name != reference and second["policy"] != reference and not (-outcome.sign * difference > 0).all():
+    chance = not (-outcome.sign * difference > 0).all()
+    if not slight and name != reference and second["policy"] != reference and chance:
         text += f"; it cannot be told from {second['policy']} ({show(second['mean'])})"
     bound = comparison.run.bound
     if bound is not None and bound > 0:
         text += f", and no policy can have {less} than {show(bound)}"
-    return text + "." + _blind(comparison, table)
+    return text + "." + ("" if slight else _blind(comparison, table))
 
 
 def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
@@ -506,10 +510,10 @@ def _notes(
 ) -> list[str]:
     windows = len(comparison.run.windows)
     notes = []
-    if comparison.outcome.timed and max(loads(trace).values(), default=0.0) > 1.0:
+    if max(loads(trace).values(), default=0.0) > 1.0:
         notes.append(
             "The jobs offer more than the machines can do, so that the queue grows as long as the log lasts"
-            + ("; parts that begin without one underestimate the waits." if len(parts) > 1 else ".")
+            + ("; parts that begin without one show less than all of its effect." if len(parts) > 1 else ".")
         )
     if windows < 2:
         notes.append("The log is too short for intervals: they need two windows of jobs.")

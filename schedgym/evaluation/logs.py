@@ -1,6 +1,6 @@
 """A cluster's log under policies: its parts as workloads, and what becomes of every job of them.
 
-A log of no more than MOST tasks is one episode, from an empty cluster. Of a longer one, parts are sampled;
+A log of no more tasks than its problem runs is one episode, from an empty cluster. Of a longer one, parts are sampled;
 each begins with the tasks that run when it begins (by their durations), on a cluster without a queue, and
 these count for no result.
 """
@@ -19,14 +19,12 @@ from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.runner import lower_bound, observed_sweep
 from schedgym.traces.base import Trace
-from schedgym.traces.feed import select
+from schedgym.traces.feed import MOST, PART, select
 
 __all__ = ["Part", "Run", "cut", "fitting", "loads", "run"]
 
 Floats = npt.NDArray[np.float64]
 
-MOST = 16_000  # tasks that are run
-PART = 4_000  # tasks of a part, where not all are run
 WINDOWS = 20  # into which the tasks that are run are divided
 LEAST = 5  # tasks of a window
 
@@ -80,12 +78,6 @@ class Run:
         return np.array([self.outcomes[policy][window].mean() for window in self.windows])
 
 
-def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
-    """A trace of some tasks of another; ``chosen`` is an index of its arrays."""
-    own = {name: getattr(trace, name)[chosen] for name in ARRAYS if np.size(getattr(trace, name))}
-    return dataclasses.replace(trace, **{**own, **changes})
-
-
 def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
     """Which tasks fit a machine, alone; a memory that no machine tells limits nothing."""
     sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
@@ -109,19 +101,19 @@ def loads(trace: Trace) -> dict[str, float]:
     return found
 
 
-def cut(trace: Trace, seed: int = 0, most: int | None = None, part: int | None = None) -> list[Part]:
+def cut(trace: Trace, seed: int = 0, most: int = MOST, part: int = PART) -> list[Part]:
     """The parts of a log that are run: all of it, or a sample of about so many tasks, in whole jobs.
 
     Args:
         trace: with the tasks of each job side by side, if it tells jobs.
         seed: of the sample.
-        most: tasks that are run; None: MOST.
-        part: tasks of a part, where not all are run; None: PART.
+        most: tasks that are run.
+        part: tasks of a part, where not all are run.
     """
-    count, most = len(trace.arrival), most or MOST
+    count = len(trace.arrival)
     if count <= most:
         return [Part(trace, 0, 0)]
-    size = min(part or PART, most)
+    size = min(part, most)
     edges = np.arange(count // size + 1) * size
     if len(trace.job):
         begins = np.flatnonzero(np.diff(trace.job, prepend=-1.0, append=-2.0))  # of jobs, and the end

@@ -166,7 +166,8 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
         raise InvalidParameter(f"machines: no task of the {trace.name} trace fits any of them")
     found = get_problem(problem)
     log = found.module("log")
-    parts = cut(log.feed(trace if fits.all() else select(trace, fits)).trace, seed)
+    feed = log.feed(trace if fits.all() else select(trace, fits))
+    parts = cut(feed.trace, seed, feed.most, feed.part)
     policies = {name: name for name in log.REPLAYED}
     predicted = run(found, parts, policies, seed=seed, n_jobs=n_jobs).outcomes
     result = compare_with_record(own_tasks(parts), predicted)

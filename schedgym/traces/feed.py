@@ -10,8 +10,7 @@ Such a module has
 - ``outcomes(record)`` and ``alone(workload)``: the outcome of each job of an episode, and what it would be if
   the job had the cluster to itself; [jobs], in slots where the problem has slots;
 - ``ID``, ``POLICIES`` and the ``REFERENCE`` among them, ``OUTCOME``; ``REPLAYED``, policies to compare with
-  recorded starts; ``KNOWS``, what the pretrained agent must know; ``LEFT_OUT``, what the model leaves out;
-  ``MOST``, tasks that are run, and ``PART``, tasks of a part where not all are run.
+  recorded starts; ``KNOWS``, what the pretrained agent must know; ``LEFT_OUT``, what the model leaves out.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ import numpy.typing as npt
 
 from schedgym.traces.base import OPTIONAL, LeftOut, Trace
 
-__all__ = ["ARRAYS", "WAIT", "Feed", "Outcome", "round_slot", "select", "without"]
+__all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "without"]
 
 Floats = npt.NDArray[np.float64]
 
 #: the arrays of a trace that have an element per task
 ARRAYS = ("arrival", "duration", "cores", "memory", *OPTIONAL)
+MOST = 16_000  # tasks that are run
+PART = 4_000  # tasks of a part
 SLOTS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400)  # [s]
 
 
@@ -72,12 +73,16 @@ class Feed:
         slot: length of a slot [s]; 1 where the problem has none.
         left_out: tasks that the problem cannot take.
         lines: what was assumed, and what rounding has changed.
+        most: tasks that are run.
+        part: tasks of a part, where not all are run.
     """
 
     trace: Trace
     slot: float = 1.0
     left_out: tuple[LeftOut, ...] = ()
     lines: tuple[str, ...] = ()
+    most: int = MOST
+    part: int = PART
 
 
 def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:

@@ -31,9 +31,9 @@ REFERENCE = "fifo"
 REPLAYED = ()
 KNOWS = ""
 LEFT_OUT = ("what interrupting, moving and resizing a job costs", "a least number of cores that a job needs")
-MOST, PART = 4_000, 1_000
 
-MOST_SLOTS = 1e5  # between the first and the last arrival of a log
+MOST, PART = 8_000, 2_000  # jobs that are run, and of a part
+MOST_SLOTS = 3e4  # between the first and the last arrival of what is run
 SHARE = 0.2  # slots in the median duration
 
 
@@ -51,7 +51,7 @@ def lacks(trace: Trace) -> str:
 
 def feed(trace: Trace) -> Feed:
     """The jobs and machines in whole cores and GiB; the duration of a job in slots is :func:`workload_of`'s."""
-    slot = round_slot(trace, SHARE, MOST_SLOTS)
+    slot = round_slot(trace, SHARE, MOST_SLOTS * max(1.0, len(trace.arrival) / MOST))
     cores, memory = np.floor(trace.machine_cores), np.floor(trace.machine_memory)
     kept = (cores > 0) & (memory > 0 if memory.any() else True)
     whole = dataclasses.replace(
@@ -73,7 +73,7 @@ def feed(trace: Trace) -> Feed:
     ]
     if small := int((~kept).sum()):
         lines.append(f"left out: {small} machines below one core or GiB")
-    return Feed(whole, slot, (), tuple(lines))
+    return Feed(whole, slot, (), tuple(lines), MOST, PART)
 
 
 def _slots(trace: Trace, slot: float) -> Floats:

@@ -32,7 +32,6 @@ REFERENCE = "fcfs"
 REPLAYED = ()
 KNOWS = ""
 LEFT_OUT = ("moving data between sites, and tasks outside the sites of their data", "dependencies of tasks")
-MOST, PART = 16_000, 4_000
 
 _LIST = re.compile(r"[|;,]")
 

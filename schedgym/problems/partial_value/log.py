@@ -37,9 +37,9 @@ REFERENCE = "edf"
 REPLAYED = ()
 KNOWS = "value"
 LEFT_OUT = ("the limits of single machines: they are one pool", "what interrupting a job costs")
-MOST, PART = 8_000, 1_000
+MOST, PART = 8_000, 2_000  # jobs that are run, and of a part
 
-MOST_SLOTS = 2e5  # between the first and the last arrival of a log
+MOST_SLOTS = 5e4  # between the first and the last arrival of what is run
 SHARE = 0.1  # slots in the median duration
 
 
@@ -65,7 +65,7 @@ def feed(trace: Trace) -> Feed:
     out += [*more, *late]
     if not len(trace.arrival):
         return Feed(trace, left_out=tuple(out))
-    slot = round_slot(trace, SHARE, MOST_SLOTS)
+    slot = round_slot(trace, SHARE, MOST_SLOTS * max(1.0, len(trace.arrival) / MOST))
     pool = dataclasses.replace(
         trace,
         machine_cores=[trace.machine_cores.sum()],
@@ -85,7 +85,7 @@ def feed(trace: Trace) -> Feed:
         "in each slot a job has all its cpus and memory, of any machines, or is interrupted; policies know "
         "how much work each job is",
     )
-    return Feed(pool, slot, tuple(out), lines)
+    return Feed(pool, slot, tuple(out), lines, MOST, PART)
 
 
 def _tasks(trace: Trace, slot: float) -> Floats:

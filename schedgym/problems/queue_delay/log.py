@@ -29,7 +29,6 @@ LEFT_OUT = (
     "jobs that run on several machines at once",
     "users' estimates of durations (the replay knows the durations)",
 )
-MOST, PART = 16_000, 4_000
 
 
 def lacks(trace: Trace) -> str:
