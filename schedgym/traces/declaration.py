@@ -67,7 +67,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     "cpus": tuple(CORES),
     "memory": ("GiB", *(unit for unit in MEMORY if unit != "GiB")),
     "tasks": ("tasks",),
-    "value": ("a job",),
+    "value": ("per job",),
     "preemptible": (),
     "job": (),
     "site": (),
