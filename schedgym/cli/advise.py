@@ -51,9 +51,9 @@ class Asked:
         typer.Option(
             "--columns",
             metavar="QUANTITY=COLUMN,..",
-            help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, deadline, "
-            "value, preemptible, tasks, job, site; a unit stands behind in brackets: 'submit=ts [ms],"
-            "duration=0.02*tokens'. Others are found by name.",
+            help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, "
+            "deadline, value, preemptible, tasks, job, site; a unit stands behind in brackets: "
+            "'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
         ),
     ] = None
     where: Annotated[

@@ -100,7 +100,7 @@ class Comparison:
         less = self.outcome.better == "min"
         tail, worst = ("p95", "longest") if less else ("p5", "least")
         base = self.run.means(self.reference)
-        rows = []
+        rows: list[dict[str, Any]] = []
         for policy, waits in self.run.outcomes.items():
             means = self.run.means(policy)
             low, high = bootstrap_interval(means)
@@ -467,7 +467,11 @@ def _best(comparison: Comparison) -> str:
         limit = f" by more than {100 * RELATIVE:g}%" if slight else ""
         text = f"No policy serves this cluster better than {reference}{limit}: {outcome.says.format(mean)}"
     elif not least > 0:
-        base, low, high = first["mean"] - first["difference"], first["difference_low"], first["difference_high"]
+        base, low, high = (
+            first["mean"] - first["difference"],
+            first["difference_low"],
+            first["difference_high"],
+        )
         text = f"{name} has the {most} mean {outcome.name}, {mean} against {show(base)} under {reference}"
         text += ", but that may be chance" if np.isfinite(least) else ""
         text += f" (interval of the difference {interval_text(low, high, show)}, {windows} windows)"
@@ -505,9 +509,7 @@ def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
     )
 
 
-def _notes(
-    trace: Trace, comparison: Comparison, parts: Sequence[Part], left_out: Sequence[str]
-) -> list[str]:
+def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part], left_out: Sequence[str]) -> list[str]:
     windows = len(comparison.run.windows)
     notes = []
     if max(loads(trace).values(), default=0.0) > 1.0:

@@ -43,7 +43,11 @@ def conclusions(advice: Any) -> list[str]:
     """The verdicts, and what to bear in mind."""
     lines = [] if advice.replay is None else [advice.replay.verdict]
     what = "Times" if advice.comparison.outcome.timed else "Values"
-    lines += [advice.verdict, f"{what} are means over the windows; *: the interval excludes 0.", *advice.notes]
+    lines += [
+        advice.verdict,
+        f"{what} are means over the windows; *: the interval excludes 0.",
+        *advice.notes,
+    ]
     needs = "; ".join(f"{name} {why}" for name, why in advice.others.items())
     return [*lines, f"The log feeds {advice.problem}; of the other problems, {needs}."]
 

@@ -1,8 +1,8 @@
 """A cluster's log under policies: its parts as workloads, and what becomes of every job of them.
 
-A log of no more tasks than its problem runs is one episode, from an empty cluster. Of a longer one, parts are sampled;
-each begins with the tasks that run when it begins (by their durations), on a cluster without a queue, and
-these count for no result.
+A log of no more tasks than its problem runs is one episode, from an empty cluster. Of a longer one, parts are
+sampled; each begins with the tasks that run when it begins (by their durations), on a cluster without a
+queue, and these count for no result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class Part:
         trace: the tasks, and in front of them those that were running already.
         carried: how many were running already.
         first: place of the first other one in the log.
-        others: jobs that were running already, and tasks that are jobs of their own.
     """
 
     trace: Trace
@@ -46,11 +45,12 @@ class Part:
 
     @property
     def others(self) -> int:
+        """How many jobs were running already; a task is a job where no jobs are told."""
         return len(np.unique(self.trace.job[: self.carried])) if len(self.trace.job) else self.carried
 
     @property
     def jobs(self) -> int:
-        """How many other jobs."""
+        """How many other jobs there are."""
         count = len(np.unique(self.trace.job)) if len(self.trace.job) else len(self.trace.arrival)
         return count - self.others
 

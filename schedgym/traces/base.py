@@ -157,8 +157,8 @@ class Trace:
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
         start: when each task started by the record [s], NaN where it does not say; [N], or empty.
         deadline: when each task had to be done [s], NaN where it had no deadline; [N], or empty.
-        site: index into ``sites`` of the site that each task belongs to, NaN where it is not known; [N], empty
-            without sites.
+        site: index into ``sites`` of the site that each task belongs to, NaN where it is not known; [N], or
+            empty.
         sites: names of the sites; of a task that may run at several, these in one text, e.g. "paris|rome".
         value: what each task is worth; [N], or empty.
         preemptible: 1 where a task may be interrupted, 0 where it may not be or that is not known; [N], or

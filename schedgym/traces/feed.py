@@ -91,7 +91,9 @@ def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
     return dataclasses.replace(trace, **{**own, **changes})
 
 
-def without(trace: Trace, out: npt.NDArray[np.bool_], reason: str, detail: str) -> tuple[Trace, list[LeftOut]]:
+def without(
+    trace: Trace, out: npt.NDArray[np.bool_], reason: str, detail: str
+) -> tuple[Trace, list[LeftOut]]:
     """The trace without some tasks, and the note on them, none without any; ``detail`` is of the first."""
     count = int(out.sum())
     return (select(trace, ~out), [LeftOut(reason, count, 0, "", detail)]) if count else (trace, [])
@@ -116,5 +118,7 @@ def round_slot(trace: Trace, share: float, most: float) -> float:
     fine = [length for length in lengths if length <= wanted * (1 + 1e-9)]
     slot = fine[-1] if fine else lengths[0]
     if slot < least:
-        slot = next((length for length in lengths if length >= least), math.ceil(least / SLOTS[-1]) * SLOTS[-1])
+        slot = next(
+            (length for length in lengths if length >= least), math.ceil(least / SLOTS[-1]) * SLOTS[-1]
+        )
     return float(slot)

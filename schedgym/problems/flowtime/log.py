@@ -1,8 +1,8 @@
 """Logs of clusters as workloads of this problem: what :func:`schedgym.advise` needs to know of it.
 
 The log, or who asks, says that its jobs may be interrupted. The problem counts in slots, whole cores and GB
-(xu2021, section II), so that durations, demands and machines are rounded, and how much work that adds is said.
-The norm is k = 1, the sum of the flowtimes, so that the mean of the jobs' flowtimes is what is judged.
+(xu2021, section II): durations, demands and machines are rounded, and how much work that adds is said. The
+norm is k = 1, the sum of the flowtimes, so that the mean of the jobs' flowtimes is what is judged.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def lacks(trace: Trace) -> str:
 
 
 def feed(trace: Trace) -> Feed:
-    """The jobs and machines in whole cores and GiB; the duration of a job in slots is :func:`workload_of`'s."""
+    """The jobs and machines in whole cores and GiB, and the length of a slot."""
     slot = round_slot(trace, SHARE, MOST_SLOTS * max(1.0, len(trace.arrival) / MOST))
     cores, memory = np.floor(trace.machine_cores), np.floor(trace.machine_memory)
     kept = (cores > 0) & (memory > 0 if memory.any() else True)

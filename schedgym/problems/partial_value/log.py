@@ -68,8 +68,8 @@ def feed(trace: Trace) -> Feed:
     slot = round_slot(trace, SHARE, MOST_SLOTS * max(1.0, len(trace.arrival) / MOST))
     pool = dataclasses.replace(
         trace,
-        machine_cores=[trace.machine_cores.sum()],
-        machine_memory=[trace.machine_memory.sum()],
+        machine_cores=trace.machine_cores.sum(keepdims=True),
+        machine_memory=trace.machine_memory.sum(keepdims=True),
         job=np.zeros(0),
         machine_site=np.zeros(0),
     )
@@ -79,9 +79,9 @@ def feed(trace: Trace) -> Feed:
     worth = "by its column" if len(trace.value) else "1 for every job, as the log tells none"
     lines = (
         f"value: {worth}; what is done of a job by its deadline is worth its share of that",
-        f"slots: {slot:g} s; durations are rounded up to slots, which makes {100 * more_work:.3g}% more work; "
-        "a job can run from the slot in which it is submitted to the last that ends by its deadline, but in "
-        "one at least",
+        f"slots: {slot:g} s; durations are rounded up to slots, which makes {100 * more_work:.3g}% more "
+        "work; a job can run from the slot in which it is submitted to the last that ends by its deadline, "
+        "but in one at least",
         "in each slot a job has all its cpus and memory, of any machines, or is interrupted; policies know "
         "how much work each job is",
     )
