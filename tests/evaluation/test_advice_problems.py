@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -19,7 +17,6 @@ from schedgym.evaluation.reading import read_log
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.evaluation.test_advice import QUICK, log
-from tests.long import long
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -381,22 +378,3 @@ def test_a_selection_keeps_what_a_log_tells():
     trace = read_log(with_deadlines(40).assign(preemptible="no"), SERVERS).trace
     few = select(trace, slice(0, 5))
     assert len(few.value) == len(few.deadline) == len(few.preemptible) == 5
-
-
-# public traces ---------------------------------------------------------------------------------
-
-DATA = os.environ.get("SCHEDGYM_DATA", "")
-
-
-@long
-@pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
-def test_public_traces():
-    pods, nodes = (Path(DATA) / f"openb_{name}.csv" for name in ("pod_list_default", "node_list_all_node"))
-    how = {"where": {"qos": ["BE"]}, "preemptible": True}
-    found = schedgym.advise(pods, machines=nodes, **how, **QUICK)
-    assert found.problem == "flowtime" and "of which 3397 are jobs" in "\n".join(found.read)
-    assert found.verdict.startswith("Next to nothing waits at the log's own load")
-    dlrm = Path(DATA) / "disaggregated_DLRM_trace.csv"
-    due = "deadline=creation_time+2*(deletion_time-creation_time)"
-    found = schedgym.advise(dlrm, servers=120, cpus=192, memory=1024, columns=due, **QUICK)
-    assert found.problem == "partial-value" and "no policy can have more than" in found.verdict

@@ -37,7 +37,7 @@ REFERENCE = "edf"
 REPLAYED = ()
 KNOWS = "value"
 LEFT_OUT = ("the limits of single machines: they are one pool", "what interrupting a job costs")
-MOST, PART = 8_000, 2_000  # jobs that are run, and of a part
+MOST, PART = 4_000, 1_000  # jobs that are run, and of a part
 
 MOST_SLOTS = 2e4  # between the first and the last arrival of what is run
 SHARE = 0.1  # slots in the median duration
