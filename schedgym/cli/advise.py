@@ -51,8 +51,9 @@ class Asked:
         typer.Option(
             "--columns",
             metavar="QUANTITY=COLUMN,..",
-            help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory; a unit "
-            "stands behind in brackets: 'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
+            help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, "
+            "deadline, value, preemptible, tasks, job, site; a unit stands behind in brackets: "
+            "'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
         ),
     ] = None
     where: Annotated[
@@ -81,6 +82,17 @@ class Asked:
             "--policies", metavar="A,B", help="Run these policies, too: names, FILE.py:NAME (runs the file)."
         ),
     ] = None
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            "--problem",
+            metavar="NAME",
+            help="What to ask: queue-delay, flowtime, partial-value, geo. Default: by the columns.",
+        ),
+    ] = None
+    preemptible: Annotated[
+        bool, typer.Option("--preemptible", help="All jobs may be interrupted, as no column says.")
+    ] = False
     agent: Annotated[bool, typer.Option("--agent/--no-agent", help="Run the pretrained agent, too.")] = True
     seed: Seed = 0
     n_jobs: Processes = -1
@@ -99,8 +111,13 @@ def advise(asked: Asked) -> None:
     check_output(asked.report, (".html",))
     if asked.report is not None:
         require("jinja2", "report")
+    from schedgym.evaluation.advice import ORDER
     from schedgym.evaluation.advice import advise as run
 
+    policies: list[str] = []
+    if asked.policies is not None:  # a file's are known to every problem that the log may turn out to feed
+        for name in ORDER if asked.problem is None else (asked.problem,):
+            policies = policy_names(asked.policies, get_problem(name))
     where = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
     given = {
         name: getattr(asked, name)
@@ -112,8 +129,10 @@ def advise(asked: Asked) -> None:
         **given,
         where=where or None,
         on_error=asked.on_error,
-        policies=() if asked.policies is None else policy_names(asked.policies, get_problem("queue-delay")),
+        policies=policies,
         agent=asked.agent,
+        problem=asked.problem,
+        preemptible=asked.preemptible,
         seed=asked.seed,
         n_jobs=asked.n_jobs,
     )

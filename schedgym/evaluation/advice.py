@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
-from schedgym.core.problem import Problem, get_problem
+from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.advice_page import text_of
-from schedgym.evaluation.logs import Part, Run, cut, fitting, loads, run, select
+from schedgym.evaluation.logs import Part, Run, cut, loads, run
 from schedgym.evaluation.reading import How as Reading
 from schedgym.evaluation.reading import read_log, size_text
 from schedgym.evaluation.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.evaluation.runner import check_keywords, count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
 from schedgym.evaluation.stretch import Stretch, find_stretch
-from schedgym.evaluation.wording import four_digits, interval_text, time_text
+from schedgym.evaluation.wording import four_digits, interval_text, outcome_text, time_text
 from schedgym.extras import require
-from schedgym.traces.base import LeftOut, Trace
+from schedgym.traces.base import LeftOut, Trace, fitting
+from schedgym.traces.feed import WAIT, Feed, Outcome, select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +35,7 @@ __all__ = ["Advice", "Comparison", "How", "advise"]
 
 Floats = npt.NDArray[np.float64]
 
+ORDER = ("flowtime", "partial-value", "geo", "queue-delay")  # the first that a log feeds is the default
 RAMP = (1.5, 2.0, 4.0)
 FURTHER = (8.0, 16.0, 32.0, 64.0)  # where policies do not differ up to there
 NEGLIGIBLE = 1e-3  # of the median duration: a shorter mean wait is none
@@ -40,6 +43,8 @@ AGENT = "agent"
 PAIRS = 4_000  # of visible jobs and machines that the agent looks at in a decision: some ms
 FEWEST, MOST_VISIBLE = 8, 64  # jobs that it sees
 RELATIVE = 0.01  # a smaller difference is none
+#: what a policy knows, in words
+KNOWN = {"execution": "how long jobs run", "value": "what jobs are worth", "deadline": "deadlines"}
 
 
 class How(Reading, total=False):
@@ -48,6 +53,10 @@ class How(Reading, total=False):
     Attributes:
         policies: names of policies that take part beside those that every log is replayed with; none.
         agent: whether the pretrained agent takes part, if there is one; True.
+        problem: name of the problem that the log is to feed; None: the first that its columns feed of
+            flowtime (work that may be interrupted), partial-value (deadlines), geo (sites of tasks and of
+            machines), else queue-delay.
+        preemptible: True if all of the log's work may be interrupted, as no column says.
         n_jobs: processes; -1, the default, means one per core. The result does not depend on it.
         seed: of the sample of a long log, and of random policies; 0.
         progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
@@ -55,6 +64,8 @@ class How(Reading, total=False):
 
     policies: Sequence[str]
     agent: bool
+    problem: str | None
+    preemptible: bool
     n_jobs: int
     seed: int
     progress: bool | None
@@ -75,19 +86,22 @@ class Comparison:
     reference: str
     run: Run
     knows: Mapping[str, str]
+    outcome: Outcome = WAIT
 
     def table(self) -> pd.DataFrame:
         """A row per policy, the best first.
 
-        Columns: policy; mean (of the windows' mean waits [s]) with low and high (95% interval); p95 and
-        longest wait of a task; difference (to the reference's mean [s], negative: shorter) with
-        difference_low and difference_high, paired by window; relative (the same over the reference's mean)
-        with relative_low and relative_high, nan where that mean may be 0; bound (least mean wait [s] that any
-        policy could reach); knows; seconds (that the policy took to decide). The intervals of differences
-        are those of :meth:`against`.
+        Columns: policy; mean (of the windows' mean outcomes, e.g. waits [s]) with low and high (95%
+        interval); p95 and longest outcome of a job, p5 and least where more is better; difference (to the
+        reference's mean) with difference_low and difference_high, paired by window; relative (the same over
+        the reference's mean) with relative_low and relative_high, nan where that mean may be 0; bound (best
+        mean that any policy could reach); knows; seconds (that the policy took to decide). The intervals of
+        differences are those of :meth:`against`.
         """
+        less = self.outcome.better == "min"
+        tail, worst = ("p95", "longest") if less else ("p5", "least")
         base = self.run.means(self.reference)
-        rows = []
+        rows: list[dict[str, Any]] = []
         for policy, waits in self.run.outcomes.items():
             means = self.run.means(policy)
             low, high = bootstrap_interval(means)
@@ -100,7 +114,8 @@ class Comparison:
                 {
                     "policy": policy,
                     **{"mean": float(means.mean()), "low": low, "high": high},
-                    **{"p95": float(np.quantile(waits, 0.95)), "longest": float(waits.max())},
+                    tail: float(np.quantile(waits, 0.95 if less else 0.05)),
+                    worst: float(waits.max() if less else waits.min()),
                     **dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True)),
                     **{"relative": relative, "relative_low": bounds[0], "relative_high": bounds[1]},
                     "bound": self.run.bound,
@@ -108,12 +123,13 @@ class Comparison:
                     "seconds": self.run.seconds[policy],
                 }
             )
-        rows.sort(key=lambda row: (row["mean"], row["policy"] != self.reference))
+        sign = self.outcome.sign
+        rows.sort(key=lambda row: (sign * row["mean"], row["policy"] != self.reference))
         frame: pd.DataFrame = require("pandas").DataFrame(rows)
         return frame
 
     def against(self, policy: str, other: str) -> tuple[float, float, float]:
-        """Difference of mean waits, policy minus other, with its interval, paired by window [s].
+        """Difference of mean outcomes, policy minus other, with its interval, paired by window.
 
         Intervals of the differences of all policies to one of them are widened so that together they hold
         with 95% (Bonferroni): the best policy is chosen in the same windows in which it is tested.
@@ -170,6 +186,8 @@ class Advice:
         """All of it as JSON data."""
         found: dict[str, Any] = {
             "problem": self.problem,
+            "outcome": self.comparison.outcome.name,
+            "better": self.comparison.outcome.better,
             "read": list(self.read),
             "verdict": self.verdict,
             "notes": list(self.notes),
@@ -185,7 +203,7 @@ class Advice:
                 "credible": self.replay.credible,
                 "waits": self.replay.table().to_dict("records"),
                 "by_hour": self.replay.by_hour().to_dict("records"),
-                "left_out": list(LEFT_OUT),
+                "left_out": [*get_problem(self.problem).module("log").LEFT_OUT, *LEFT_OUT],
             }
         return found
 
@@ -217,40 +235,73 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     reading = {name: value for name, value in how.items() if name in Reading.__annotations__}
     read = read_log(log, cast("Reading", reading))
     trace = read.trace
+    if how.get("preemptible", False):
+        trace = dataclasses.replace(trace, preemptible=np.ones(len(trace.arrival)))
     processes = count_processes(how.get("n_jobs", -1))
-    problem = get_problem("queue-delay")
-    fits = fitting(trace)
-    if not fits.any():
-        raise InvalidParameter("machines: no job of the log fits any of them")
-    left_out = list(trace.left_out)
-    if not fits.all():
-        left_out.append(_too_large(trace, fits))
-        trace = select(trace, fits)
-    parts = cut(trace, seed)
-    lines = (*read.lines, *_facts(trace, read.trace.rows, left_out, parts))
+    problem, others = _choose(trace, how.get("problem"))
+    feed = _feed(problem, trace)
+    module, trace = problem.module("log"), feed.trace
+    parts = cut(trace, seed, feed.most, feed.part)
+    lines = (*read.lines, *_facts(read.trace, feed, parts), *feed.lines)
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
-    reference = problem.module("log").REFERENCE
     own: dict[str, Any] = {"seed": seed, "n_jobs": processes, "progress": how.get("progress")}
-    comparison = Comparison(1.0, reference, run(problem, parts, policies, **own), knows)
+    own["slot"] = feed.slot
+    found = run(problem, parts, policies, **own)
+    comparison = Comparison(1.0, module.REFERENCE, found, knows, module.OUTCOME)
     idle = _idle(trace, comparison)
     ramp: tuple[Comparison, ...] = ()
     if idle and len(comparison.run.windows) > 1:
         ramp = _ramp(problem, trace, parts, comparison, policies, own)
-    tasks = own_tasks(parts)
     last = ramp[-1] if ramp else comparison
-    shown = tuple(dict.fromkeys((last.table().iloc[0]["policy"], reference)))
-    replayed = {name: comparison.run.outcomes[name] for name in problem.module("log").REPLAYED}
+    shown = tuple(dict.fromkeys((last.table().iloc[0]["policy"], module.REFERENCE)))
+    replayed = {name: comparison.run.outcomes[name] for name in module.REPLAYED}
     return Advice(
         lines,
         comparison,
         ramp,
-        compare_with_record(tasks, replayed),
+        compare_with_record(own_tasks(parts), replayed) if replayed else None,
         _verdict(comparison, ramp, trace) if idle else _best(comparison),
-        (*note, *_notes(trace, comparison, parts)),
+        (*note, *_notes(trace, comparison, parts, module.LEFT_OUT)),
         problem.name,
-        _others(trace),
-        find_stretch(last.run, parts, shown, reference),
+        others,
+        find_stretch(last.run, parts, shown, module.REFERENCE, module.OUTCOME),
     )
+
+
+def _choose(trace: Trace, asked: str | None) -> tuple[Problem, dict[str, str]]:
+    """The problem that the log is to feed, and of each other one why it does not."""
+    lacks = {}
+    for name, problem in list_problems().items():
+        if find_spec(f"{problem.package}.log") is not None:
+            lacks[name] = problem.module("log").lacks(trace)
+    if asked is None:
+        name = next(name for name in (*ORDER, *lacks) if lacks.get(name) == "")
+    else:
+        name = get_problem(asked).name
+        if lacks.get(name, "takes no log of jobs"):
+            raise InvalidParameter(f"problem: {name} {lacks.get(name, 'takes no log of jobs')}")
+    others = {other: why or f"is asked for by --problem {other}" for other, why in lacks.items()}
+    del others[name]
+    return get_problem(name), others
+
+
+def _feed(problem: Problem, trace: Trace) -> Feed:
+    """The log as the problem takes it, without the jobs that fit no machine, before and after rounding."""
+    trace, out = _fitting(trace)
+    feed: Feed = problem.module("log").feed(trace)
+    if not len(feed.trace.arrival):
+        why = "; ".join(f"{one.count} jobs: {one.reason}: {one.detail}" for one in feed.left_out)
+        raise InvalidParameter(f"problem: no job of the log feeds {problem.name} (left out: {why})")
+    fed, more = _fitting(feed.trace)
+    return dataclasses.replace(feed, trace=fed, left_out=(*out, *feed.left_out, *more))
+
+
+def _fitting(trace: Trace) -> tuple[Trace, list[LeftOut]]:
+    """The trace without the jobs that fit no machine."""
+    fits = fitting(trace)
+    if not fits.any():
+        raise InvalidParameter("machines: no job of the log fits any of them")
+    return (trace, []) if fits.all() else (select(trace, fits), [_too_large(trace, fits)])
 
 
 # what was read -------------------------------------------------------------------------------------
@@ -264,22 +315,26 @@ def _too_large(trace: Trace, fits: npt.NDArray[np.bool_]) -> LeftOut:
     return LeftOut("fits no machine", int((~fits).sum()), 0, "", detail)
 
 
-def _facts(trace: Trace, rows: int, left_out: Sequence[LeftOut], parts: Sequence[Part]) -> list[str]:
+def _facts(log: Trace, feed: Feed, parts: Sequence[Part]) -> list[str]:
+    """What there is to know of a log, and of what is left of it for a problem."""
+    trace, left_out = feed.trace, (*log.left_out, *feed.left_out)
     count = len(trace.arrival)
-    lines = [f"rows: {rows}, of which {count} are jobs"]
+    lines = [f"rows: {log.rows}, of which {count} are {'tasks' if len(trace.job) else 'jobs'}"]
     for one in left_out:
         lines.append(
             f"left out: {one}" if one.line else f"left out: {one.count} rows: {one.reason}: {one.detail}"
         )
     counted = {one.reason for one in left_out}
-    lines += [f"left out: {n} rows: {why}" for why, n in trace.dropped.items() if n and why not in counted]
-    lines += [f"{name}: taken as 0 in {n} jobs" for name, n in trace.filled.items() if n]
+    lines += [f"left out: {n} rows: {why}" for why, n in log.dropped.items() if n and why not in counted]
+    lines += [f"{name}: taken as 0 in {n} jobs" for name, n in log.filled.items() if n]
     span = float(trace.arrival[-1] - trace.arrival[0])
     lines.append(f"span: {time_text(span)} between the first and the last submission{_since(trace)}")
     found = loads(trace)
-    cores, memory = trace.machine_cores, trace.machine_memory
+    own = log if trace.unit == log.unit else trace  # not a pool
+    cores, memory = own.machine_cores, own.machine_memory
     limit = four_digits(float(memory.sum())) if memory.any() else ""
-    size = f"{len(cores)} machines, {size_text(trace, four_digits(float(cores.sum())), limit)}"
+    places = "sites" if len(trace.machine_site) else "machines"
+    size = f"{len(cores)} {places}, {size_text(trace, four_digits(float(cores.sum())), limit)}"
     size += "" if limit else ", memory not limited"
     texts = [f"{name} {100 * load:.3g}%" for name, load in found.items()]
     none = "none, as jobs take nothing" if span > 0 else "unknown, as all jobs come at once"
@@ -299,18 +354,6 @@ def _since(trace: Trace) -> str:
     pandas = require("pandas")
     first = pandas.Timestamp(trace.origin) + pandas.Timedelta(seconds=float(trace.arrival[0]))
     return f", from {first.strftime('%Y-%m-%d %H:%M:%S')} UTC"
-
-
-def _others(trace: Trace) -> dict[str, str]:
-    """Why the log does not feed the other problems."""
-    return {
-        "partial-value": "needs a value of each job beside its deadline",
-        "geo": "needs, of each task, the sites that hold its data"
-        if not len(trace.site)
-        else "needs slots of sites",
-        "flowtime": "needs work that may be interrupted, which no column says",
-        "parallel-jct": "needs the network between machines, and energy",
-    }
 
 
 # what is run ---------------------------------------------------------------------------------------
@@ -335,8 +378,9 @@ def _policies(
     if "window" in tokens_of(problem.name).acting:
         window = int(np.clip(PAIRS // machines, FEWEST, MOST_VISIBLE))
         trained.environment = {**trained.environment, "window": window}
-        note = (f"The agent sees the first {window} waiting jobs; it was trained on a synthetic workload.",)
-    knows[AGENT] = "execution"
+        which = "waiting" if log.OUTCOME is WAIT else "active"
+        note = (f"The agent sees the first {window} {which} jobs; it was trained on a synthetic workload.",)
+    knows[AGENT] = log.KNOWS
     return {AGENT: trained, **policies}, knows, note  # it takes longest, so it begins
 
 
@@ -346,10 +390,12 @@ def _idle(trace: Trace, comparison: Comparison) -> bool:
 
 
 def _waiting(trace: Trace, comparison: Comparison) -> set[str]:
-    """The policies under which the mean wait is not negligible."""
-    least = NEGLIGIBLE * float(np.median(trace.duration))
-    run = comparison.run
-    return {policy for policy in run.outcomes if not float(run.means(policy).mean()) < least}
+    """The policies under which what jobs lose by sharing the cluster is not negligible."""
+    run, sign = comparison.run, comparison.outcome.sign
+    least = NEGLIGIBLE * (float(np.median(trace.duration)) if comparison.outcome.timed else run.alone)
+    return {
+        policy for policy in run.outcomes if not sign * (float(run.means(policy).mean()) - run.alone) < least
+    }
 
 
 def _ramp(
@@ -366,7 +412,7 @@ def _ramp(
     most = _all_at_once(trace)
     for factor in RAMP if most <= 1.0 else (*RAMP, *FURTHER):
         result = run(problem, parts, names, factor, **how)
-        found.append(Comparison(factor, own.reference, result, own.knows))
+        found.append(Comparison(factor, own.reference, result, own.knows, own.outcome))
         if found[-1].differ and not _idle(trace, found[-1]):
             break
     return tuple(found)
@@ -391,7 +437,7 @@ def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
     whom = "whatever the policy" if not waiting else f"under {own.reference}"
     if waiting == {AGENT}:
         whom = "under every policy but the agent"
-    text = f"Next to nothing waits at the log's own load{load}, {whom}"
+    text = f"{own.outcome.idle} at the log's own load{load}, {whom}"
     if not ramp:
         return f"{text}; whether policies differ at a higher load cannot be told from so few jobs."
     last = ramp[-1]
@@ -409,59 +455,74 @@ def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
 
 def _best(comparison: Comparison) -> str:
     """The sentence on the best policy."""
-    table = comparison.table()
+    table, outcome = comparison.table(), comparison.outcome
     first, second = table.iloc[0], table.iloc[1]
     name, reference, windows = first["policy"], comparison.reference, len(comparison.run.windows)
-    mean, low, high = time_text(first["mean"]), first["difference_low"], first["difference_high"]
-    if name == reference:
-        text = f"No policy serves this cluster better than {name}: a job waits {mean} on average"
-    elif not high < 0:
-        base = time_text(first["mean"] - first["difference"])
-        text = f"{name} has the shortest mean wait, {mean} against {base} under {reference}"
-        text += ", but that may be chance" if np.isfinite(high) else ""
-        text += f" (interval of the difference {interval_text(low, high, time_text)}, {windows} windows)"
+
+    def show(value: float) -> str:
+        return outcome_text(outcome, value)
+
+    def gain(row: Any, what: str, factor: float) -> tuple[float, float]:  # as a number above 0
+        ends = [-outcome.sign * factor * row[f"{what}_{end}"] for end in ("low", "high")]
+        return min(ends), max(ends)
+
+    mean, least = show(first["mean"]), gain(first, "difference", 1.0)[0]
+    less, most = ("less", "shortest") if outcome.better == "min" else ("more", "largest")
+    slight = name != reference and least > 0 and abs(first["relative"]) <= RELATIVE
+    if name == reference or slight:
+        mean = show(float(comparison.run.means(reference).mean()))
+        limit = f" by more than {100 * RELATIVE:g}%" if slight else ""
+        text = f"No policy serves this cluster better than {reference}{limit}: {outcome.says.format(mean)}"
+    elif not least > 0:
+        base, low, high = (
+            first["mean"] - first["difference"],
+            first["difference_low"],
+            first["difference_high"],
+        )
+        text = f"{name} has the {most} mean {outcome.name}, {mean} against {show(base)} under {reference}"
+        text += ", but that may be chance" if np.isfinite(least) else ""
+        text += f" (interval of the difference {interval_text(low, high, show)}, {windows} windows)"
     else:
-        text = f"{name} serves this cluster best: a job waits {mean} on average, "
-        interval = f"{interval_text(-high, -low, time_text)} less"
+        text = f"{name} serves this cluster best: {outcome.says.format(mean)}, "
+        interval = f"{interval_text(*gain(first, 'difference', 1.0), show)} {less}"
         if np.isfinite(first["relative_low"]):
-            interval = f"{interval_text(-100 * first['relative_high'], -100 * first['relative_low'])}%"
-        text += f"{-100 * first['relative']:.3g}% less than under {reference} "
+            interval = f"{interval_text(*gain(first, 'relative', 100.0))}%"
+        text += f"{abs(100 * first['relative']):.3g}% {less} than under {reference} "
         text += f"(interval {interval}, {windows} windows of the log)"
-    _, low, high = comparison.against(name, second["policy"])
-    if name != reference and second["policy"] != reference and not high < 0:
-        text += f"; it cannot be told from {second['policy']} ({time_text(second['mean'])})"
+    difference = np.array(comparison.against(name, second["policy"])[1:])
+    chance = not (-outcome.sign * difference > 0).all()
+    if not slight and name != reference and second["policy"] != reference and chance:
+        text += f"; it cannot be told from {second['policy']} ({show(second['mean'])})"
     bound = comparison.run.bound
     if bound is not None and bound > 0:
-        text += f", and no policy can have less than {time_text(bound)}"
-    return text + "." + _blind(comparison, table)
+        text += f", and no policy can have {less} than {show(bound)}"
+    return text + "." + ("" if slight else _blind(comparison, table))
 
 
 def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
-    """The best of the policies that need not know durations, if the best one does."""
-    if not table.iloc[0]["knows"]:
-        return ""
+    """The best of the policies that need not know durations, or the like, if the best one does."""
+    needed = table.iloc[0]["knows"]
     rest = table[table["knows"] == ""]
-    if rest.empty:
+    if not needed or rest.empty:
         return ""
-    best = rest.iloc[0]
+    what = " and ".join(KNOWN.get(name, name) for name in needed.split(", "))
+    best, outcome = rest.iloc[0], comparison.outcome
     base = table[table["policy"] == comparison.reference].iloc[0]
-    if best["mean"] >= base["mean"]:
-        return (
-            f" It must know how long jobs run; of those that need not, none is better than {base['policy']}."
-        )
+    if outcome.sign * (best["mean"] - base["mean"]) >= 0:
+        return f" It must know {what}; of those that need not, none is better than {base['policy']}."
     return (
-        f" It must know how long jobs run; of those that need not, {best['policy']} is best "
-        f"({time_text(best['mean'])})."
+        f" It must know {what}; of those that need not, {best['policy']} is best "
+        f"({outcome_text(outcome, best['mean'])})."
     )
 
 
-def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part]) -> list[str]:
+def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part], left_out: Sequence[str]) -> list[str]:
     windows = len(comparison.run.windows)
     notes = []
     if max(loads(trace).values(), default=0.0) > 1.0:
         notes.append(
             "The jobs offer more than the machines can do, so that the queue grows as long as the log lasts"
-            + ("; parts that begin without one underestimate the waits." if len(parts) > 1 else ".")
+            + ("; parts that begin without one show less than all of its effect." if len(parts) > 1 else ".")
         )
     if windows < 2:
         notes.append("The log is too short for intervals: they need two windows of jobs.")
@@ -475,5 +536,5 @@ def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part]) -> list[
     )
     unfinished = [name for name, waits in comparison.run.outcomes.items() if not np.isfinite(waits).all()]
     if unfinished:
-        notes.append(f"Some jobs never start under {', '.join(unfinished)}.")
-    return [*notes, f"Not in the model: {'; '.join(LEFT_OUT)}."]
+        notes.append(f"Some jobs are never done under {', '.join(unfinished)}.")
+    return [*notes, f"Not in the model: {'; '.join((*left_out, *LEFT_OUT))}."]

@@ -12,7 +12,7 @@ import numpy as np
 from schedgym.core.files import atomic_write
 from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, bare, new_figure, svg_text
 from schedgym.evaluation.gantt import plot_schedule
-from schedgym.evaluation.wording import interval_text, percent_text, time_text
+from schedgym.evaluation.wording import interval_text, outcome_text, percent_text, time_text
 from schedgym.extras import require
 
 __all__ = ["Sheet", "conclusions", "draw", "draw_schedule", "sheets", "text_of", "write_page"]
@@ -44,7 +44,12 @@ def sheets(advice: Any) -> list[Sheet]:
 def conclusions(advice: Any) -> list[str]:
     """The verdicts, and what to bear in mind."""
     lines = [] if advice.replay is None else [advice.replay.verdict]
-    lines += [advice.verdict, "Times are means over the windows; *: the interval excludes 0.", *advice.notes]
+    what = "Times" if advice.comparison.outcome.timed else "Values"
+    lines += [
+        advice.verdict,
+        f"{what} are means over the windows; *: the interval excludes 0.",
+        *advice.notes,
+    ]
     needs = "; ".join(f"{name} {why}" for name, why in advice.others.items())
     return [*lines, f"The log feeds {advice.problem}; of the other problems, {needs}."]
 
@@ -62,14 +67,19 @@ def text_of(advice: Any) -> str:
     return "\n".join([*lines, "", *conclusions(advice)])
 
 
-def _signed(seconds: float) -> str:
-    return ("+" if seconds > 0 else "") + time_text(seconds)
-
-
 def _comparison(comparison: Any, title: str) -> Sheet:
-    reference = comparison.reference
-    headings = ["policy", "mean wait", "95% interval", f"vs {reference}", "interval of it", "[%]"]
-    headings += ["p95", "longest", "must know", "policy time [s]"]
+    reference, outcome = comparison.reference, comparison.outcome
+    less = outcome.better == "min"
+    tail = ["p95", "longest"] if less else ["p5", "least"]
+
+    def show(value: float) -> str:
+        return outcome_text(outcome, value)
+
+    def signed(value: float) -> str:
+        return ("+" if value > 0 else "") + show(value)
+
+    headings = ["policy", f"mean {outcome.name}", "95% interval", f"vs {reference}", "interval of it", "[%]"]
+    headings += [*tail, "must know", "policy time [s]"]
     rows: list[list[str] | None] = []
     for row in comparison.table().to_dict("records"):
         low, high = row["difference_low"], row["difference_high"]
@@ -78,29 +88,30 @@ def _comparison(comparison: Any, title: str) -> Sheet:
         rows.append(
             [
                 row["policy"],
-                time_text(row["mean"]),
-                interval_text(row["low"], row["high"], time_text),
-                "reference" if same else _signed(row["difference"]) + mark,
-                "" if same else interval_text(low, high, _signed),
+                show(row["mean"]),
+                interval_text(row["low"], row["high"], show),
+                "reference" if same else signed(row["difference"]) + mark,
+                "" if same else interval_text(low, high, signed),
                 "" if same else percent_text(100 * row["relative"]),
-                time_text(row["p95"]),
-                time_text(row["longest"]),
+                *(show(row[name]) for name in tail),
                 row["knows"] or "-",
                 f"{row['seconds']:.2g}",
             ]
         )
     if comparison.run.bound is not None:
-        rows += [None, ["bound: no policy has less", time_text(comparison.run.bound), *[""] * 8]]
+        label = f"bound: no policy has {'less' if less else 'more'}"
+        rows += [None, [label, show(comparison.run.bound), *[""] * 8]]
     return Sheet(title, headings, rows)
 
 
 def _ramp(comparisons: Sequence[Any]) -> Sheet:
-    policies = list(comparisons[-1].run.outcomes)
-    rows: list[list[str] | None] = [
-        [f"{one.factor:g}x", *(time_text(float(one.run.means(policy).mean())) for policy in policies)]
-        for one in comparisons
-    ]
-    return Sheet("Mean wait at multiples of the log's load", ["load", *policies], rows)
+    policies, outcome = list(comparisons[-1].run.outcomes), comparisons[-1].outcome
+    rows: list[list[str] | None] = []
+    for one in comparisons:
+        means = (float(one.run.means(policy).mean()) for policy in policies)
+        rows.append([f"{one.factor:g}x", *(outcome_text(outcome, mean) for mean in means)])
+    title = f"Mean {outcome.name} at multiples of the log's load"
+    return Sheet(title, ["load", *policies], rows)
 
 
 def _record(replay: Any) -> Sheet:
@@ -183,17 +194,20 @@ def draw(advice: Any) -> Any:
     return figure
 
 
-def _unit(largest: float) -> tuple[str, float]:
-    """The unit in which a largest wait reads best, and its length [s]."""
+def _unit(largest: float, timed: bool = True) -> tuple[str, float]:
+    """The unit in which a largest time reads best in brackets, and its length [s]; a value has none."""
+    if not timed:
+        return "", 1.0
     for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if largest >= 2 * size:
-            return unit, size
-    return "s", 1.0
+            return f" [{unit}]", size
+    return " [s]", 1.0
 
 
 def _draw_means(axes: Any, comparison: Any) -> None:
     table = comparison.table().iloc[::-1]
-    unit, size = _unit(float(np.nanmax(table[["mean", "high"]].to_numpy())))
+    outcome = comparison.outcome
+    unit, size = _unit(float(np.nanmax(table[["mean", "high"]].to_numpy())), outcome.timed)
     places = np.arange(len(table))
     means = table["mean"].to_numpy() / size
     ends = [np.nan_to_num(np.abs(table[name].to_numpy() / size - means)) for name in ("low", "high")]
@@ -202,7 +216,7 @@ def _draw_means(axes: Any, comparison: Any) -> None:
         axes.axvline(comparison.run.bound / size, color=BOUND, linestyle="--", linewidth=1)
     axes.set_yticks(places, table["policy"])
     load = "at its own load" if comparison.factor == 1 else f"at {comparison.factor:g} times its load"
-    axes.set_xlabel(f"mean wait [{unit}], {load}; dashed: the bound")
+    axes.set_xlabel(f"mean {outcome.name}{unit}, {load}; dashed: the bound")
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     bare(axes, "x")
 
@@ -211,7 +225,8 @@ def _draw_ramp(axes: Any, comparisons: Sequence[Any]) -> None:
     factors = [one.factor for one in comparisons]
     policies = list(comparisons[-1].run.outcomes)
     waits = {name: [float(one.run.means(name).mean()) for one in comparisons] for name in policies}
-    unit, size = _unit(max(max(values) for values in waits.values()))
+    outcome = comparisons[-1].outcome
+    unit, size = _unit(max(max(values) for values in waits.values()), outcome.timed)
     for i, (name, values) in enumerate(waits.items()):
         style = "-" if i < len(PALETTE) else "--"
         axes.plot(
@@ -220,7 +235,7 @@ def _draw_ramp(axes: Any, comparisons: Sequence[Any]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
     axes.set_xlabel("multiple of the log's load")
-    axes.set_ylabel(f"mean wait [{unit}]")
+    axes.set_ylabel(f"mean {outcome.name}{unit}")
     axes.legend(frameon=False, fontsize=8)
     bare(axes, "y")
 
@@ -237,6 +252,6 @@ def _draw_hours(axes: Any, replay: Any) -> None:
     if not math.isclose(float(frame[names].to_numpy().max()), 0.0):
         axes.set_ylim(bottom=0)
     axes.set_xlabel("hour of the day" + (" (UTC)" if replay.dated else ", by the log's clock"))
-    axes.set_ylabel(f"mean wait [{unit}]")
+    axes.set_ylabel(f"mean wait{unit}")
     axes.legend(frameon=False, fontsize=8)
     bare(axes, "y")

@@ -1,8 +1,8 @@
 """A cluster's log under policies: its parts as workloads, and what becomes of every job of them.
 
-A log of no more than MOST tasks is one episode, from an empty cluster. Of a longer one, parts are sampled;
-each begins with the tasks that run when it begins (by their durations), on a cluster without a queue, and
-these count for no result.
+A log of no more tasks than its problem runs is one episode, from an empty cluster. Of a longer one, parts are
+sampled; each begins with the tasks that run when it begins (by their durations), on a cluster without a
+queue, and these count for no result.
 """
 
 from __future__ import annotations
@@ -19,22 +19,20 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.runner import lower_bound, observed_sweep
-from schedgym.traces.base import Trace, fitting, offered_load
+from schedgym.traces.base import Trace, offered_load
+from schedgym.traces.feed import MOST, PART, select
 
-__all__ = ["Part", "Run", "cut", "fitting", "loads", "run", "select"]
+__all__ = ["Part", "Run", "cut", "loads", "run"]
 
 Floats = npt.NDArray[np.float64]
 
-MOST = 16_000  # tasks that are run
-PART = 4_000  # tasks of a part, where not all are run
 WINDOWS = 20  # into which the tasks that are run are divided
 LEAST = 5  # tasks of a window
-ARRAYS = ("arrival", "duration", "cores", "memory", "job", "start", "deadline", "site")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Part:
-    """Consecutive tasks of a log.
+    """Consecutive tasks of a log, with all tasks of their jobs.
 
     Attributes:
         trace: the tasks, and in front of them those that were running already.
@@ -46,16 +44,28 @@ class Part:
     carried: int
     first: int
 
+    @property
+    def others(self) -> int:
+        """How many jobs were running already; a task is a job where no jobs are told."""
+        return len(np.unique(self.trace.job[: self.carried])) if len(self.trace.job) else self.carried
+
+    @property
+    def jobs(self) -> int:
+        """How many other jobs there are."""
+        count = len(np.unique(self.trace.job)) if len(self.trace.job) else len(self.trace.arrival)
+        return count - self.others
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """What becomes of the tasks of a log's parts under policies.
+    """What becomes of the jobs of a log's parts under policies; a task is a job where no jobs are told.
 
     Attributes:
-        outcomes: policy -> outcome of each task, [tasks], in the order of the log.
-        windows: of consecutive tasks, as slices of these.
-        bound: least mean outcome that any policy could reach, None if there is no bound.
+        outcomes: policy -> outcome of each job, [jobs], in the order of the log.
+        windows: of consecutive jobs, as slices of these.
+        bound: best mean outcome that any policy could reach, None if there is no bound.
         seconds: policy -> time that it took to decide [s].
+        alone: mean outcome if every job had the cluster to itself.
         records: policy -> schedule of each part.
     """
 
@@ -63,17 +73,12 @@ class Run:
     windows: tuple[slice, ...]
     bound: float | None
     seconds: Mapping[str, float]
+    alone: float = 0.0
     records: Mapping[str, Sequence[ScheduleRecord]] = dataclasses.field(default_factory=dict)
 
     def means(self, policy: str) -> Floats:
         """Mean outcome in each window."""
         return np.array([self.outcomes[policy][window].mean() for window in self.windows])
-
-
-def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
-    """A trace of some tasks of another; ``chosen`` is an index of its arrays."""
-    own = {name: getattr(trace, name)[chosen] for name in ARRAYS if np.size(getattr(trace, name))}
-    return dataclasses.replace(trace, **{**own, **changes})
 
 
 def loads(trace: Trace) -> dict[str, float]:
@@ -82,18 +87,34 @@ def loads(trace: Trace) -> dict[str, float]:
     return {names.get(name, name): load for name, load in offered_load(trace).items() if load}
 
 
-def cut(trace: Trace, seed: int = 0, most: int = MOST) -> list[Part]:
-    """The parts of a log that are run: all of it, or a sample of at most so many tasks."""
+def cut(trace: Trace, seed: int = 0, most: int = MOST, part: int = PART) -> list[Part]:
+    """The parts of a log that are run: all of it, or a sample of about so many tasks, in whole jobs.
+
+    Args:
+        trace: with the tasks of each job side by side, if it tells jobs.
+        seed: of the sample.
+        most: tasks that are run.
+        part: tasks of a part, where not all are run.
+    """
     count = len(trace.arrival)
     if count <= most:
         return [Part(trace, 0, 0)]
-    size = min(PART, most)
-    chosen = np.random.default_rng(seed).choice(count // size, most // size, replace=False)
-    return [_part(trace, int(block) * size, size) for block in sorted(chosen.tolist())]
+    size = min(part, most)
+    edges = np.arange(count // size + 1) * size
+    if len(trace.job):
+        begins = np.flatnonzero(np.diff(trace.job, prepend=-1.0, append=-2.0))  # of jobs, and the end
+        edges = np.unique(begins[np.searchsorted(begins, edges)])
+    chosen = np.random.default_rng(seed).choice(
+        len(edges) - 1, min(most // size, len(edges) - 1), replace=False
+    )
+    return [_part(trace, int(edges[i]), int(edges[i + 1] - edges[i])) for i in sorted(chosen.tolist())]
 
 
 def _part(trace: Trace, first: int, size: int) -> Part:
-    """Tasks from place ``first`` on, behind those that run when the first arrives."""
+    """Tasks from place ``first`` on, behind those that run when the first arrives.
+
+    What a task is worth that runs already is its share of the work that is left.
+    """
     begin = trace.arrival[first]
     begun = trace.arrival[:first] if not len(trace.start) else trace.start[:first]
     begun = np.where(np.isnan(begun), trace.arrival[:first], begun)
@@ -103,14 +124,18 @@ def _part(trace: Trace, first: int, size: int) -> Part:
     carried = len(running)
     duration[:carried] = begun[running] + duration[:carried] - begin
     arrival[:carried] = begin
-    return Part(select(trace, chosen, arrival=arrival, duration=duration), carried, first)
+    changes = {"arrival": arrival, "duration": duration}
+    if len(trace.value):
+        changes["value"] = trace.value[chosen] * duration / trace.duration[chosen]
+    return Part(select(trace, chosen, **changes), carried, first)
 
 
 def _own(part: Part, factor: float) -> Trace:
     """A part's tasks at so many times their load; those that were running already keep theirs."""
     trace = part.trace
-    begin = trace.arrival[0]
-    return dataclasses.replace(trace, arrival=begin + (trace.arrival - begin) / factor)
+    arrival = trace.arrival[0] + (trace.arrival - trace.arrival[0]) / factor
+    deadline = trace.deadline + (arrival - trace.arrival) if len(trace.deadline) else trace.deadline
+    return dataclasses.replace(trace, arrival=arrival, deadline=deadline)
 
 
 def observe(env: SchedulingEnv) -> tuple[Floats, ScheduleRecord]:
@@ -127,6 +152,7 @@ def run(
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool | None = None,
+    slot: float = 1.0,
 ) -> Run:
     """Run policies over the parts of a log.
 
@@ -138,16 +164,20 @@ def run(
         seed: of random policies.
         n_jobs: processes.
         progress: as for :func:`~schedgym.evaluation.runner.evaluate`.
+        slot: length of the problem's slots [s].
     """
     log = problem.module("log")
     traces = [_own(part, factor) for part in parts]
-    workloads: list[Workload] = [log.workload_of(trace) for trace in traces]
+    given = log.parameters(traces[0])
+    workloads: list[Workload] = [log.workload_of(trace, slot) for trace in traces]
+    unit = slot if log.OUTCOME.timed else 1.0
     _, observed = observed_sweep(
         log.ID,
         policies,
         {},
         seed=seed,
         observe=observe,
+        parameters=given,
         workloads=workloads,
         n_jobs=n_jobs,
         progress=progress,
@@ -157,19 +187,22 @@ def run(
     seconds = dict.fromkeys(policies, 0.0)
     for one in observed:
         values, record = one.values
-        outcomes[one.policy].append(values[parts[one.episode].carried :])
+        outcomes[one.policy].append(unit * values[parts[one.episode].others :])
         # one copy of the workload for all policies
         records[one.policy].append(dataclasses.replace(record, workload=workloads[one.episode]))
         seconds[one.policy] += one.seconds
-    bounds = []
-    for part, trace in zip(parts, traces, strict=True):
-        parameters = problem.build(log.ID)
-        alone = trace if not part.carried else select(trace, slice(part.carried, None))
-        bounds.append(lower_bound(problem, log.workload_of(alone), parameters))
-    sizes = [len(part.trace.arrival) - part.carried for part in parts]
-    bound = None if None in bounds else float(np.average(bounds, weights=sizes))  # type: ignore[arg-type]
-    joined = {label: np.concatenate(found) for label, found in outcomes.items()}
-    return Run(joined, _windows(sizes), bound, seconds, records)
+    sizes = [part.jobs for part in parts]
+    bounds, alone = [], []
+    for part, trace, workload, size in zip(parts, traces, workloads, sizes, strict=True):
+        own = workload
+        if part.carried:
+            own = log.workload_of(select(trace, slice(part.carried, None)), slot)
+        bound = lower_bound(problem, own, problem.build(log.ID, given))
+        bounds.append(None if bound is None else unit * bound / (size if log.OUTCOME.total else 1))
+        alone.append(unit * log.alone(workload)[part.others :].mean())
+    best = None if None in bounds else float(np.average(bounds, weights=sizes))  # type: ignore[arg-type]
+    found = {label: np.concatenate(values) for label, values in outcomes.items()}
+    return Run(found, _windows(sizes), best, seconds, float(np.average(alone, weights=sizes)), records)
 
 
 def _windows(sizes: Sequence[int]) -> tuple[slice, ...]:

@@ -22,7 +22,7 @@ from schedgym.traces import (
     refuse_assuming,
 )
 from schedgym.traces.base import Trace, tasks_of
-from schedgym.traces.declaration import TableLayout
+from schedgym.traces.declaration import COMMON_MACHINES, TableLayout
 from schedgym.traces.guess import (
     amend_format,
     describe_columns,
@@ -189,7 +189,7 @@ def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:
 
 def _machines(declared: TableFormat, machines: Any) -> TableLayout:
     """The layout of a table of machines: the format's own if it fits, else by the names of its columns."""
-    own = declared.machines
+    own = declared.machines if declared.machines is not COMMON_MACHINES else None
     names = column_names(machines, own if own is not None else TableLayout(columns={}))
     if own is not None and all(set(field.sources) & set(names) for field in own.columns.values()):
         return own

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from schedgym.core.problem import get_problem
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.logs import cut, fitting, run, select
+from schedgym.evaluation.logs import cut, run
 from schedgym.evaluation.wording import time_text
 from schedgym.extras import require
-from schedgym.traces.base import Trace
+from schedgym.traces.base import OPTIONAL, Trace, fitting
+from schedgym.traces.feed import select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,12 +25,10 @@ __all__ = ["LEFT_OUT", "Replay", "compare_with_record", "own_tasks", "replay"]
 
 Floats = npt.NDArray[np.float64]
 
-#: what decides of waits in a cluster, and is no part of the model
+#: what decides of waits in a cluster, and is no part of any problem's model
 LEFT_OUT = (
     "GPUs and other resources than cpus and memory",
-    "jobs that run on several machines at once",
     "priorities, quotas, partitions and placement constraints",
-    "users' estimates of durations (the replay knows the durations)",
     "failures, maintenance, and the time that the scheduler itself takes",
     "jobs that are not in the log",
 )
@@ -165,9 +164,11 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
     fits = fitting(trace)
     if not fits.any():
         raise InvalidParameter(f"machines: no task of the {trace.name} trace fits any of them")
-    parts = cut(trace if fits.all() else select(trace, fits), seed)
     found = get_problem(problem)
-    policies = {name: name for name in found.module("log").REPLAYED}
+    log = found.module("log")
+    feed = log.feed(trace if fits.all() else select(trace, fits))
+    parts = cut(feed.trace, seed, feed.most, feed.part)
+    policies = {name: name for name in log.REPLAYED}
     predicted = run(found, parts, policies, seed=seed, n_jobs=n_jobs).outcomes
     result = compare_with_record(own_tasks(parts), predicted)
     if result is None:
@@ -178,11 +179,10 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
 def own_tasks(parts: Any) -> Trace:
     """The tasks of a log's parts that were not running already, in the order of their outcomes."""
     whole = parts[0].trace
-    names = [
-        name for name in ("arrival", "duration", "cores", "memory", "start") if np.size(getattr(whole, name))
-    ]
+    kept = ("arrival", "duration", "cores", "memory", "start")
+    names = [name for name in kept if np.size(getattr(whole, name))]
     arrays = {
         name: np.concatenate([getattr(part.trace, name)[part.carried :] for part in parts]) for name in names
     }
-    empty = np.zeros(0)
-    return dataclasses.replace(whole, **arrays, job=empty, deadline=empty, site=empty)
+    rest = {name: np.zeros(0) for name in OPTIONAL if name != "start"}
+    return dataclasses.replace(whole, **arrays, **rest)

@@ -1,4 +1,4 @@
-"""The stretch of a log whose schedules are shown: that in which jobs wait longest."""
+"""The stretch of a log whose schedules are shown: that in which jobs do worst."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.evaluation.logs import Part, Run
+from schedgym.traces.feed import WAIT, Outcome
 
 __all__ = ["Stretch", "find_stretch"]
 
@@ -31,8 +32,10 @@ class Stretch:
     text: str
 
 
-def find_stretch(run: Run, parts: Sequence[Part], policies: Sequence[str], reference: str) -> Stretch:
-    """The stretch from the window in which jobs wait longest under the reference, or the first such window.
+def find_stretch(
+    run: Run, parts: Sequence[Part], policies: Sequence[str], reference: str, outcome: Outcome = WAIT
+) -> Stretch:
+    """The stretch from the window with the worst mean under the reference, or the first such window.
 
     It ends when three quarters of the window's jobs have ended under all policies, or earlier, when MOST
     pieces of work have begun in it under one of them.
@@ -42,21 +45,23 @@ def find_stretch(run: Run, parts: Sequence[Part], policies: Sequence[str], refer
         parts: of the log.
         policies: whose schedules are shown, in this order.
         reference: the policy that differences refer to.
+        outcome: what the means are of.
     """
-    window = run.windows[int(np.argmax(run.means(reference)))]
-    firsts = np.cumsum([0, *(len(part.trace.arrival) - part.carried for part in parts)])
+    window = run.windows[int(np.argmax(outcome.sign * run.means(reference)))]
+    firsts = np.cumsum([0, *(part.jobs for part in parts)])
     number = int(np.searchsorted(firsts, window.start, side="right")) - 1
     part = parts[number]
-    shift = part.carried - int(firsts[number])
+    shift = part.others - int(firsts[number])
     jobs = slice(window.start + shift, window.stop + shift)
     records = {policy: run.records[policy][number] for policy in policies}
     arrival = next(iter(records.values())).workload.jobs["arrival"]
     begin, last = float(arrival[jobs.start]), float(arrival[jobs.stop - 1])
-    until = max(last, *(_ended(record, jobs) for record in records.values()))
+    until = max(last, begin + 1.0, *(_ended(record, jobs) for record in records.values()))
     until = min(until, *(_begun(record, begin) for record in records.values()))
     text = f"jobs {jobs.start:,} to {jobs.stop - 1:,}, counted from 0"
     if len(run.windows) > 1:
-        text += f", the window in which jobs wait longest under {reference}"
+        worst = "longest" if outcome.timed else "least"
+        text += f", the window with the {worst} mean {outcome.name} under {reference}"
     if len(parts) > 1 or part.carried:
         text += "; numbers and clock are those of a part of the log that was sampled"
     return Stretch((begin, until), records, text)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from schedgym.extras import require
+from schedgym.traces.feed import Outcome
 
 __all__ = [
     "describe_range",
@@ -19,6 +20,7 @@ __all__ = [
     "interval_text",
     "make_console",
     "options_text",
+    "outcome_text",
     "percent_text",
     "printable",
     "time_text",
@@ -114,6 +116,11 @@ def time_text(seconds: float) -> str:
     if 0 < abs(seconds) < 1:
         return f"{1000 * seconds:.3g} ms"
     return f"{seconds:.3g} s"
+
+
+def outcome_text(outcome: Outcome, value: float) -> str:
+    """A value of an outcome: a time, or a number."""
+    return time_text(value) if outcome.timed else four_digits(value)
 
 
 def interval_text(low: float, high: float, show: Callable[[float], str] = four_digits) -> str:

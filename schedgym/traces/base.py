@@ -37,6 +37,7 @@ __all__ = [
     "MACHINE",
     "MALFORMED",
     "NO_EXECUTION",
+    "OPTIONAL",
     "About",
     "Column",
     "DataSet",
@@ -84,6 +85,8 @@ PACKED = {
     "rar": (b"Rar!", ".rar"),
 }
 TARS = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", re.IGNORECASE)
+#: arrays of a trace that may be empty
+OPTIONAL = ("job", "start", "deadline", "site", "value", "preemptible")
 
 #: default bound on numbers: beyond it, whole numbers are not exact in float64
 LARGEST = float(2**53)
@@ -172,8 +175,13 @@ class Trace:
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
         start: when each task started by the record [s], NaN where it does not say; [N], or empty.
         deadline: when each task had to be done [s], NaN where it had no deadline; [N], or empty.
-        site: index into ``sites`` of the site that each task belongs to; [N], empty without sites.
-        sites: names of the sites.
+        site: index into ``sites`` of the site that each task belongs to, NaN where it is not known; [N], or
+            empty.
+        sites: names of the sites; of a task that may run at several, these in one text, e.g. "paris|rome".
+        value: what each task is worth; [N], or empty.
+        preemptible: 1 where a task may be interrupted, 0 where it may not be or that is not known; [N], or
+            empty.
+        machine_site: index into ``sites`` of each machine's site; [P], empty where that is not known.
         origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
         left_out: what ``dropped`` counts, with columns and first lines; empty where the reader does not say.
 
@@ -197,15 +205,19 @@ class Trace:
     deadline: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     sites: tuple[str, ...] = ()
+    value: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    preemptible: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    machine_site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        optional = [name for name in ("job", "start", "deadline", "site") if np.size(getattr(self, name))]
+        optional = [name for name in OPTIONAL if np.size(getattr(self, name))]
         _own(self, ("arrival", "duration", "cores", "memory", *optional), sort=True)
-        for name in {"job", "start", "deadline", "site"} - set(optional):
+        for name in set(OPTIONAL) - set(optional):
             _own(self, (name,))
-        _own(self, ("machine_cores", "machine_memory"))
+        sited = ("machine_site",) if np.size(self.machine_site) else ()
+        _own(self, ("machine_cores", "machine_memory", *sited))
         object.__setattr__(self, "dropped", dict(self.dropped))
         object.__setattr__(self, "filled", dict(self.filled))
 

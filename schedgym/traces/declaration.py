@@ -67,6 +67,8 @@ TASKS: dict[str, tuple[str, ...]] = {
     "cpus": tuple(CORES),
     "memory": ("GiB", *(unit for unit in MEMORY if unit != "GiB")),
     "tasks": ("tasks",),
+    "value": ("per job",),
+    "preemptible": (),
     "job": (),
     "site": (),
 }
@@ -79,7 +81,9 @@ JOBS: dict[str, tuple[str, ...]] = {
     "output": tuple(BYTES),
 }
 #: and of machines
-MACHINES: dict[str, tuple[str, ...]] = {"cpus": TASKS["cpus"], "memory": TASKS["memory"]}
+MACHINES: dict[str, tuple[str, ...]] = {name: TASKS[name] for name in ("cpus", "memory", "site")}
+#: quantities of a task that need not be known
+UNKNOWN = ("start", "deadline", "value", "preemptible", "job", "site")
 
 EMPTY = ("refuse", "leave out", "unknown", "zero")
 CONDITIONS = ("equals", "other_than", "starts", "contains")
@@ -96,7 +100,7 @@ class Field:
         unit: of the numbers; "" means seconds, cores, GiB, or bytes. "date" is a date and time, in UTC
             where it has no zone, "D-HH:MM:SS" a duration as Slurm writes it.
         empty: what an empty field means: "refuse" (the row is malformed), "leave out" (the row is left out
-            and counted), "unknown" (no value: only for start and deadline), "zero" (0, counted).
+            and counted), "unknown" (no value: only for UNKNOWN), "zero" (0, counted).
         unknown: texts that stand for an empty field.
         optional: True if the table may lack the column; the quantity is then unknown.
         letters: True if a number may end in K, M, G, T or P, powers of 1024 that take the place of the unit.
@@ -308,8 +312,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
                 _check_format(field.format)
             if field.empty not in EMPTY:
                 raise InvalidParameter(f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}")
-            if field.empty == "unknown" and name not in ("start", "deadline"):
-                raise InvalidParameter("empty: 'unknown' is only for start and deadline")
+            if field.empty == "unknown" and name not in UNKNOWN:
+                raise InvalidParameter(f"empty: 'unknown' is only for {', '.join(UNKNOWN)}")
             if field.empty == "zero" and name not in ("cpus", "memory"):
                 raise InvalidParameter("empty: 'zero' is only for cpus and memory")
             if field.optional and name in ("submit", "duration", "end"):

@@ -18,12 +18,14 @@ from schedgym.traces.declaration import (
     MEMORY,
     TASKS,
     TIMES,
+    UNKNOWN,
     Field,
     Filter,
     TableFormat,
     TableLayout,
 )
 from schedgym.traces.pieces import Chunk, chunks
+from schedgym.traces.table import FLAGS
 
 __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 
@@ -139,6 +141,11 @@ NAMES: dict[str, tuple[str, ...]] = {
         *("mem_request", "req_mem", "reqmem", "ram", "plan_mem", "memory_size", "mem_size", "memory_total"),
     ),
     "deadline": ("deadline", "due", "due_date", "due_time", "due_at"),
+    "value": ("value", "job_value", "utility", "reward", "revenue"),
+    "preemptible": ("preemptible", "is_preemptible", "preemptable", "interruptible"),
+    "tasks": ("task_count", "tasks", "num_tasks", "n_tasks", "number_of_tasks", "inst_num"),
+    "job": ("job", "job_id", "job_name"),
+    "site": ("site", "sites", "region", "regions", "datacenter", "data_center", "datacenters", "location"),
 }
 #: how a name's last part says the unit of a quantity
 SUFFIXES: dict[str, dict[str, str]] = {
@@ -242,7 +249,7 @@ def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[s
     """The fields of a table's quantities, those that are guessed with what it means that they are empty."""
     found = dict(columns)
     for name in guessed:
-        unknown = name == "deadline" or (name == "start" and "end" not in columns)
+        unknown = name in UNKNOWN and (name != "start" or "end" not in columns)
         empty = "unknown" if unknown else "leave out"
         found[name] = dataclasses.replace(columns[name], empty=empty, unknown=MISSING)
     if "end" in guessed and "start" in columns:
@@ -265,7 +272,7 @@ def guess_machines(source: Any) -> TableLayout:
     layout = TableLayout(columns={}, delimiter=_delimiter(source))
     piece = _sample(source, layout)
     columns = _columns(piece, {name: NAMES[name] for name in MACHINES}, {}, MACHINES)
-    for name in MACHINES:
+    for name in ("cpus", "memory"):
         if name not in columns:
             raise TraceFormatError(
                 _name(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
@@ -344,10 +351,21 @@ def _columns(
         stems = {_stem(quantity, text)[0].replace("_", ""): name for text, name in reversed(plain)}
         for common in (text.replace("_", "") for text in known):
             match = texts.get(common) or stems.get(common)
-            if match is not None:
+            if match is not None and _plausible(quantity, match, piece, found):
                 found[quantity] = _field(quantity, match, piece)
                 break
     return _with_submit_s_unit(found, piece)
+
+
+def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str]) -> bool:
+    """Whether a column of a common name holds what is meant: a column "value" may be of something else."""
+    known = _known_texts(piece, column)
+    if quantity == "preemptible":
+        return all(text.lower() in FLAGS for text in known)
+    if quantity in ("value", "tasks"):
+        least = all(is_number(text) and float(text) > 0 for text in known)
+        return least and bool(known) and (quantity == "tasks" or "deadline" in found)
+    return True
 
 
 def _with_submit_s_unit(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
@@ -377,7 +395,7 @@ def _plain(name: str) -> str:
 
 def _stem(quantity: str, name: str) -> tuple[str, str]:
     """A name without the unit at its end, and the unit."""
-    units = SUFFIXES["time" if quantity in (*POINTS, "duration") else quantity]
+    units = SUFFIXES.get("time" if quantity in (*POINTS, "duration") else quantity, {})
     stem, _, last = name.rpartition("_")
     return (stem, units[last]) if stem and last in units else (name, "")
 

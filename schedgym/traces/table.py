@@ -55,8 +55,15 @@ Floats = npt.NDArray[np.float64]
 MOST_TASKS = 10**6  # tasks that one row may stand for
 MOST_EXPANDED = 10**7  # and that all rows may
 DAY = 86400.0
+#: texts that say whether a task may be interrupted
+FLAGS = {
+    **dict.fromkeys(("yes", "true", "1", "y", "t"), 1.0),
+    **dict.fromkeys(("no", "false", "0", "n", "f"), 0.0),
+}
 
 WHOLE = ("tasks", "input", "shuffle", "output")
+ABOVE = ("tasks", "value")  # 0
+TEXTS = ("job", "site", "preemptible")
 TIME_POINTS = ("submit", "start", "end", "deadline")
 
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
@@ -93,7 +100,7 @@ def _find(sources: Sequence[str], names: Sequence[str], path: Any, line: int, op
 
 def _plan(quantity: str, field: Field, names: Sequence[str], path: Any, line: int) -> _Plan | None:
     sources = field.sources
-    plain = field.unit in (DATE, CLOCK) or field.letters or quantity in ("job", "site")
+    plain = field.unit in (DATE, CLOCK) or field.letters or quantity in TEXTS
     if len(sources) == 1 and sources[0] not in names and not plain:
         try:
             expression = Expression(sources[0])
@@ -159,6 +166,13 @@ def parse_clock(text: str) -> float:
         raise ValueError(f"must be [days-][hours:]minutes:seconds, got {text[:40]!r}")
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _flag(text: str) -> float:
+    """1 for yes, 0 for no; ValueError says what is wrong."""
+    if text.lower() not in FLAGS:
+        raise ValueError(f"must be yes or no, got {text[:40]!r}")
+    return FLAGS[text.lower()]
 
 
 def _scale(quantity: str, unit: str) -> tuple[float, float]:
@@ -302,7 +316,7 @@ class _Reader:
         return found.numbers
 
     def _is_text(self, plan: _Plan, piece: Chunk) -> bool:
-        return self._unit(plan, piece) in (DATE, CLOCK) or plan.quantity in self.codes
+        return self._unit(plan, piece) in (DATE, CLOCK) or plan.quantity in TEXTS
 
     @staticmethod
     def _unit(plan: _Plan, piece: Chunk) -> str:
@@ -331,10 +345,12 @@ class _Reader:
             return _convert(texts, parse_clock, column)
         if field.letters:
             return self._sizes(texts, plan, piece)
+        if quantity == "preemptible":
+            return _convert(texts, _flag, column)
         own = Column(
             column,
             unit or _default(quantity),
-            exclusive=self.exclusive or quantity == "tasks",
+            exclusive=self.exclusive or quantity in ABOVE,
             whole=quantity in WHOLE,
             maximum=float(MOST_TASKS) if quantity == "tasks" else LARGEST,
         )
@@ -360,14 +376,14 @@ class _Reader:
             bad = found.bad | bad
         numbers = np.broadcast_to(expression(operands), count).copy()
         times, parts = _scale(plan.quantity, plan.field.unit)
-        whole = plan.quantity in WHOLE
+        whole, above = plan.quantity in WHOLE, self.exclusive or plan.quantity in ABOVE
         with np.errstate(all="ignore"):
-            low = numbers <= 0 if self.exclusive or plan.quantity == "tasks" else numbers < 0
+            low = numbers <= 0 if above else numbers < 0
             beyond = numbers > (MOST_TASKS if plan.quantity == "tasks" else LARGEST)
             wrong = ~np.isfinite(numbers) | low | beyond | (whole & (numbers != np.floor(numbers)))
             numbers = numbers * times / parts
         for i in np.flatnonzero(wrong & ~empty).tolist():
-            what = "whole number >= 0" if whole else "number >= 0"
+            what = ("whole number" if whole else "number") + (" > 0" if above else " >= 0")
             bad.setdefault(i, (plan.column, f"must be a {what}, computed {numbers[i]:g}"))
         return _Values(numbers, empty, bad)
 
@@ -492,14 +508,19 @@ def read_table(
         sizes = other.read()
         refuse_empty(other.path, "machine", sizes.get("cpus", ()), other.dropped)
         machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes["memory"]}
+        if "site" in sizes:
+            machines["machine_site"] = sizes["site"]
         dropped, left_out = dropped + other.dropped, left_out + other.left_out
         files += (Path(nodes),) if isinstance(nodes, str | Path) else ()
     origin = _shift(columns, reader.midnight)
     sites: tuple[str, ...] = ()
     if "site" in columns:
-        used, places = np.unique(columns["site"], return_inverse=True)
-        columns["site"] = places.astype(np.float64)
+        known = np.isfinite(columns["site"])
+        used, places = np.unique(columns["site"][known], return_inverse=True)
+        columns["site"][known] = places.astype(np.float64)
         sites = tuple(np.array(list(reader.codes["site"]), dtype=object)[used.astype(np.int64)].tolist())
+        if "machine_site" in machines:
+            sites = _join_sites(sites, machines, list(other.codes["site"]))
     if "tasks" in columns:
         columns = _expand(columns, limit, reader.path)
     empty = np.zeros(0)
@@ -519,9 +540,19 @@ def read_table(
         deadline=columns.get("deadline", empty),
         site=columns.get("site", empty),
         sites=sites,
+        value=columns.get("value", empty),
+        preemptible=np.nan_to_num(columns.get("preemptible", empty)),
         origin=origin,
         left_out=left_out,
     )
+
+
+def _join_sites(sites: tuple[str, ...], machines: dict[str, Any], names: list[str]) -> tuple[str, ...]:
+    """The sites of tasks and, behind them, those that only machines have; machines' numbers become theirs."""
+    joined = (*sites, *(name for name in names if name not in sites))
+    places = np.array([joined.index(name) for name in names], dtype=np.float64)
+    machines["machine_site"] = places[machines["machine_site"].astype(np.int64)]
+    return joined
 
 
 def _shift(columns: dict[str, Floats], midnight: Any) -> str:

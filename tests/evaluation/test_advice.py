@@ -22,6 +22,7 @@ from schedgym.evaluation.canvas import svg_text
 from schedgym.evaluation.runner import evaluate
 from schedgym.evaluation.stretch import find_stretch
 from schedgym.traces.base import Trace
+from schedgym.traces.feed import select
 from tests.long import long
 
 PROBLEM = get_problem("queue-delay")
@@ -125,8 +126,7 @@ def test_idle_goes_by_the_median_duration_and_not_by_the_agent():
 
 
 def test_the_ramp_and_the_verdict_look_at_the_same_log(monkeypatch):
-    monkeypatch.setattr(logs, "PART", 100)
-    monkeypatch.setattr(logs.cut, "__defaults__", (0, 100))
+    monkeypatch.setattr(advice, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 100, 100))
     seen = []
     idle = advice._idle
     monkeypatch.setattr(
@@ -193,9 +193,8 @@ def test_a_part_begins_with_the_jobs_that_run_then():
 
 
 def test_outcomes_are_those_of_the_log_s_own_jobs(monkeypatch):
-    monkeypatch.setattr(logs, "PART", 100)
     whole = trace(log(1000))
-    parts = logs.cut(whole, most=300)
+    parts = logs.cut(whole, most=300, part=100)
     found = logs.run(PROBLEM, parts, {"fcfs": "fcfs"}, progress=False)
     assert [len(waits) for waits in found.outcomes.values()] == [300]
     assert sum(window.stop - window.start for window in found.windows) == 300
@@ -203,8 +202,7 @@ def test_outcomes_are_those_of_the_log_s_own_jobs(monkeypatch):
     assert found.bound is not None and found.bound <= found.outcomes["fcfs"].mean()
     text = "\n".join(schedgym.advise(whole, **QUICK).read)
     assert "sampled" not in text
-    monkeypatch.setattr(logs, "MOST", 300)
-    monkeypatch.setattr(logs.cut, "__defaults__", (0, 300))
+    monkeypatch.setattr(advice, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 300, 100))
     assert "sampled: 300 of the 1000 jobs, in 3 parts" in "\n".join(schedgym.advise(whole, **QUICK).read)
 
 
@@ -306,17 +304,17 @@ def test_the_load_and_the_sizes_of_machines_are_said_in_their_unit():
     found = schedgym.advise(once, servers=3, cpus=8, memory=32, **QUICK)
     assert "offered load: unknown, as all jobs come at once" in "\n".join(found.read)
     few = trace(log(20, gap=1e4))
-    nothing = logs.select(few, slice(None), cores=0 * few.cores, memory=0 * few.memory)
+    nothing = select(few, slice(None), cores=0 * few.cores, memory=0 * few.memory)
     found = schedgym.advise(nothing, **QUICK)
     assert "offered load: none, as jobs take nothing" in "\n".join(found.read)
     assert found.verdict.startswith("Next to nothing waits at the log's own load, whatever the policy")
-    shares = logs.select(trace(BUSY), slice(None), unit="GPUs")
+    shares = select(trace(BUSY), slice(None), unit="GPUs")
     text = "\n".join(schedgym.advise(shares, servers=3, cpus=3, **QUICK).read)
     assert (
         "3 machines, cpus 9 [GPUs], memory not limited" in text and "the first needs cpus 4, memory" in text
     )
     with pytest.raises(InvalidParameter, match=r"one job up to cpus 4 \[GPUs\]"):
-        schedgym.advise(logs.select(shares, slice(None), machine_cores=[], machine_memory=[]), **QUICK)
+        schedgym.advise(select(shares, slice(None), machine_cores=[], machine_memory=[]), **QUICK)
 
 
 @pytest.mark.parametrize("named", [{}, {"format": "slurm"}], ids=["recognised", "named"])

@@ -421,7 +421,7 @@ BAD = {
     "columns: {submit: a, duration: {unit: s}}": "columns.duration.from: must be given",
     "columns: {submit: a, duration: [b, 1]}": r"columns.duration\[1\]: must be a text, got 1",
     "columns: {submit: a, duration: {from: b, empty: skip}}": "columns.duration: empty: must be one of ref",
-    "columns: {submit: a, duration: {from: b, empty: unknown}}": "only for start and deadline",
+    "columns: {submit: a, duration: {from: b, empty: unknown}}": "only for start, deadline, value",
     "columns: {submit: a, duration: {from: b, empty: zero}}": "only for cpus and memory",
     "columns: {submit: {from: a, optional: true}, duration: b}": "columns.submit: optional: no trace can",
     "columns: {submit: {from: a, optional: 1}, duration: b}": "optional: must be true or false, got 1",

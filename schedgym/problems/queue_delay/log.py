@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,20 +13,40 @@ from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import fates
 from schedgym.problems.queue_delay.workload import make_workload
 from schedgym.traces.base import Trace
+from schedgym.traces.feed import WAIT, Feed
 
-__all__ = ["ID", "OUTCOME", "POLICIES", "REFERENCE", "REPLAYED", "outcomes", "workload_of"]
+__all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
 
 ID = "schedgym/QueueDelay-v0"
-#: what a job's outcome is, in words
-OUTCOME = "wait"
+OUTCOME = WAIT
 #: the policies that are compared; the reference is what a cluster does that has no scheduler to speak of
 POLICIES = ("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "easy-backfill", "fcfs")
 REFERENCE = "fcfs"
 #: the policies under which the recorded starts are replayed: what schedulers in use do
 REPLAYED = ("fcfs", "easy-backfill")
+KNOWS = "execution"
+LEFT_OUT = (
+    "jobs that run on several machines at once",
+    "users' estimates of durations (the replay knows the durations)",
+)
 
 
-def workload_of(trace: Trace) -> Workload:
+def lacks(trace: Trace) -> str:
+    """What the log lacks to feed the problem: nothing."""
+    return ""
+
+
+def feed(trace: Trace) -> Feed:
+    """All tasks, each for itself."""
+    return Feed(dataclasses.replace(trace, job=np.zeros(0), machine_site=np.zeros(0)))
+
+
+def parameters(trace: Trace) -> dict[str, Any]:
+    """Parameters of the environment: none."""
+    return {}
+
+
+def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     """A trace's tasks on all of its machines, with the clock from 0 at the first arrival.
 
     Sizes are divided by the largest machine, per resource; a memory that no machine tells limits nothing.
@@ -46,3 +69,8 @@ def outcomes(record: ScheduleRecord) -> npt.NDArray[np.float64]:
     """Return how long each task waits [s]; infinite for one that never starts."""
     start = np.array([np.inf if begin is None else begin for begin in fates(record)["start"]])
     return start - record.workload.jobs["arrival"]
+
+
+def alone(workload: Workload) -> npt.NDArray[np.float64]:
+    """Return the wait of each task if it had the cluster to itself: none."""
+    return np.zeros(len(workload.jobs["arrival"]))

@@ -1,0 +1,124 @@
+"""What a problem makes of a log: the terms in which its module ``log`` says it to :func:`schedgym.advise`.
+
+Such a module has
+
+- ``lacks(trace)``: what the log lacks to feed the problem, "" if nothing; a problem that no log feeds has
+  this function only;
+- ``feed(trace)``: the :class:`Feed` that the problem makes of the log;
+- ``workload_of(trace, slot)``: tasks of it (a part of the log) as a workload, from time 0 on;
+- ``parameters(trace)``: of the environment, beside those of the id;
+- ``outcomes(record)`` and ``alone(workload)``: the outcome of each job of an episode, and what it would be if
+  the job had the cluster to itself; [jobs], in slots where the problem has slots;
+- ``ID``, ``POLICIES`` and the ``REFERENCE`` among them, ``OUTCOME``; ``REPLAYED``, policies to compare with
+  recorded starts; ``KNOWS``, what the pretrained agent must know; ``LEFT_OUT``, what the model leaves out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.traces.base import OPTIONAL, LeftOut, Trace
+
+__all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "without"]
+
+Floats = npt.NDArray[np.float64]
+
+#: the arrays of a trace that have an element per task
+ARRAYS = ("arrival", "duration", "cores", "memory", *OPTIONAL)
+MOST = 16_000  # tasks that are run
+PART = 4_000  # tasks of a part
+SLOTS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400)  # [s]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """The number that a policy is judged by, of each job.
+
+    Attributes:
+        name: e.g. "wait".
+        says: a sentence with a place for the mean, e.g. "a job waits {} on average".
+        better: "min" or "max".
+        timed: whether it is a time [s].
+        total: whether the objective of the environment is the sum over the jobs, not their mean.
+        idle: what is to be said of a log in which every job does as well as alone.
+    """
+
+    name: str
+    says: str
+    better: str = "min"
+    timed: bool = True
+    total: bool = False
+    idle: str = "Next to nothing waits"
+
+    @property
+    def sign(self) -> float:
+        """1 where less is better, else -1."""
+        return 1.0 if self.better == "min" else -1.0
+
+
+WAIT = Outcome("wait", "a job waits {} on average")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Feed:
+    """A log as a problem takes it.
+
+    Attributes:
+        trace: its tasks and machines; sizes may be in the problem's units.
+        slot: length of a slot [s]; 1 where the problem has none.
+        left_out: tasks that the problem cannot take.
+        lines: what was assumed, and what rounding has changed.
+        most: tasks that are run.
+        part: tasks of a part, where not all are run.
+    """
+
+    trace: Trace
+    slot: float = 1.0
+    left_out: tuple[LeftOut, ...] = ()
+    lines: tuple[str, ...] = ()
+    most: int = MOST
+    part: int = PART
+
+
+def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
+    """A trace of some tasks of another; ``chosen`` is an index of its arrays."""
+    own = {name: getattr(trace, name)[chosen] for name in ARRAYS if np.size(getattr(trace, name))}
+    return dataclasses.replace(trace, **{**own, **changes})
+
+
+def without(
+    trace: Trace, out: npt.NDArray[np.bool_], reason: str, detail: str
+) -> tuple[Trace, list[LeftOut]]:
+    """The trace without some tasks, and the note on them, none without any; ``detail`` is of the first."""
+    count = int(out.sum())
+    return (select(trace, ~out), [LeftOut(reason, count, 0, "", detail)]) if count else (trace, [])
+
+
+def round_slot(trace: Trace, share: float, most: float) -> float:
+    """A length of slots [s] for a log: a part of the median duration, but not too many slots in all.
+
+    Args:
+        trace: in seconds.
+        share: of the median duration.
+        most: slots between the first and the last arrival.
+
+    Returns:
+        the largest length of a usual clock (1 s, 2 s, 5 s, ..., 1 d; below 1 s a tenth of these, and so on)
+        that is no longer than the share, or the least one that keeps the number of slots.
+    """
+    wanted = share * float(np.median(trace.duration))
+    least = float(trace.arrival[-1] - trace.arrival[0]) / most
+    scale = 10.0 ** min(0, math.floor(math.log10(max(wanted, least))))
+    lengths = [scale * length for length in SLOTS]
+    fine = [length for length in lengths if length <= wanted * (1 + 1e-9)]
+    slot = fine[-1] if fine else lengths[0]
+    if slot < least:
+        slot = next(
+            (length for length in lengths if length >= least), math.ceil(least / SLOTS[-1]) * SLOTS[-1]
+        )
+    return float(slot)
