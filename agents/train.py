@@ -1,4 +1,4 @@
-"""Training with gradients: PPO and MaskablePPO of stable-baselines3, from a configuration to an agent file.
+"""PPO and MaskablePPO of stable-baselines3, from a configuration to the weights of an agent.
 
 A checkpoint holds everything that the training goes on from: weights, the optimizer's moments, the scale of
 the returns, the random generators, and for every environment its episode and the actions since that began,
@@ -8,18 +8,12 @@ machine, with the same weights as one that was not. It holds arrays and a JSON t
 Normalisation. Rewards are divided by the standard deviation of the returns so far, whose moments stand in the
 checkpoint and in the agent file. Observations are scaled by constants of the environments and of the network:
 there are no statistics of them to save.
-
-Seeds. Environment i of a training with seed s plays the episodes 0, 1, ... of the environment's seed
-TRAINING_SEEDS + s SPACING + i; demonstrations are episodes of DEMONSTRATION_SEEDS + s; validations are those
-of the gradient-free search. Evaluations take seeds below 2^32, so no episode is met twice (where episodes are
-drawn: those of a trace or a workload file are the same for every seed).
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +23,15 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.config import Config
-from schedgym.agents.files import Agent, describe, strip
+from schedgym.agents.files import Agent, strip
+from schedgym.agents.gradient import (
+    DEMONSTRATION_SEEDS,
+    SPACING,
+    TRAINING_SEEDS,
+    Point,
+    TrainingResult,
+    one_thread,
+)
 from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.record import TrainingRecord
@@ -40,16 +42,7 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = [
-    "DEMONSTRATION_SEEDS",
-    "SPACING",
-    "TRAINING_SEEDS",
-    "Point",
-    "TrainingResult",
-    "learn",
-    "load_torch_policy",
-    "metadata_of",
-]
+__all__ = ["learn", "load_torch_policy"]
 
 torch: Any = require("torch", "agents")
 _sb3: Any = require("stable_baselines3", "agents")
@@ -58,51 +51,9 @@ _Callback: Any = require("stable_baselines3.common.callbacks", "agents").BaseCal
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-SPACING = 2**20  # more than the environments of a training
-TRAINING_SEEDS = 2**53
-DEMONSTRATION_SEEDS = 2**54
 WARM_UP = 4  # episodes per environment that set the scale of the returns, at most ...
 WARM_UP_STEPS = 20_000  # ... or environment steps
 MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
-@dataclasses.dataclass(frozen=True)
-class Point:
-    """One validation.
-
-    Attributes:
-        steps: environment steps of the training before it.
-        seconds: since the start of the training.
-        objective: mean over the validation episodes, in the objective's unit.
-    """
-
-    steps: int
-    seconds: float
-    objective: float
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingResult:
-    """The result of a training.
-
-    Attributes:
-        weights: weights of the agent file, the critic's too.
-        curve: the validations; the first is of the network that the training starts with.
-        best: the validation whose weights are kept (with ``keep: last`` the last).
-        returns: mean, variance and count of the sums of rewards that scale the critic's values; empty with
-            ``normalize_returns: false``.
-        cloning: the result of the imitation; None: there was none.
-        steps: number of environment steps.
-        seconds: time that it took [s], all parts of a resumed training together.
-    """
-
-    weights: dict[str, npt.NDArray[np.float32]]
-    curve: tuple[Point, ...]
-    best: Point
-    returns: tuple[float, ...]
-    cloning: Cloning | None
-    steps: int
-    seconds: float
 
 
 # What a training goes on from ------------------------------------------------------------------------------
@@ -275,17 +226,6 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
             self.report(point)
 
 
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let torch use one thread: for small networks that is fastest, and sums keep their order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 #: options that stable-baselines3 takes under the same name
 _SAME = (
     *("n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range"),
@@ -396,7 +336,7 @@ def learn(
     """
     if config.algorithm not in ("ppo", "maskable-ppo"):
         raise InvalidParameter(f"algorithm: must be 'ppo' or 'maskable-ppo', got {config.algorithm!r}")
-    with _one_thread():
+    with one_thread():
         record = TrainingRecord(config, checkpoint, Point)
         model, normalizer = _model(config, log_dir)
         loaded = _load(record, model, normalizer) if resume else None
@@ -418,30 +358,6 @@ def learn(
         steps=int(model.num_timesteps),
         seconds=record.seconds,
     )
-
-
-def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
-    """The metadata of the agent file of a training."""
-    training = {
-        "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
-        "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
-        "validation_seed": VALIDATION_SEED,
-        "steps": result.steps,
-        "seconds": result.seconds,
-        "returns": dict(zip(("mean", "variance", "count"), result.returns, strict=False)),
-        "imitation": _finite(result.cloning),
-        "best": dataclasses.asdict(result.best),
-        "curve": [dataclasses.asdict(point) for point in result.curve],
-    }
-    network = {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds}
-    return describe(config, network, training, command)
-
-
-def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
-    """The result of the imitation as JSON data, in which NaN becomes null."""
-    if cloning is None:
-        return None
-    return {n: None if v != v else v for n, v in dataclasses.asdict(cloning).items()}
 
 
 def load_torch_policy(agent: Agent) -> TokenPolicy:

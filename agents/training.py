@@ -33,7 +33,7 @@ def train(
 
     Returns:
         a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a
-        :class:`~schedgym.agents.train.TrainingResult`.
+        :class:`~schedgym.agents.gradient.TrainingResult`.
 
     Raises:
         InvalidParameter: if there can be no such file, or for a checkpoint of another configuration.

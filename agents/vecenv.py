@@ -20,18 +20,15 @@ from gymnasium.vector import AutoresetMode
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.policy import OWN
-from schedgym.agents.rollout import set_actions
+from schedgym.agents.rollout import History
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
-from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.tokens import tokens_of
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
 __all__ = ["ModelPolicy", "SB3VecEnv", "action_masks", "make_vec_env"]
-
-FORGET = 256  # every so many steps, recorded actions of finished episodes are dropped
 
 _VecEnv: Any = require("stable_baselines3.common.vec_env", "agents").VecEnv
 
@@ -103,8 +100,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self.env = env
         self.truncations = True
         self.recording = False
-        self._played: list[npt.NDArray[Any]] = []
-        self._since = np.zeros(env.num_envs, dtype=np.int64)
+        self._history = History(env.simulator)
         self._actions: Any = None
         self._began = time.time()
         self._returns = np.zeros(env.num_envs)
@@ -133,8 +129,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._returns[:] = 0.0
         self._lengths[:] = 0
-        self._played.clear()
-        self._since[:] = 0
+        self._history.clear()
         return observation
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
@@ -142,16 +137,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
 
         Workloads given as options are not part of it. Needs ``recording``.
         """
-        first = int(self._since.min())
-        played = self._played[first:]
-        shape = (0, self.num_envs, *(self.action_space.shape or ()))
-        return {
-            "seeds": self.env.simulator.seeds.copy(),
-            "episodes": self.env.simulator.episodes.copy(),
-            "since": self._since - first,
-            "actions": np.array(played) if played else np.zeros(shape, dtype=self.action_space.dtype),
-            "returns": self._returns.copy(),
-        }
+        return {**self._history.state(), "returns": self._returns.copy()}
 
     def set_state(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """Bring every environment to its state in :meth:`get_state`, by playing those actions again.
@@ -160,18 +146,10 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             the observations.
         """
         self.reset()
-        simulator, n = self.env.simulator, self.num_envs
-        simulator.seeds[:] = state["seeds"]
-        simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
-        simulator.begin(np.ones(n, dtype=bool))
-        for i, actions in enumerate(state["actions"]):
-            set_actions(simulator, actions)
-            simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP)))
-        self._played = list(state["actions"])
-        self._since[:] = state["since"]
-        self._lengths[:] = len(self._played) - self._since
+        self._history.restore(state)
+        self._lengths[:] = self._history.lengths
         self._returns[:] = state["returns"]
-        return {name: buffer.copy() for name, buffer in simulator.observation.items()}
+        return {name: buffer.copy() for name, buffer in self.env.simulator.observation.items()}
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
         """Set the actions of the next :meth:`step_wait`, [n, ...]."""
@@ -195,11 +173,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._returns += rewards
         self._lengths += 1
         if self.recording:
-            self._played.append(np.array(self._actions))
-            if len(self._played) % FORGET == 0:
-                first = int(self._since.min())
-                del self._played[:first]
-                self._since -= first
+            self._history.add(self._actions)
         infos: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
         if extra:
             if "repaired" in extra:
@@ -233,7 +207,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             info["episode"] = {"r": total, "l": steps, "t": seconds}
         self._returns[done] = 0.0
         self._lengths[done] = 0
-        self._since[done] = len(self._played)
+        self._history.end(done)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The masks of the current observations, bool [n, choices]; see :func:`action_masks`."""
