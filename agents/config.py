@@ -168,6 +168,12 @@ class Config:
             check_whole(getattr(self, name), name, least, most)
         if self.checkpoint is not None:
             check_whole(self.checkpoint, "checkpoint", 1)
+        if self.ppo.copies > 1 and self.algorithm != "ppo":
+            raise InvalidParameter(f"ppo.copies: has no effect on algorithm {self.algorithm!r}: leave it out")
+        if self.num_envs % self.ppo.copies:
+            raise InvalidParameter(
+                f"ppo.copies: must divide num_envs, {self.num_envs}, got {self.ppo.copies}"
+            )
 
     def _check_parameters(self, where: str, parameters: Mapping[str, Any]) -> str:
         """The objective of the environment; raise InvalidParameter or UnknownName if it cannot be made."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ import numpy.typing as npt
 from schedgym.agents.config import Config
 from schedgym.agents.files import describe
 from schedgym.agents.imitate import Cloning
+from schedgym.agents.record import TrainingRecord
+from schedgym.agents.rollout import held_out
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.extras import require
 
@@ -30,13 +32,19 @@ __all__ = [
     "TrainingResult",
     "metadata_of",
     "one_thread",
+    "optimizer_arrays",
+    "restore_optimizer",
+    "validate",
 ]
 
 torch: Any = require("torch", "agents")
 
+Arrays = dict[str, npt.NDArray[Any]]
+
 SPACING = 2**20  # more than the environments of a training
 TRAINING_SEEDS = 2**53
 DEMONSTRATION_SEEDS = 2**54
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +95,51 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def validate(
+    record: TrainingRecord[Point],
+    steps: int,
+    decide: Callable[[Arrays], Any],
+    weights: Callable[[], Arrays],
+) -> Point:
+    """Play the validation episodes, and keep the weights if they are the best so far.
+
+    Args:
+        record: record of the training.
+        steps: environment steps so far.
+        decide: batch of observations [n, ...] -> actions [n, ...]; see
+            :func:`~schedgym.agents.rollout.held_out`.
+        weights: gives the weights by which it decides.
+    """
+    config, metric = record.config, record.metric
+    rows = held_out(
+        config.id, decide, config.evaluation.episodes, VALIDATION_SEED, parameters=config.environment
+    )
+    objective = float(np.mean([row[metric.name] for row in rows]))
+    point = Point(steps, record.seconds, objective)
+    best = record.curve[record.best_index].objective if record.curve else objective
+    better = objective > best if metric.better == "max" else objective < best
+    record.add(point, better or config.evaluation.keep == "last", weights)
+    return point
+
+
+def optimizer_arrays(optimizer: Any, named: Iterable[tuple[str, Any]]) -> Arrays:
+    """The state of Adam as arrays, of weights that have names."""
+    return {
+        f"optimizer/{moment}/{name}": np.array(optimizer.state[weight][moment].cpu())
+        for name, weight in named
+        if optimizer.state.get(weight)
+        for moment in MOMENTS
+    }
+
+
+def restore_optimizer(optimizer: Any, named: Iterable[tuple[str, Any]], arrays: Arrays) -> None:
+    """Bring Adam to its state in :func:`optimizer_arrays`."""
+    for name, weight in named:
+        if f"optimizer/step/{name}" in arrays:
+            state = {m: torch.as_tensor(arrays[f"optimizer/{m}/{name}"]).clone() for m in MOMENTS}
+            optimizer.state[weight] = {m: a if m == "step" else a.to(weight.device) for m, a in state.items()}
 
 
 def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class PPOOptions(Parameters):
     target_kl: float | None = parameter(None, "ends an update early", minimum=0, exclusive=True)
     copies: int = parameter(
         1,
-        "environments that play the same workload (algorithm ppo): with 2 or more, whole episodes and the mean "
-        "of the copies in the place of a critic; num_envs is a multiple of it",
+        "environments that play the same workload, whole episodes of it, with their mean in the place of a "
+        "critic; 1: a critic (algorithm ppo only)",
         minimum=1,
     )
     normalize_returns: bool = parameter(True, "divide rewards by the standard deviation of the returns")

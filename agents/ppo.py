@@ -21,6 +21,7 @@ A checkpoint holds everything that the training goes on from, as that of :mod:`s
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -39,111 +40,30 @@ from schedgym.agents.gradient import (
     Point,
     TrainingResult,
     one_thread,
+    optimizer_arrays,
+    restore_optimizer,
+    validate,
 )
 from schedgym.agents.imitate import Cloning, clone, demonstrate
+from schedgym.agents.modules import Network, Observation, find_device
 from schedgym.agents.options import PPOOptions
 from schedgym.agents.record import TrainingRecord
-from schedgym.agents.rollout import History, held_out, make_simulator, set_actions
-from schedgym.agents.views import Layout, layout_of
+from schedgym.agents.rollout import History, make_simulator, set_actions
+from schedgym.agents.views import layout_of
 from schedgym.core.problem import get_problem
-from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Batch", "Network", "learn", "loss", "shared_advantages", "temporal_advantages"]
+__all__ = ["Batch", "Training", "learn", "loss", "shared_advantages", "temporal_advantages"]
 
 torch: Any = require("torch", "agents")
-_Module: Any = torch.nn.Module
 
 Tensor = Any
-Observation = dict[str, Tensor]
 Arrays = dict[str, npt.NDArray[Any]]
 F8 = npt.NDArray[np.float64]
 
 PIECES = 4  # of a batch, by the number of tokens
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
-
-
-# The network and its distribution of actions ---------------------------------------------------------------
-
-
-class Network(_Module):  # type: ignore[misc]
-    """The network of :mod:`schedgym.agents.tokens`, the critic too.
-
-    Args:
-        layout: layout of the environment's view.
-        weights: name -> array, as :func:`schedgym.agents.tokens.initial` gives them.
-    """
-
-    def __init__(self, layout: Layout, weights: Mapping[str, npt.NDArray[Any]]) -> None:
-        super().__init__()
-        self.layout, self.cut = layout, tokens.cut_set(layout)
-        for name, array in weights.items():
-            self.register_parameter(name, torch.nn.Parameter(torch.tensor(array)))
-
-    def scores(self, observation: Observation) -> Tensor:
-        """Scores of a batch, [B, size]."""
-        return tokens.forward(self.layout, self._parameters, observation, torch)
-
-    def values(self, observation: Observation) -> Tensor:
-        """Values of a batch, [B]."""
-        return tokens.estimate(self.layout, self._parameters, observation, torch)
-
-    def see(self, observation: Mapping[str, npt.NDArray[Any]]) -> Observation:
-        """A batch of live buffers as the network reads it: a copy, without tokens at the end that nobody has."""
-        like = next(iter(self._parameters.values()))
-        count = None
-        if self.cut is not None:
-            there = observation[self.cut.mask].any(axis=0)  # type: ignore[index]
-            count = max(int(there.nonzero()[0][-1]) + 1, 1) if there.any() else 1
-        seen = {name: torch.from_numpy(array) for name, array in observation.items()}
-        return tokens.prepare(
-            self.layout, {n: a.to(like.device) for n, a in self.first(seen, count).items()}, like, torch
-        )
-
-    def first(self, observation: Observation, count: int | None) -> Observation:
-        """The observation with the first ``count`` tokens of the set that may be cut; None: all."""
-        if self.cut is None or count is None:
-            return observation
-        keys = (self.cut.key, self.cut.mask)
-        return {name: array[:, :count] if name in keys else array for name, array in observation.items()}
-
-    def distribution(
-        self, observation: Observation, actions: Tensor | None, noise: Tensor | None = None
-    ) -> Any:
-        """The probabilities of actions: softmax over the scores, or for a Box, scores with normal noise.
-
-        Args:
-            observation: a batch.
-            actions: int64 [B], or float [B, size] for a Box; None: they are sampled.
-            noise: from which they are sampled, [B, size]: of Gumbel's distribution, or of the normal one.
-
-        Returns:
-            actions, logarithms of their probabilities [B], and entropies [B].
-        """
-        scores = self.scores(observation)
-        if self.layout.kind != "scores":
-            logs = torch.log_softmax(scores, dim=-1)
-            if actions is None:
-                actions = (scores + noise).argmax(dim=-1)
-            return actions, logs.gather(-1, actions[:, None])[:, 0], -(logs.exp() * logs).sum(-1)
-        log_std = self._parameters["log_std"]
-        if actions is None:
-            actions = scores + noise * log_std.exp()
-        mask = self.layout.segments[0].tokens[0].mask
-        there = torch.ones_like(scores, dtype=bool) if mask is None else observation[mask]
-        count = there.shape[-1]
-        away = (actions[:, :count] - scores[:, :count]) / log_std.exp()
-        each = -0.5 * away.square() - log_std - 0.5 * np.log(2.0 * np.pi)
-        entropy = there.sum(-1) * (0.5 + 0.5 * np.log(2.0 * np.pi) + log_std)
-        return actions, torch.where(there, each, 0.0).sum(-1), entropy
-
-    def decide(self, observation: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """The most probable actions for a batch of live buffers, as the environments take them."""
-        with torch.no_grad():
-            scores = self.scores(self.see(observation)).cpu().numpy()
-        return self.layout.decode(scores, observation)
 
 
 # Advantages ------------------------------------------------------------------------------------------------
@@ -218,7 +138,7 @@ class Batch:
 
 
 def loss(network: Network, batch: Batch, options: PPOOptions) -> tuple[Tensor, Tensor]:
-    """The sums of the losses over a batch, and of the estimates (r - 1) - log r of the divergence (no gradient)."""
+    """The sums over a batch of the losses, and of the estimates (r - 1) - log r of the divergence."""
     _, log_probs, entropy = network.distribution(batch.observation, batch.actions)
     difference = log_probs - batch.log_probs
     ratio, clip = difference.exp(), options.clip_range
@@ -232,19 +152,6 @@ def loss(network: Network, batch: Batch, options: PPOOptions) -> tuple[Tensor, T
     with torch.no_grad():
         divergence = (ratio - 1.0 - difference).sum()
     return total, divergence
-
-
-def _stack(parts: list[Tensor]) -> Tensor:
-    """Arrays [B, ...] one below the other, those with a shorter second axis filled up with zeros."""
-    if parts[0].dim() < 2:
-        return torch.cat(parts)
-    longest = max(part.shape[1] for part in parts)
-    found = parts[0].new_zeros((sum(len(part) for part in parts), longest, *parts[0].shape[2:]))
-    row = 0
-    for part in parts:
-        found[row : row + len(part), : part.shape[1]] = part
-        row += len(part)
-    return found
 
 
 # The training ----------------------------------------------------------------------------------------------
@@ -279,9 +186,10 @@ class Training:
         options, n = config.ppo, config.num_envs
         if options.copies == 1 and options.n_steps * n < options.batch_size:
             raise InvalidParameter(
-                f"ppo.batch_size: {options.batch_size} is more than n_steps times num_envs, {options.n_steps * n}"
+                f"ppo.batch_size: {options.batch_size} is more than n_steps times num_envs, "
+                f"{options.n_steps * n}"
             )
-        self.config, self.options, self.device = config, options, torch.device(device)
+        self.config, self.options, self.device = config, options, find_device(device)
         self.simulator = make_simulator(config.id, config.environment, n)
         for i in range(n):
             self.simulator.seed(i, TRAINING_SEEDS + config.seed * SPACING + i // options.copies)
@@ -293,13 +201,11 @@ class Training:
         weights = tokens.initial(
             layout, np.random.default_rng(config.seed), form.width, form.rounds, form.log_std
         )
+        if not self.critic:
+            weights = {name: array for name, array in weights.items() if not name.startswith("critic/")}
         self.network = Network(layout, weights).to(self.device)
-        self.trained = [
-            (name, weight)
-            for name, weight in self.network._parameters.items()
-            if options.copies == 1 or not name.startswith("critic/")
-        ]
-        self.adam = torch.optim.Adam([weight for _, weight in self.trained], lr=1.0, eps=1e-5)
+        self.named = list(self.network._parameters.items())
+        self.adam = torch.optim.Adam(self.network.parameters(), lr=options.learning_rate, eps=1e-5)
         self.moments = _Moments()
         self.sums = np.zeros(n)  # of the rewards of running episodes, discounted
         self.steps = 0
@@ -309,11 +215,6 @@ class Training:
     def critic(self) -> bool:
         """Whether there is one."""
         return bool(self.options.copies == 1)
-
-    def begin(self) -> None:
-        """Start an episode in every environment."""
-        self.simulator.begin(np.ones(self.config.num_envs, dtype=bool))
-        self.history.clear()
 
     def act(self, seen: Observation) -> tuple[Tensor, Tensor, Any]:
         """Sample: actions and their log probabilities, and the actions as the environments take them."""
@@ -331,15 +232,13 @@ class Training:
         return actions, log_probs, layout.decode(given, self.simulator.observation)
 
     def play(self) -> Batch:
-        """Play ``n_steps`` steps, or an episode, in every environment; the decisions with their advantages."""
+        """The decisions of ``n_steps`` steps, or of an episode, in every environment."""
         simulator, network, n = self.simulator, self.network, self.config.num_envs
         seen: list[Observation] = []
         rows: dict[str, list[Any]] = {
             name: [] for name in ("action", "log_prob", "value", "reward", "end", "live")
         }
         live = np.ones(n, dtype=bool)
-        if not self.critic:
-            self.begin()
         with torch.no_grad():
             while len(seen) < self.options.n_steps if self.critic else live.any():
                 seen.append(network.see(simulator.observation))
@@ -362,6 +261,8 @@ class Training:
                     live &= ~end
             if self.critic:
                 rows["value"].append(network.values(network.see(simulator.observation)).cpu().numpy())
+            else:
+                simulator.begin(np.ones(n, dtype=bool))
         return self.judge(seen, rows)
 
     def judge(self, seen: list[Observation], rows: dict[str, list[Any]]) -> Batch:
@@ -383,28 +284,22 @@ class Training:
             "rollout/decisions": len(found),
         }
         found = (found - found.mean()) / (found.std() + 1e-8)
-        lengths = np.concatenate([self.lengths(one) for one in seen])
-        kept = torch.from_numpy(np.flatnonzero(live)).to(self.device)
+        kept = torch.from_numpy(live.ravel()).to(self.device)
+        observation = self.network.join(seen)
+        if not live.all():
+            observation = {name: array[kept] for name, array in observation.items()}
         return Batch(
-            {name: _stack([one[name] for one in seen])[kept] for name in seen[0]},
+            observation,
             torch.cat(rows["action"])[kept],
             torch.cat(rows["log_prob"])[kept],
             self.tensor(found),
             targets,
-            torch.from_numpy(lengths).to(self.device)[kept],
+            self.network.lengths(observation),
         )
 
     def tensor(self, array: F8) -> Tensor:
         """The numbers as float32 on the device."""
         return torch.from_numpy(array.astype(np.float32)).to(self.device)
-
-    def lengths(self, seen: Observation) -> npt.NDArray[np.int64]:
-        """The number of tokens of each row up to the last that is there, at least 1; all 1 where none is cut."""
-        cut = self.network.cut
-        if cut is None:
-            return np.ones(self.config.num_envs, dtype=np.int64)
-        mask = seen[cut.mask].cpu().numpy()
-        return np.maximum((mask * np.arange(1, mask.shape[1] + 1)).max(axis=1), 1)
 
     def measure(self, rewards: F8, ends: F8) -> float:
         """What rewards are divided by: the spread of the discounted sums of rewards so far."""
@@ -421,7 +316,6 @@ class Training:
         left = max(1.0 - self.steps / self.config.steps, 0.0)
         last = options.final_learning_rate
         self.adam.param_groups[0]["lr"] = last + (options.learning_rate - last) * left
-        weights = [weight for _, weight in self.trained]
         count = len(batch.log_probs)
         size = -(-count // max(round(count / options.batch_size), 1))
         told = np.zeros(3)
@@ -432,13 +326,124 @@ class Training:
                 for piece in batch.pieces(self.network, rows):
                     total, more = loss(self.network, piece, options)
                     (total / len(rows)).backward()
-                    told += (float(total), float(more), len(piece.lengths))
-                    divergence += float(more) / len(rows)
+                    told += (total.item(), more.item(), len(piece.lengths))
+                    divergence += more.item() / len(rows)
                 if options.target_kl is not None and divergence > 1.5 * options.target_kl:
                     break
-                torch.nn.utils.clip_grad_norm_(weights, options.max_grad_norm)
+                torch.nn.utils.clip_grad_norm_(self.network.parameters(), options.max_grad_norm)
                 self.adam.step()
             else:
                 continue
             break
         self.told |= {"train/loss": told[0] / told[2], "train/divergence": told[1] / told[2]}
+
+    # What a training goes on from
+
+    def start(self) -> Cloning | None:
+        """Begin, with the imitation that the configuration names."""
+        config, options = self.config, self.config.imitation
+        self.simulator.begin(np.ones(config.num_envs, dtype=bool))
+        if options is None:
+            return None
+        seed = DEMONSTRATION_SEEDS + config.seed
+        shown = demonstrate(config.id, options.policy, options.episodes, seed, parameters=config.environment)
+        if self.critic and self.options.normalize_returns:
+            self.moments.add(shown.sums(self.options.gamma))
+        options = dataclasses.replace(options, critic=options.critic and self.critic)
+        network = self.network.cpu()
+        told = clone(network, shown, options, config.seed, gamma=self.options.gamma, scale=self.moments.scale)
+        network.to(self.device)
+        return told
+
+    def get_weights(self) -> Arrays:
+        """Name -> array of all weights: copies."""
+        return {name: weight.detach().cpu().numpy().copy() for name, weight in self.named}
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Everything that the training goes on from, as arrays and JSON data."""
+        arrays = {f"weights/{name}": array for name, array in self.get_weights().items()}
+        arrays |= optimizer_arrays(self.adam, self.named)
+        arrays |= {f"environments/{name}": array for name, array in self.history.state().items()}
+        arrays |= {"sums": self.sums, "moments": np.array(self.moments.values)}
+        return arrays, {"steps": self.steps, "random": self.rng.bit_generator.state}
+
+    def restore(self, arrays: Arrays, text: Mapping[str, Any]) -> None:
+        """Bring it to its :meth:`state`."""
+        with torch.no_grad():
+            for name, weight in self.named:
+                weight.copy_(torch.as_tensor(arrays[f"weights/{name}"]))
+        restore_optimizer(self.adam, self.named, arrays)
+        self.history.restore(strip(arrays, "environments/"))
+        self.sums, self.moments = arrays["sums"], _Moments(*arrays["moments"].tolist())
+        self.steps, self.rng.bit_generator.state = text["steps"], text["random"]
+
+
+def learn(
+    config: Config,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    report: Callable[[Point], None] | None = None,
+    log_dir: str | Path | None = None,
+    device: str = "cpu",
+) -> TrainingResult:
+    """Train a network.
+
+    Args:
+        config: a configuration with algorithm "ppo".
+        checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
+            validates), but only between updates.
+        resume: go on from that file if it is there.
+        report: called with each validation.
+        log_dir: folder for TensorBoard; None: no logs.
+        device: name of torch's device; "auto": a GPU where there is one.
+
+    Raises:
+        InvalidParameter: for a configuration of another algorithm, a device that there is not, or a
+            checkpoint of another configuration.
+        gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
+    """
+    if config.algorithm != "ppo":
+        raise InvalidParameter(f"algorithm: must be 'ppo', got {config.algorithm!r}")
+    interval, saved, rollout = config.checkpoint or config.evaluation.every, 0, 0
+    with one_thread(), contextlib.ExitStack() as stack:
+        record = TrainingRecord(config, checkpoint, Point)
+        training = Training(config, device)
+        loaded = record.load(("steps", "random", "cloning", "sums")) if resume else None
+        if loaded is None:
+            cloning = training.start()
+        else:
+            training.restore(*loaded)
+            saved, told = training.steps, loaded[1]["cloning"]
+            cloning = None if told is None else Cloning(**told)
+        writer = None
+        if log_dir is not None:
+            make = require("torch.utils.tensorboard", "agents").SummaryWriter
+            writer = stack.enter_context(make(str(Path(log_dir) / "ppo")))
+        while True:
+            steps, over = training.steps, training.steps >= config.steps
+            curve = record.curve
+            if not curve or steps - curve[-1].steps >= (1 if over else config.evaluation.every):
+                point = validate(record, steps, training.network.decide, training.get_weights)
+                training.told[f"validation/{record.metric.name}"] = point.objective
+                if report is not None:
+                    report(point)
+            for name, value in training.told.items() if writer is not None else ():
+                writer.add_scalar(name, value, steps)
+            if not steps or (steps > saved and (over or steps + rollout > saved + interval)):
+                arrays, text = training.state()
+                record.save(arrays, cloning=None if cloning is None else dataclasses.asdict(cloning), **text)
+                saved = steps
+            if over:
+                break
+            training.told.clear()
+            training.improve(training.play())
+            rollout = training.steps - steps
+    return TrainingResult(
+        weights=dict(record.best),
+        curve=tuple(record.curve),
+        best=record.curve[record.best_index],
+        returns=training.moments.values if training.moments.values[2] else (),
+        cloning=cloning,
+        steps=training.steps,
+        seconds=record.seconds,
+    )

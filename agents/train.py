@@ -31,14 +31,15 @@ from schedgym.agents.gradient import (
     Point,
     TrainingResult,
     one_thread,
+    optimizer_arrays,
+    restore_optimizer,
+    validate,
 )
 from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.record import TrainingRecord
-from schedgym.agents.rollout import held_out
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.core.problem import get_problem
-from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
@@ -53,7 +54,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 WARM_UP = 4  # episodes per environment that set the scale of the returns, at most ...
 WARM_UP_STEPS = 20_000  # ... or environment steps
-MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 # What a training goes on from ------------------------------------------------------------------------------
@@ -62,7 +62,9 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: Cloning | None) -> None:
     """Write the checkpoint, from which the training goes on as if it had not been interrupted."""
     arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
-    arrays |= _optimizer_arrays(model.policy) | _rollout_arrays(model, normalizer)
+    arrays |= optimizer_arrays(model.policy.optimizer, model.policy.named_weights()) | _rollout_arrays(
+        model, normalizer
+    )
     told = None if cloning is None else dataclasses.asdict(cloning)
     record.save(arrays, steps=model.num_timesteps, updates=model._n_updates, cloning=told)
 
@@ -75,30 +77,10 @@ def _load(record: TrainingRecord[Point], model: Any, normalizer: Any) -> tuple[A
     arrays, text = loaded
     model.num_timesteps, model._n_updates = int(text["steps"]), text["updates"]
     model.policy.set_weights(strip(arrays, "weights/"))
-    _restore_optimizer(model.policy, arrays)
+    restore_optimizer(model.policy.optimizer, model.policy.named_weights(), arrays)
     if normalizer is not None:
         _set_moments(normalizer, arrays["moments"].tolist())
     return arrays, None if text["cloning"] is None else Cloning(**text["cloning"])
-
-
-def _optimizer_arrays(policy: Any) -> Arrays:
-    found: Arrays = {}
-    for name, parameter in policy.named_weights():
-        state = policy.optimizer.state.get(parameter)
-        if state:
-            found[f"optimizer/step/{name}"] = np.array(float(state["step"]))
-            for moment in MOMENTS:
-                found[f"optimizer/{moment}/{name}"] = state[moment].numpy().copy()
-    return found
-
-
-def _restore_optimizer(policy: Any, arrays: Arrays) -> None:
-    for name, parameter in policy.named_weights():
-        if f"optimizer/step/{name}" in arrays:
-            state = {"step": torch.tensor(float(arrays[f"optimizer/step/{name}"]))}
-            for moment in MOMENTS:
-                state[moment] = torch.as_tensor(arrays[f"optimizer/{moment}/{name}"]).clone()
-            policy.optimizer.state[parameter] = state
 
 
 def _rollout_arrays(model: Any, normalizer: Any) -> Arrays:
@@ -159,8 +141,6 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
         self.loaded = loaded
         self.saved = 0  # steps at the last checkpoint
         self.every, self.interval = config.evaluation.every, config.checkpoint or config.evaluation.every
-        problem = get_problem(config.id)
-        self.metric = problem.metric(problem.objective_of(problem.build(config.id, config.environment)))
 
     def _on_step(self) -> bool:
         return True
@@ -207,20 +187,14 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
 
     def validate(self) -> None:
         """Play the validation episodes, and keep the weights if they are the best so far."""
-        record, policy, config = self.record, self.model.policy, self.record.config
-        rows = held_out(
-            config.id,
+        policy = self.model.policy
+        point = validate(
+            self.record,
+            int(self.model.num_timesteps),
             lambda observation: policy.predict(observation, deterministic=True)[0],
-            config.evaluation.episodes,
-            VALIDATION_SEED,
-            parameters=config.environment,
+            policy.get_weights,
         )
-        objective = float(np.mean([row[self.metric.name] for row in rows]))
-        point = Point(int(self.model.num_timesteps), record.seconds, objective)
-        best = record.curve[record.best_index].objective if record.curve else objective
-        better = objective > best if self.metric.better == "max" else objective < best
-        record.add(point, better or config.evaluation.keep == "last", policy.get_weights)
-        self.logger.record(f"validation/{self.metric.name}", objective)
+        self.logger.record(f"validation/{self.record.metric.name}", point.objective)
         self.logger.dump(self.model.num_timesteps)
         if self.report is not None:
             self.report(point)
@@ -245,14 +219,16 @@ def _model(config: Config, log_dir: str | Path | None) -> tuple[Any, Any]:
         require("tensorboard", "agents")
     env: Any = make_vec_env(config.id, config.num_envs, **config.environment)
     env.truncations = False  # the last reward of a truncated episode charges all that was left
-    if config.algorithm == "maskable-ppo" and not env.has_attr("action_masks"):
-        raise InvalidParameter(f"algorithm: maskable-ppo needs discrete actions, view {config.view} has none")
+    if config.algorithm == "sb3-maskable-ppo" and not env.has_attr("action_masks"):
+        raise InvalidParameter(
+            f"algorithm: sb3-maskable-ppo needs discrete actions, view {config.view} has none"
+        )
     normalizer = None
     if options.normalize_returns:
         env = normalizer = _vec.VecNormalize(
             env, norm_obs=False, norm_reward=True, clip_reward=np.inf, gamma=options.gamma
         )
-    masked = config.algorithm == "maskable-ppo"
+    masked = config.algorithm == "sb3-maskable-ppo"
     kind = require("sb3_contrib", "agents").MaskablePPO if masked else _sb3.PPO
 
     def learning_rate(remaining: float) -> float:
@@ -323,7 +299,7 @@ def learn(
     """Train a network.
 
     Args:
-        config: a configuration with algorithm "ppo" or "maskable-ppo".
+        config: a configuration with algorithm "sb3-ppo" or "sb3-maskable-ppo".
         checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
             validates), but only between updates.
         resume: go on from that file if it is there.
@@ -334,8 +310,10 @@ def learn(
         InvalidParameter: for a configuration of another algorithm, or a checkpoint of another configuration.
         gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
     """
-    if config.algorithm not in ("ppo", "maskable-ppo"):
-        raise InvalidParameter(f"algorithm: must be 'ppo' or 'maskable-ppo', got {config.algorithm!r}")
+    if config.algorithm not in ("sb3-ppo", "sb3-maskable-ppo"):
+        raise InvalidParameter(
+            f"algorithm: must be 'sb3-ppo' or 'sb3-maskable-ppo', got {config.algorithm!r}"
+        )
     with one_thread():
         record = TrainingRecord(config, checkpoint, Point)
         model, normalizer = _model(config, log_dir)

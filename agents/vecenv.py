@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -76,6 +77,9 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
     and ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
     the environment was made). Observations are copies, rewards float32.
 
+    Where the observation has a mask, an infeasible action of a policy that has not asked for it gives a
+    warning, once.
+
     Args:
         env: made with ``autoreset_mode="SameStep"`` and copies of observations.
 
@@ -105,6 +109,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._began = time.time()
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
+        self._unaware = "action_mask" in env.single_observation_space.spaces
         self._masked = not isinstance(env.single_action_space, spaces.Box)
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata
@@ -177,11 +182,22 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         infos: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
         if extra:
             if "repaired" in extra:
+                self._warn()
                 for i in np.flatnonzero(extra["repaired"]).tolist():
                     infos[i]["repaired"] = True
             if "final_obs" in extra:
                 self._finish(terminated, truncated, extra, infos)
         return observation, rewards.astype(np.float32), terminated | truncated, infos
+
+    def _warn(self) -> None:
+        """After an infeasible action, warn once if there is a mask that nobody has asked for."""
+        if self._unaware and self._masked:
+            warnings.warn(
+                f"{self.env.env_class.id}: an action that action_mask closes was played, and repaired: the "
+                "policy does not see the mask; train MaskablePPO, or a TokenPolicy: both close such actions",
+                stacklevel=4,
+            )
+        self._unaware = False
 
     def _finish(
         self,
@@ -211,6 +227,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The masks of the current observations, bool [n, choices]; see :func:`action_masks`."""
+        self._unaware = False
         return action_masks(self.action_space, self.env.simulator.observation, self.num_envs)
 
     def _mask(self, index: int) -> npt.NDArray[np.bool_]:
