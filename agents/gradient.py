@@ -127,7 +127,7 @@ def validate(
 def optimizer_arrays(optimizer: Any, named: Iterable[tuple[str, Any]]) -> Arrays:
     """The state of Adam as arrays, of weights that have names."""
     return {
-        f"optimizer/{moment}/{name}": np.array(optimizer.state[weight][moment].cpu())
+        f"optimizer/{moment}/{name}": optimizer.state[weight][moment].cpu().numpy().copy()
         for name, weight in named
         if optimizer.state.get(weight)
         for moment in MOMENTS
