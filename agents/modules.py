@@ -50,6 +50,7 @@ class Network(_Module):  # type: ignore[misc]
     def __init__(self, layout: Layout, weights: Mapping[str, npt.NDArray[Any]]) -> None:
         super().__init__()
         self.layout, self.cut = layout, tokens.cut_set(layout)
+        self.cut_mask = "" if self.cut is None else str(self.cut.mask)
         for name, array in weights.items():
             self.register_parameter(name, torch.nn.Parameter(torch.tensor(array)))
 
@@ -66,8 +67,8 @@ class Network(_Module):  # type: ignore[misc]
         like = next(iter(self._parameters.values()))
         count = None
         if self.cut is not None:
-            there = observation[self.cut.mask].any(axis=0)  # type: ignore[index]
-            count = max(int(there.nonzero()[0][-1]) + 1, 1) if there.any() else 1
+            filled = np.flatnonzero(observation[self.cut_mask].any(axis=0))
+            count = int(filled[-1]) + 1 if len(filled) else 1
         seen = {name: torch.from_numpy(array) for name, array in observation.items()}
         return tokens.prepare(
             self.layout, {n: a.to(like.device) for n, a in self.first(seen, count).items()}, like, torch
@@ -77,19 +78,19 @@ class Network(_Module):  # type: ignore[misc]
         """The observation with the first ``count`` tokens of the set that may be cut; None: all."""
         if self.cut is None or count is None:
             return observation
-        keys = (self.cut.key, self.cut.mask)
+        keys = (self.cut.key, self.cut_mask)
         return {name: array[:, :count] if name in keys else array for name, array in observation.items()}
 
     def lengths(self, observation: Observation) -> Tensor:
         """Tokens of each row up to the last that is there, int64 [B]; 1 where none may be cut."""
         if self.cut is None:
-            return torch.ones(len(observation["globals"]), dtype=torch.int64)
-        mask = observation[self.cut.mask]
+            return torch.ones_like(observation["globals"][:, 0], dtype=torch.int64)
+        mask = observation[self.cut_mask]
         return (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(dim=1).clamp(min=1)
 
     def join(self, observations: list[Observation]) -> Observation:
         """Batches one below the other; shorter ones are filled up with tokens that are not there."""
-        keys = () if self.cut is None else (self.cut.key, self.cut.mask)
+        keys = () if self.cut is None else (self.cut.key, self.cut_mask)
         found = {}
         for name, first in observations[0].items():
             parts = [observation[name] for observation in observations]

@@ -65,7 +65,6 @@ F8 = npt.NDArray[np.float64]
 
 PIECES = 4  # of a batch, by the number of tokens
 
-
 # Advantages ------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +130,9 @@ class Batch:
             seen = network.first(self.observation, longest)
             yield Batch(
                 {name: array[some] for name, array in seen.items()},
-                *(array[some] for array in (self.actions, self.log_probs, self.advantages)),
+                self.actions[some],
+                self.log_probs[some],
+                self.advantages[some],
                 None if self.targets is None else self.targets[some],
                 self.lengths[some],
             )
@@ -415,7 +416,7 @@ def learn(
             training.restore(*loaded)
             saved, told = training.steps, loaded[1]["cloning"]
             cloning = None if told is None else Cloning(**told)
-        writer = None
+        writer: Any = None
         if log_dir is not None:
             make = require("torch.utils.tensorboard", "agents").SummaryWriter
             writer = stack.enter_context(make(str(Path(log_dir) / "ppo")))

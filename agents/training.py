@@ -58,7 +58,7 @@ def train(
 
             learn = functools.partial(ppo.learn, device=device or "auto")
         else:
-            from schedgym.agents.train import learn  # type: ignore[assignment]
+            from schedgym.agents.train import learn
     checkpoint = checkpoint_path(path)
     result = learn(config, checkpoint, resume, report, log_dir)
     save_agent(path, result.weights, metadata_of(config, result, command))

@@ -109,7 +109,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._began = time.time()
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
-        self._unaware = "action_mask" in env.single_observation_space.spaces
+        self._unaware = "action_mask" in getattr(env.single_observation_space, "spaces", {})
         self._masked = not isinstance(env.single_action_space, spaces.Box)
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata

@@ -22,7 +22,6 @@ from schedgym.agents.config import ALGORITHMS, Config, list_configs, load_config
 from schedgym.agents.files import Agent
 from schedgym.agents.options import EvaluationOptions
 from schedgym.agents.policy import AgentPolicy
-from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.bench import Report, chosen, finish
 from schedgym.evaluation.runner import evaluate
@@ -65,7 +64,12 @@ def _learn(config: Config, amount: int) -> Run:
     if config.algorithm == "cma":
         from schedgym.agents.search import metadata_of, search
 
-        limits = {"generations": amount, "validate_every": 10**6, "patience": 10**6, "validation_episodes": 2}
+        limits: dict[str, Any] = {
+            "generations": amount,
+            "validate_every": 10**6,
+            "patience": 10**6,
+            "validation_episodes": 2,
+        }
         searched = search(dataclasses.replace(config, search=dataclasses.replace(config.search, **limits)))
         agent = Agent(searched.weights, metadata_of(config, searched, ""), "")
         return Run(searched.decisions, process_time() - begin, agent)
@@ -116,7 +120,7 @@ def arithmetic(config: Config, steps: int) -> float:
 
 def _objective(config: Config, run: Run, episodes: int) -> float:
     policy = AgentPolicy(run.agent, config.algorithm)
-    frame = evaluate(config.id, {config.algorithm: policy}, episodes=episodes, seed=VALIDATION_SEED + 1)
+    frame = evaluate(config.id, {config.algorithm: policy}, episodes=episodes, seed=0)
     return float(frame[frame.metric == _metric(config)].value.mean())
 
 
