@@ -233,7 +233,7 @@ def _model(config: Config, log_dir: str | Path | None) -> tuple[Any, Any]:
 
     def learning_rate(remaining: float) -> float:
         last = options.final_learning_rate
-        return last + (options.learning_rate - last) * remaining
+        return last + (options.learning_rate - last) * max(remaining, 0.0)  # the last update may go beyond
 
     model = kind(
         MaskableTokenPolicy if masked else TokenPolicy,

@@ -86,7 +86,7 @@ def _learn(config: Config, amount: int) -> Run:
 
 def train_for(config: Config, seconds: float) -> Run:
     """Train for about so many seconds of CPU, after a shorter run that tells how much can be done in them."""
-    amount = 1
+    amount = 1 if config.algorithm == "cma" else config.ppo.n_steps * config.num_envs
     while True:
         begin = process_time()
         _learn(config, amount)
