@@ -188,7 +188,7 @@ def _measure(
         )
         if algorithm != "cma":
             done = arithmetic(config, 2 * config.ppo.n_steps * config.num_envs)
-            more |= {"kFLOP": round(done / 1e3), "limit": f"{100.0 * done * rate / (limit * 1e9):.0f}%"}
+            more |= {"kFLOP": round(done / 1e3), "limit": f"{100.0 * done * rate / (limit * 1e9):.2g}%"}
         target = ">= 5 x" if algorithm == "ppo" and base is not None else "-"
         report.add(f"{algorithm}, trained steps per CPU second", rates[algorithm], "steps/s", target, **more)
     for algorithm in configs:
