@@ -51,7 +51,7 @@ __all__ = [
     "shipped_config",
 ]
 
-ALGORITHMS = ("cma", "ppo", "maskable-ppo")
+ALGORITHMS = ("cma", "ppo", "sb3-ppo", "sb3-maskable-ppo")
 FITNESS = ("ratio", "difference", "log")
 SUFFIXES = (".yaml", ".yml")
 
@@ -98,7 +98,7 @@ class SearchOptions(Parameters):
             raise InvalidParameter(f"baselines: need fitness 'log', got {self.fitness!r}")
 
 
-_GRADIENT = ("ppo", "maskable-ppo")
+_GRADIENT = ("ppo", "sb3-ppo", "sb3-maskable-ppo")
 #: fields that have no effect on a search
 _STEPS = ("steps", "num_envs")
 #: section -> (its options, the algorithms that use it)
@@ -168,6 +168,12 @@ class Config:
             check_whole(getattr(self, name), name, least, most)
         if self.checkpoint is not None:
             check_whole(self.checkpoint, "checkpoint", 1)
+        if self.ppo.copies > 1 and self.algorithm != "ppo":
+            raise InvalidParameter(f"ppo.copies: has no effect on algorithm {self.algorithm!r}: leave it out")
+        if self.num_envs % self.ppo.copies:
+            raise InvalidParameter(
+                f"ppo.copies: must divide num_envs, {self.num_envs}, got {self.ppo.copies}"
+            )
 
     def _check_parameters(self, where: str, parameters: Mapping[str, Any]) -> str:
         """The objective of the environment; raise InvalidParameter or UnknownName if it cannot be made."""

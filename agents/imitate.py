@@ -182,7 +182,7 @@ def clone(
     of their logarithms about their mean.
 
     Args:
-        network: a policy of :mod:`schedgym.agents.networks`; changed.
+        network: a policy of :mod:`schedgym.agents.networks` or :mod:`schedgym.agents.ppo`; changed.
         demonstration: a demonstration in its view.
         options: number of passes, learning rate; whether the critic learns the returns.
         seed: seed of the order of the samples.
@@ -199,20 +199,19 @@ def clone(
     optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate, eps=1e-5)
     batches = -(-len(learned) // options.batch_size)
     steps = max(options.epochs * batches, 1)
-    network.set_training_mode(True)
     losses = []
     step = 0
     for _ in range(options.epochs):
         total = 0.0
         for batch in np.array_split(rng.permutation(learned), batches) if batches else ():
             optimizer.param_groups[0]["lr"] = options.learning_rate * (1.0 - step / steps)
-            scores = _scores(network, {name: array[batch] for name, array in observations.items()})
+            scores = network.scores(_floats({name: array[batch] for name, array in observations.items()}))
             error = loss(scores, batch)
             total += error.item() * len(batch)
             if options.critic:
                 some = rng.integers(len(returns), size=len(batch))  # also where there was but one choice
                 given = {name: array[some] for name, array in observations.items()}
-                values = network.predict_values(_floats(given))[:, 0]
+                values = network.values(_floats(given))
                 error = error + torch.nn.functional.mse_loss(values, returns[some])
             optimizer.zero_grad()
             error.backward()
@@ -220,16 +219,11 @@ def clone(
             optimizer.step()
             step += 1
         losses.append(total / max(len(learned), 1))
-    network.set_training_mode(False)
     return Cloning(losses, _agreement(network, demonstration, observations, back), len(learned))
 
 
 def _floats(observation: Mapping[str, Any]) -> dict[str, Any]:
     return {name: array.float() for name, array in observation.items()}
-
-
-def _scores(network: Any, observation: Mapping[str, Any]) -> Any:
-    return network.pi_features_extractor(_floats(observation))[:, : network.layout.size]
 
 
 def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.NDArray[np.int64]], Any]:
@@ -282,7 +276,7 @@ def _agreement(
     if not len(back):
         return float("nan")
     with torch.no_grad():
-        scores = _scores(network, {name: array[back] for name, array in observations.items()}).numpy()
+        scores = network.scores(_floats({name: array[back] for name, array in observations.items()})).numpy()
     targets = demonstration.targets[back]
     if demonstration.layout.kind == "scores":
         wanted, there = _wanted(demonstration)

@@ -274,6 +274,14 @@ class _TokenPolicy:
         parts = (self.pi_features_extractor, self.vf_features_extractor)  # type: ignore[attr-defined]
         return [named for part in parts for named in part._parameters.items()]
 
+    def scores(self, observation: Mapping[str, Tensor]) -> Tensor:
+        """The actor's scores of a batch, [B, size]."""
+        return self.pi_features_extractor(observation)[:, : self.layout.size]  # type: ignore[attr-defined]
+
+    def values(self, observation: Mapping[str, Tensor]) -> Tensor:
+        """The critic's values of a batch, [B]."""
+        return self.vf_features_extractor(observation)[:, 0]  # type: ignore[attr-defined]
+
     def get_weights(self) -> dict[str, F4]:
         """Name -> array of all weights, the critic's too: copies."""
         return {name: w.detach().cpu().numpy().copy() for name, w in self.named_weights()}

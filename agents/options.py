@@ -40,6 +40,12 @@ class PPOOptions(Parameters):
     vf_coef: float = parameter(0.5, "weight of the error of the values", minimum=0)
     max_grad_norm: float = parameter(0.5, "longest gradient", minimum=0, exclusive=True)
     target_kl: float | None = parameter(None, "ends an update early", minimum=0, exclusive=True)
+    copies: int = parameter(
+        1,
+        "environments that play the same workload, whole episodes of it, with their mean in the place of a "
+        "critic; 1: a critic (algorithm ppo only)",
+        minimum=1,
+    )
     normalize_returns: bool = parameter(True, "divide rewards by the standard deviation of the returns")
 
 

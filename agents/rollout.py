@@ -14,9 +14,11 @@ from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
 
-__all__ = ["held_out", "make_simulator", "play_episodes", "play_scored", "set_actions"]
+__all__ = ["History", "held_out", "make_simulator", "play_episodes", "play_scored", "set_actions"]
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+FORGET = 256  # every so many steps, recorded actions of finished episodes are dropped
 
 
 def make_simulator(id: str, parameters: Mapping[str, Any], num_envs: int) -> Simulator:
@@ -34,6 +36,68 @@ def set_actions(simulator: Simulator, actions: Any) -> None:
         simulator.actions[...] = array.reshape(simulator.actions.shape)
     else:
         simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
+
+
+class History:
+    """The actions of the episodes that still run, by which a simulator is brought back to where it was.
+
+    Workloads given as options are not part of it.
+
+    Args:
+        simulator: simulator of B environments.
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything: every environment begins an episode."""
+        self._played: list[npt.NDArray[Any]] = []
+        self._since = np.zeros(self.simulator.num_envs, dtype=np.int64)
+
+    def add(self, actions: npt.NDArray[Any]) -> None:
+        """Add the actions of one step of all environments, [B, ...]."""
+        self._played.append(np.array(actions))
+        if len(self._played) % FORGET == 0:
+            first = int(self._since.min())
+            del self._played[:first]
+            self._since -= first
+
+    def end(self, done: npt.NDArray[np.bool_]) -> None:
+        """Forget the episodes of some environments, [B]: they begin anew."""
+        self._since[done] = len(self._played)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of steps since the episode of each environment began, [B]."""
+        return len(self._played) - self._since
+
+    def state(self) -> Arrays:
+        """The state of every environment as arrays: its seed, episode, and the actions since that began."""
+        simulator, first = self.simulator, int(self._since.min())
+        played = self._played[first:]
+        kind = np.float64 if simulator.continuous else np.int64
+        shape = (0, simulator.num_envs, *simulator.action_shape)
+        return {
+            "seeds": simulator.seeds.copy(),
+            "episodes": simulator.episodes.copy(),
+            "since": self._since - first,
+            "actions": np.array(played) if played else np.zeros(shape, dtype=kind),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Bring every environment to its state in :meth:`state`, by playing those actions again."""
+        simulator = self.simulator
+        simulator.seeds[:] = state["seeds"]
+        simulator.seeded[:] = True
+        simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
+        simulator.begin(np.ones(simulator.num_envs, dtype=bool))
+        for i, actions in enumerate(state["actions"]):
+            set_actions(simulator, actions)
+            simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP)))
+        self._played = list(state["actions"])
+        self._since = state["since"].copy()
 
 
 def _begin(simulator: Simulator, seed: int, episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

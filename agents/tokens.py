@@ -22,10 +22,20 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.views import Layout, Segment
-from schedgym.core.tokens import TokenSet
+from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter
 
-__all__ = ["NEVER", "absent_score", "critic_shapes", "estimate", "forward", "initial", "shapes"]
+__all__ = [
+    "NEVER",
+    "absent_score",
+    "critic_shapes",
+    "cut_set",
+    "estimate",
+    "forward",
+    "initial",
+    "prepare",
+    "shapes",
+]
 
 #: score of what cannot be chosen: its probability is exactly 0 in float32
 NEVER = -1e8
@@ -139,10 +149,43 @@ def _relu(x: Any) -> Any:
     return np.maximum(x, 0.0) if isinstance(x, np.ndarray) else x.relu()
 
 
-def _features(observation: Mapping[str, Any], key: str, like: Any, ops: Any) -> Any:
+def _features(layout: Layout, observation: Mapping[str, Any], key: str, like: Any, ops: Any) -> Any:
     x = ops.asarray(observation[key], dtype=like.dtype)
+    if x.shape[-1] == 2 * layout.features[key]:
+        return x  # prepared
     share = ops.clip(x, EDGE, 1.0 - EDGE)
     return ops.concatenate([x, ops.log(share / (1.0 - share)) * LOG_SCALE], axis=-1)
+
+
+def prepare(layout: Layout, observation: Mapping[str, Any], like: Any, ops: Any = np) -> dict[str, Any]:
+    """What :func:`forward` and :func:`estimate` read of a batch of observations, computed once.
+
+    Args:
+        layout: layout of the environment's view.
+        observation: name -> array [B, ...], with ``observation="features"``.
+        like: an array of the type of the weights.
+        ops: the module numpy, or torch: the arrays are its own.
+
+    Returns:
+        name -> array: features with their log-odds, and masks as bool. They share no memory with the
+        observation.
+    """
+    found = {key: _features(layout, observation, key, like, ops) for key in layout.features}
+    masks = {sequence.mask for sequence in layout.context if sequence.mask is not None} | {"action_mask"}
+    return found | {mask: observation[mask] != 0 for mask in sorted(masks) if mask in observation}
+
+
+def cut_set(layout: Layout) -> TokenSet | None:
+    """The set of tokens of which :func:`forward` and :func:`estimate` may be given the first ones only.
+
+    The others must not be there. It is a set with a mask that is no axis of a set of pairs, nor the second
+    set of a segment; None: there is none.
+    """
+    axes = {
+        key for own in tokens_of(layout.problem).sets if own.key in layout.features for key in own.axes or ()
+    }
+    seconds = {own.key for segment in layout.segments for own in segment.tokens[1:]}
+    return next((s for s in layout.context if s.mask is not None and s.key not in axes | seconds), None)
 
 
 def _mask(observation: Mapping[str, Any], sequence: TokenSet) -> Any:
@@ -156,12 +199,12 @@ def _encode(layout: Layout, weights: Any, observation: Mapping[str, Any], ops: A
         return _relu(_linear(x, weights[f"{prefix}{name}/weight"], weights[f"{prefix}{name}/bias"]))
 
     like = weights[f"{prefix}context0/weight"]
-    fixed = _features(observation, "globals", like, ops)
+    fixed = _features(layout, observation, "globals", like, ops)
     tokens, masks = {}, {}
     for sequence in layout.context:
         mask, key = _mask(observation, sequence), sequence.key
         masks[key] = None if mask is None else ops.asarray(mask, dtype=like.dtype)[..., None]
-        x = layer(_features(observation, key, like, ops), f"encode/{key}/0")
+        x = layer(_features(layout, observation, key, like, ops), f"encode/{key}/0")
         tokens[key] = layer(x, f"encode/{key}/1")
     context: Any = None
     for i in range(1 if f"{prefix}context1/weight" not in weights else 2):
@@ -187,7 +230,8 @@ def forward(layout: Layout, weights: Mapping[str, Any], observation: Mapping[str
     Args:
         layout: layout of the environment's view.
         weights: name -> array, as :func:`initial` gives them.
-        observation: name -> array [B, ...], with ``observation="features"``.
+        observation: name -> array [B, ...], with ``observation="features"``; or as :func:`prepare` gives it,
+            the tokens of :func:`cut_set` cut off behind the last that is there.
         ops: the module numpy, or torch: the arrays are its own.
 
     Returns:
@@ -196,7 +240,7 @@ def forward(layout: Layout, weights: Mapping[str, Any], observation: Mapping[str
     tokens, context = _encode(layout, weights, observation, ops)
 
     def seen(key: str) -> Any:
-        raw = _features(observation, key, context, ops)
+        raw = _features(layout, observation, key, context, ops)
         return ops.concatenate([tokens[key], raw], axis=-1) if key in tokens else raw
 
     parts = []
@@ -211,7 +255,8 @@ def forward(layout: Layout, weights: Mapping[str, Any], observation: Mapping[str
             hidden = hidden[:, None, None] + mapped["token"][:, :, None] + mapped["other"][:, None]
             first, second = (_linear(seen(key), weights[f"{name}/{part}/product"]) for part, key in inputs)
             width = first.shape[-1]
-            product = (first @ second.swapaxes(-1, -2)).reshape(-1, segment.count) / width**0.5
+            product = first @ second.swapaxes(-1, -2) / width**0.5
+            product = product.reshape(len(context), -1)
         elif segment.tokens[0].axes is not None:
             hidden = hidden[:, None, None] + mapped["token"]
             if "row" in mapped:
@@ -221,8 +266,12 @@ def forward(layout: Layout, weights: Mapping[str, Any], observation: Mapping[str
         else:
             hidden = hidden[:, None] + mapped["token"]
         out = _linear(_relu(hidden), weights[f"{name}/out/weight"], weights[f"{name}/out/bias"])
-        out = out.reshape(-1, segment.count) + product
-        parts.append(_hide(layout, segment, out, observation, ops))
+        out = _hide(layout, segment, out.reshape(len(context), -1) + product, observation, ops)
+        if out.shape[-1] < segment.count:
+            absent = out[:, :1] * 0.0 + absent_score(layout)
+            absent = ops.broadcast_to(absent, (len(context), segment.count - out.shape[-1]))
+            out = ops.concatenate([out, absent], axis=-1)
+        parts.append(out)
     scores = ops.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
     given = observation.get("action_mask") if layout.kind != "scores" else None
     if given is None:

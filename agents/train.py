@@ -1,4 +1,4 @@
-"""Training with gradients: PPO and MaskablePPO of stable-baselines3, from a configuration to an agent file.
+"""PPO and MaskablePPO of stable-baselines3, from a configuration to the weights of an agent.
 
 A checkpoint holds everything that the training goes on from: weights, the optimizer's moments, the scale of
 the returns, the random generators, and for every environment its episode and the actions since that began,
@@ -8,18 +8,12 @@ machine, with the same weights as one that was not. It holds arrays and a JSON t
 Normalisation. Rewards are divided by the standard deviation of the returns so far, whose moments stand in the
 checkpoint and in the agent file. Observations are scaled by constants of the environments and of the network:
 there are no statistics of them to save.
-
-Seeds. Environment i of a training with seed s plays the episodes 0, 1, ... of the environment's seed
-TRAINING_SEEDS + s SPACING + i; demonstrations are episodes of DEMONSTRATION_SEEDS + s; validations are those
-of the gradient-free search. Evaluations take seeds below 2^32, so no episode is met twice (where episodes are
-drawn: those of a trace or a workload file are the same for every seed).
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,27 +23,27 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.config import Config
-from schedgym.agents.files import Agent, describe, strip
+from schedgym.agents.files import Agent, strip
+from schedgym.agents.gradient import (
+    DEMONSTRATION_SEEDS,
+    SPACING,
+    TRAINING_SEEDS,
+    Point,
+    TrainingResult,
+    one_thread,
+    optimizer_arrays,
+    restore_optimizer,
+    validate,
+)
 from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.record import TrainingRecord
-from schedgym.agents.rollout import held_out
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.core.problem import get_problem
-from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = [
-    "DEMONSTRATION_SEEDS",
-    "SPACING",
-    "TRAINING_SEEDS",
-    "Point",
-    "TrainingResult",
-    "learn",
-    "load_torch_policy",
-    "metadata_of",
-]
+__all__ = ["learn", "load_torch_policy"]
 
 torch: Any = require("torch", "agents")
 _sb3: Any = require("stable_baselines3", "agents")
@@ -58,51 +52,8 @@ _Callback: Any = require("stable_baselines3.common.callbacks", "agents").BaseCal
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-SPACING = 2**20  # more than the environments of a training
-TRAINING_SEEDS = 2**53
-DEMONSTRATION_SEEDS = 2**54
 WARM_UP = 4  # episodes per environment that set the scale of the returns, at most ...
 WARM_UP_STEPS = 20_000  # ... or environment steps
-MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
-@dataclasses.dataclass(frozen=True)
-class Point:
-    """One validation.
-
-    Attributes:
-        steps: environment steps of the training before it.
-        seconds: since the start of the training.
-        objective: mean over the validation episodes, in the objective's unit.
-    """
-
-    steps: int
-    seconds: float
-    objective: float
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingResult:
-    """The result of a training.
-
-    Attributes:
-        weights: weights of the agent file, the critic's too.
-        curve: the validations; the first is of the network that the training starts with.
-        best: the validation whose weights are kept (with ``keep: last`` the last).
-        returns: mean, variance and count of the sums of rewards that scale the critic's values; empty with
-            ``normalize_returns: false``.
-        cloning: the result of the imitation; None: there was none.
-        steps: number of environment steps.
-        seconds: time that it took [s], all parts of a resumed training together.
-    """
-
-    weights: dict[str, npt.NDArray[np.float32]]
-    curve: tuple[Point, ...]
-    best: Point
-    returns: tuple[float, ...]
-    cloning: Cloning | None
-    steps: int
-    seconds: float
 
 
 # What a training goes on from ------------------------------------------------------------------------------
@@ -111,7 +62,9 @@ class TrainingResult:
 def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: Cloning | None) -> None:
     """Write the checkpoint, from which the training goes on as if it had not been interrupted."""
     arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
-    arrays |= _optimizer_arrays(model.policy) | _rollout_arrays(model, normalizer)
+    arrays |= optimizer_arrays(model.policy.optimizer, model.policy.named_weights()) | _rollout_arrays(
+        model, normalizer
+    )
     told = None if cloning is None else dataclasses.asdict(cloning)
     record.save(arrays, steps=model.num_timesteps, updates=model._n_updates, cloning=told)
 
@@ -124,30 +77,10 @@ def _load(record: TrainingRecord[Point], model: Any, normalizer: Any) -> tuple[A
     arrays, text = loaded
     model.num_timesteps, model._n_updates = int(text["steps"]), text["updates"]
     model.policy.set_weights(strip(arrays, "weights/"))
-    _restore_optimizer(model.policy, arrays)
+    restore_optimizer(model.policy.optimizer, model.policy.named_weights(), arrays)
     if normalizer is not None:
         _set_moments(normalizer, arrays["moments"].tolist())
     return arrays, None if text["cloning"] is None else Cloning(**text["cloning"])
-
-
-def _optimizer_arrays(policy: Any) -> Arrays:
-    found: Arrays = {}
-    for name, parameter in policy.named_weights():
-        state = policy.optimizer.state.get(parameter)
-        if state:
-            found[f"optimizer/step/{name}"] = np.array(float(state["step"]))
-            for moment in MOMENTS:
-                found[f"optimizer/{moment}/{name}"] = state[moment].numpy().copy()
-    return found
-
-
-def _restore_optimizer(policy: Any, arrays: Arrays) -> None:
-    for name, parameter in policy.named_weights():
-        if f"optimizer/step/{name}" in arrays:
-            state = {"step": torch.tensor(float(arrays[f"optimizer/step/{name}"]))}
-            for moment in MOMENTS:
-                state[moment] = torch.as_tensor(arrays[f"optimizer/{moment}/{name}"]).clone()
-            policy.optimizer.state[parameter] = state
 
 
 def _rollout_arrays(model: Any, normalizer: Any) -> Arrays:
@@ -208,8 +141,6 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
         self.loaded = loaded
         self.saved = 0  # steps at the last checkpoint
         self.every, self.interval = config.evaluation.every, config.checkpoint or config.evaluation.every
-        problem = get_problem(config.id)
-        self.metric = problem.metric(problem.objective_of(problem.build(config.id, config.environment)))
 
     def _on_step(self) -> bool:
         return True
@@ -256,34 +187,17 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
 
     def validate(self) -> None:
         """Play the validation episodes, and keep the weights if they are the best so far."""
-        record, policy, config = self.record, self.model.policy, self.record.config
-        rows = held_out(
-            config.id,
+        policy = self.model.policy
+        point = validate(
+            self.record,
+            int(self.model.num_timesteps),
             lambda observation: policy.predict(observation, deterministic=True)[0],
-            config.evaluation.episodes,
-            VALIDATION_SEED,
-            parameters=config.environment,
+            policy.get_weights,
         )
-        objective = float(np.mean([row[self.metric.name] for row in rows]))
-        point = Point(int(self.model.num_timesteps), record.seconds, objective)
-        best = record.curve[record.best_index].objective if record.curve else objective
-        better = objective > best if self.metric.better == "max" else objective < best
-        record.add(point, better or config.evaluation.keep == "last", policy.get_weights)
-        self.logger.record(f"validation/{self.metric.name}", objective)
+        self.logger.record(f"validation/{self.record.metric.name}", point.objective)
         self.logger.dump(self.model.num_timesteps)
         if self.report is not None:
             self.report(point)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let torch use one thread: for small networks that is fastest, and sums keep their order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 #: options that stable-baselines3 takes under the same name
@@ -305,19 +219,21 @@ def _model(config: Config, log_dir: str | Path | None) -> tuple[Any, Any]:
         require("tensorboard", "agents")
     env: Any = make_vec_env(config.id, config.num_envs, **config.environment)
     env.truncations = False  # the last reward of a truncated episode charges all that was left
-    if config.algorithm == "maskable-ppo" and not env.has_attr("action_masks"):
-        raise InvalidParameter(f"algorithm: maskable-ppo needs discrete actions, view {config.view} has none")
+    if config.algorithm == "sb3-maskable-ppo" and not env.has_attr("action_masks"):
+        raise InvalidParameter(
+            f"algorithm: sb3-maskable-ppo needs discrete actions, view {config.view} has none"
+        )
     normalizer = None
     if options.normalize_returns:
         env = normalizer = _vec.VecNormalize(
             env, norm_obs=False, norm_reward=True, clip_reward=np.inf, gamma=options.gamma
         )
-    masked = config.algorithm == "maskable-ppo"
+    masked = config.algorithm == "sb3-maskable-ppo"
     kind = require("sb3_contrib", "agents").MaskablePPO if masked else _sb3.PPO
 
     def learning_rate(remaining: float) -> float:
         last = options.final_learning_rate
-        return last + (options.learning_rate - last) * remaining
+        return last + (options.learning_rate - last) * max(remaining, 0.0)  # the last update may go beyond
 
     model = kind(
         MaskableTokenPolicy if masked else TokenPolicy,
@@ -383,7 +299,7 @@ def learn(
     """Train a network.
 
     Args:
-        config: a configuration with algorithm "ppo" or "maskable-ppo".
+        config: a configuration with algorithm "sb3-ppo" or "sb3-maskable-ppo".
         checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
             validates), but only between updates.
         resume: go on from that file if it is there.
@@ -394,9 +310,11 @@ def learn(
         InvalidParameter: for a configuration of another algorithm, or a checkpoint of another configuration.
         gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
     """
-    if config.algorithm not in ("ppo", "maskable-ppo"):
-        raise InvalidParameter(f"algorithm: must be 'ppo' or 'maskable-ppo', got {config.algorithm!r}")
-    with _one_thread():
+    if config.algorithm not in ("sb3-ppo", "sb3-maskable-ppo"):
+        raise InvalidParameter(
+            f"algorithm: must be 'sb3-ppo' or 'sb3-maskable-ppo', got {config.algorithm!r}"
+        )
+    with one_thread():
         record = TrainingRecord(config, checkpoint, Point)
         model, normalizer = _model(config, log_dir)
         loaded = _load(record, model, normalizer) if resume else None
@@ -418,30 +336,6 @@ def learn(
         steps=int(model.num_timesteps),
         seconds=record.seconds,
     )
-
-
-def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
-    """The metadata of the agent file of a training."""
-    training = {
-        "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
-        "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
-        "validation_seed": VALIDATION_SEED,
-        "steps": result.steps,
-        "seconds": result.seconds,
-        "returns": dict(zip(("mean", "variance", "count"), result.returns, strict=False)),
-        "imitation": _finite(result.cloning),
-        "best": dataclasses.asdict(result.best),
-        "curve": [dataclasses.asdict(point) for point in result.curve],
-    }
-    network = {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds}
-    return describe(config, network, training, command)
-
-
-def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
-    """The result of the imitation as JSON data, in which NaN becomes null."""
-    if cloning is None:
-        return None
-    return {n: None if v != v else v for n, v in dataclasses.asdict(cloning).items()}
 
 
 def load_torch_policy(agent: Agent) -> TokenPolicy:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from schedgym.agents.config import Config
 from schedgym.agents.files import checkpoint_path, save_agent
+from schedgym.errors import InvalidParameter
 
 __all__ = ["train"]
 
@@ -19,6 +21,7 @@ def train(
     resume: bool = False,
     report: Callable[[Any], None] | None = None,
     log_dir: str | Path | None = None,
+    device: str | None = None,
 ) -> Any:
     """Train an agent and write its file.
 
@@ -30,21 +33,32 @@ def train(
         resume: go on from the checkpoint if there is one.
         report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
+        device: where algorithm "ppo" computes, a name of torch; None: a GPU where there is one.
 
     Returns:
         a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a
-        :class:`~schedgym.agents.train.TrainingResult`.
+        :class:`~schedgym.agents.gradient.TrainingResult`.
 
     Raises:
-        InvalidParameter: if there can be no such file, or for a checkpoint of another configuration.
+        InvalidParameter: if there can be no such file, for a checkpoint of another configuration, or for a
+            device that is not there or that the algorithm does not use.
         gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
     """
     learn: Callable[..., Any]
+    if device is not None and config.algorithm != "ppo":
+        raise InvalidParameter(f"device: has no effect on algorithm {config.algorithm!r}: leave it out")
     if config.algorithm == "cma":
         from schedgym.agents.search import metadata_of
         from schedgym.agents.search import search as learn
     else:
-        from schedgym.agents.train import learn, metadata_of  # type: ignore[assignment]
+        from schedgym.agents.gradient import metadata_of  # type: ignore[assignment]
+
+        if config.algorithm == "ppo":
+            from schedgym.agents import ppo
+
+            learn = functools.partial(ppo.learn, device=device or "auto")
+        else:
+            from schedgym.agents.train import learn
     checkpoint = checkpoint_path(path)
     result = learn(config, checkpoint, resume, report, log_dir)
     save_agent(path, result.weights, metadata_of(config, result, command))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,18 +21,15 @@ from gymnasium.vector import AutoresetMode
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.policy import OWN
-from schedgym.agents.rollout import set_actions
+from schedgym.agents.rollout import History
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
-from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.tokens import tokens_of
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
 __all__ = ["ModelPolicy", "SB3VecEnv", "action_masks", "make_vec_env"]
-
-FORGET = 256  # every so many steps, recorded actions of finished episodes are dropped
 
 _VecEnv: Any = require("stable_baselines3.common.vec_env", "agents").VecEnv
 
@@ -79,6 +77,9 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
     and ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
     the environment was made). Observations are copies, rewards float32.
 
+    Where the observation has a mask, an infeasible action of a policy that has not asked for it gives a
+    warning, once.
+
     Args:
         env: made with ``autoreset_mode="SameStep"`` and copies of observations.
 
@@ -103,12 +104,12 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self.env = env
         self.truncations = True
         self.recording = False
-        self._played: list[npt.NDArray[Any]] = []
-        self._since = np.zeros(env.num_envs, dtype=np.int64)
+        self._history = History(env.simulator)
         self._actions: Any = None
         self._began = time.time()
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
+        self._unaware = "action_mask" in getattr(env.single_observation_space, "spaces", {})
         self._masked = not isinstance(env.single_action_space, spaces.Box)
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata
@@ -133,8 +134,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._returns[:] = 0.0
         self._lengths[:] = 0
-        self._played.clear()
-        self._since[:] = 0
+        self._history.clear()
         return observation
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
@@ -142,16 +142,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
 
         Workloads given as options are not part of it. Needs ``recording``.
         """
-        first = int(self._since.min())
-        played = self._played[first:]
-        shape = (0, self.num_envs, *(self.action_space.shape or ()))
-        return {
-            "seeds": self.env.simulator.seeds.copy(),
-            "episodes": self.env.simulator.episodes.copy(),
-            "since": self._since - first,
-            "actions": np.array(played) if played else np.zeros(shape, dtype=self.action_space.dtype),
-            "returns": self._returns.copy(),
-        }
+        return {**self._history.state(), "returns": self._returns.copy()}
 
     def set_state(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """Bring every environment to its state in :meth:`get_state`, by playing those actions again.
@@ -160,18 +151,10 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             the observations.
         """
         self.reset()
-        simulator, n = self.env.simulator, self.num_envs
-        simulator.seeds[:] = state["seeds"]
-        simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
-        simulator.begin(np.ones(n, dtype=bool))
-        for i, actions in enumerate(state["actions"]):
-            set_actions(simulator, actions)
-            simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP)))
-        self._played = list(state["actions"])
-        self._since[:] = state["since"]
-        self._lengths[:] = len(self._played) - self._since
+        self._history.restore(state)
+        self._lengths[:] = self._history.lengths
         self._returns[:] = state["returns"]
-        return {name: buffer.copy() for name, buffer in simulator.observation.items()}
+        return {name: buffer.copy() for name, buffer in self.env.simulator.observation.items()}
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
         """Set the actions of the next :meth:`step_wait`, [n, ...]."""
@@ -195,19 +178,26 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._returns += rewards
         self._lengths += 1
         if self.recording:
-            self._played.append(np.array(self._actions))
-            if len(self._played) % FORGET == 0:
-                first = int(self._since.min())
-                del self._played[:first]
-                self._since -= first
+            self._history.add(self._actions)
         infos: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
         if extra:
             if "repaired" in extra:
+                self._warn()
                 for i in np.flatnonzero(extra["repaired"]).tolist():
                     infos[i]["repaired"] = True
             if "final_obs" in extra:
                 self._finish(terminated, truncated, extra, infos)
         return observation, rewards.astype(np.float32), terminated | truncated, infos
+
+    def _warn(self) -> None:
+        """After an infeasible action, warn once if there is a mask that nobody has asked for."""
+        if self._unaware and self._masked:
+            warnings.warn(
+                f"{self.env.env_class.id}: an action that action_mask closes was played, and repaired: the "
+                "policy does not see the mask; train MaskablePPO, or a TokenPolicy: both close such actions",
+                stacklevel=4,
+            )
+        self._unaware = False
 
     def _finish(
         self,
@@ -233,10 +223,11 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             info["episode"] = {"r": total, "l": steps, "t": seconds}
         self._returns[done] = 0.0
         self._lengths[done] = 0
-        self._since[done] = len(self._played)
+        self._history.end(done)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The masks of the current observations, bool [n, choices]; see :func:`action_masks`."""
+        self._unaware = False
         return action_masks(self.action_space, self.env.simulator.observation, self.num_envs)
 
     def _mask(self, index: int) -> npt.NDArray[np.bool_]:

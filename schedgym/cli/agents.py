@@ -28,7 +28,7 @@ class Training:
         typer.Option(
             "--algo",
             metavar="NAME",
-            help="The algorithm: cma, ppo or maskable-ppo. Default: that of the configuration.",
+            help="The algorithm: cma, ppo, sb3-ppo or sb3-maskable-ppo. Default: that of the configuration.",
         ),
     ] = None
     config: Annotated[
@@ -62,6 +62,15 @@ class Training:
     logs: Annotated[
         Path | None,
         typer.Option("--logs", metavar="FOLDER", help="Write logs for TensorBoard to this folder."),
+    ] = None
+
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Where algorithm ppo computes: cpu, cuda, cuda:1, ... Default: a GPU where there is one.",
+        ),
     ] = None
 
     def configuration(self, id: str) -> tuple[str, Any]:
@@ -127,7 +136,9 @@ def train(asked: Training) -> None:
         done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
         say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}")
 
-    result = training.train(config, path, command, resume=asked.resume, report=report, log_dir=asked.logs)
+    result = training.train(
+        config, path, command, resume=asked.resume, report=report, log_dir=asked.logs, device=asked.device
+    )
     first, best = result.curve[0].objective, result.best.objective
     size = path.stat().st_size / 1024
     say(

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from schedgym.cli.common import Json, Processes, application, check_output, say
+from schedgym.errors import InvalidParameter
 
 __all__ = ["bench", "warmup"]
 
@@ -20,14 +21,24 @@ def bench(
         bool,
         typer.Option("--growth", help="Measure how the time of an episode grows with jobs and servers."),
     ] = False,
+    training: Annotated[
+        bool,
+        typer.Option(
+            "--training", help="Measure the trained steps per CPU second of each algorithm, side by side."
+        ),
+    ] = False,
     json: Json = None,
 ) -> None:
-    """Measure steps per second and their ratio to CartPole, or how times grow with size."""
+    """Measure steps per second and their ratio to CartPole, how times grow with size, or trainings."""
     check_output(json)
-    if growth:
-        from schedgym.evaluation.growth import main
+    if growth and training:
+        raise InvalidParameter("--growth and --training exclude each other")
+    if training:
+        from schedgym.evaluation.trainers import main
+    elif growth:
+        from schedgym.evaluation.growth import main  # type: ignore[assignment]
     else:
-        from schedgym.evaluation.bench import main
+        from schedgym.evaluation.bench import main  # type: ignore[assignment]
     main(name, quick=quick, json=json)
 
 

@@ -31,6 +31,7 @@ from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.runner import acting_parameters, find_id, make_env
 
 __all__ = [
+    "Report",
     "cartpole",
     "cases",
     "chosen",
@@ -182,14 +183,15 @@ def cold_start(id: str) -> dict[str, float]:
     return times
 
 
-class _Report:
-    """Prints lines and keeps them."""
+class Report:
+    """Prints lines and keeps them: ``rows`` are those that were added, ``id`` the environment of the next."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.id = ""
 
     def begin(self, id: str) -> None:
+        """Print the environment id of the rows that follow."""
         self.id = id
         print(id)
 
@@ -217,14 +219,14 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     """
     repetitions = 1 if quick else REPETITIONS
     print("one process, one core but for threads; medians of", repetitions, "runs; autoreset NextStep")
-    report = _Report()
+    report = Report()
     for problem, id in chosen(name):
         report.begin(id)
         _measure(id, cases(problem, id), report, repetitions, quick)
     return finish("benchmark", report.rows, json)
 
 
-def _measure(id: str, chosen: list[Benchmark], report: _Report, repetitions: int, quick: bool) -> None:
+def _measure(id: str, chosen: list[Benchmark], report: Report, repetitions: int, quick: bool) -> None:
     for what, seconds in cold_start(id).items():
         target = {"import": "<= 0.5", "first step, cold": "<= 10", "first step, cached": "<= 1"}[what]
         report.add(f"{what} [subprocess]", [seconds], "s", target)

@@ -43,7 +43,7 @@ TINY = {"n_steps": 32, "batch_size": 64, "learning_rate": 2e-3, "n_epochs": 2}
 def configuration(**changes: Any) -> Config:
     data = {
         "id": ID,
-        "algorithm": "ppo",
+        "algorithm": "sb3-ppo",
         "view": "pick",
         "parameters": ENVIRONMENT,
         "steps": 2048,
@@ -232,8 +232,8 @@ def test_a_longer_training_begins_as_a_shorter_one(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("algorithm", "id", "view", "parameters"),
     [
-        ("maskable-ppo", ID, "placement", ENVIRONMENT),
-        ("ppo", "schedgym/FlowtimePacking-v0", "priority", {"jobs": 6, "servers": "4+2", "window": 5}),
+        ("sb3-maskable-ppo", ID, "placement", ENVIRONMENT),
+        ("sb3-ppo", "schedgym/FlowtimePacking-v0", "priority", {"jobs": 6, "servers": "4+2", "window": 5}),
     ],
 )
 def test_other_views_go_on_where_they_were(algorithm, id, view, parameters, tmp_path) -> None:
@@ -258,7 +258,7 @@ def test_what_cannot_be_trained_is_refused() -> None:
         learn(configuration(ppo={**TINY, "batch_size": 1000}))
     boxes = {"id": "schedgym/FlowtimePacking-v0", "view": "priority", "parameters": {"jobs": 6}}
     with pytest.raises(InvalidParameter, match="discrete"):
-        learn(configuration(algorithm="maskable-ppo", imitation=None, **boxes))
+        learn(configuration(algorithm="sb3-maskable-ppo", imitation=None, **boxes))
     with pytest.raises(InvalidParameter, match="algorithm"):
         learn(make_config({"id": ID, "algorithm": "cma", "view": "pick"}))
 
@@ -283,11 +283,11 @@ def test_the_agent_file(tmp_path, uninterrupted) -> None:
 @pytest.mark.parametrize(
     ("algorithm", "id", "view", "parameters"),
     [
-        ("ppo", ID, "pick", ENVIRONMENT),
-        ("maskable-ppo", ID, "placement", ENVIRONMENT),
-        ("ppo", "schedgym/FlowtimePacking-v0", "priority", {"jobs": 6, "servers": "4+2", "window": 5}),
-        ("ppo", "schedgym/GeoFair-v0", "weights", {"jobs": 6, "sites": 3, "choices": 2, "window": 5}),
-        ("maskable-ppo", "schedgym/SingleJob-v0", "place", {"tasks": 6, "arity": 4}),
+        ("sb3-ppo", ID, "pick", ENVIRONMENT),
+        ("sb3-maskable-ppo", ID, "placement", ENVIRONMENT),
+        ("sb3-ppo", "schedgym/FlowtimePacking-v0", "priority", {"jobs": 6, "servers": "4+2", "window": 5}),
+        ("sb3-ppo", "schedgym/GeoFair-v0", "weights", {"jobs": 6, "sites": 3, "choices": 2, "window": 5}),
+        ("sb3-maskable-ppo", "schedgym/SingleJob-v0", "place", {"tasks": 6, "arity": 4}),
     ],
 )
 def test_save_and_load_give_equal_actions(algorithm, id, view, parameters, monkeypatch, tmp_path) -> None:
@@ -333,7 +333,7 @@ def test_tensorboard_shows_the_validations(tmp_path) -> None:
     assert [event.step for event in events.Scalars("validation/mean_delay")] == [0, 1024, 2048]
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "maskable-ppo"])
+@pytest.mark.parametrize("algorithm", ["sb3-ppo", "sb3-maskable-ppo"])
 def test_a_smoke_training_improves_on_its_start(algorithm: str) -> None:
     config = configuration(
         algorithm=algorithm,

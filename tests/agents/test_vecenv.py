@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import gymnasium as gym
 import numpy as np
@@ -306,8 +307,34 @@ def test_actions_of_finished_episodes_are_forgotten() -> None:
     env.reset()
     for _ in range(700):
         env.step(env.action_masks().argmax(axis=1))
-    assert len(env._played) < 300
+    assert len(env._history._played) < 300
     assert len(env.get_state()["actions"]) < 60
+
+
+def test_an_unmasked_policy_in_a_masked_view_is_warned_of_once() -> None:
+    """Infeasible actions are repaired: nothing else would tell that a policy does not see the mask."""
+    env = make_vec_env(ID, 3, 5, **SMALL)
+    env.reset()
+    closing = np.full(3, env.action_space.n - 1)
+    for _ in range(50):  # what is open is played: nothing to say
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            env.step(env.env.simulator.observation["action_mask"].argmax(axis=1))
+    with pytest.warns(UserWarning, match="MaskablePPO"):
+        while not (env.env.simulator.observation["action_mask"][:, 0] == 0).any():
+            env.step(closing)
+        env.step(np.zeros(3, dtype=np.int64))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(50):
+            env.step(np.zeros(3, dtype=np.int64))
+    asked = make_vec_env(ID, 3, 5, **SMALL)
+    asked.reset()
+    asked.action_masks()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(50):
+            asked.step(np.zeros(3, dtype=np.int64))
 
 
 def test_wrapped_in_vec_normalize() -> None:

@@ -64,15 +64,15 @@ SHORTER: tuple[tuple[str, dict[str, str], str], ...] = (
         "",
     ),
     (
-        r"^train (?!.*OneMachine).*(?<!ppo)$",  # whose budget is as small as it can be to learn
+        r"^train (?!.*(OneMachine|ppo)).*$",  # whose budget is as small as it can be to learn
         {},
         "--set search.generations=1 --set search.population=4 --set search.episodes=2 "
         "--set search.validation_episodes=4",
     ),
     (
-        r"^train .*--algo ppo",
+        r"^train .*ppo",
         {},
-        "--set steps=2048 --set evaluation.episodes=4 --set imitation.episodes=4 --set imitation.epochs=1",
+        "--set steps=2048 --set num_envs=32 --set evaluation.episodes=4",
     ),
     (r"^reproduce( \w|$)", {}, "--scale tiny"),
     (r"^claims$", {}, "guan2022/sig-gamf-strategy"),
@@ -103,6 +103,7 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     (r"^schedgym bench --growth( schedgym/[\w-]+)?$", "tests/evaluation/test_growth.py"),
     # every run compiles everything anew, to time that, too
     (r"^schedgym bench( schedgym/[\w-]+)?( --quick)?$", "tests/evaluation/test_bench.py"),
+    (r"^schedgym bench --training( schedgym/[\w-]+)?$", "tests/evaluation/test_trainers.py"),
     (r"^python -m schedgym\.agents\.examples\.", "tests/agents/test_examples.py"),
     (r"^schedgym sweep .*--engine ray", "tests/evaluation/test_engines.py"),
 )

@@ -1,0 +1,141 @@
+"""The network of :mod:`schedgym.agents.tokens` as a plain torch module, with the distribution of its actions.
+
+Actions that the observation closes have probability 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.agents import tokens
+from schedgym.agents.views import Layout
+from schedgym.errors import InvalidParameter
+from schedgym.extras import require
+
+__all__ = ["Network", "Observation", "find_device"]
+
+torch: Any = require("torch", "agents")
+_Module: Any = torch.nn.Module
+
+Tensor = Any
+Observation = dict[str, Tensor]
+
+
+def find_device(name: str) -> Any:
+    """Torch's device of a name; "auto": a GPU where there is one, else the CPU.
+
+    Raises:
+        InvalidParameter: for a device that is not there.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.zeros(1, device=name).device
+    except (RuntimeError, AssertionError) as error:  # torch compiled without CUDA fails an assertion
+        raise InvalidParameter(f"device: {name!r} is not there: {str(error).splitlines()[0]}") from None
+
+
+class Network(_Module):  # type: ignore[misc]
+    """The network of :mod:`schedgym.agents.tokens`, the critic too.
+
+    Args:
+        layout: layout of the environment's view.
+        weights: name -> array, as :func:`schedgym.agents.tokens.initial` gives them.
+    """
+
+    def __init__(self, layout: Layout, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().__init__()
+        self.layout, self.cut = layout, tokens.cut_set(layout)
+        self.cut_mask = "" if self.cut is None else str(self.cut.mask)
+        for name, array in weights.items():
+            self.register_parameter(name, torch.nn.Parameter(torch.tensor(array)))
+
+    def scores(self, observation: Observation) -> Tensor:
+        """Scores of a batch, [B, size]."""
+        return tokens.forward(self.layout, self._parameters, observation, torch)
+
+    def values(self, observation: Observation) -> Tensor:
+        """Values of a batch, [B]."""
+        return tokens.estimate(self.layout, self._parameters, observation, torch)
+
+    def see(self, observation: Mapping[str, npt.NDArray[Any]]) -> Observation:
+        """A batch of live buffers as the network reads it: a copy, without last tokens that nobody has."""
+        like = next(iter(self._parameters.values()))
+        count = None
+        if self.cut is not None:
+            filled = np.flatnonzero(observation[self.cut_mask].any(axis=0))
+            count = int(filled[-1]) + 1 if len(filled) else 1
+        seen = {name: torch.from_numpy(array) for name, array in observation.items()}
+        return tokens.prepare(
+            self.layout, {n: a.to(like.device) for n, a in self.first(seen, count).items()}, like, torch
+        )
+
+    def first(self, observation: Observation, count: int | None) -> Observation:
+        """The observation with the first ``count`` tokens of the set that may be cut; None: all."""
+        if self.cut is None or count is None:
+            return observation
+        keys = (self.cut.key, self.cut_mask)
+        return {name: array[:, :count] if name in keys else array for name, array in observation.items()}
+
+    def lengths(self, observation: Observation) -> Tensor:
+        """Tokens of each row up to the last that is there, int64 [B]; 1 where none may be cut."""
+        if self.cut is None:
+            return torch.ones_like(observation["globals"][:, 0], dtype=torch.int64)
+        mask = observation[self.cut_mask]
+        return (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(dim=1).clamp(min=1)
+
+    def join(self, observations: list[Observation]) -> Observation:
+        """Batches one below the other; shorter ones are filled up with tokens that are not there."""
+        keys = () if self.cut is None else (self.cut.key, self.cut_mask)
+        found = {}
+        for name, first in observations[0].items():
+            parts = [observation[name] for observation in observations]
+            if name not in keys:
+                found[name] = torch.cat(parts)
+                continue
+            longest = max(part.shape[1] for part in parts)
+            joined = first.new_zeros((len(parts), len(first), longest, *first.shape[2:]))
+            for part, place in zip(parts, joined, strict=True):
+                place[:, : part.shape[1]] = part
+            found[name] = joined.flatten(0, 1)
+        return found
+
+    def distribution(
+        self, observation: Observation, actions: Tensor | None, noise: Tensor | None = None
+    ) -> Any:
+        """The probabilities of actions: softmax over the scores, or for a Box, scores with normal noise.
+
+        Args:
+            observation: a batch.
+            actions: int64 [B], or float [B, size] for a Box; None: they are sampled.
+            noise: from which they are sampled, [B, size]: of Gumbel's distribution, or of the normal one.
+
+        Returns:
+            actions, logarithms of their probabilities [B], and entropies [B].
+        """
+        scores = self.scores(observation)
+        if self.layout.kind != "scores":
+            logs = torch.log_softmax(scores, dim=-1)
+            if actions is None:
+                actions = (scores + noise).argmax(dim=-1)
+            return actions, logs.gather(-1, actions[:, None])[:, 0], -(logs.exp() * logs).sum(-1)
+        log_std = self._parameters["log_std"]
+        if actions is None:
+            actions = scores + noise * log_std.exp()
+        mask = self.layout.segments[0].tokens[0].mask
+        there = torch.ones_like(scores, dtype=bool) if mask is None else observation[mask]
+        count = there.shape[-1]
+        away = (actions[:, :count] - scores[:, :count]) / log_std.exp()
+        each = -0.5 * away.square() - log_std - 0.5 * np.log(2.0 * np.pi)
+        entropy = there.sum(-1) * (0.5 + 0.5 * np.log(2.0 * np.pi) + log_std)
+        return actions, torch.where(there, each, 0.0).sum(-1), entropy
+
+    def decide(self, observation: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """The most probable actions for a batch of live buffers, as the environments take them."""
+        with torch.no_grad():
+            scores = self.scores(self.see(observation)).cpu().numpy()
+        return self.layout.decode(scores, observation)

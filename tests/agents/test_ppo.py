@@ -1,0 +1,363 @@
+"""The PPO of this package: its formulas, what it may play, that it repeats itself, goes on, and learns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.errors import InvalidParameter
+
+pytest.importorskip("torch", reason="needs the extra agents")
+pytest.importorskip("yaml", reason="needs the extra agents")
+import torch
+
+from schedgym.agents import modules, ppo, record, tokens
+from schedgym.agents.config import Config, make_config
+from schedgym.agents.files import load_agent
+from schedgym.agents.policy import AgentPolicy
+from schedgym.agents.rollout import held_out
+from schedgym.agents.training import train
+from schedgym.core.random import VALIDATION_SEED
+from tests.agents import cases
+from tests.long import some
+from tests.test_all_problems import small
+
+QUEUE = "schedgym/QueueDelay-v0"
+VALUE = "schedgym/PartialValue-v0"
+#: a view of each kind: a choice, a pair, scores in the three ways in which they fill a Box
+KINDS = [
+    (QUEUE, "pick"),
+    (QUEUE, "placement"),
+    (VALUE, "priority"),
+    ("schedgym/FlowtimePacking-v0", "priority"),
+    ("schedgym/GeoFair-v0", "weights"),
+    ("schedgym/SingleJob-v0", "search"),
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def configuration(id: str = QUEUE, view: str = "pick", copies: int = 1, **changes: Any) -> Config:
+    data: dict[str, Any] = {
+        "id": id,
+        "algorithm": "ppo",
+        "view": view,
+        "parameters": {"tasks": 30, "servers": 3, "window": 8} if id == QUEUE else small(id),
+        "steps": 1024,
+        "num_envs": 8,
+        "checkpoint": 256,
+        "network": {"width": 8},
+        "ppo": {"n_steps": 16, "batch_size": 64, "learning_rate": 2e-3, "n_epochs": 2, "copies": copies},
+        "evaluation": {"every": 512, "episodes": 8},
+    }
+    data["ppo"] |= changes.pop("ppo", {})
+    return make_config({**data, **changes})
+
+
+def playing(id: str, view: str, copies: int = 1, **changes: Any) -> ppo.Training:
+    """A training whose scores matter: they are near zero at first."""
+    training = ppo.Training(configuration(id, view, copies, **changes))
+    training.start()
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, weight in training.named:
+            if "/out/" in name or "/value/1/" in name:
+                weight.copy_(torch.randn_like(weight))
+    return training
+
+
+def unlike(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> list[str]:
+    """Names of the weights that differ."""
+    assert first.keys() == second.keys()
+    return [name for name in first if not np.array_equal(first[name], second[name])]
+
+
+# Formulas --------------------------------------------------------------------------------------------------
+
+
+def test_temporal_advantages_are_sums_of_temporal_differences() -> None:
+    rng = np.random.default_rng(0)
+    rewards, values, ends = rng.normal(size=(7, 3)), rng.normal(size=(8, 3)), rng.random((7, 3)) < 0.3
+    assert ends.any() and not ends.all()
+    found = ppo.temporal_advantages(rewards, values, ends.astype(float), 0.9, 0.8)
+    for i in range(3):
+        for t in range(7):
+            total, weight = 0.0, 1.0
+            for s in range(t, 7):
+                after = 0.0 if ends[s, i] else values[s + 1, i]
+                total += weight * (rewards[s, i] + 0.9 * after - values[s, i])
+                if ends[s, i]:
+                    break
+                weight *= 0.9 * 0.8
+            assert found[t, i] == pytest.approx(total, abs=1e-12)
+
+
+def test_shared_advantages_are_sums_minus_the_mean_of_the_copies() -> None:
+    rewards = np.random.default_rng(0).normal(size=(5, 6))
+    found = ppo.shared_advantages(rewards, 3, 0.9)
+    for i in range(6):
+        group = range(3 * (i // 3), 3 * (i // 3) + 3)
+        for t in range(5):
+            sums = [sum(0.9 ** (s - t) * rewards[s, j] for s in range(t, 5)) for j in group]
+            assert found[t, i] == pytest.approx(sums[i % 3] - np.mean(sums), abs=1e-12)
+
+
+def log_prob_and_entropy(layout: Any, scores: np.ndarray, log_std: float, there: Any, action: Any) -> Any:
+    """Of one decision, in plain Python."""
+    if layout.kind != "scores":
+        top = max(scores)
+        norm = top + math.log(sum(math.exp(score - top) for score in scores))
+        logs = [score - norm for score in scores]
+        return logs[int(action)], -sum(math.exp(log) * log for log in logs if log > -1e6)
+    log_prob = entropy = 0.0
+    for score, here, number in zip(scores, there, action, strict=True):
+        if here:
+            away = (number - score) / math.exp(log_std)
+            log_prob += -0.5 * away**2 - log_std - 0.5 * math.log(2.0 * math.pi)
+            entropy += 0.5 + 0.5 * math.log(2.0 * math.pi) + log_std
+    return log_prob, entropy
+
+
+@pytest.mark.parametrize(("id", "view"), KINDS)
+@pytest.mark.parametrize("copies", some([1, 4]))
+def test_the_loss_is_that_of_a_plain_loop(id: str, view: str, copies: int) -> None:
+    """Over observations that are whole, by the network in numpy; learned in pieces that are cut."""
+    training = playing(id, view, copies, ppo={"ent_coef": 0.1})
+    network, layout, options = training.network, training.network.layout, training.options
+    whole: list[dict[str, np.ndarray]] = []
+    see = network.see
+    network.see = lambda seen: whole.append({n: a.copy() for n, a in seen.items()}) or see(seen)  # type: ignore[method-assign,func-returns-value]
+    played: list[np.ndarray] = []
+    judge = training.judge
+    training.judge = lambda seen, rows: played.append(np.array(rows["live"])) or judge(seen, rows)  # type: ignore[method-assign,func-returns-value]
+    batch = training.play()
+    weights = training.get_weights()
+    with torch.no_grad():  # away from the weights that played
+        for _, weight in training.named:
+            weight.add_(0.05 * torch.randn_like(weight))
+    moved = training.get_weights()
+    count, live = len(batch.log_probs), played[0].ravel()
+    flat = {name: np.concatenate([one[name] for one in whole])[: len(live)][live] for name in whole[0]}
+    assert count == live.sum()
+    mask = layout.segments[0].tokens[0].mask
+    there = np.ones((count, layout.size)) if mask is None else flat[mask]
+    before, after = (tokens.forward(layout, own, flat).astype(float) for own in (weights, moved))
+    values = tokens.estimate(layout, moved, flat) if copies == 1 else None
+    expected = divergence = 0.0
+    for k in range(count):
+        stds = [float(own["log_std"][0]) if layout.kind == "scores" else 0.0 for own in (weights, moved)]
+        given = batch.actions[k].numpy()
+        old, _ = log_prob_and_entropy(layout, before[k], stds[0], there[k], given)
+        new, entropy = log_prob_and_entropy(layout, after[k], stds[1], there[k], given)
+        assert float(batch.log_probs[k]) == pytest.approx(old, abs=2e-3)
+        ratio, advantage = math.exp(new - float(batch.log_probs[k])), float(batch.advantages[k])
+        expected -= min(ratio * advantage, min(max(ratio, 0.8), 1.2) * advantage)
+        expected -= 0.1 * entropy
+        if values is not None:
+            expected += options.vf_coef * (values[k] - float(batch.targets[k])) ** 2
+        divergence += ratio - 1.0 - (new - float(batch.log_probs[k]))
+    pieces = [ppo.loss(network, piece, options) for piece in batch.pieces(network, torch.arange(count))]
+    assert sum(float(total.detach()) for total, _ in pieces) == pytest.approx(expected, rel=2e-3, abs=2e-2)
+    assert sum(float(more) for _, more in pieces) == pytest.approx(divergence, rel=2e-2, abs=2e-2)
+
+
+@pytest.mark.parametrize(("id", "view"), cases.CASES)
+def test_tokens_that_nobody_has_may_be_cut_off(id: str, view: str) -> None:
+    env, layout = cases.vector(id, view)
+    weights = tokens.initial(layout, np.random.default_rng(0), width=8)
+    network = modules.Network(layout, weights)
+    cut = 0
+    for observation in cases.observations(env, layout, 12):
+        seen = network.see(observation)
+        if network.cut is not None:
+            cut += observation[network.cut.key].shape[1] - seen[network.cut.key].shape[1]
+        with torch.no_grad():
+            scores, values = network.scores(seen).numpy(), network.values(seen).numpy()
+        assert np.allclose(scores, tokens.forward(layout, weights, observation), atol=1e-5)
+        assert np.allclose(values, tokens.estimate(layout, weights, observation), atol=1e-5)
+    assert cut or id != VALUE, "nothing was cut: that shows nothing"
+
+
+# Playing ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("id", "view"), KINDS)
+@pytest.mark.parametrize("copies", some([1, 4]))
+def test_no_closed_action_is_ever_played(id: str, view: str, copies: int) -> None:
+    """With strict=True an infeasible action raises; a Box has none."""
+    strict = {**configuration(id, view).parameters, "strict": True}
+    training = playing(id, view, copies, parameters=strict)
+    closed = 0
+    for _ in range(3):
+        batch = training.play()
+        assert torch.isfinite(batch.log_probs).all() and (batch.log_probs > -1e6).all()
+        given = batch.observation.get("action_mask")
+        if given is None or training.network.layout.kind == "scores":
+            continue
+        mask = given.reshape(len(given), -1)
+        index = batch.actions
+        inside = index < mask.shape[1]  # of pairs, the last action closes the decision
+        assert mask[inside].gather(1, index[inside][:, None]).all()
+        closed += int((~mask).sum())
+    assert closed or training.network.layout.kind == "scores", "no action was closed: that shows nothing"
+
+
+def test_copies_play_one_workload() -> None:
+    training = ppo.Training(configuration(VALUE, "priority", 4))
+    training.start()
+    jobs = training.simulator.observation["jobs"]
+    assert (jobs[:4] == jobs[0]).all() and (jobs[4:] == jobs[4]).all() and (jobs[0] != jobs[4]).any()
+    training.play()
+    following = training.simulator.observation["jobs"]
+    assert (following[:4] == following[0]).all() and training.simulator.episodes.tolist() == [2] * 8
+
+
+def test_every_decision_of_whole_episodes_is_learned_from() -> None:
+    """Environments whose episode has ended wait, and what they are shown then is left out."""
+    training = playing("schedgym/SingleJob-v0", "search", 4)
+    batch = training.play()
+    assert (
+        len(batch.log_probs) == training.steps == len(batch.advantages) == len(batch.observation["globals"])
+    )
+    assert float(batch.advantages.mean()) == pytest.approx(0.0, abs=1e-5)
+    assert float(batch.advantages.square().mean()) == pytest.approx(1.0, abs=1e-4)
+
+
+# Training --------------------------------------------------------------------------------------------------
+
+WAYS = [(QUEUE, "pick", 1), (VALUE, "priority", 4), ("schedgym/FlowtimePacking-v0", "priority", 1)]
+
+
+@pytest.mark.parametrize(("id", "view", "copies"), WAYS)
+def test_one_seed_twice_gives_equal_weights(id: str, view: str, copies: int) -> None:
+    config = configuration(id, view, copies, steps=512)
+    first, again = ppo.learn(config), ppo.learn(config)
+    assert not unlike(first.weights, again.weights)
+    assert [point.objective for point in first.curve] == [point.objective for point in again.curve]
+    other = ppo.learn(dataclasses.replace(config, seed=1))
+    assert unlike(first.weights, other.weights)
+
+
+@pytest.mark.parametrize(("id", "view", "copies"), WAYS)
+@pytest.mark.parametrize("imitated", [False, True])
+def test_a_training_goes_on_as_if_it_had_not_stopped(
+    id: str, view: str, copies: int, imitated: bool, monkeypatch, tmp_path
+) -> None:
+    """Stopped after a checkpoint, in the middle of episodes, it ends with the same weights."""
+    names = {QUEUE: "fcfs", VALUE: "s-greedy", "schedgym/FlowtimePacking-v0": "srvf"}
+    changes: dict[str, Any] = {}
+    if imitated:
+        changes["imitation"] = {"policy": names[id], "episodes": 3, "epochs": 1, "batch_size": 32}
+        if id == QUEUE:
+            home = {"tasks": 30, "servers": 3, "window": 8, "scope": "all", "rule": "first"}
+            changes["parameters"] = home
+    config = configuration(
+        id, view, copies, evaluation={"every": 512, "episodes": 4, "keep": "last"}, **changes
+    )
+    whole = ppo.learn(config)
+    path = tmp_path / "a.checkpoint"
+    original, stops = record.write_atomically, []
+
+    def write(path, arrays) -> None:
+        original(path, arrays)
+        stops.append(json.loads(arrays["text"].tobytes().decode())["steps"])
+        if 0 < stops[-1] < config.steps:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(record, "write_atomically", write)
+    with pytest.raises(KeyboardInterrupt):
+        ppo.learn(config, path)
+    monkeypatch.setattr(record, "write_atomically", original)
+    result = ppo.learn(config, path, resume=True)
+    assert stops[0] == 0 and result.steps >= config.steps
+    assert not unlike(result.weights, whole.weights)
+    assert [(p.steps, p.objective) for p in result.curve] == [(p.steps, p.objective) for p in whole.curve]
+    assert (result.returns, result.cloning) == (whole.returns, whole.cloning)
+
+
+@pytest.mark.parametrize("copies", [1, 8])
+def test_it_learns(copies: int) -> None:
+    """PartialValue with 20 jobs: more than the order of a random network, and than the value of s-greedy."""
+    config = configuration(
+        VALUE,
+        "priority",
+        copies,
+        parameters={"jobs": 20, "rate": 10.0, "window": 16},
+        steps=20_000,
+        num_envs=64,
+        network={"width": 16, "log_std": -0.5},
+        ppo={"n_steps": 16, "batch_size": 256, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9},
+        evaluation={"every": 10**6, "episodes": 64, "keep": "last"},
+    )
+    result = ppo.learn(config)
+    assert result.curve[-1].objective > 1.02 * result.curve[0].objective
+
+
+def test_the_agent_file_acts_as_the_network_does(tmp_path) -> None:
+    path = tmp_path / "agent.npz"
+    config = configuration(VALUE, "priority", 4, evaluation={"every": 512, "episodes": 8, "keep": "last"})
+    result = train(config, path, device="cpu")
+    policy = AgentPolicy(load_agent(path, id=VALUE, view="priority"))
+    weights = {name: torch.as_tensor(array) for name, array in policy.agent.weights.items()}
+    assert not any(name.startswith("critic/") for name in weights)
+
+    def decide(seen: Any) -> Any:
+        rows = [{name: array[i] for name, array in seen.items()} for i in range(len(seen["globals"]))]
+        return np.array([policy(row) for row in rows])
+
+    rows = held_out(VALUE, decide, 8, VALIDATION_SEED, parameters=config.environment)
+    assert np.mean([row["value"] for row in rows]) == pytest.approx(result.best.objective, rel=1e-4)
+
+
+def test_tensorboard_shows_rollouts_updates_and_validations(tmp_path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    ppo.learn(configuration(), log_dir=tmp_path)
+    events = accumulator.EventAccumulator(str(tmp_path / "ppo")).Reload()
+    tags = {"validation/mean_delay", "rollout/reward", "train/loss", "train/divergence"}
+    assert tags <= set(events.Tags()["scalars"])
+    assert [event.step for event in events.Scalars("validation/mean_delay")] == [0, 512, 1024]
+
+
+def test_an_update_ends_early_where_the_policy_moves_too_far(monkeypatch) -> None:
+    batches: list[int] = []
+    original = ppo.loss
+    monkeypatch.setattr(ppo, "loss", lambda *given: batches.append(1) or original(*given))
+    counts = []
+    for limit in (None, 1e-9):
+        training = playing(VALUE, "priority", 4, ppo={"target_kl": limit, "n_epochs": 5})
+        batch = training.play()
+        batches.clear()
+        training.improve(batch)
+        counts.append(len(batches))
+    assert counts[1] < counts[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ppo": {"batch_size": 1000}}, "ppo.batch_size: 1000 is more than n_steps times num_envs, 128"),
+        ({"copies": 3}, "ppo.copies: must divide num_envs, 8, got 3"),
+        ({"copies": 4, "algorithm": "sb3-ppo"}, "ppo.copies: has no effect on algorithm 'sb3-ppo'"),
+        ({"algorithm": "sb3-ppo"}, "algorithm: must be 'ppo', got 'sb3-ppo'"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        ppo.learn(configuration(**changes))
+
+
+def test_devices(tmp_path) -> None:
+    assert modules.find_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    for name in ("cuda:99", "abacus"):
+        with pytest.raises(InvalidParameter, match=f"device: '{name}' is not there"):
+            ppo.learn(configuration(), device=name)
+    with pytest.raises(InvalidParameter, match="device: has no effect on algorithm 'sb3-ppo'"):
+        train(configuration(algorithm="sb3-ppo"), tmp_path / "a.npz", device="cpu")
