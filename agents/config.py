@@ -203,7 +203,7 @@ class Config:
             return [Domain("", 1.0, self.environment, split=False)]
         own = {name: domain for name, domain in self.domains.items() if domain.use == use} or self.domains
         return [
-            Domain(name, domain.weight, {**self.environment, **domain.parameters})
+            Domain(name, domain.weight, {**self.environment, **domain.parameters}, domain.episodes)
             for name, domain in own.items()
         ]
 

@@ -45,6 +45,12 @@ class DomainOptions(Parameters):
     #: parameters of the environment, over those of the configuration
     parameters: dict = dataclasses.field(default_factory=dict)  # type: ignore[type-arg]
     weight: float = parameter(1.0, "in the mean over the domains", minimum=0, exclusive=True)
+    episodes: int | None = parameter(
+        None,
+        "that each candidate plays there in a generation, or that a validation has (none: the search's)",
+        minimum=1,
+        maximum=10**5,
+    )
     use: str = parameter(
         "training",
         "validation: no candidate is trained there; with no such domain those of the training validate, too",
@@ -60,12 +66,14 @@ class Domain:
         name: name in the configuration; "" for the only domain of one that names none.
         weight: weight in the mean over the domains.
         environment: keyword arguments of the environment that the agent acts in.
+        episodes: that a candidate plays in a generation, or a validation has; None: those of the search.
         split: True if only a part of a trace's windows is played; see :data:`PARTS`.
     """
 
     name: str
     weight: float
     environment: Mapping[str, Any]
+    episodes: int | None = None
     split: bool = True
 
 

@@ -243,11 +243,17 @@ class _DomainEvaluation:
         config: configuration of the training.
         domain: one of its domains.
         use: "training" or "validation".
-        num_envs: episodes played at a time.
+        players: candidates that play side by side.
+        episodes: that each of them plays, unless the domain says how many.
+
+    Attributes:
+        episodes: that each plays.
     """
 
-    def __init__(self, config: Config, domain: Domain, use: str, num_envs: int) -> None:
+    def __init__(self, config: Config, domain: Domain, use: str, players: int, episodes: int) -> None:
         self.config, self.domain = config, domain
+        self.episodes = domain.episodes or episodes
+        num_envs = players * self.episodes
         self.rollouts = Rollouts(config.id, domain.environment, num_envs, use if domain.split else "")
         self.scorer: Scorer
         self.reference: F8  # objectives in the validation episodes that others are compared with
@@ -302,15 +308,16 @@ class _Search:
         self.config, self.show = config, show
         options = self.options = config.search
         self.record = TrainingRecord(config, checkpoint, Point)
-        self.training = self._evaluations("training", (options.population + 1) * options.episodes)
-        self.validation = self._evaluations("validation", options.validation_episodes)
+        self.training = self._evaluations("training", options.population + 1, options.episodes)
+        self.validation = self._evaluations("validation", 1, options.validation_episodes)
         self.seed = TRAINING_SEEDS + config.seed
         self.fitness: list[F8] = []  # of the candidates of each generation
         self.decisions_before = 0  # of the runs before this one
 
-    def _evaluations(self, use: str, num_envs: int) -> list[_DomainEvaluation]:
+    def _evaluations(self, use: str, players: int, episodes: int) -> list[_DomainEvaluation]:
         return [
-            _DomainEvaluation(self.config, domain, use, num_envs) for domain in self.config.domains_of(use)
+            _DomainEvaluation(self.config, domain, use, players, episodes)
+            for domain in self.config.domains_of(use)
         ]
 
     def begin(self, resume: bool) -> None:
@@ -364,7 +371,8 @@ class _Search:
         thetas = np.array([self.start, *candidates], dtype=np.float32)
         changes = []
         for evaluation in self.training:
-            values = evaluation.rollouts.play(evaluation.scorer, thetas, self.seed, number * options.episodes)
+            first = number * evaluation.episodes
+            values = evaluation.rollouts.play(evaluation.scorer, thetas, self.seed, first)
             changes.append(evaluation.fitness(values[1:], values[0]))
         fitness = _mean(self.training, changes)
         strategy.tell(candidates, fitness)
@@ -411,7 +419,7 @@ class _Search:
 
     def _measure_columns(self) -> Arrays:
         """The statistics of the columns along the start's trajectories in all domains of the training."""
-        evaluations = self._evaluations("training", self.options.validation_episodes)
+        evaluations = self._evaluations("training", 1, self.options.validation_episodes)
         seen = [columns for evaluation in evaluations for columns in evaluation.columns(self.seed)]
         self.decisions_before = sum(evaluation.rollouts.decisions for evaluation in evaluations)
         return {f"{STATISTICS}{name}": array for name, array in statistics_of(seen).items()}

@@ -188,11 +188,27 @@ def partial_value_resource_columns(rows: TokenRows) -> Columns:
     return [("log load", log_odds(load)), ("load", load), ("seen", seen)]
 
 
+def queue_delay_measures(rows: TokenRows) -> Any:
+    """Of the whole observation, [T] each: pressure, log load, free, empty, calm; mean and deviation."""
+    observation, env = rows.observation, rows.env
+    about, servers = observation["globals"].astype(np.float64), observation["servers"].astype(np.float64)
+    room, free = servers[:, :, :2].sum(axis=1), servers[:, :, 2:4].sum(axis=1)
+    needed = unscaled(about[:, 2], queue_delay.COUNT_SCALE) * (about[:, 4:6] / (room + EDGE)).max(axis=1)
+    idle = (servers[:, :, 2:4] >= servers[:, :, :2]).all(axis=(1, 2))
+    measures = [np.log1p(needed), log_odds(about[:, 9]), (free / (room + EDGE)).min(axis=1), idle]
+    measures.append((1.0 - about[:, 9]) ** 2)
+    scale = about[:, 7:9] * queue_delay.LOG_DAY
+    return *(measure[env].astype(np.float64) for measure in measures), *scale[env].T
+
+
 def queue_delay_task_columns(rows: TokenRows) -> Columns:
     cpu, memory, log_execution, waiting, arriving = rows["tasks"]
     execution = log_execution * np.float32(queue_delay.LOG_DAY)
     waited = unscaled(waiting, queue_delay.WAITING_SCALE)
     largest = np.log(np.maximum(cpu, memory) + EDGE)
+    pressure, load, free, empty, calm, mean, deviation = queue_delay_measures(rows)
+    z = (execution - mean) / np.maximum(deviation, 0.1)
+    wait = np.log1p(waited / np.exp(mean))
     return [
         ("log execution", execution),
         ("log demand", largest),
@@ -204,6 +220,18 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
         ("waiting", waiting),
         ("slowdown", np.log1p(waited) - execution),
         ("arriving", arriving),
+        ("z execution", z),
+        ("log wait", wait),
+        ("pressure", pressure),
+        ("log load", load),
+        ("free", free),
+        ("pressure * z execution", pressure * z),
+        ("log load * z execution", load * z),
+        ("free * z execution", free * z),
+        ("pressure * log demand", pressure * largest),
+        ("pressure * log wait", pressure * wait),
+        ("empty", empty),
+        ("calm", calm),
     ]
 
 
@@ -237,6 +265,9 @@ def queue_delay_placement_columns(rows: TokenRows) -> Columns:
         ("left uneven", np.abs(left_cpu - left_memory)),
     ]
     tasks = queue_delay_task_columns(rows)
+    by_name = dict(tasks)
+    on_arrival = ["z execution", "pressure", "log load", "free"]
+    on_arrival += [f"{name} * z execution" for name in ("pressure", "log load", "free")]
     both = [(f"arrival * {name}", arrival * value) for name, value in fit]
     both += [(f"completion * {name}", completion * value) for name, value in fit]
     return [
@@ -249,6 +280,9 @@ def queue_delay_placement_columns(rows: TokenRows) -> Columns:
         ("arrival * log execution", arrival * tasks[0][1]),
         ("arrival * log demand", arrival * tasks[1][1]),
         ("free share", np.minimum(cpu_free / cpu_all, memory_free / memory_all)),
+        *((f"arrival * {name}", arrival * by_name[name]) for name in on_arrival),
+        *((f"arrival * log load * {name}", arrival * by_name["log load"] * value) for name, value in fit),
+        *((f"arrival * calm * {name}", arrival * by_name["calm"] * value) for name, value in fit),
     ]
 
 

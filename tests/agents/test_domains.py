@@ -71,6 +71,7 @@ def test_domains_are_parameters_over_those_of_the_configuration() -> None:
         ({"domains": {"a": 3}}, "domains.a: must be a mapping of names to values, got 3"),
         ({"domains": {"a": {"use": "test"}}}, "unknown use in domains.a 'test'"),
         ({"domains": {"a": {"weight": 0}}}, "domains.a.weight: must be > 0, got 0"),
+        ({"domains": {"a": {"episodes": 0}}}, "domains.a.episodes: must be >= 1, got 0"),
         ({"domains": {"a": {"weigth": 1}}}, "unknown parameter in domains.a 'weigth'; did you mean 'weight'"),
         (
             {"domains": {"a": {"parameters": {"job": 3}}}},
@@ -136,6 +137,28 @@ def test_the_fitness_is_the_weighted_mean(monkeypatch: pytest.MonkeyPatch) -> No
     assert [jobs for jobs, count, _ in games if count == 1] == [6, 14, 10, 10, 10]  # columns; validations
     assert [len(point.domains) for point in result.curve] == [1, 1, 1]
     assert all(point.change == pytest.approx(point.domains[0]) for point in result.curve)
+
+
+def test_a_domain_may_say_how_many_episodes_are_played_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    games: list[tuple[int, int, tuple[int, ...]]] = []
+    original = Rollouts.play
+
+    def spy(self: Rollouts, scorer: Any, thetas: Any, seed: int, first: int, *rest: Any) -> Any:
+        values = original(self, scorer, thetas, seed, first, *rest)
+        games.append((self.simulator.parameters.jobs, first, values.shape))  # type: ignore[attr-defined]
+        return values
+
+    monkeypatch.setattr(Rollouts, "play", spy)
+    few = {**DOMAINS["few"], "episodes": 2}
+    search(configuration({**DOMAINS, "few": few, "other": {**DOMAINS["other"], "episodes": 7}}))
+    assert [game for game in games if game[2][0] > 1] == [
+        *((6, 2, (5, 2)), (14, 3, (5, 3))),
+        *((6, 4, (5, 2)), (14, 6, (5, 3))),
+    ]
+    assert [game for game in games if game[2][0] == 1] == [
+        *((6, 0, (1, 2)), (14, 0, (1, 5))),  # columns
+        *((10, 0, (1, 7)),) * 3,
+    ]
 
 
 def test_it_is_compared_with_the_best_baseline(tmp_path: Path) -> None:

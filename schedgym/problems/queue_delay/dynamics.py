@@ -52,6 +52,12 @@ SCALARS = record_dtype(
     ("clock", np.float64),
     ("demand_cpu", np.float64),  # sums over the tasks submitted so far
     ("demand_memory", np.float64),
+    ("log_execution", np.float64),  # of the token's values
+    ("log_squared", np.float64),
+    ("work_cpu", np.float64),  # execution times demand [s]
+    ("work_memory", np.float64),
+    ("capacity_cpu", np.float64),  # of all servers
+    ("capacity_memory", np.float64),
     ("reward_scale", np.float64),
     ("submitted", np.int64),  # tasks that have arrived; also the index of the next to arrive
     ("queued", np.int64),
@@ -282,11 +288,17 @@ def submit(env: Environment) -> None:
     env.state.queue_task[end] = task
     if end < env.queue.arrival.shape[0]:
         enter(env.jobs, task, env.queue, end)
-    env.state.log_execution[task] = math.log1p(env.jobs.execution[task]) / LOG_DAY
+    execution = env.jobs.execution[task]
+    logarithm = math.log1p(execution) / LOG_DAY
+    env.state.log_execution[task] = logarithm
     s.queued = end + 1
     s.submitted = task + 1
     s.demand_cpu += cpu
     s.demand_memory += memory
+    s.log_execution += logarithm
+    s.log_squared += logarithm * logarithm
+    s.work_cpu += execution * cpu
+    s.work_memory += execution * memory
     s.epoch = ARRIVAL
     s.arriving = task
     s.released = env.state.remaining.shape[0]
@@ -607,6 +619,17 @@ def write_task_token(env: Environment, i: int, task: int) -> None:
 
 
 @helper
+def offered_load(s: Any, elapsed: float) -> float:
+    """Return l / (l + 1) of the load l that the tasks submitted so far have offered."""
+    work = 0.0
+    if s.work_cpu > 0.0:
+        work = s.work_cpu / s.capacity_cpu
+    if s.work_memory > 0.0:
+        work = max(work, s.work_memory / s.capacity_memory)
+    return work / (work + elapsed) if work > 0.0 else 0.0
+
+
+@helper
 def observe_features(env: Environment) -> None:
     """Update the observation as float32 tokens; only what has changed is written."""
     s = env.state.scalars
@@ -639,6 +662,10 @@ def observe_features(env: Environment) -> None:
     whole[4] = s.demand_cpu / s.submitted
     whole[5] = s.demand_memory / s.submitted
     whole[6] = clock / (clock + DAY)
+    mean = s.log_execution / s.submitted
+    whole[7] = mean
+    whole[8] = math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0))
+    whole[9] = offered_load(s, clock - env.jobs.arrival[0])
 
 
 @helper
@@ -678,6 +705,8 @@ def begin(env: Environment) -> None:
         env.state.last_running[j] = -1
         env.state.released[j] = False
         set_used(env, j, 0.0, 0.0)
+        s.capacity_cpu += env.jobs.capacity[j, 0]
+        s.capacity_memory += env.jobs.capacity[j, 1]
         if env.observation.server_tokens.shape[0] > 0:
             env.observation.server_tokens[j, 0] = env.jobs.capacity[j, 0]
             env.observation.server_tokens[j, 1] = env.jobs.capacity[j, 1]

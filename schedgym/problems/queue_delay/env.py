@@ -83,9 +83,11 @@ class QueueDelayEnv(SchedulingEnv):
 
     `observation="features"` gives the same as float32 tokens: `tasks` (W, 5): cpu, memory,
     log1p(execution)/log1p(86400), waiting/(waiting + 3600), arriving; `servers` (M, 5): capacity cpu and
-    memory, free cpu and memory, released; `globals` (7,): arrival epoch, completion epoch, n/(n + 32) of
-    the waiting and of those beyond the window, mean cpu and memory, clock/(clock + 86400);
-    `task_mask`, `action_mask`.
+    memory, free cpu and memory, released; `globals` (10,): arrival epoch, completion epoch, n/(n + 32) of
+    the waiting and of those beyond the window, mean cpu and memory, clock/(clock + 86400), and of the
+    tasks submitted so far: mean and standard deviation of log1p(execution)/log1p(86400), and l/(l + 1) of
+    the load l that they have offered, their work [s] in the busier resource if all servers did it, over
+    the time since the first arrival; `task_mask`, `action_mask`.
 
     ## Rewards
     When n tasks wait while the time t passes, the reward is $-n t / K$, else 0. Undiscounted, an episode sums

@@ -15,6 +15,7 @@ from schedgym.core.scoring import (
     Work,
     act,
     columns_each,
+    log_odds,
     play_each,
     score_each,
     unscaled,
@@ -31,6 +32,7 @@ from schedgym.problems.queue_delay.dynamics import (
     take_noted,
 )
 from schedgym.problems.queue_delay.tokens import (
+    COUNT_SCALE,
     GLOBAL_COLUMNS,
     LOG_DAY,
     SERVER_COLUMNS,
@@ -41,9 +43,17 @@ from schedgym.problems.queue_delay.tokens import (
 __all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
 
 PICK, PLACEMENT, SERVER = range(3)
+LEAST_DEVIATION = 0.1  # of log1p(execution): what differs less counts as equal
 _TASK = (
     *("log execution", "log demand", "log total demand", "cpu", "memory", "skew"),
     *("log waiting", "waiting", "slowdown", "arriving"),
+    *("z execution", "log wait", "pressure", "log load", "free"),
+    *("pressure * z execution", "log load * z execution", "free * z execution"),
+    *("pressure * log demand", "pressure * log wait", "empty", "calm"),
+)
+_ON_ARRIVAL = (
+    *("z execution", "pressure", "log load", "free"),
+    *("pressure * z execution", "log load * z execution", "free * z execution"),
 )
 _FIT = ("dot", "left norm", "left least", "left uneven")
 COLUMNS = {
@@ -56,6 +66,9 @@ COLUMNS = {
             *(f"completion * {name}" for name in _FIT),
             *("capacity cpu", "capacity memory", "released", "idle"),
             *("arrival * log execution", "arrival * log demand", "free share"),
+            *(f"arrival * {name}" for name in _ON_ARRIVAL),
+            *(f"arrival * log load * {name}" for name in _FIT),
+            *(f"arrival * calm * {name}" for name in _FIT),
         ),
     ),
     "server": ColumnSet(SERVER, tuple(f"servers {k}" for k in range(len(SERVER_COLUMNS)))),
@@ -71,15 +84,48 @@ class Seen(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """At a completion, 1 and the free cpu and memory of the released server; else zeros."""
+    """What tasks and pairs share."""
 
-    released: Annotated[Floats, 3]
+    released: Annotated[Floats, 3]  # at a completion, 1 and the free cpu and memory of that server; else 0
+    whole: Annotated[Floats, 8]  # see ``measure``
+
+
+@helper
+def measure(seen: Seen, whole: Any) -> None:
+    """Write the columns of the whole observation that do not depend on the units of time and resources.
+
+    These are: 0, the mean of log1p(execution); 1, one over its standard deviation; 2, the number of waiting
+    tasks over the number of mean demands that all servers have room for ("pressure": log1p of it); 3, the
+    logarithm of the load offered so far; 4, the free share of the scarcer resource; 5, the typical execution;
+    6, 1 if nothing runs; 7, 1 / (load + 1)^2.
+    """
+    servers, about = seen.servers, seen.globals
+    room_cpu = room_memory = free_cpu = free_memory = 0.0
+    empty = 1.0
+    for j in range(servers.shape[0]):
+        room_cpu += float(servers[j, 0])
+        room_memory += float(servers[j, 1])
+        free_cpu += float(servers[j, 2])
+        free_memory += float(servers[j, 3])
+        if servers[j, 2] < servers[j, 0] or servers[j, 3] < servers[j, 1]:
+            empty = 0.0
+    share = max(float(about[4]) / (room_cpu + EDGE), float(about[5]) / (room_memory + EDGE))
+    whole[0] = float(about[7]) * LOG_DAY
+    whole[1] = 1.0 / max(float(about[8]) * LOG_DAY, LEAST_DEVIATION)
+    whole[2] = math.log1p(unscaled(float(about[2]), COUNT_SCALE) * share)
+    whole[3] = log_odds(float(about[9]))
+    whole[4] = min(free_cpu / (room_cpu + EDGE), free_memory / (room_memory + EDGE))
+    whole[5] = math.exp(whole[0])
+    whole[6] = empty
+    whole[7] = (1.0 - float(about[9])) ** 2
 
 
 @helper
 def prepare(seen: Seen, memo: Memo, code: int) -> None:
-    """Find the released server."""
+    """Measure the whole observation, and find the released server."""
     servers, released = seen.servers, memo.released
+    if code != SERVER:
+        measure(seen, memo.whole)
     for k in range(3):
         released[k] = 0.0
     for j in range(servers.shape[0]):
@@ -110,13 +156,29 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     x[7] = waiting
     x[8] = x[6] - x[0]
     x[9] = task[4]
+    whole = memo.whole
+    pressure, load, free = whole[2], whole[3], whole[4]
+    z = (x[0] - whole[0]) * whole[1]
+    wait = math.log1p(waited / whole[5])
+    x[10] = z
+    x[11] = wait
+    x[12] = pressure
+    x[13] = load
+    x[14] = free
+    x[15] = pressure * z
+    x[16] = load * z
+    x[17] = free * z
+    x[18] = pressure * x[1]
+    x[19] = pressure * wait
+    x[20] = whole[6]
+    x[21] = whole[7]
     if code == PICK:
         completion, free_cpu, free_memory = memo.released[0], memo.released[1], memo.released[2]
         left_cpu, left_memory = max(free_cpu - cpu, 0.0), max(free_memory - memory, 0.0)
-        x[10] = max(left_cpu, left_memory)
-        x[11] = abs(left_cpu - left_memory)
-        x[12] = cpu * free_cpu + memory * free_memory
-        x[13] = completion * x[1]
+        x[22] = max(left_cpu, left_memory)
+        x[23] = abs(left_cpu - left_memory)
+        x[24] = cpu * free_cpu + memory * free_memory
+        x[25] = completion * x[1]
 
 
 @helper
@@ -131,21 +193,27 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     dot = cpu * cpu_free + memory * memory_free
     norm = math.sqrt(left_cpu * left_cpu + left_memory * left_memory)
     least, uneven = min(left_cpu, left_memory), abs(left_cpu - left_memory)
-    x[10] = arrival * dot
-    x[11] = arrival * norm
-    x[12] = arrival * least
-    x[13] = arrival * uneven
-    x[14] = completion * dot
-    x[15] = completion * norm
-    x[16] = completion * least
-    x[17] = completion * uneven
-    x[18] = cpu_all
-    x[19] = memory_all
-    x[20] = server[4]
-    x[21] = 1.0 if cpu_free >= cpu_all and memory_free >= memory_all else 0.0
-    x[22] = arrival * x[0]
-    x[23] = arrival * x[1]
-    x[24] = min(cpu_free / cpu_all, memory_free / memory_all)
+    x[22] = arrival * dot
+    x[23] = arrival * norm
+    x[24] = arrival * least
+    x[25] = arrival * uneven
+    x[26] = completion * dot
+    x[27] = completion * norm
+    x[28] = completion * least
+    x[29] = completion * uneven
+    x[30] = cpu_all
+    x[31] = memory_all
+    x[32] = server[4]
+    x[33] = 1.0 if cpu_free >= cpu_all and memory_free >= memory_all else 0.0
+    x[34] = arrival * x[0]
+    x[35] = arrival * x[1]
+    x[36] = min(cpu_free / cpu_all, memory_free / memory_all)
+    x[37] = arrival * x[10]
+    for k in range(6):
+        x[38 + k] = arrival * x[12 + k]
+    for k in range(4):
+        x[44 + k] = x[13] * x[22 + k]
+        x[48 + k] = x[21] * x[22 + k]
 
 
 class Acting(NamedTuple):

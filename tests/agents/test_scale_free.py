@@ -1,0 +1,88 @@
+"""Columns that depend neither on the unit of time nor on the number of servers, on scaled workloads."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from schedgym.agents.config import load_config
+from schedgym.agents.scorer import Scorer, ScorerOptions
+from schedgym.agents.views import layout_of
+from schedgym.core.workload import Workload
+from schedgym.evaluation.runner import make_env
+from schedgym.problems.queue_delay.tokens import COUNT_SCALE
+
+ID = "schedgym/QueueDelay-v0"
+CONFIG = load_config("queue-delay-placement")
+USED = CONFIG.scorer.columns["place"]
+
+
+def scaled(workload: Workload, factor: float) -> Workload:
+    """The workload with all times multiplied."""
+    jobs = {name: workload.jobs[name] * factor for name in ("arrival", "execution")}
+    return dataclasses.replace(workload, jobs={**workload.jobs, **jobs})
+
+
+def played(workload: Workload | None) -> tuple[list[dict[str, Any]], Workload]:
+    """The observations where the first task that fits starts on the first server, and the workload."""
+    given = {"tasks": 60, "servers": 3, "strict": True, "action_mask": True}
+    env: Any = make_env(ID, {**CONFIG.environment, **given})
+    options = {} if workload is None else {"workload": workload}
+    observation, _ = env.reset(seed=5, options=options)
+    seen, done = [], False
+    while not done:
+        seen.append({name: np.array(value) for name, value in observation.items()})
+        open_ = observation["action_mask"].astype(bool)
+        action = (
+            divmod(int(np.flatnonzero(open_.ravel())[0]), open_.shape[1]) if open_.any() else (len(open_), 0)
+        )
+        observation, _, terminated, truncated, _ = env.step(np.array(action))
+        done = terminated or truncated
+    return seen, env.record().workload
+
+
+def columns(seen: dict[str, Any]) -> dict[str, Any]:
+    """The columns of all pairs, by name."""
+    batch = {name: value[np.newaxis] for name, value in seen.items()}
+    scorer = Scorer(layout_of("queue-delay", "placement", seen), ScorerOptions(context="none"))
+    found = scorer.inspect(batch, scorer.wanted(batch))["columns 0"]
+    return dict(zip(scorer.columns[0], found, strict=True))
+
+
+def test_time_times_ten() -> None:
+    """The agent's columns stay (log1p of an execution is nearly its logarithm), the absolute ones do not."""
+    seen, workload = played(None)
+    longer, _ = played(scaled(workload, 10.0))
+    assert len(seen) == len(longer)
+    count = 0
+    for mine, theirs in zip(seen, longer, strict=True):
+        first, second = columns(mine), columns(theirs)
+        if not first["z execution"].size:
+            continue
+        count += 1
+        for name in USED:
+            np.testing.assert_allclose(second[name], first[name], rtol=0.03, atol=0.03, err_msg=name)
+        assert (second["log execution"] - first["log execution"] > 2.0).all()
+    assert count > 40
+
+
+def test_twice_the_servers_with_twice_the_tasks_waiting() -> None:
+    seen, _ = played(None)
+    count = 0
+    for mine in seen:
+        twice = dict(mine)
+        twice["servers"] = np.concatenate([mine["servers"], mine["servers"] * [1, 1, 1, 1, 0]]).astype("f4")
+        twice["action_mask"] = np.concatenate([mine["action_mask"]] * 2, axis=-1)
+        waiting = float(mine["globals"][2])
+        twice["globals"] = mine["globals"].copy()
+        twice["globals"][2] = 2.0 * waiting / (1.0 + waiting)  # of 2 n tasks, if n / (n + 32) is that of n
+        first, second = columns(mine), columns(twice)
+        pairs = len(first["z execution"])
+        count += pairs > 0
+        tasks, servers = np.nonzero(mine["action_mask"])
+        own = np.searchsorted(np.flatnonzero(twice["action_mask"]), tasks * 6 + servers)
+        for name in USED:
+            np.testing.assert_allclose(second[name][own], first[name], rtol=1e-4, atol=1e-4, err_msg=name)
+    assert count > 40 and COUNT_SCALE == 32.0
