@@ -14,7 +14,16 @@ import numpy as np
 
 from schedgym.core.jit import helper
 
-__all__ = ["MOST_BITS", "common_multiple", "fixed", "power", "scale_for", "scale_of", "variable"]
+__all__ = [
+    "MOST_BITS",
+    "common_divisor",
+    "common_multiple",
+    "fixed",
+    "power",
+    "scale_for",
+    "scale_of",
+    "variable",
+]
 
 MOST_BITS = 60  # a sum of whole costs stays below 2^60
 
@@ -44,11 +53,19 @@ def fixed(cost: float, scale: float) -> int:
 
 
 @helper
+def common_divisor(a: int, b: int) -> int:
+    """The greatest common divisor of two numbers from 0 (Euclid); numba knows math.gcd on CPUs only."""
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+@helper
 def common_multiple(a: int, b: int, most: int) -> int:
     """The least common multiple of two numbers from 1; 0 if it is above ``most``, or ``a`` is 0."""
     if a == 0:
         return 0
-    factor = b // math.gcd(a, b)
+    factor = b // common_divisor(a, b)
     return a * factor if factor <= most // a else 0
 
 
