@@ -595,19 +595,19 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 class CudaVectorEnv(SchedulingVectorEnv):
     """``num_envs`` environments on an NVIDIA GPU: ``gym.make_vec(id, num_envs=n, device="cuda")``.
 
-    Experimental: how fast it is has not been measured yet. It needs the extra ``cuda``. Spaces, seeds, episodes
-    and the order of events are those of :class:`SchedulingVectorEnv`. What differs:
+    Experimental: how fast it is has not been measured yet. It needs the extra ``cuda``. Spaces, seeds,
+    episodes and the order of events are those of :class:`SchedulingVectorEnv`. What differs:
 
-    - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch, CuPy
-      and numba take without a copy (``__cuda_array_interface__``): ``torch.as_tensor(rewards, device="cuda")``.
-      Actions may be such arrays, C-contiguous, or numpy arrays, which are copied there.
-    - ``infos`` always has "repaired", [num_envs] in the GPU's memory. "metrics", which come when an episode has
-      ended, are numpy arrays. With SAME_STEP, ``infos["final_obs"]`` is a dict of arrays in the GPU's memory,
-      [num_envs, ...]; rows count where ``infos["_final_obs"]``, a numpy array, is True.
-    - Logarithms, exponentials and powers may differ from those of the CPU in the last bits, and so may
-      workloads that are drawn.
-    - A workload cannot be given in ``reset``; all environments run that of the parameter ``workload``, if it is
-      given. The environment cannot be pickled.
+    - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch,
+      CuPy and numba take without a copy (``__cuda_array_interface__``): ``torch.as_tensor(x, device="cuda")``
+      shares the memory of x. Actions may be such arrays, C-contiguous, or numpy arrays, which are copied.
+    - ``infos`` always has "repaired", [num_envs] in the GPU's memory. "metrics", which come when an episode
+      has ended, are numpy arrays. With SAME_STEP, ``infos["final_obs"]`` is a dict of arrays in the GPU's
+      memory, [num_envs, ...]; rows count where ``infos["_final_obs"]``, a numpy array, is True.
+    - Logarithms, exponentials, powers, sines and cosines may differ from those of the CPU in the last bits,
+      and so may workloads that are drawn.
+    - A workload cannot be given in ``reset``; all environments run that of the parameter ``workload``, if it
+      is given. The environment cannot be pickled.
 
     Args:
         env_class: class of one environment.

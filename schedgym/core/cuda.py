@@ -7,8 +7,9 @@ memory, and so do draws of workloads and the turnover of episodes. A step copies
 first environment that refuses its action, what length a draw lacks, if a log is short, and how many episodes
 ended.
 
-Sums and products are those of the CPU, to the last bit: they are neither reordered nor contracted. Logarithms,
-exponentials and powers are those of NVIDIA's library, which may differ from the CPU's in the last bits.
+Sums and products are those of the CPU, to the last bit: they are neither reordered nor contracted.
+Logarithms, exponentials, powers, sines and cosines are those of NVIDIA's library, which may differ from the
+CPU's in the last bits; workloads are drawn with them, so that a seed's workload may differ there, too.
 
 With NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1 all of this runs on numba's simulator of a GPU, slowly.
 
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple, cast
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba import cuda, types
+from numba import cuda
 
 from schedgym.core.arrays import SCRATCH, declarations, members
 from schedgym.core.jit import COMPILED
@@ -39,7 +40,17 @@ from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SKIP
 from schedgym.core.tables import MOST_DIMENSIONS, Shifted, accessor, make_tools, row_of
 from schedgym.errors import InvalidAction, InvalidParameter
 
-__all__ = ["SIMULATED", "CudaSimulator", "Results", "check_device", "compile_to_ptx", "copied", "taken"]
+__all__ = [
+    "SIMULATED",
+    "CudaSimulator",
+    "Results",
+    "check_device",
+    "compiled",
+    "copied",
+    "functions",
+    "taken",
+    "uncontracted",
+]
 
 # their annotations are partial
 _numba: Any = numba
@@ -77,12 +88,8 @@ class Kernels(NamedTuple):
     measure: Any
 
 
-def _functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (five kernels)
-    """The kernels of a problem and view as Python functions, for :func:`_compiled` and PTX."""
-    dynamics, workload, metrics = (problem.module(name) for name in ("dynamics", "workload", "metrics"))
-    access = accessor(dynamics.Environment)
-    decide, step = dynamics.DECIDE[view], dynamics.step
-    draw_one, measure_one = workload.draw, metrics.measure
+def _taking(access: Any) -> Any:
+    """The kernel that takes actions; ``access`` is an accessor of the environment."""
 
     def take(table: Any, tools: Any, actions: Any) -> None:
         """Write the actions [B, components], or of real numbers [B, rows, columns], where they are read."""
@@ -96,6 +103,16 @@ def _functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (five ker
             else:
                 for k in range(actions.shape[1]):
                     exchange.choices[k] = actions[b, k, 0]
+
+    return take
+
+
+def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kernels)
+    """The kernels of a problem and view as Python functions, which are compiled for a GPU."""
+    dynamics, workload, metrics = (problem.module(name) for name in ("dynamics", "workload", "metrics"))
+    access = accessor(dynamics.Environment)
+    decide, step = dynamics.DECIDE[view], dynamics.step
+    draw_one, measure_one = workload.draw, metrics.measure
 
     def check(table: Any, tools: Any, begins: Any, outcome: Any) -> None:
         """Note the first environment that refuses its action, of those that do not begin an episode."""
@@ -157,13 +174,13 @@ def _functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (five ker
             if ended[b]:
                 measure_one(Shifted(table, b), Shifted(tools, lane), ended[b : b + 1])
 
-    return Kernels(take, check, draw, act, measure)
+    return Kernels(_taking(access), check, draw, act, measure)
 
 
 @functools.cache
-def _compiled(problem: str, view: str) -> Kernels:
+def compiled(problem: str, view: str) -> Kernels:
     """The kernels of a problem and view; each is compiled at its first launch."""
-    return Kernels(*(_cuda.jit(function) for function in _functions(get_problem(problem), view)))
+    return Kernels(*(_cuda.jit(function) for function in functions(get_problem(problem), view)))
 
 
 def check_device() -> None:
@@ -178,8 +195,8 @@ _compiling = threading.RLock()
 
 
 @contextlib.contextmanager
-def _uncontracted() -> Iterator[None]:
-    """Let nothing that is compiled meanwhile contract a product and a sum: numba-cuda has no option for it."""
+def uncontracted() -> Iterator[None]:
+    """Let what is compiled meanwhile not contract a product and a sum: numba-cuda has no option for it."""
     if SIMULATED:
         yield
         return
@@ -193,43 +210,6 @@ def _uncontracted() -> Iterator[None]:
             yield
         finally:
             module.compile_ir = original
-
-
-def compile_to_ptx(problem: str, view: str, capability: tuple[int, int] = (9, 0)) -> dict[str, str]:
-    """Compile the kernels of a problem and view for GPUs; there need not be one.
-
-    Args:
-        problem: name of a problem, or environment id.
-        view: action view.
-        capability: compute capability of the GPUs, as (9, 0) for an H100 or H200.
-
-    Returns:
-        name of the kernel -> its PTX.
-    """
-    found = get_problem(problem)
-    _types: Any = types
-
-    def array(element: Any, dimensions: int = 1) -> Any:
-        return _types.Array(element, dimensions, "C")
-
-    flags, numbers = array(types.boolean), array(types.int64)
-    results = _types.NamedTuple([array(types.float64), *[flags] * 4], Results)
-    tables = (array(types.int64, 2), array(types.int64, 2))
-    counts = (array(types.uint64), numbers, numbers)
-    signatures = Kernels(
-        take=(*tables, array(types.int64, 3)),
-        check=(*tables, flags, numbers),
-        draw=(*tables, flags, *counts),
-        act=(*tables, flags, types.int64, numbers, results, numbers, types.int64),
-        measure=(*tables, flags),
-    )
-    made = {}
-    for name, function, signature in zip(Kernels._fields, _functions(found, view), signatures, strict=True):
-        with _uncontracted():
-            made[name], _ = _cuda.compile(
-                function, types.void(*signature), device=False, abi="numba", output="ptx", cc=capability
-            )
-    return made
 
 
 def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -308,7 +288,7 @@ class _Memory:
         return np.frombuffer(bytearray(found), self.dtype).reshape(shape)
 
     def grown(self, one: npt.NDArray[Any]) -> _Memory:
-        """The array with the longer dimensions of ``one`` [1, ...], which also has the new elements' values."""
+        """The array with the longer dimensions of ``one`` [1, ...], which has the values of new elements."""
         new = _Memory(one, self.count)
         both = (slice(None), *(slice(length) for length in self.shape[1:]))
         for first, last in new._blocks():
@@ -334,7 +314,7 @@ class _Tables(NamedTuple):
 
 
 class CudaSimulator:
-    """``num_envs`` environments of one problem on a GPU; attributes as :class:`~schedgym.core.simulator.Simulator`.
+    """``num_envs`` environments of one problem on a GPU, with the interface of a Simulator.
 
     Args:
         template: a simulator of two environments, which have not begun: the sizes and first values of all
@@ -357,7 +337,7 @@ class CudaSimulator:
         if template.fixed is not None:
             template.load(0, template.fixed)
         self._check_memory()
-        self.kernels = _compiled(template.problem.name, cast(Any, template.parameters).view)
+        self.kernels = compiled(template.problem.name, cast(Any, template.parameters).view)
         self.memory = {id(array): _Memory(*self._one(array, is_batch)) for array, is_batch in self._arrays()}
         self.metric_names = template.metric_names
         self.seeded = np.zeros(num_envs, dtype=bool)
@@ -396,7 +376,7 @@ class CudaSimulator:
         return (array[:1], self.num_envs) if is_batch else (array, None)
 
     def needs(self, num_envs: int) -> int:
-        """Bytes of the GPU's memory that ``num_envs`` environments take, with a copy of what they hand out."""
+        """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of what they hand out."""
         template, lanes = self.template, BLOCK * math.ceil(min(num_envs, MOST_LANES) / BLOCK)
         total = sum(
             array.nbytes // 2 * num_envs if batch else array.nbytes for array, batch in self._arrays()
@@ -517,7 +497,10 @@ class CudaSimulator:
         return ended
 
     def _advance(self, others: int, begins_here: Any, begins: bool) -> int:
-        """Begin episodes where ``begins_here`` [B] is True, if ``begins``; all others do what ``others`` is."""
+        """Begin episodes where ``begins_here`` [B] is True (``begins``: it may be); others do ``others``.
+
+        Returns what :meth:`step` does.
+        """
         template = self.template
         grows = template.grows_by_draw
         draws = begins and self._drawing is not None
@@ -551,7 +534,7 @@ class CudaSimulator:
         return outcome.copy_to_host()
 
     def _launch(self, kernel: Any, tables: Any, *arguments: Any) -> None:
-        with _uncontracted(), np.errstate(over="ignore"):
+        with uncontracted(), np.errstate(over="ignore"):
             kernel[self.blocks, BLOCK](tables.table, tables.tools, *arguments)
 
     def refusal(self, index: int, what: str) -> InvalidAction:
