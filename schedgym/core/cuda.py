@@ -249,7 +249,8 @@ def copied(array: Any) -> Any:
 
 def taken(array: Any) -> Any:
     """An array in the GPU's memory: of another library, as it is, or a copy of a numpy array."""
-    return _cuda.to_device(array) if isinstance(array, np.ndarray) else _cuda.as_cuda_array(array)
+    there = hasattr(array, "__cuda_array_interface__")
+    return _cuda.as_cuda_array(array) if there else _cuda.to_device(array)
 
 
 class _Memory:

@@ -1,7 +1,7 @@
 """A stand-in for ``numba.cuda`` whose GPU is the CPU: kernels are compiled, and each lane runs in its turn.
 
-numba's own simulator runs kernels uncompiled. Here tables, addresses and work space are those that a GPU gets,
-and so are the compiled functions that read them; what is missing is NVIDIA's compiler and driver.
+numba's own simulator runs kernels uncompiled. Here tables, addresses and work space are those that a GPU
+gets, and so are the compiled functions that read them; what is missing is NVIDIA's compiler and driver.
 """
 
 from __future__ import annotations
