@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, cast
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba import cuda
+from numba import cuda as numba_cuda
 
 from schedgym.core.arrays import SCRATCH, declarations, members
 from schedgym.core.jit import COMPILED
@@ -54,7 +54,8 @@ __all__ = [
 
 # their annotations are partial
 _numba: Any = numba
-_cuda: Any = cuda
+cuda: Any = numba_cuda  # as kernels know it: numba's simulator puts another in its place while they run
+_cuda: Any = numba_cuda
 
 #: True if numba simulates a GPU
 SIMULATED = bool(_numba.config.ENABLE_CUDASIM)
@@ -435,9 +436,8 @@ class CudaSimulator:
         """New arrays for the results of steps, which share ``ended``."""
         count = self.num_envs
         ended = self.results.ended if hasattr(self, "results") else _empty((count,), np.bool_)
-        return Results(
-            _empty((count,), np.float64), *(_empty((count,), np.bool_) for _ in range(3)), ended=ended
-        )
+        flags = [_empty((count,), np.bool_) for _ in range(3)]
+        return Results(_empty((count,), np.float64), *flags, ended)
 
     def _reserve(self, name: str, length: int) -> None:
         """Make a dimension at least so long; arrays that grow pass through the host."""

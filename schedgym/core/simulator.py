@@ -488,7 +488,7 @@ class Simulator(ABC):
         self.measure_kernel(*self.measure_table, mask)
         return self.metric_values(self.metrics.values, self.state.scalars)
 
-    def metric_values(self, written: npt.NDArray[Any], scalars: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> npt.NDArray[np.float64]:
         """Metrics [B, metrics], of what the kernel has written and of the state's scalars, [B] each."""
         values: npt.NDArray[np.float64] = written.view(np.float64).reshape(len(written), -1)
         for k, metric in enumerate(self.problem.metrics):

@@ -150,7 +150,7 @@ class GeoSimulator(Simulator):
                 self.source.set_lists(self.jobs, index)
         super().draw(mask)
 
-    def metric_values(self, written: npt.NDArray[Any], scalars: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.metric_values`."""
         values, weight = super().metric_values(written, scalars), self.parameters.fairness_weight
         values[:, COST] = (1.0 - weight) * values[:, RESPONSE] + weight * values[:, FAIRNESS]
