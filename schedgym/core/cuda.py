@@ -436,8 +436,8 @@ class CudaSimulator:
         """New arrays for the results of steps, which share ``ended``."""
         count = self.num_envs
         ended = self.results.ended if hasattr(self, "results") else _empty((count,), np.bool_)
-        flags = [_empty((count,), np.bool_) for _ in range(3)]
-        return Results(_empty((count,), np.float64), *flags, ended)
+        terminated, truncated, repaired = (_empty((count,), np.bool_) for _ in range(3))
+        return Results(_empty((count,), np.float64), terminated, truncated, repaired, ended)
 
     def _reserve(self, name: str, length: int) -> None:
         """Make a dimension at least so long; arrays that grow pass through the host."""

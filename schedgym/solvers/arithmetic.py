@@ -16,9 +16,11 @@ from schedgym.core.jit import helper
 
 __all__ = [
     "MOST_BITS",
+    "ceil",
     "common_divisor",
     "common_multiple",
     "fixed",
+    "floor",
     "power",
     "scale_for",
     "scale_of",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 MOST_BITS = 60  # a sum of whole costs stays below 2^60
+BEYOND = 2.0**52  # all real numbers from here are whole
 
 
 def scale_of(largest: float, terms: int) -> float:
@@ -50,6 +53,21 @@ scale_for = helper(scale_of)  # for kernels
 def fixed(cost: float, scale: float) -> int:
     """Return a cost as a whole number of units of 1 / scale."""
     return int(cost * scale)
+
+
+@helper
+def floor(x: float) -> float:
+    """The largest whole number that is at most x, as a real number; numba knows np.floor on CPUs only."""
+    if not abs(x) < BEYOND:
+        return x
+    whole = float(int(x))
+    return whole - 1.0 if whole > x else whole
+
+
+@helper
+def ceil(x: float) -> float:
+    """The least whole number that is at least x, as a real number."""
+    return -floor(-x)
 
 
 @helper
