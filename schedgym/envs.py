@@ -30,8 +30,9 @@ from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
 from schedgym.drawing import Window
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
+from schedgym.extras import require
 
-__all__ = ["RENDER_MODES", "SchedulingEnv", "SchedulingVectorEnv"]
+__all__ = ["RENDER_MODES", "CudaVectorEnv", "SchedulingEnv", "SchedulingVectorEnv"]
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
@@ -354,10 +355,21 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         threads: number of threads that advance the environments side by side, at most one for each. The
             results are the same. Waking a thread takes some 30 microseconds: threads are faster where a step
             of the batch takes several times as long.
+        device: "cpu", or "cuda" for environments on an NVIDIA GPU: see :class:`CudaVectorEnv`.
         parameters: the problem's parameters.
+
+    Attributes:
+        interface: the facts that a policy may know about each environment.
     """
 
     env_class: ClassVar[type[SchedulingEnv]]
+    interface: Interface
+
+    def __new__(cls, *args: Any, device: str = "cpu", **others: Any) -> Any:
+        """Return an environment of the class, or with ``device="cuda"`` a :class:`CudaVectorEnv`."""
+        if device == "cuda":
+            return CudaVectorEnv(cls.env_class, *args, **others)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -366,8 +378,11 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         render_mode: str | None = None,
         copy: bool = True,
         threads: int = 1,
+        device: str = "cpu",
         **parameters: Any,
     ) -> None:
+        if device != "cpu":
+            raise UnknownName("device", device, ("cpu", "cuda"))
         _check_render_mode(render_mode, RENDER_MODES[:2])
         self.problem = self.env_class.problem
         for name, number in (("num_envs", num_envs), ("threads", threads)):
@@ -381,15 +396,15 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.num_envs, self.render_mode, self.copy = int(num_envs), render_mode, copy
         self.metadata = dict(self.env_class.metadata, autoreset_mode=self.autoreset_mode)
         self.metadata["render_modes"] = list(RENDER_MODES[:2])
-        self.simulator = _make_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
-        if threads > 1:
-            self.simulator.use_threads(int(threads))
-        spaces = self.problem.module("views").make_spaces(self.simulator)
+        described = self._simulate(parameters, int(threads))
+        self.interface = described.interface
+        spaces = self.problem.module("views").make_spaces(described)
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._components = len(self.simulator.action_sizes)
-        self._shape = (self.num_envs, *self.simulator.action_shape)
+        self._components = len(described.action_sizes)
+        self._shape = (self.num_envs, *described.action_shape)
+        self._real = described.continuous
         self._all = np.ones(self.num_envs, dtype=bool)
         self._metric_masks = tuple(f"_{name}" for name in self.simulator.metric_names)
         self._act = np.full(self.num_envs, ACT, dtype=np.int8)
@@ -399,10 +414,12 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._buffers: dict[str, Any] | None = None
         self._shown: dict[str, Any] = {}
 
-    @property
-    def interface(self) -> Interface:
-        """The facts that a policy may know about each environment."""
-        return self.simulator.interface
+    def _simulate(self, parameters: Mapping[str, Any], threads: int) -> Simulator:
+        """Make the simulator; return one that describes each environment."""
+        self.simulator = _make_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
+        if threads > 1:
+            self.simulator.use_threads(threads)
+        return self.simulator
 
     def _observe(self) -> dict[str, Any]:
         observation = self.simulator.observation
@@ -573,3 +590,120 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             return None
         mode = self.render_mode
         return tuple(_picture(self.problem, self.simulator, i, mode) for i in range(self.num_envs))
+
+
+class CudaVectorEnv(SchedulingVectorEnv):
+    """``num_envs`` environments on an NVIDIA GPU: ``gym.make_vec(id, num_envs=n, device="cuda")``.
+
+    Experimental: how fast it is has not been measured yet. It needs the extra ``cuda``. Spaces, seeds,
+    episodes and the order of events are those of :class:`SchedulingVectorEnv`. What differs:
+
+    - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch,
+      CuPy and numba take without a copy (``__cuda_array_interface__``): ``torch.as_tensor(x, device="cuda")``
+      shares the memory of x. Actions may be such arrays, C-contiguous, or numpy arrays, which are copied.
+    - ``infos`` always has "repaired", [num_envs] in the GPU's memory. "metrics", which come when an episode
+      has ended, are numpy arrays. With SAME_STEP, ``infos["final_obs"]`` is a dict of arrays in the GPU's
+      memory, [num_envs, ...]; rows count where ``infos["_final_obs"]``, a numpy array, is True.
+    - Logarithms, exponentials, powers, sines and cosines may differ from those of the CPU in the last bits,
+      and so may workloads that are drawn.
+    - A workload cannot be given in ``reset``; all environments run that of the parameter ``workload``, if it
+      is given. The environment cannot be pickled.
+
+    Args:
+        env_class: class of one environment.
+        num_envs, autoreset_mode, render_mode, copy, threads, parameters: as of :class:`SchedulingVectorEnv`;
+            ``threads`` must be 1.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: without the extra ``cuda``.
+        InvalidParameter: if there is no GPU, or its memory is too small for so many environments.
+    """
+
+    simulator: Any
+
+    def __init__(self, env_class: type[SchedulingEnv], *args: Any, **others: Any) -> None:
+        self.env_class = env_class  # type: ignore[misc]  # of the object: there is one class for all
+        super().__init__(*args, **others)
+
+    def _simulate(self, parameters: Mapping[str, Any], threads: int) -> Simulator:
+        """Make the simulator; return one that describes each environment."""
+        if threads > 1:
+            raise InvalidParameter("threads: has no effect on a GPU: leave it out")
+        if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
+            require("numba_cuda", "cuda")
+        from schedgym.core import cuda
+
+        cuda.check_device()
+        template = _make_simulator(self.problem, self.env_class.id, 2, parameters)
+        self.simulator = cuda.CudaSimulator(template, self.num_envs)
+        self._copied, self._taken = cuda.copied, cuda.taken
+        return template
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise InvalidParameter("an environment on a GPU cannot be pickled or copied")
+
+    def _observe(self) -> dict[str, Any]:
+        shown = self.simulator.observation
+        return {name: self._copied(array) for name, array in shown.items()} if self.copy else dict(shown)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See :meth:`SchedulingVectorEnv.reset`; ``options`` must not have a workload."""
+        if (options or {}).get("workload") is not None:
+            raise InvalidParameter(
+                "options: a workload cannot be given on a GPU; make the environment with it"
+            )
+        return super().reset(seed=seed, options=options)
+
+    def _actions(self, actions: Any) -> Any:
+        """The actions in the GPU's memory."""
+        kinds, numbers = ("fiu", "real numbers") if self._real else ("iu", "whole numbers")
+        if not hasattr(actions, "__cuda_array_interface__"):
+            return self._taken(np.ascontiguousarray(_parse(actions, self._shape, "actions", kinds, numbers)))
+        array = self._taken(actions)
+        if array.dtype.kind not in kinds:
+            raise InvalidAction(f"actions: must be {numbers}, got {array.dtype}")
+        if array.shape != self._shape:
+            raise InvalidAction(f"actions: must have shape {self._shape}, got {array.shape}")
+        if not array.is_c_contiguous():
+            raise InvalidAction("actions: must be C-contiguous")
+        return array
+
+    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        """See :meth:`SchedulingVectorEnv.step`."""
+        if not self._started:
+            raise ResetNeeded("call reset before step")
+        simulator, mode = self.simulator, self.autoreset_mode
+        if simulator.waiting and mode is AutoresetMode.DISABLED:
+            i = int(np.argmax(simulator.results.ended.copy_to_host()))
+            raise ResetNeeded(f"the episode of environment {i} has ended: reset it first")
+        there = self._actions(actions)
+        if self.copy:
+            simulator.results = simulator.make_results()
+        ended = simulator.step(there)
+        if ended < 0:
+            i = -ended - 1
+            raise simulator.refusal(i, f"actions[{i}]")
+        results = simulator.results
+        infos: dict[str, Any] = {"repaired": results.repaired}
+        if ended:
+            done = results.ended.copy_to_host()
+            infos |= self._metrics(done)
+            if mode is AutoresetMode.SAME_STEP:
+                last = {"metrics": infos.pop("metrics"), "_metrics": infos.pop("_metrics")}
+                final = {name: self._copied(array) for name, array in simulator.observation.items()}
+                infos |= {"final_obs": final, "_final_obs": done}
+                infos |= {"final_info": last, "_final_info": done.copy()}
+                simulator.begin_ended()
+        return self._observe(), results.reward, results.terminated, results.truncated, infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One picture or text per environment."""
+        if self.render_mode is None:
+            return None
+        one, mode = self.simulator.fetch, self.render_mode
+        return tuple(_picture(self.problem, one(i), 0, mode) for i in range(self.num_envs))

@@ -486,8 +486,11 @@ class Simulator(ABC):
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
         self.measure_kernel(*self.measure_table, mask)
-        values: npt.NDArray[np.float64] = self.metrics.values.view(np.float64).reshape(self.num_envs, -1)
-        scalars = self.state.scalars
+        return self.metric_values(self.metrics.values, self.state.scalars)
+
+    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> npt.NDArray[np.float64]:
+        """Metrics [B, metrics], of what the kernel has written and of the state's scalars, [B] each."""
+        values: npt.NDArray[np.float64] = written.view(np.float64).reshape(len(written), -1)
         for k, metric in enumerate(self.problem.metrics):
             if not metric.recorded and metric.name in scalars.dtype.names:  # a count that the state keeps
                 values[:, k] = scalars[metric.name]

@@ -9,7 +9,7 @@ named tuples of arrays, without the batch axis.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -23,6 +23,7 @@ from schedgym.core.arrays import (
     SCRATCH,
     SHARED,
     Declaration,
+    Member,
     Sizes,
     allocate,
     check_guards,
@@ -31,7 +32,7 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import COMPILED
 
-__all__ = ["MADE_HERE", "accessor", "batch_of_one", "make_tools", "pack", "tabled"]
+__all__ = ["MADE_HERE", "Shifted", "accessor", "batch_of_one", "make_tools", "pack", "row_of", "tabled"]
 
 #: of an array, the batch axis included
 MOST_DIMENSIONS = 3
@@ -48,14 +49,29 @@ _register_model: Any = register_model
 _lower_getattr_generic: Any = imputils.lower_getattr_generic
 
 
+class Shifted(NamedTuple):
+    """A table whose environment 0 is the environment ``first``: what each thread of a GPU has.
+
+    Work space is shifted, too, and then batch-first as all else.
+    """
+
+    table: Any
+    first: Any
+
+
+def row_of(address: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The row of a table for an array: its address, and its shape padded to MOST_DIMENSIONS lengths."""
+    return (address, *shape, *(0,) * (MOST_DIMENSIONS - len(shape)))
+
+
 def _rows(arrays: Any, kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """Address and shape of each array of the bundles of these kinds, padded to MOST_DIMENSIONS lengths."""
+    """The row of each array of the bundles of these kinds."""
     rows = []
     for member, bundle in zip(members(type(arrays)), arrays, strict=True):
         if member.kind not in kinds:
             continue
         if bundle is None:  # the kernels that get this table do not touch it
-            rows += [(0,) * (1 + MOST_DIMENSIONS)] * len(declarations(member.bundle))
+            rows += [row_of(0, ())] * len(declarations(member.bundle))
             continue
         for declared, array in zip(declarations(member.bundle), bundle, strict=True):
             dimensions = len(declared.dimensions) + (member.kind == "")
@@ -64,7 +80,7 @@ def _rows(arrays: Any, kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
                     f"{type(bundle).__name__}.{declared.name}: must be a contiguous {declared.dtype} array "
                     f"with {dimensions} dimensions, got {array.dtype} {array.shape}"
                 )
-            rows.append((array.ctypes.data, *array.shape, *(0,) * (MOST_DIMENSIONS - dimensions)))
+            rows.append(row_of(array.ctypes.data, array.shape))
     return rows
 
 
@@ -125,7 +141,8 @@ def batch_of_one(instance: Bundle) -> Bundle:
 def accessor(environment: type[Any]) -> Any:
     """An intrinsic ``access(table, tools, b)`` for kernels: environment b, without the batch axis.
 
-    ``table`` and ``tools`` are results of :func:`pack`, the second one of the work space. The result has the
+    ``table`` and ``tools`` are results of :func:`pack`, the second one of the work space, or both are
+    :class:`Shifted`. The result has the
     bundles as attributes, and each bundle its arrays; a record is the record itself. It is two pointers and a
     number: an array is made of its row of the table where it is used, so that a helper which is given the
     whole environment compiles as fast as one that is given two arrays, and runs as fast. The arrays own
@@ -135,26 +152,39 @@ def accessor(environment: type[Any]) -> Any:
 
         def access_uncompiled(table: Any, tools: Any, b: int) -> Any:
             made: list[Any] = []
+            places = {"": b}
+            if isinstance(table, Shifted):
+                places = {"": table.first + b, SCRATCH: tools.first}
+                table, tools = table.table, tools.table
             for member, shared, own in zip(members(environment), table, tools, strict=True):
                 bundle = own if member.kind == SCRATCH else shared
                 if bundle is None:
                     made.append(None)
-                elif member.kind:
-                    made.append(type(bundle)(*(a[()] if a.ndim == 0 else a for a in bundle)))
+                elif member.kind in places:
+                    made.append(type(bundle)(*(a[places[member.kind]] for a in bundle)))
                 else:
-                    made.append(type(bundle)(*(a[b] for a in bundle)))
+                    made.append(type(bundle)(*(a[()] if a.ndim == 0 else a for a in bundle)))
             return environment(*made)
 
         return access_uncompiled
-    kind = _EnvironmentType(environment)
 
     @intrinsic
     def access(typing_context: Any, table: Any, tools: Any, b: Any) -> Any:
+        kind = _EnvironmentType(environment, isinstance(table, types.BaseTuple))
+
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             made = _cgutils.create_struct_proxy(kind)(context, builder)
+            first = {}
             for name, type_, value in zip(("table", "tools"), signature.args, arguments, strict=False):
+                if kind.shifted:
+                    first[name] = context.cast(
+                        builder, builder.extract_value(value, 1), type_.types[1], types.intp
+                    )
+                    type_, value = type_.types[0], builder.extract_value(value, 0)
                 setattr(made, name, _arrayobj.make_array(type_)(context, builder, value).data)
-            made.index = context.cast(builder, arguments[2], signature.args[2], types.intp)
+            index = context.cast(builder, arguments[2], signature.args[2], types.intp)
+            made.index = builder.add(index, first["table"]) if kind.shifted else index
+            made.lane = first.get("tools", context.get_constant(types.intp, 0))
             return made._getvalue()
 
         return kind(table, tools, b), codegen
@@ -163,11 +193,15 @@ def accessor(environment: type[Any]) -> Any:
 
 
 class _EnvironmentType(_types.Type):  # type: ignore[misc]
-    """The type of an environment in a kernel: the two tables and the index."""
+    """The type of an environment in a kernel: the two tables, its index, and that of its work space."""
 
-    def __init__(self, environment: type[Any]) -> None:
-        self.environment = environment
-        super().__init__(name=f"Environment({environment.__module__}.{environment.__qualname__})")
+    def __init__(self, environment: type[Any], shifted: bool) -> None:
+        self.environment, self.shifted = environment, shifted
+        super().__init__(name=f"Environment({environment.__module__}.{environment.__qualname__}, {shifted})")
+
+    def bundle(self, member: Member) -> Any:
+        """The type of one of its bundles."""
+        return _BundleType(member.bundle, member.kind == "" or (self.shifted and member.kind == SCRATCH))
 
 
 class _BundleType(_types.Type):  # type: ignore[misc]
@@ -191,7 +225,8 @@ class _BundleType(_types.Type):  # type: ignore[misc]
 class _EnvironmentModel(_models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
         table = _types.CPointer(types.int64)
-        super().__init__(manager, kind, [("table", table), ("tools", table), ("index", types.intp)])
+        places = [("index", types.intp), ("lane", types.intp)]
+        super().__init__(manager, kind, [("table", table), ("tools", table), *places])
 
 
 @_register_model(_BundleType)
@@ -207,7 +242,7 @@ class _EnvironmentAttributes(_templates.AttributeTemplate):  # type: ignore[misc
     def generic_resolve(self, kind: Any, name: str) -> Any:
         for member in members(kind.environment):
             if member.name == name:
-                return _BundleType(member.bundle, member.kind == "")
+                return kind.bundle(member)
         return None
 
 
@@ -231,10 +266,10 @@ def _lower_bundle(context: Any, builder: Any, kind: Any, value: Any, name: str) 
         if member.name == name:
             break
         first[which] += len(declarations(member.bundle))
-    made = _cgutils.create_struct_proxy(_BundleType(member.bundle, member.kind == ""))(context, builder)
+    made = _cgutils.create_struct_proxy(kind.bundle(member))(context, builder)
     offset = context.get_constant(types.intp, first[which] * (1 + MOST_DIMENSIONS))
     made.rows = builder.gep(getattr(environment, which), [offset])
-    made.index = environment.index
+    made.index = environment.lane if which == "tools" else environment.index
     return made._getvalue()
 
 

@@ -14,9 +14,21 @@ import numpy as np
 
 from schedgym.core.jit import helper
 
-__all__ = ["MOST_BITS", "common_multiple", "fixed", "power", "scale_for", "scale_of", "variable"]
+__all__ = [
+    "MOST_BITS",
+    "ceil",
+    "common_divisor",
+    "common_multiple",
+    "fixed",
+    "floor",
+    "power",
+    "scale_for",
+    "scale_of",
+    "variable",
+]
 
 MOST_BITS = 60  # a sum of whole costs stays below 2^60
+BEYOND = 2.0**52  # all real numbers from here are whole
 
 
 def scale_of(largest: float, terms: int) -> float:
@@ -44,11 +56,34 @@ def fixed(cost: float, scale: float) -> int:
 
 
 @helper
+def floor(x: float) -> float:
+    """The largest whole number that is at most x, as a real number; numba knows np.floor on CPUs only."""
+    if not abs(x) < BEYOND:
+        return x
+    whole = float(int(x))
+    return whole - 1.0 if whole > x else whole
+
+
+@helper
+def ceil(x: float) -> float:
+    """The least whole number that is at least x, as a real number."""
+    return -floor(-x)
+
+
+@helper
+def common_divisor(a: int, b: int) -> int:
+    """The greatest common divisor of two numbers from 0 (Euclid); numba knows math.gcd on CPUs only."""
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+@helper
 def common_multiple(a: int, b: int, most: int) -> int:
     """The least common multiple of two numbers from 1; 0 if it is above ``most``, or ``a`` is 0."""
     if a == 0:
         return 0
-    factor = b // math.gcd(a, b)
+    factor = b // common_divisor(a, b)
     return a * factor if factor <= most // a else 0
 
 

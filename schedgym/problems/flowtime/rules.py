@@ -12,14 +12,13 @@ Source: xu2021 (filling: Eq. 22; locality: Eq. 45). The paper's own algorithms, 
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core import arrays
 from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
-from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
+from schedgym.solvers.arithmetic import common_divisor, common_multiple, fixed, scale_for, variable
 from schedgym.solvers.transport import TransportScratch, break_ties, transport_into
 
 __all__ = [
@@ -473,7 +472,7 @@ def order_by_rule(rule: int, n: int, rows: Rows, scratch: Scratch) -> None:
 @helper
 def _over_divisor(a: int, b: int) -> float:
     """Return (a / gcd(a, b))^2; both numbers are at least 1."""
-    part = float(a // math.gcd(a, b))
+    part = float(a // common_divisor(a, b))
     return part * part
 
 

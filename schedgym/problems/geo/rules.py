@@ -13,12 +13,12 @@ Source: guan2022, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are i
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import SCRATCH, Bytes, Floats, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
+from schedgym.solvers.arithmetic import common_divisor
 from schedgym.solvers.balance import PlacementScratch, SiteLists, balance_into, greedy_into, place
 from schedgym.solvers.max_min import (
     LEAST_WEIGHT,
@@ -499,7 +499,7 @@ def assign(
     if options.fine:
         unit = 0
         for j in range(cluster.slots.shape[0]):
-            unit = math.gcd(unit, cluster.slots[j])
+            unit = common_divisor(unit, cluster.slots[j])
     for j in range(cluster.slots.shape[0]):
         scratch.units[j] = cluster.slots[j] // unit
     how = BALANCED if rule == ATA else GREEDY if rule == ATA_GREEDY else FIXED

@@ -150,9 +150,9 @@ class GeoSimulator(Simulator):
                 self.source.set_lists(self.jobs, index)
         super().draw(mask)
 
-    def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """See :meth:`Simulator.measure`."""
-        values, weight = super().measure(mask), self.parameters.fairness_weight
+    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> npt.NDArray[np.float64]:
+        """See :meth:`Simulator.metric_values`."""
+        values, weight = super().metric_values(written, scalars), self.parameters.fairness_weight
         values[:, COST] = (1.0 - weight) * values[:, RESPONSE] + weight * values[:, FAIRNESS]
         return values
 

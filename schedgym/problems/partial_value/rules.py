@@ -28,6 +28,7 @@ import numpy as np
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
+from schedgym.solvers.arithmetic import ceil, floor
 from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
@@ -178,7 +179,7 @@ def _fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
     for i in range(load.shape[0]):
         need = rows.share[r, i]
         if load[i] + amount * need > 1.0 + TOLERANCE:
-            amount = max(np.floor((1.0 + TOLERANCE - load[i]) / need), 0.0)
+            amount = max(floor((1.0 + TOLERANCE - load[i]) / need), 0.0)
             if amount > 0.0 and load[i] + amount * need > 1.0 + TOLERANCE:
                 amount -= 1.0
     return amount
@@ -612,15 +613,15 @@ def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
     if not factor > 0.0:
         return 0.0
     if rows.utility[r] == LOG:
-        return np.ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
+        return ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
     if rows.exponent[r] == 0.5:
         half = 0.5 * (factor + 1.0 / factor)
-        return max(np.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
+        return max(ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
     most = rows.served[r] + rows.cap[r]  # more tasks are never needed
     if factor == np.inf:
         return most
     power = 1.0 / (1.0 - rows.exponent[r])
-    count = min(np.floor((rows.exponent[r] * factor) ** power + 0.5), most)  # approximately
+    count = min(floor((rows.exponent[r] * factor) ** power + 0.5), most)  # approximately
     while count >= 1.0 and not task_value(POWER, factor, rows.exponent[r], count) > 1.0:
         count -= 1.0
     while count < most and task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
@@ -864,7 +865,7 @@ def equal_counts(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) ->
     low = 0.0
     high += 1.0  # a number of rounds that does not fit, or is one too many
     while high - low > 1.0:
-        middle = np.floor(0.5 * (low + high))
+        middle = floor(0.5 * (low + high))
         for a in range(count):
             r = scratch.order[a]
             x[r] = min(rows.cap[r], middle)
@@ -1083,7 +1084,7 @@ def unit_demand(n: int, share: Any, capacity: Any) -> bool:
         share: [>= n, m] of a task.
         capacity: [m].
     """
-    if capacity.shape[0] != 1 or capacity[0] < 1.0 or capacity[0] != np.floor(capacity[0]):
+    if capacity.shape[0] != 1 or capacity[0] < 1.0 or capacity[0] != floor(capacity[0]):
         return False
     unit = 1.0 / capacity[0]
     for j in range(n):

@@ -1,0 +1,387 @@
+"""Environments on a GPU, without one: on numba's simulator, and on a stand-in that compiles for the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import DependencyNotInstalled, ResetNeeded
+
+from schedgym import envs, extras
+from schedgym.core import cuda
+from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
+from tests.core.host_gpu import HostGPU
+from tests.long import some
+from tests.test_all_problems import CASES, short
+
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": 8, "servers": 3, "window": 4}
+MODES = ("NextStep", "SameStep")
+
+
+def host(array: Any) -> Any:
+    """A numpy array of one in the GPU's memory."""
+    return array.copy_to_host() if hasattr(array, "copy_to_host") else array
+
+
+#: None: arrays are equal to the last bit; else the relative error of float64 and float32 numbers
+ERRORS: dict[type, float] | None = None
+
+
+def assert_same(found: Any, expected: Any, what: str) -> None:
+    found = host(found)
+    assert found.dtype == expected.dtype and found.shape == expected.shape, what
+    error = ERRORS and ERRORS.get(expected.dtype.type)
+    if error:
+        np.testing.assert_allclose(found, expected, rtol=error, atol=error, err_msg=what)
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg=what)
+
+
+def actions_of(env: Any, observation: dict[str, Any], rng: np.random.Generator) -> Any:
+    """Random actions; half of them feasible ones, where there is a mask."""
+    actions = env.action_space.sample()
+    mask = observation.get("action_mask")
+    if mask is not None and mask.ndim == 2 and hasattr(env.single_action_space, "n"):
+        for i in range(env.num_envs):
+            if mask[i].any() and rng.random() < 0.5:
+                actions[i] = rng.choice(np.flatnonzero(mask[i]))
+    return actions
+
+
+def check_parity(id: str, steps: int, mode: str = "NextStep", num_envs: int = 3, **parameters: Any) -> int:
+    """Compare environments on the GPU with those on the CPU step for step; return how many episodes ended."""
+    parameters = {"num_envs": num_envs, "autoreset_mode": mode, **parameters}
+    there, here = gym.make_vec(id, device="cuda", **parameters), gym.make_vec(id, **parameters)
+    rng = np.random.default_rng(0)
+    here.action_space.seed(1)
+    observation = here.reset(seed=5)[0]
+    seen, ends = there.reset(seed=5)[0], 0
+    for step in range(steps):
+        assert seen.keys() == observation.keys()
+        for name in observation:
+            assert_same(seen[name], observation[name], f"step {step}: {name}")
+        actions = actions_of(here, observation, rng)
+        observation, *results, infos = here.step(actions)
+        seen, *found, told = there.step(actions)
+        for name, one, other in zip(("rewards", "terminated", "truncated"), found, results, strict=True):
+            assert_same(one, other, f"step {step}: {name}")
+        ends += int((results[1] | results[2]).sum())
+        check_infos(told, infos, f"step {step}", num_envs)
+    for i in range(num_envs):
+        for name in ("job", "server", "start", "end", "amount"):
+            records = (env.unwrapped.record(i) for env in (there, here))
+            assert_same(*(getattr(record, name) for record in records), f"record {i}: {name}")
+    return ends
+
+
+def check_infos(told: dict[str, Any], infos: dict[str, Any], where: str, num_envs: int) -> None:
+    """Compare what two environments say beside observations and results."""
+    last, own = infos.get("final_info", infos), told.get("final_info", told)
+    repaired = np.zeros(num_envs, dtype=bool)
+    for part in (infos, last):
+        repaired |= part.get("repaired", repaired)
+    assert_same(told["repaired"], repaired, f"{where}: repaired")
+    assert ("metrics" in own) == ("metrics" in last)
+    for name, values in last.get("metrics", {}).items():
+        assert_same(own["metrics"][name], values, f"{where}: {name}")
+    assert ("final_obs" in told) == ("final_obs" in infos)
+    for i in np.flatnonzero(infos.get("_final_obs", [])):
+        assert told["_final_obs"][i]
+        for name, values in infos["final_obs"][i].items():
+            assert_same(np.asarray(host(told["final_obs"][name])[i]), np.asarray(values), f"{where}: {name}")
+
+
+# On numba's simulator -------------------------------------------------------------------------
+
+SIMULATION = """
+import sys
+from schedgym.core import cuda
+from tests.core.test_cuda import check_parity
+from tests.test_all_problems import CASES, short
+cuda.BLOCK = 4
+ends = 0
+for number in map(int, sys.argv[1:]):
+    id, view = CASES[number].values
+    ends += check_parity(id, 12, ("NextStep", "SameStep")[number % 2], **short(id, **view))
+print(ends)
+"""
+
+
+def simulate(program: str, *arguments: str) -> str:
+    """Run a program where numba simulates a GPU; return what it prints."""
+    variables = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *arguments],
+        env=variables,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("first", some(range(6)))
+def test_trajectories_on_the_simulator_are_those_of_the_cpu(first: int) -> None:
+    assert int(simulate(SIMULATION, *map(str, range(first, len(CASES), 6)))) > 0
+
+
+GROWTH = """
+from schedgym.core import cuda
+from schedgym.problems.flowtime import simulator as flowtime
+from schedgym.problems.geo import workload as geo
+from schedgym.problems.partial_value import simulator as partial_value
+from tests.core.test_cuda import check_parity
+from tests.test_all_problems import short
+cuda.BLOCK = 4
+flowtime.RUNS_PER_JOB, partial_value.ROWS_PER_JOB = 0, 1
+make_source, reserve, grown = geo.make_source, cuda.CudaSimulator._reserve, []
+def small(parameters):
+    source = make_source(parameters)
+    source.sizes = {**source.sizes, "task": 1}
+    return source
+def count(self, name, length):
+    grown.append(name)
+    reserve(self, name, length)
+geo.make_source, cuda.CudaSimulator._reserve = small, count
+for name, view, observation in (
+    ("GeoAssign", "pick", "dict"),
+    ("PartialValue", "priority", "features"),
+    ("FlowtimePacking", "pick", "dict"),
+):
+    id = f"schedgym/{name}-v0"
+    check_parity(id, 40, **short(id, view=view, observation=observation))
+    print(name, sorted(set(grown)), flush=True)
+    grown.clear()
+"""
+
+
+def test_arrays_grow_on_the_simulator() -> None:
+    found = simulate(GROWTH).splitlines()
+    assert found == ["GeoAssign ['task']", "PartialValue ['run']", "FlowtimePacking ['run']"]
+
+
+# On the stand-in ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stand_in() -> Iterator[HostGPU]:
+    """A GPU that is the CPU; kernels are compiled once for all tests."""
+    found = HostGPU()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda, "_cuda", found)
+        patch.setattr(cuda, "uncontracted", contextlib.nullcontext)
+        patch.setattr(envs, "require", lambda module, extra: None)
+        cuda.compiled.cache_clear()
+        yield found
+    cuda.compiled.cache_clear()
+
+
+@pytest.fixture
+def gpu(stand_in: HostGPU, monkeypatch: pytest.MonkeyPatch) -> HostGPU:
+    """The stand-in, with four lanes: of more environments than that several share a lane, and work space."""
+    monkeypatch.setattr(cuda, "BLOCK", 2)
+    monkeypatch.setattr(cuda, "MOST_LANES", 4)
+    monkeypatch.setattr(stand_in, "allocated", 0)
+    monkeypatch.setattr(stand_in, "free", 2**40)
+    return stand_in
+
+
+def views_of(*wanted: tuple[str, str]) -> list[Any]:
+    return [pytest.param(f"schedgym/{id}-v0", view, id=f"{id}-{view}") for id, view in wanted]
+
+
+@pytest.mark.parametrize(
+    ("id", "view"),
+    some(
+        views_of(
+            ("QueueDelay", "pick"),
+            ("FlowtimePacking", "priority"),
+            ("PartialValue", "priority"),
+            ("GeoAssign", "pick"),
+            ("SingleJob", "place"),
+            ("ParallelJCT", "pick"),
+        )
+    ),
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_compiled_trajectories_are_those_of_the_cpu(id: str, view: str, mode: str, gpu: HostGPU) -> None:
+    parameters = short(id, view=view, observation="features")
+    assert check_parity(id, 120, mode, num_envs=9, **parameters) > 0
+
+
+def make(num_envs: int = 3, **parameters: Any) -> Any:
+    return gym.make_vec(ID, num_envs=num_envs, device="cuda", **SMALL | parameters).unwrapped
+
+
+def test_memory_is_counted_before_it_is_taken(gpu: HostGPU) -> None:
+    env = make(num_envs=1000)
+    needed, taken = env.simulator.needs(1000), gpu.allocated
+    env.reset(seed=1)
+    handed_out = sum(array.nbytes for array in env.step(np.zeros(1000, dtype=np.int64))[0].values())
+    # beside arrays it counts one copy of what a step hands out
+    assert taken < needed < 1.1 * (taken + handed_out)
+    gpu.free, gpu.allocated = needed - 1, 0
+    with pytest.raises(InvalidParameter, match=r"num_envs: 1000 environments take \d+\.\d\d GiB"):
+        make(num_envs=1000)
+    assert gpu.allocated == 0
+
+
+def test_without_copies_the_arrays_are_live(gpu: HostGPU) -> None:
+    env = make(copy=False)
+    observation, _ = env.reset(seed=1)
+    first, rewards, *_ = env.step(np.zeros(3, dtype=np.int64))
+    second, others, *_ = env.step(np.zeros(3, dtype=np.int64))
+    assert rewards is others
+    for name in observation:
+        assert first[name] is second[name] is env.simulator.observation[name]
+
+
+def test_a_refused_action_changes_nothing(gpu: HostGPU) -> None:
+    env = make(strict=True, copy=False)
+    observation, _ = env.reset(seed=1)
+    before = {name: host(array) for name, array in observation.items()}
+    # where the test of an action notes what it finds
+    noted = ("position", "server")
+    state = [env.simulator.fetch(i).state.scalars[0].copy() for i in range(3)]
+    slots = env.single_action_space.n - 1
+    empty = np.array([slots, slots - 1, slots])  # the last slot of the window has no task yet
+    with pytest.raises(InvalidAction, match=r"actions\[1\]: .* is infeasible"):
+        env.step(empty)
+    with pytest.raises(InvalidAction, match=r"actions\[2\]: must be from 0 to"):
+        env.step(np.array([slots, slots, slots + 1]))
+    for name, array in env.simulator.observation.items():
+        np.testing.assert_array_equal(host(array), before[name])
+    for i, scalars in enumerate(state):
+        for name in set(scalars.dtype.names) - set(noted):
+            assert env.simulator.fetch(i).state.scalars[name][0] == scalars[name], name
+    env.step(np.full(3, slots))
+
+
+def test_malformed_actions(gpu: HostGPU) -> None:
+    env = make()
+    with pytest.raises(ResetNeeded):
+        env.step(np.zeros(3, dtype=np.int64))
+    env.reset(seed=1)
+    for actions, what in (
+        (np.zeros(2, dtype=np.int64), "shape"),
+        (np.zeros(3), "whole numbers"),
+        (gpu.to_device(np.zeros(3)), "whole numbers"),
+        (gpu.to_device(np.zeros(4, dtype=np.int64)), "shape"),
+        (gpu.to_device(np.zeros(6, dtype=np.int64))[::2], "contiguous"),
+    ):
+        with pytest.raises(InvalidAction, match=what):
+            env.step(actions)
+    env.step(gpu.to_device(np.zeros(3, dtype=np.int32)))
+
+
+def test_seeds_and_partial_resets(gpu: HostGPU) -> None:
+    here = gym.make_vec(ID, num_envs=3, autoreset_mode="Disabled", **SMALL).unwrapped
+    there = make(autoreset_mode="Disabled")
+    rng = np.random.default_rng(0)
+    options: list[tuple[Any, Any]] = [
+        ([4, 9, 2], None),
+        (None, None),
+        (7, {"episode": 3}),
+        ([None, 8, None], {"reset_mask": np.array([False, True, True])}),
+    ]
+    for seed, given in options:
+        found, expected = (env.reset(seed=seed, options=given)[0] for env in (there, here))
+        for name, array in expected.items():
+            assert_same(found[name], array, name)
+        actions = actions_of(here, expected, rng)
+        found, expected = (env.step(actions)[0] for env in (there, here))
+        for name, array in expected.items():
+            assert_same(found[name], array, name)
+    while not here._ended.any():
+        actions = actions_of(here, expected, rng)
+        expected = here.step(actions)[0]
+        there.step(actions)
+    i = int(np.argmax(here._ended))
+    for env in (here, there):
+        with pytest.raises(ResetNeeded, match=f"environment {i} has ended"):
+            env.step(actions)
+    mask = here._ended.copy()
+    for env in (here, there):
+        env.reset(options={"reset_mask": mask})
+    found, expected = (env.step(actions)[0] for env in (there, here))
+    for name, array in expected.items():
+        assert_same(found[name], array, name)
+
+
+def test_a_workload_for_all(gpu: HostGPU, tmp_path: Path) -> None:
+    from schedgym import save_workload
+    from schedgym.problems.queue_delay.workload import make_workload
+
+    path = tmp_path / "toy.json"
+    save_workload(make_workload([(0.0, 3.0, 0.5, 0.5), (1.0, 2.0, 0.9, 0.2)], [(1.0, 1.0)]), path)
+    parameters = {"workload": str(path), "window": 2}
+    assert check_parity(ID, 20, **parameters) > 0
+    env = gym.make_vec(ID, num_envs=2, device="cuda", **parameters)
+    with pytest.raises(InvalidParameter, match="cannot be given on a GPU"):
+        env.reset(options={"workload": str(path)})
+
+
+def test_what_a_gpu_does_not_have(gpu: HostGPU) -> None:
+    env = make(render_mode="ansi")
+    env.reset(seed=1)
+    assert len(env.render()) == 3
+    with pytest.raises(InvalidParameter, match="threads"):
+        make(threads=2)
+    with pytest.raises(InvalidParameter, match="pickled"):
+        copy.deepcopy(env)
+
+
+# Without a GPU --------------------------------------------------------------------------------
+
+
+def test_without_numba_cuda_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.import_module
+
+    def find(name: str) -> Any:
+        if name == "numba_cuda":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return found(name)
+
+    monkeypatch.setattr(importlib, "import_module", find)
+    monkeypatch.setattr(envs, "require", extras.require)  # not the stand-in's
+    with pytest.raises(DependencyNotInstalled, match=r'pip install "schedgym\[cuda\]"'):
+        make()
+
+
+def test_without_a_gpu_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envs, "require", lambda module, extra: None)
+    monkeypatch.setattr(cuda, "_cuda", SimpleNamespace(is_available=lambda: False))
+    with pytest.raises(InvalidParameter, match="no NVIDIA GPU"):
+        make()
+
+
+def test_other_devices_are_unknown() -> None:
+    with pytest.raises(UnknownName, match="device 'gpu'"):
+        gym.make_vec(ID, num_envs=2, device="gpu", **SMALL)
+    env = gym.make_vec(ID, num_envs=2, device="cpu", **SMALL)
+    assert type(env.unwrapped).__name__ == "QueueDelayVectorEnv"
+
+
+def test_nothing_of_it_is_imported_otherwise() -> None:
+    program = (
+        "import sys, gymnasium as gym, schedgym\n"
+        f"gym.make_vec({ID!r}, num_envs=2).reset(seed=1)\n"
+        "found = [name for name in sys.modules if name.startswith(('numba.cuda', 'schedgym.core.cuda'))]\n"
+        "assert not found, found\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
