@@ -196,7 +196,7 @@ def queue_delay_measures(rows: TokenRows) -> Any:
     needed = unscaled(about[:, 2], queue_delay.COUNT_SCALE) * (about[:, 4:6] / (room + EDGE)).max(axis=1)
     idle = (servers[:, :, 2:4] >= servers[:, :, :2]).all(axis=(1, 2))
     measures = [np.log1p(needed), log_odds(about[:, 9]), (free / (room + EDGE)).min(axis=1), idle]
-    measures.append((1.0 - about[:, 9]) ** 2)
+    measures.append((1.0 - about[:, 9]) ** 4)
     scale = about[:, 7:9] * queue_delay.LOG_DAY
     return *(measure[env].astype(np.float64) for measure in measures), *scale[env].T
 

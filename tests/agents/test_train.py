@@ -337,6 +337,7 @@ def test_tensorboard_shows_the_validations(tmp_path) -> None:
 def test_a_smoke_training_improves_on_its_start(algorithm: str) -> None:
     config = configuration(
         algorithm=algorithm,
+        seed=1,
         parameters=ENVIRONMENT,
         imitation=None,
         steps=6144,

@@ -315,14 +315,13 @@ def test_an_unmasked_policy_in_a_masked_view_is_warned_of_once() -> None:
     """Infeasible actions are repaired: nothing else would tell that a policy does not see the mask."""
     env = make_vec_env(ID, 3, 5, **SMALL)
     env.reset()
-    closing = np.full(3, env.action_space.n - 1)
     for _ in range(50):  # what is open is played: nothing to say
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             env.step(env.env.simulator.observation["action_mask"].argmax(axis=1))
     with pytest.warns(UserWarning, match="MaskablePPO"):
         while not (env.env.simulator.observation["action_mask"][:, 0] == 0).any():
-            env.step(closing)
+            env.step(env.env.simulator.observation["action_mask"].argmax(axis=1))
         env.step(np.zeros(3, dtype=np.int64))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -495,11 +495,11 @@ def test_the_page_has_all_of_it(tmp_path, monkeypatch, capsys, gap):
         assert " ".join(text.split()) in out, text
     assert ("multiple of the log's load" in page) == (gap > 20)
     assert page.count("<svg") == 3 and page.count("prefers-color-scheme: dark") == 4
-    assert re.search(r"under [\w-]+ and under fcfs:\s+jobs \d+ to \d+, counted from 0, the window in", page)
+    assert re.search(r"under [\w-]+ and under fcfs:\s+jobs \d+ to \d+, counted from 0, the window with", page)
     assert ("times the log's load.\nA job" in page) == (gap > 20)
 
 
-def test_the_stretch_is_where_jobs_wait_longest_and_its_picture_is_small(monkeypatch):
+def test_the_stretch_is_where_jobs_do_worst_and_its_picture_is_small(monkeypatch):
     found = schedgym.advise(trace(BUSY), **QUICK)
     run, (begin, end) = found.comparison.run, found.stretch.span
     worst = run.windows[int(np.argmax(run.means("fcfs")))]
@@ -523,10 +523,8 @@ def test_the_stretch_is_where_jobs_wait_longest_and_its_picture_is_small(monkeyp
 
 
 def test_the_stretch_of_a_sampled_log_counts_in_its_part(monkeypatch):
-    monkeypatch.setattr(logs, "MOST", 100)
-    monkeypatch.setattr(logs, "PART", 50)
     whole = trace(log(count=400, gap=2.0))
-    parts = logs.cut(whole, 0, 100)
+    parts = logs.cut(whole, 0, 100, 50)
     assert len(parts) == 2 and parts[1].carried
     ran = logs.run(PROBLEM, parts, {"fcfs": "fcfs"}, progress=False)
     monkeypatch.setattr(type(ran), "means", lambda self, policy: np.arange(len(self.windows)))

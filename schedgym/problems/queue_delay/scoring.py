@@ -97,7 +97,7 @@ def measure(seen: Seen, whole: Any) -> None:
     These are: 0, the mean of log1p(execution); 1, one over its standard deviation; 2, the number of waiting
     tasks over the number of mean demands that all servers have room for ("pressure": log1p of it); 3, the
     logarithm of the load offered so far; 4, the free share of the scarcer resource; 5, the typical execution;
-    6, 1 if nothing runs; 7, 1 / (load + 1)^2.
+    6, 1 if nothing runs; 7, 1 / (load + 1)^4.
     """
     servers, about = seen.servers, seen.globals
     room_cpu = room_memory = free_cpu = free_memory = 0.0
@@ -117,7 +117,7 @@ def measure(seen: Seen, whole: Any) -> None:
     whole[4] = min(free_cpu / (room_cpu + EDGE), free_memory / (room_memory + EDGE))
     whole[5] = math.exp(whole[0])
     whole[6] = empty
-    whole[7] = (1.0 - float(about[9])) ** 2
+    whole[7] = (1.0 - float(about[9])) ** 4
 
 
 @helper
