@@ -35,7 +35,7 @@ from schedgym.agents.domains import Domain, DomainOptions
 from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
 from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.policy import get_policy_spec
-from schedgym.core.problem import Parameters, get_problem, parameter
+from schedgym.core.problem import Metric, Parameters, get_problem, parameter
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
@@ -170,6 +170,9 @@ class Config:
             check_whole(self.checkpoint, "checkpoint", 1)
         if self.ppo.copies > 1 and self.algorithm != "ppo":
             raise InvalidParameter(f"ppo.copies: has no effect on algorithm {self.algorithm!r}: leave it out")
+        for name in ("n_steps", "gae_lambda", "vf_coef", "normalize_returns") if self.ppo.copies > 1 else ():
+            if getattr(self.ppo, name) != getattr(PPOOptions(), name):
+                raise InvalidParameter(f"ppo.{name}: has no effect with ppo.copies: leave it out")
         if self.num_envs % self.ppo.copies:
             raise InvalidParameter(
                 f"ppo.copies: must divide num_envs, {self.num_envs}, got {self.ppo.copies}"
@@ -211,6 +214,12 @@ class Config:
     def environment(self) -> dict[str, Any]:
         """The keyword arguments of the environment that the agent acts in."""
         return {**self.parameters, "view": self.view, "observation": "features"}
+
+    @property
+    def metric(self) -> Metric:
+        """The objective of the environment."""
+        problem = get_problem(self.id)
+        return problem.metric(problem.objective_of(problem.build(self.id, self.environment)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data from which :func:`make_config` makes an equal configuration."""

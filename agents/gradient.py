@@ -1,9 +1,10 @@
 """What the trainings with gradients share: seeds, results, and what an agent file tells of them.
 
 Seeds. Environment i of a training with seed s plays the episodes 0, 1, ... of the environment's seed
-TRAINING_SEEDS + s SPACING + i; demonstrations are episodes of DEMONSTRATION_SEEDS + s; validations are those
-of the gradient-free search. Evaluations take seeds below 2^32, so no episode is met twice (where episodes are
-drawn: those of a trace or a workload file are the same for every seed).
+TRAINING_SEEDS + s SPACING + i (i // n where n of them play the same workload); demonstrations are episodes of
+DEMONSTRATION_SEEDS + s; validations are those of the gradient-free search. Evaluations take seeds below 2^32,
+so no episode is met twice (where episodes are drawn: those of a trace or a workload file are the same for
+every seed).
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def validate(
             :func:`~schedgym.agents.rollout.held_out`.
         weights: gives the weights by which it decides.
     """
-    config, metric = record.config, record.metric
+    config, metric = record.config, record.config.metric
     rows = held_out(
         config.id, decide, config.evaluation.episodes, VALIDATION_SEED, parameters=config.environment
     )

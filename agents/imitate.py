@@ -182,7 +182,7 @@ def clone(
     of their logarithms about their mean.
 
     Args:
-        network: a policy of :mod:`schedgym.agents.networks` or :mod:`schedgym.agents.ppo`; changed.
+        network: of :mod:`schedgym.agents.networks` or :mod:`schedgym.agents.modules`; changed.
         demonstration: a demonstration in its view.
         options: number of passes, learning rate; whether the critic learns the returns.
         seed: seed of the order of the samples.

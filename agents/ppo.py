@@ -425,7 +425,7 @@ def learn(
             curve = record.curve
             if not curve or steps - curve[-1].steps >= (1 if over else config.evaluation.every):
                 point = validate(record, steps, training.network.decide, training.get_weights)
-                training.told[f"validation/{record.metric.name}"] = point.objective
+                training.told[f"validation/{config.metric.name}"] = point.objective
                 if report is not None:
                     report(point)
             for name, value in training.told.items() if writer is not None else ():

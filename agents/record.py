@@ -6,7 +6,6 @@ A checkpoint is a numpy archive of arrays and one JSON text; it holds no code.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +18,6 @@ import numpy.typing as npt
 from schedgym.agents.config import Config
 from schedgym.agents.files import LARGEST, strip, versions, write_atomically
 from schedgym.core.files import read_archive
-from schedgym.core.problem import Metric, get_problem
 from schedgym.errors import InvalidParameter
 
 __all__ = ["TrainingRecord"]
@@ -54,12 +52,6 @@ class TrainingRecord(Generic[P]):
         self.best_index = 0
         self.best: Arrays = {}
         self._began = time.perf_counter()
-
-    @functools.cached_property
-    def metric(self) -> Metric:
-        """The objective of the environment."""
-        problem = get_problem(self.config.id)
-        return problem.metric(problem.objective_of(problem.build(self.config.id, self.config.environment)))
 
     @property
     def seconds(self) -> float:

@@ -13,6 +13,7 @@ from schedgym.core.problem import get_problem
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
+from schedgym.errors import InvalidParameter
 
 __all__ = ["History", "held_out", "make_simulator", "play_episodes", "play_scored", "set_actions"]
 
@@ -95,7 +96,8 @@ class History:
         simulator.begin(np.ones(simulator.num_envs, dtype=bool))
         for i, actions in enumerate(state["actions"]):
             set_actions(simulator, actions)
-            simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP)))
+            if simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP))):
+                raise InvalidParameter("checkpoint: its episodes go otherwise here: of another version")
         self._played = list(state["actions"])
         self._since = state["since"].copy()
 

@@ -194,7 +194,7 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
             lambda observation: policy.predict(observation, deterministic=True)[0],
             policy.get_weights,
         )
-        self.logger.record(f"validation/{self.record.metric.name}", point.objective)
+        self.logger.record(f"validation/{self.record.config.metric.name}", point.objective)
         self.logger.dump(self.model.num_timesteps)
         if self.report is not None:
             self.report(point)

@@ -25,7 +25,7 @@ from schedgym.agents.rollout import History
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
-from schedgym.envs import SchedulingVectorEnv
+from schedgym.envs import CudaVectorEnv, SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
@@ -91,7 +91,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             :meth:`reset`.
 
     Raises:
-        InvalidParameter: for another mode, or observations that are not copies.
+        InvalidParameter: for another mode, a device, or observations that are not copies.
     """
 
     def __init__(self, env: SchedulingVectorEnv) -> None:
@@ -99,6 +99,8 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             raise InvalidParameter(
                 f"autoreset_mode: stable-baselines3 needs 'SameStep', got {env.autoreset_mode.value!r}"
             )
+        if isinstance(env, CudaVectorEnv):
+            raise InvalidParameter("device: stable-baselines3 takes arrays of numpy: leave it out")
         if not env.copy:
             raise InvalidParameter("copy: stable-baselines3 keeps observations, which needs copies")
         self.env = env

@@ -140,6 +140,7 @@ def soak(minutes: float, path: Path | None) -> int:
         print("round {}: {:.1f} min, {:.1f} MiB, {} files, {} threads".format(number, *rows[-1]), flush=True)
         if path is not None:
             lines = ["{:.3f},{:.2f},{},{}\n".format(*row) for row in rows]
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("minutes,mebibytes,files,threads\n" + "".join(lines))
         counted = [row for row in rows[ROUNDS:] if row[0] >= WARM_UP * minutes]
         if passed >= minutes and len(counted) >= FEWEST:

@@ -120,14 +120,14 @@ def train(asked: Training) -> None:
     from schedgym.agents import training
     from schedgym.evaluation.runner import resolve_id
 
-    problem, id = resolve_id(asked.id)
+    _, id = resolve_id(asked.id)
     source, config = asked.configuration(id)
     path = asked.path(source)
     words = ["schedgym", "train", id, "--config", source]
     words += [word for text in asked.settings or () for word in ("--set", text)]
     words += [] if asked.seed is None else ["--seed", str(asked.seed)]
     command = shlex.join([*words, "-o", path.name])
-    metric = problem.metric(problem.objective_of(problem.build(id, config.environment)))
+    metric = config.metric
     unit = f" [{metric.unit}]" if metric.unit else ""
     gradient = config.algorithm != "cma"
     say(f"{id}, view {config.view}, {config.algorithm}: mean {metric.name}{unit} of validations")

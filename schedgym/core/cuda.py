@@ -338,7 +338,7 @@ class CudaSimulator:
         self.blocks = math.ceil(min(num_envs, MOST_LANES) / BLOCK)
         if template.fixed is not None:
             template.load(0, template.fixed)
-        self._check_memory()
+        self._check_free(self.needs(num_envs))
         self.kernels = compiled(template.problem.name, cast(Any, template.parameters).view)
         self.memory = {id(array): _Memory(*self._one(array, is_batch)) for array, is_batch in self._arrays()}
         self.metric_names = template.metric_names
@@ -380,9 +380,7 @@ class CudaSimulator:
     def needs(self, num_envs: int) -> int:
         """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of what they hand out."""
         template, lanes = self.template, BLOCK * math.ceil(min(num_envs, MOST_LANES) / BLOCK)
-        total = sum(
-            array.nbytes // 2 * num_envs if batch else array.nbytes for array, batch in self._arrays()
-        )
+        total = sum(self._bytes(array, is_batch, num_envs) for array, is_batch in self._arrays())
         for kind in (template.environment, template.drawing, template.episode):
             for bundle in make_tools(kind, template.sizes):
                 total += lanes * sum(array.nbytes for array in bundle or ())
@@ -390,8 +388,13 @@ class CudaSimulator:
         result = np.dtype(np.float64).itemsize + 4  # of Results
         return total + num_envs * (shown + 2 * result + 16)
 
-    def _check_memory(self) -> None:
-        free, needed = _cuda.current_context().get_memory_info()[0], self.needs(self.num_envs)
+    @staticmethod
+    def _bytes(array: npt.NDArray[Any], is_batch: bool, num_envs: int) -> int:
+        """Bytes that an array of the template, which has two environments, takes for ``num_envs``."""
+        return array.nbytes // 2 * num_envs if is_batch else array.nbytes
+
+    def _check_free(self, needed: int) -> None:
+        free = _cuda.current_context().get_memory_info()[0]
         if needed > free:
             raise InvalidParameter(
                 f"num_envs: {self.num_envs} environments take {needed / 2**30:.2f} GiB of the GPU's memory, "
@@ -440,12 +443,18 @@ class CudaSimulator:
         return Results(_empty((count,), np.float64), terminated, truncated, repaired, ended)
 
     def _reserve(self, name: str, length: int) -> None:
-        """Make a dimension at least so long; arrays that grow pass through the host."""
+        """Make a dimension at least so long; arrays that grow pass through the host.
+
+        Raises:
+            InvalidParameter: if they take more memory than is free; the simulator is of no use then.
+        """
         before = [array for array, _ in self._arrays()]
         self.template.reserve(**{name: length})
+        pairs = list(zip(before, self._arrays(), strict=True))
+        self._check_free(sum(self._bytes(*new, self.num_envs) for old, new in pairs if new[0] is not old))
         memory = {}
-        for old, (array, is_batch) in zip(before, self._arrays(), strict=True):
-            own = self.memory.pop(id(old))
+        for old, (array, is_batch) in pairs:
+            own = self.memory[id(old)]
             memory[id(array)] = own if array is old else own.grown(self._one(array, is_batch)[0])
         self.memory = memory
         self._bind()
@@ -516,11 +525,15 @@ class CudaSimulator:
         ended = int(found[ENDED])
         while found[WAITING]:
             self._reserve(template.log, 2 * template.sizes[template.log])
-            found = self._told(False, False, RESUME, begins_here)
+            # beginning an episode, in one go or not, leaves the results of the step before as they are
+            results = self.results if others == ACT else self.make_results()
+            found = self._told(False, False, RESUME, begins_here, results)
             ended += int(found[ENDED])
         return ended
 
-    def _told(self, checks: bool, draws: bool, others: int, begins_here: Any) -> npt.NDArray[np.int64]:
+    def _told(
+        self, checks: bool, draws: bool, others: int, begins_here: Any, results: Results | None = None
+    ) -> npt.NDArray[np.int64]:
         """Launch the kernels of a step; return what they told."""
         kernels, outcome, template = self.kernels, self._outcome, self.template
         outcome.copy_to_device(np.array([self.num_envs, 0, 0, 0]))
@@ -530,7 +543,7 @@ class CudaSimulator:
             places = (self._seeds_there, self._episodes_there)
             self._launch(kernels.draw, self._drawing, begins_here, *places, outcome)
         most = template.sizes[template.grows_by_draw] if template.grows_by_draw else 2**62
-        given = (begins_here, others, self._episodes_there, self.results, outcome, most)
+        given = (begins_here, others, self._episodes_there, results or self.results, outcome, most)
         self._launch(kernels.act, self._main, *given)
         return outcome.copy_to_host()
 

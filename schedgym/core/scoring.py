@@ -13,7 +13,7 @@ A problem's module ``scoring`` says what the columns are. It has
 - ``Seen``: the entries of an observation with ``observation="features"`` that columns are made of, by name;
 - ``Memo``: work space; a dimension named as an entry of ``Seen`` is as long as that entry has tokens;
 - ``prepare(seen, memo, code)``: compute what the columns of all tokens share; the code is that of the first
-  segment's columns;
+  segment that has columns;
 - ``token_columns(seen, memo, code, i, x)`` and ``pair_columns(seen, memo, code, i, j, x)``: write the columns
   of token i, and those of the pair (i, j);
 - ``COLUMNS``: name -> :class:`ColumnSet`, to which the module ``tokens`` refers;
@@ -316,7 +316,12 @@ def consider(own: Any, prepare: Any, token_columns: Any, pair_columns: Any) -> N
     segments, best = own.form.segments, own.work.best
     best.slot = -1
     best.undefined = 0
-    prepare(own.seen, own.memo, segments[0].code)
+    code = -1
+    for s in range(segments.shape[0] - 1, -1, -1):
+        if segments[s].code >= 0:
+            code = segments[s].code
+    if code >= 0:
+        prepare(own.seen, own.memo, code)
     begin_context(own)
     for turn in range(0 if own.form.whole.context == POOLED else 1, 2):
         for s in range(segments.shape[0]):

@@ -287,8 +287,9 @@ def _choose(trace: Trace, asked: str | None) -> tuple[Problem, dict[str, str]]:
 
 def _feed(problem: Problem, trace: Trace) -> Feed:
     """The log as the problem takes it, without the jobs that fit no machine, before and after rounding."""
-    trace, out = _fitting(trace)
-    feed: Feed = problem.module("log").feed(trace)
+    module = problem.module("log")
+    trace, out = (trace, []) if module.POOLED else _fitting(trace)
+    feed: Feed = module.feed(trace)
     if not len(feed.trace.arrival):
         why = "; ".join(f"{one.count} jobs: {one.reason}: {one.detail}" for one in feed.left_out)
         raise InvalidParameter(f"problem: no job of the log feeds {problem.name} (left out: {why})")

@@ -390,7 +390,7 @@ def _draw_load(
     else:
         axes.fill_between(times / scale, 0, total, step="post", color="#9a9a9a", linewidth=0)
     axes.step(times / scale, total, where="post", color=INK, linewidth=0.7)
-    most, capacity = float(total.max()), load.capacity
+    most, capacity = float(total.max(initial=0.0)), load.capacity
     unit = (
         f" [{load.unit}]" if load.unit and load.unit != load.name and len(load.unit) <= LONGEST_UNIT else ""
     )
@@ -399,7 +399,7 @@ def _draw_load(
         axes.axhline(capacity, color=INK, linestyle=(0, (4, 3)), linewidth=0.9)
         axes.set_ylim(0, 1.12 * max(capacity, most))
     else:
-        axes.set_ylim(0, 1.35 * most)
+        axes.set_ylim(0, 1.35 * most or capacity)
         text = f"capacity: {capacity:,.4g}"
         axes.annotate(text, (0.995, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=8)
     axes.tick_params(axis="y", labelsize=8)

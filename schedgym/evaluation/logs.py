@@ -77,8 +77,12 @@ class Run:
     records: Mapping[str, Sequence[ScheduleRecord]] = dataclasses.field(default_factory=dict)
 
     def means(self, policy: str) -> Floats:
-        """Mean outcome in each window."""
-        return np.array([self.outcomes[policy][window].mean() for window in self.windows])
+        """The outcomes in each window, summed, over the mean number of jobs of a window.
+
+        These are the means of the windows, weighted so that their mean is that of all jobs.
+        """
+        sums = np.array([self.outcomes[policy][window].sum() for window in self.windows])
+        return sums * len(self.windows) / len(self.outcomes[policy])
 
 
 def loads(trace: Trace) -> dict[str, float]:

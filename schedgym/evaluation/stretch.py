@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.evaluation.logs import Part, Run
@@ -22,7 +24,7 @@ class Stretch:
     """A stretch of a log under some policies.
 
     Attributes:
-        span: first and last instant, on the clock of the records [s].
+        span: first and last instant, on the clock of the records, in the unit of time of the problem.
         records: policy -> schedule of the part of the log that the stretch is in.
         text: which stretch it is, in one sentence.
     """
@@ -56,6 +58,7 @@ def find_stretch(
     records = {policy: run.records[policy][number] for policy in policies}
     arrival = next(iter(records.values())).workload.jobs["arrival"]
     begin, last = float(arrival[jobs.start]), float(arrival[jobs.stop - 1])
+    begin = min(begin, *(_rows(record, jobs).start.min(initial=begin) for record in records.values()))
     until = max(last, begin + 1.0, *(_ended(record, jobs) for record in records.values()))
     until = min(until, *(_begun(record, begin) for record in records.values()))
     text = f"jobs {jobs.start:,} to {jobs.stop - 1:,}, counted from 0"
@@ -69,8 +72,23 @@ def find_stretch(
 
 def _ended(record: ScheduleRecord, jobs: slice) -> float:
     """When three quarters of some jobs have ended."""
+    ends = np.full(jobs.stop - jobs.start, -np.inf)
+    rows = _rows(record, jobs)
+    np.maximum.at(ends, rows.job - jobs.start, rows.end)
+    ends = ends[np.isfinite(ends)]
+    return float(np.quantile(ends, SHOWN)) if len(ends) else 0.0
+
+
+class _Rows(NamedTuple):
+    job: npt.NDArray[np.int64]
+    start: npt.NDArray[np.float64]
+    end: npt.NDArray[np.float64]
+
+
+def _rows(record: ScheduleRecord, jobs: slice) -> _Rows:
+    """The pieces of work of some jobs."""
     own = (record.job >= jobs.start) & (record.job < jobs.stop)
-    return float(np.quantile(record.end[own], SHOWN)) if own.any() else 0.0
+    return _Rows(record.job[own], record.start[own], record.end[own])
 
 
 def _begun(record: ScheduleRecord, begin: float) -> float:

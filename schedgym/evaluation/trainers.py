@@ -3,8 +3,9 @@
 Every algorithm with a shipped configuration for an environment id trains for the same CPU time: PPO of
 stable-baselines3, the PPO of this package, and the compiled search, in turn, so that they meet the same
 machine. Each starts as its configuration says, but without imitation, and uses one thread. A trained step is
-a decision that was played and learned from; the search plays decisions to compare candidates, and has no
-gradient to compute. The objective is that of the agent at the end, on episodes that no training plays.
+a decision that was played and learned from; the search plays decisions to compare candidates and to validate
+them, all of which count, and has no gradient to compute. The objective is that of the agent at the end, on
+episodes that no training plays.
 
 The share of the machine's floating-point limit is the arithmetic of the matrix products that a training
 carried out, over what a product of two large matrices reaches in the same time.
@@ -22,6 +23,7 @@ from schedgym.agents.config import ALGORITHMS, Config, list_configs, load_config
 from schedgym.agents.files import Agent
 from schedgym.agents.options import EvaluationOptions
 from schedgym.agents.policy import AgentPolicy
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.bench import Report, chosen, finish
 from schedgym.evaluation.runner import evaluate
@@ -87,6 +89,7 @@ def _learn(config: Config, amount: int) -> Run:
 def train_for(config: Config, seconds: float) -> Run:
     """Train for about so many seconds of CPU, after a shorter run that tells how much can be done in them."""
     amount = 1 if config.algorithm == "cma" else config.ppo.n_steps * config.num_envs
+    _learn(config, amount)  # imports, and compiles
     while True:
         begin = process_time()
         _learn(config, amount)
@@ -120,15 +123,10 @@ def arithmetic(config: Config, steps: int) -> float:
 
 def _objective(config: Config, run: Run, episodes: int) -> float:
     policy = AgentPolicy(run.agent, config.algorithm)
-    frame = evaluate(config.id, {config.algorithm: policy}, episodes=episodes, seed=0)
-    return float(frame[frame.metric == _metric(config)].value.mean())
-
-
-def _metric(config: Config) -> str:
-    from schedgym.core.problem import get_problem
-
-    problem = get_problem(config.id)
-    return problem.metric(problem.objective_of(problem.build(config.id, config.environment))).name
+    acting = tokens_of(config.id).acting
+    own = {name: value for name, value in config.parameters.items() if name not in acting}
+    frame = evaluate(config.id, {config.algorithm: policy}, episodes=episodes, seed=0, parameters=own)
+    return float(frame[frame.metric == config.metric.name].value.mean())
 
 
 def main(
@@ -180,7 +178,7 @@ def _measure(
             objectives[algorithm].append(_objective(config, run, episodes))
     limit = report.add("product of two matrices, float32", [value / 1e9 for value in limits], "GFLOP/s", "-")
     base = next((a for a in configs if a.startswith("sb3-")), None)
-    metric = _metric(next(iter(configs.values())))
+    metric = next(iter(configs.values())).metric.name
     for algorithm, config in configs.items():
         rate = statistics.median(rates[algorithm])
         more: dict[str, Any] = (

@@ -803,7 +803,10 @@ def text_blocks(path: str | Path, size: int) -> Iterator[str]:
 
 
 #: what reading a damaged packed file raises
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+_DAMAGE = (
+    *(EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError),
+    UnicodeDecodeError,  # in the name of a zip's file
+)
 
 
 def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:

@@ -10,7 +10,8 @@ Such a module has
 - ``outcomes(record)`` and ``alone(workload)``: the outcome of each job of an episode, and what it would be if
   the job had the cluster to itself; [jobs], in slots where the problem has slots;
 - ``ID``, ``POLICIES`` and the ``REFERENCE`` among them, ``OUTCOME``; ``REPLAYED``, policies to compare with
-  recorded starts; ``KNOWS``, what the pretrained agent must know; ``LEFT_OUT``, what the model leaves out.
+  recorded starts; ``KNOWS``, what the pretrained agent must know; ``LEFT_OUT``, what the model leaves out;
+  ``POOLED``, whether a job may take more than any one machine has.
 """
 
 from __future__ import annotations

@@ -143,8 +143,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "deadline": ("deadline", "due", "due_date", "due_time", "due_at"),
     "value": ("value", "job_value", "utility", "reward", "revenue"),
     "preemptible": ("preemptible", "is_preemptible", "preemptable", "interruptible"),
-    "tasks": ("task_count", "tasks", "num_tasks", "n_tasks", "number_of_tasks", "inst_num"),
-    "job": ("job", "job_id", "job_name"),
+    # not "ntasks" and the like: where logs of HPC have these, a job's cpus are those of all its tasks
+    "tasks": ("task_count", "inst_num"),
+    "job": ("job", "job_id"),
     "site": ("site", "sites", "region", "regions", "datacenter", "data_center", "datacenters", "location"),
 }
 #: how a name's last part says the unit of a quantity

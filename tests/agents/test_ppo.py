@@ -55,10 +55,10 @@ def configuration(id: str = QUEUE, view: str = "pick", copies: int = 1, **change
         "num_envs": 8,
         "checkpoint": 256,
         "network": {"width": 8},
-        "ppo": {"n_steps": 16, "batch_size": 64, "learning_rate": 2e-3, "n_epochs": 2, "copies": copies},
+        "ppo": {"batch_size": 64, "learning_rate": 2e-3, "n_epochs": 2, "copies": copies},
         "evaluation": {"every": 512, "episodes": 8},
     }
-    data["ppo"] |= changes.pop("ppo", {})
+    data["ppo"] |= ({"n_steps": 16} if copies == 1 else {}) | changes.pop("ppo", {})
     return make_config({**data, **changes})
 
 
@@ -294,7 +294,7 @@ def test_it_learns(copies: int) -> None:
         steps=20_000,
         num_envs=64,
         network={"width": 16, "log_std": -0.5},
-        ppo={"n_steps": 16, "batch_size": 256, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9},
+        ppo={"batch_size": 256, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9},
         evaluation={"every": 10**6, "episodes": 64, "keep": "last"},
     )
     result = ppo.learn(config)

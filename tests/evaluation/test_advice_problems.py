@@ -95,8 +95,8 @@ def test_the_problem_follows_from_the_columns(frame, how, name):
         (log(40), {"problem": "single-job"}, "problem: single-job takes no log of jobs"),
         (
             log(40).assign(deadline=1.0),
-            {},
-            r"no job of the log feeds partial-value \(left out: 40 jobs: deadline not after the submission",
+            {"problem": "partial-value"},
+            r"needs deadlines of most jobs, and 0 of 40 have one after the submission \(if they count",
         ),
     ],
 )

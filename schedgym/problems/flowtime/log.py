@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
+from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.metrics import fates
 from schedgym.problems.flowtime.workload import make_workload
 from schedgym.traces.base import Trace, round_up
@@ -30,6 +31,7 @@ POLICIES = ("ocorp", "srpt", "srvf", "svf", "srf", "fifo", "tetris", "drf")
 REFERENCE = "fifo"
 REPLAYED = ()
 KNOWS = ""
+POOLED = False
 LEFT_OUT = ("what interrupting, moving and resizing a job costs", "a least number of cores that a job needs")
 
 MOST, PART = 8_000, 2_000  # jobs that are run, and of a part
@@ -53,21 +55,29 @@ def feed(trace: Trace) -> Feed:
     """The jobs and machines in whole cores and GiB, and the length of a slot."""
     slot = round_slot(trace, SHARE, MOST_SLOTS * max(1.0, len(trace.arrival) / MOST))
     cores, memory = np.floor(trace.machine_cores), np.floor(trace.machine_memory)
-    kept = (cores > 0) & (memory > 0 if memory.any() else True)
+    kept = (cores > 0) & (memory > 0 if trace.machine_memory.any() else True)
+    if not kept.any():
+        raise InvalidParameter("machines: flowtime counts whole cores and GiB, and none has one of each")
+    two = bool(trace.memory.any() and trace.machine_memory.any())
     whole = dataclasses.replace(
         trace,
         job=np.zeros(0),
         machine_site=np.zeros(0),
         cores=np.maximum(round_up(trace.cores), 1.0),
-        memory=round_up(trace.memory),
+        memory=round_up(trace.memory) if two else np.zeros(len(trace.arrival)),
         machine_cores=cores[kept],
-        machine_memory=memory[kept],
+        machine_memory=memory[kept] if two else np.zeros(int(kept.sum())),
     )
     work = trace.duration @ np.maximum(trace.cores, 1e-9)
     more = float(_slots(trace, slot) @ whole.cores * slot / work) - 1.0
+    extra = ""
+    if two:
+        share = float(whole.memory.sum() / trace.memory.sum()) - 1.0
+        extra = f" and {100 * share:.3g}% more memory"
     lines = [
         f"slots: {slot:g} s; durations, cpus and memory are rounded up to whole slots, cores and GiB, which "
-        f"makes {100 * more:.3g}% more work; machines are rounded down",
+        f"makes {100 * more:.3g}% more work{extra}; machines are rounded down; a job can run from the slot "
+        "in which it is submitted",
         "a job may be interrupted, moved, spread over machines and given fewer cores than it asks for in "
         "every slot; it then takes longer in proportion; policies know how much work each job is",
     ]
@@ -83,7 +93,7 @@ def _slots(trace: Trace, slot: float) -> Floats:
 
 def _two(trace: Trace) -> bool:
     """Whether memory counts."""
-    return bool(trace.memory.any() and trace.machine_memory.any())
+    return bool(trace.machine_memory.any())
 
 
 def parameters(trace: Trace) -> dict[str, Any]:
@@ -92,7 +102,7 @@ def parameters(trace: Trace) -> dict[str, Any]:
 
 
 def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
-    """A trace's tasks as jobs, from slot 0 on; a slot begins with the jobs that were submitted before it."""
+    """A trace's tasks as jobs, from slot 0 on; a job can run from the slot in which it is submitted."""
     memory, server_memory = (trace.memory, trace.machine_memory) if _two(trace) else (None, None)
     return make_workload(
         np.floor((trace.arrival - trace.arrival[0]) / slot).astype(np.int64),

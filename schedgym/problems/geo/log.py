@@ -31,6 +31,7 @@ POLICIES = ("ata", "ata-greedy", "scta", "swag", "btaaj-swag", "btawj-swag", "bt
 REFERENCE = "fcfs"
 REPLAYED = ()
 KNOWS = ""
+POOLED = False
 LEFT_OUT = ("moving data between sites, and tasks outside the sites of their data", "dependencies of tasks")
 
 _LIST = re.compile(r"[|;,]")

@@ -37,6 +37,7 @@ REFERENCE = "edf"
 REPLAYED = ()
 KNOWS = "value"
 LEFT_OUT = ("the limits of single machines: they are one pool", "what interrupting a job costs")
+POOLED = True
 MOST, PART = 4_000, 1_000  # jobs that are run, and of a part
 
 MOST_SLOTS = 2e4  # between the first and the last arrival of what is run
@@ -44,12 +45,19 @@ SHARE = 0.1  # slots in the median duration
 
 
 def lacks(trace: Trace) -> str:
-    """What the log lacks to feed the problem: deadlines of most jobs."""
+    """What the log lacks to feed the problem: deadlines after the submission, and values, of most jobs."""
     if not len(trace.deadline):
         return "needs deadlines"
-    known = int(np.isfinite(trace.deadline).sum())
-    if 2 * known < len(trace.deadline):
-        return f"needs deadlines of most jobs, and {known} of {len(trace.deadline)} have one"
+    count = len(trace.deadline)
+    known = int((trace.deadline > trace.arrival).sum())
+    if 2 * known < count:
+        return (
+            f"needs deadlines of most jobs, and {known} of {count} have one after the submission (if they "
+            "count from there: --columns 'deadline=SUBMIT+DEADLINE', with your columns)"
+        )
+    worth = int(np.isfinite(trace.value).sum())
+    if len(trace.value) and 2 * worth < count:
+        return f"needs values of most jobs where it has any, and {worth} of {count} have one"
     return ""
 
 
@@ -72,6 +80,7 @@ def feed(trace: Trace) -> Feed:
         machine_memory=trace.machine_memory.sum(keepdims=True),
         job=np.zeros(0),
         machine_site=np.zeros(0),
+        value=trace.value if len(trace.value) else np.ones(len(trace.arrival)),
     )
     size = trace.cores if trace.cores.any() else trace.memory
     work = float(trace.duration @ size)
@@ -110,7 +119,6 @@ def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     sizes = [(trace.cores, trace.machine_cores.sum()), (trace.memory, trace.machine_memory.sum())]
     used = [(size, capacity) for size, capacity in sizes if capacity > 0 and size.any()] or sizes[:1]
     tasks = _tasks(trace, slot)
-    value = trace.value if len(trace.value) else np.ones(len(first))
     return make_workload(
         [capacity for _, capacity in used],
         arrival=first,
@@ -119,7 +127,7 @@ def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
         tasks=tasks,
         demand=np.column_stack([size for size, _ in used]),
         utility="linear",
-        value=value / tasks,
+        value=trace.value / tasks,
     )
 
 

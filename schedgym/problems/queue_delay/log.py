@@ -25,6 +25,7 @@ REFERENCE = "fcfs"
 #: the policies under which the recorded starts are replayed: what schedulers in use do
 REPLAYED = ("fcfs", "easy-backfill")
 KNOWS = "execution"
+POOLED = False
 LEFT_OUT = (
     "jobs that run on several machines at once",
     "users' estimates of durations (the replay knows the durations)",
