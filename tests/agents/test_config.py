@@ -240,3 +240,11 @@ def test_sections_are_frozen() -> None:
         config.seed = 3  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.search.sigma = 3.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("option", [{"n_steps": 64}, {"gae_lambda": 0.9}, {"vf_coef": 1.0}])
+def test_options_of_a_critic_are_refused_where_copies_take_its_place(option: dict[str, Any]) -> None:
+    data = {**PPO, "algorithm": "ppo", "ppo": {"copies": 2, **option}}
+    with pytest.raises(InvalidParameter, match=f"ppo.{next(iter(option))}: has no effect with ppo.copies"):
+        make_config(data)
+    make_config({**data, "ppo": option})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -378,3 +379,76 @@ def test_a_selection_keeps_what_a_log_tells():
     trace = read_log(with_deadlines(40).assign(preemptible="no"), SERVERS).trace
     few = select(trace, slice(0, 5))
     assert len(few.value) == len(few.deadline) == len(few.preemptible) == 5
+
+
+# found by reading ------------------------------------------------------------------------------
+
+
+def test_a_log_in_which_nothing_waits_is_idle_whatever_its_windows():
+    """Windows of 307 jobs are not equal: their means weigh as many jobs as they have."""
+    frame = log(307, gap=3000.0).assign(cpus=1, memory_gb=1, preemptible="yes")
+    frame["run_time"] = np.random.default_rng(3).lognormal(3.0, 2.0, 307).round() + 1
+    found = schedgym.advise(frame, **SERVERS, **QUICK)
+    run = found.comparison.run
+    for policy in run.outcomes:
+        assert run.means(policy).mean() == pytest.approx(run.outcomes[policy].mean(), rel=1e-12)
+        assert run.means(policy).mean() == pytest.approx(run.alone, rel=1e-12)
+    assert found.ramp and found.verdict.startswith("Next to nothing waits")
+
+
+def test_a_pool_of_machines_takes_what_no_machine_does():
+    frame = with_deadlines(40).assign(cpus=[20] + [1] * 39)
+    pooled = schedgym.advise(frame, **SERVERS, **QUICK)
+    assert len(pooled.comparison.run.outcomes["edf"]) == 40
+    alone = schedgym.advise(frame, **SERVERS, **QUICK, problem="queue-delay")
+    assert len(alone.comparison.run.outcomes["fcfs"]) == 39
+
+
+def test_machines_too_small_for_whole_cores_are_refused():
+    frame = log(40).assign(cpus=0.25, memory_gb=0.1)
+    with pytest.raises(InvalidParameter, match="flowtime counts whole cores and GiB, and none has one"):
+        schedgym.advise(frame, servers=4, cpus=0.5, memory=32, preemptible=True, **QUICK)
+    with pytest.raises(InvalidParameter, match="flowtime counts whole cores and GiB, and none has one"):
+        schedgym.advise(frame, servers=4, cpus=8, memory=0.5, preemptible=True, **QUICK)
+
+
+def test_a_part_without_memory_is_of_the_log_s_kind(monkeypatch):
+    frame = log(200).assign(memory_gb=[0] * 100 + [2] * 100)
+    trace = read_log(frame, SERVERS).trace
+    trace = dataclasses.replace(trace, preemptible=np.ones(200))
+    feed = FLOWTIME.module("log").feed(trace)
+    parts = logs.cut(feed.trace, 0, 150, 50)
+    assert any(not part.trace.memory.any() for part in parts)
+    ran = logs.run(FLOWTIME, parts, {"fifo": "fifo"}, progress=False, slot=feed.slot)
+    assert np.isfinite(ran.outcomes["fifo"]).all()
+
+
+@pytest.mark.parametrize("name", ["flowtime", "partial-value", "geo"])
+def test_the_stretch_of_a_problem_is_of_its_worst_window(name):
+    frame, how = {
+        "flowtime": (log(300, 1.5).assign(preemptible="yes"), SERVERS),
+        "partial-value": (with_deadlines(), SERVERS),
+        "geo": (with_sites(), {"machines": MACHINES}),
+    }[name]
+    found = schedgym.advise(frame, **how, **QUICK)
+    run, (begin, end) = found.comparison.run, found.stretch.span
+    outcome = found.comparison.outcome
+    worst = run.windows[int(np.argmax(outcome.sign * run.means(found.comparison.reference)))]
+    assert found.stretch.text.startswith(f"jobs {worst.start} to {worst.stop - 1}, ")
+    for record in found.stretch.records.values():
+        ends = {}
+        for job, start, last in zip(record.job, record.start, record.end, strict=True):
+            if worst.start <= job < worst.stop:
+                assert start >= begin
+                ends[job] = max(ends.get(job, 0.0), last)
+        assert np.mean(np.array([*ends.values()]) <= end) >= 0.7
+
+
+def test_counts_of_tasks_that_logs_of_hpc_have_are_not_taken_unasked():
+    plain = log(40)
+    frame = plain.assign(ntasks=8, job_name="train")
+    for problem in ({}, {"problem": "queue-delay"}):
+        found = schedgym.advise(frame, **SERVERS, **QUICK, **problem)
+        assert len(found.comparison.run.outcomes["fcfs"]) == 40
+    asked = read_log(frame, {**SERVERS, "columns": {"tasks": "ntasks"}}).trace
+    assert len(asked.arrival) == 320

@@ -248,3 +248,10 @@ def test_a_load_is_drawn_of_what_runs_in_the_span():
     now = (record.start <= middle) & (record.end > middle)
     assert load[0] == pytest.approx(record.amount[now, 0].sum())
     assert "share of the largest server" in figure.texts[1].get_text()
+
+
+def test_a_span_in_which_nothing_runs_is_drawn():
+    record = played("queue-delay").record()
+    last = float(record.end.max())
+    figure = plot_schedule(record, span=(last + 100.0, last + 200.0))
+    assert all(np.isfinite(axes.get_ylim()).all() for axes in figure.axes)

@@ -421,3 +421,12 @@ def test_the_offered_load_is_the_volume_over_the_capacity() -> None:
     assert offered_load(trace) == {"cores": pytest.approx(60 / 80), "memory": None}
     alone = Trace("made", np.zeros(1), np.ones(1), np.ones(1), np.ones(1), **sizes)
     assert offered_load(alone) == {"cores": None, "memory": None}
+
+
+def test_a_zip_whose_name_is_no_text_is_refused_by_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "log.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("jöb.csv", "a\n1\n")
+    path.write_bytes(path.read_bytes().replace("ö".encode(), b"\xff\xfe"))
+    with pytest.raises(TraceFormatError, match=r"log\.zip:1: the zip file is corrupt: "):
+        first_line(path)

@@ -658,3 +658,14 @@ def test_layouts_of_machines_can_be_declared() -> None:
         and not own.matches(["a"])
         and not own.matches(["c"])
     )
+
+
+def test_a_parquet_file_of_equal_numbers_is_as_large_as_its_text(tmp_path: Path, monkeypatch: Any) -> None:
+    """Columns of one value are packed to nothing, whatever their length."""
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(dict.fromkeys("abcd", np.zeros(500_000))).to_parquet(path)
+    assert 200 * path.stat().st_size < 4 * 10**6
+    pieces.column_names(path, TableLayout(columns={}))
+    monkeypatch.setattr(pieces, "START", 10**6)
+    with pytest.raises(TraceFormatError, match="expands to more than 200 times its size"):
+        pieces.column_names(path, TableLayout(columns={}))
