@@ -130,8 +130,8 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
             return
         for b in range(lane, begins.shape[0], cuda.gridsize(1)):
             if begins[b]:
-                place, room, end = Shifted(table, b), Shifted(tools, lane), b + 1
-                needed = draw_one(place, room, begins[b:end], seeds[b:end], episodes[b:end])
+                own, space, end = Shifted(table, b), Shifted(tools, lane), b + 1
+                needed = draw_one(own, space, begins[b:end], seeds[b:end], episodes[b:end])
                 cuda.atomic.max(outcome, NEEDED, needed)
 
     def act(
@@ -142,8 +142,8 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
         if outcome[REFUSED] < begins.shape[0] or outcome[NEEDED] > most:
             return
         for b in range(lane, begins.shape[0], cuda.gridsize(1)):
-            place, room = Shifted(table, b), Shifted(tools, lane)
-            result = access(place, room, 0).exchange.result
+            own, space = Shifted(table, b), Shifted(tools, lane)
+            result = access(own, space, 0).exchange.result
             command = others
             if others == RESUME:
                 command = RESUME if result.short else SKIP
@@ -154,8 +154,8 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
             if command == BEGIN:
                 episodes[b] += 1
             elif command == ACT:
-                decide(place, room, COMMANDS[ACT : ACT + 1])
-            count = step(place, room, COMMANDS[command : command + 1])
+                decide(own, space, COMMANDS[ACT : ACT + 1])
+            count = step(own, space, COMMANDS[command : command + 1])
             results.ended[b] = count > 0
             if count < 0:
                 cuda.atomic.max(outcome, WAITING, 1)

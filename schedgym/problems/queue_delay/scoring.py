@@ -95,26 +95,26 @@ def measure(seen: Seen, whole: Any) -> None:
     """Write the columns of the whole observation that do not depend on the units of time and resources.
 
     These are: 0, the mean of log1p(execution); 1, one over its standard deviation; 2, the number of waiting
-    tasks over the number of mean demands that all servers have room for ("pressure": log1p of it); 3, the
+    tasks over the number of mean demands that all servers can hold ("pressure": log1p of it); 3, the
     logarithm of the load offered so far; 4, the free share of the scarcer resource; 5, the typical execution;
     6, 1 if nothing runs; 7, 1 / (load + 1)^4.
     """
     servers, about = seen.servers, seen.globals
-    room_cpu = room_memory = free_cpu = free_memory = 0.0
+    all_cpu = all_memory = free_cpu = free_memory = 0.0
     empty = 1.0
     for j in range(servers.shape[0]):
-        room_cpu += float(servers[j, 0])
-        room_memory += float(servers[j, 1])
+        all_cpu += float(servers[j, 0])
+        all_memory += float(servers[j, 1])
         free_cpu += float(servers[j, 2])
         free_memory += float(servers[j, 3])
         if servers[j, 2] < servers[j, 0] or servers[j, 3] < servers[j, 1]:
             empty = 0.0
-    share = max(float(about[4]) / (room_cpu + EDGE), float(about[5]) / (room_memory + EDGE))
+    share = max(float(about[4]) / (all_cpu + EDGE), float(about[5]) / (all_memory + EDGE))
     whole[0] = float(about[7]) * LOG_DAY
     whole[1] = 1.0 / max(float(about[8]) * LOG_DAY, LEAST_DEVIATION)
     whole[2] = math.log1p(unscaled(float(about[2]), COUNT_SCALE) * share)
     whole[3] = log_odds(float(about[9]))
-    whole[4] = min(free_cpu / (room_cpu + EDGE), free_memory / (room_memory + EDGE))
+    whole[4] = min(free_cpu / (all_cpu + EDGE), free_memory / (all_memory + EDGE))
     whole[5] = math.exp(whole[0])
     whole[6] = empty
     whole[7] = (1.0 - float(about[9])) ** 4
