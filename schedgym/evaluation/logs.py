@@ -175,7 +175,7 @@ def run(
     given = log.parameters(traces[0])
     workloads: list[Workload] = [log.workload_of(trace, slot) for trace in traces]
     unit = slot if log.OUTCOME.timed else 1.0
-    _, observed = observed_sweep(
+    frame, observed = observed_sweep(
         log.ID,
         policies,
         {},
@@ -197,11 +197,12 @@ def run(
         seconds[one.policy] += one.seconds
     sizes = [part.jobs for part in parts]
     bounds, alone = [], []
-    for part, trace, workload, size in zip(parts, traces, workloads, sizes, strict=True):
-        own = workload
-        if part.carried:
+    swept = frame[frame["metric"] == "bound"].groupby("episode")["value"].first()
+    for i, (part, trace, workload, size) in enumerate(zip(parts, traces, workloads, sizes, strict=True)):
+        bound = swept.get(i)
+        if part.carried:  # the sweep's is of the tasks that ran already, too
             own = log.workload_of(select(trace, slice(part.carried, None)), slot)
-        bound = lower_bound(problem, own, problem.build(log.ID, given))
+            bound = lower_bound(problem, own, problem.build(log.ID, given))
         bounds.append(None if bound is None else unit * bound / (size if log.OUTCOME.total else 1))
         alone.append(unit * log.alone(workload)[part.others :].mean())
     best = None if None in bounds else float(np.average(bounds, weights=sizes))  # type: ignore[arg-type]

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.traces.base import OPTIONAL, LeftOut, Trace
+from schedgym.traces.base import OPTIONAL, LeftOut, Trace, round_up
 
-__all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "without"]
+__all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "slots_of", "without"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,3 +123,9 @@ def round_slot(trace: Trace, share: float, most: float) -> float:
             (length for length in lengths if length >= least), math.ceil(least / SLOTS[-1]) * SLOTS[-1]
         )
     return float(slot)
+
+
+def slots_of(trace: Trace, slot: float) -> Floats:
+    """How many slots each task takes: its duration, rounded up, and one at least."""
+    found: Floats = np.maximum(round_up(trace.duration / slot), 1.0)
+    return found

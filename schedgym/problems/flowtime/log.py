@@ -19,7 +19,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.metrics import fates
 from schedgym.problems.flowtime.workload import make_workload
 from schedgym.traces.base import Trace, round_up
-from schedgym.traces.feed import Feed, Outcome, round_slot
+from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of
 
 __all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
 
@@ -69,7 +69,7 @@ def feed(trace: Trace) -> Feed:
         machine_memory=memory[kept] if two else np.zeros(int(kept.sum())),
     )
     work = trace.duration @ np.maximum(trace.cores, 1e-9)
-    more = float(_slots(trace, slot) @ whole.cores * slot / work) - 1.0
+    more = float(slots_of(trace, slot) @ whole.cores * slot / work) - 1.0
     extra = ""
     if two:
         share = float(whole.memory.sum() / trace.memory.sum()) - 1.0
@@ -84,11 +84,6 @@ def feed(trace: Trace) -> Feed:
     if small := int((~kept).sum()):
         lines.append(f"left out: {small} machines below one core or GiB")
     return Feed(whole, slot, (), tuple(lines), MOST, PART)
-
-
-def _slots(trace: Trace, slot: float) -> Floats:
-    found: Floats = np.maximum(round_up(trace.duration / slot), 1.0)
-    return found
 
 
 def _two(trace: Trace) -> bool:
@@ -106,7 +101,7 @@ def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     memory, server_memory = (trace.memory, trace.machine_memory) if _two(trace) else (None, None)
     return make_workload(
         np.floor((trace.arrival - trace.arrival[0]) / slot).astype(np.int64),
-        _slots(trace, slot).astype(np.int64),
+        slots_of(trace, slot).astype(np.int64),
         trace.cores.astype(np.int64),
         trace.machine_cores.astype(np.int64),
         memory=None if memory is None else memory.astype(np.int64),

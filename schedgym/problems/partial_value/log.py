@@ -18,8 +18,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import fates
 from schedgym.problems.partial_value.workload import LAST_SLOT, make_workload
-from schedgym.traces.base import LeftOut, Trace, round_up
-from schedgym.traces.feed import Feed, Outcome, round_slot, without
+from schedgym.traces.base import LeftOut, Trace
+from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of, without
 
 __all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
 
@@ -84,7 +84,7 @@ def feed(trace: Trace) -> Feed:
     )
     size = trace.cores if trace.cores.any() else trace.memory
     work = float(trace.duration @ size)
-    more_work = float(_tasks(trace, slot) @ size) * slot / work - 1.0 if work > 0 else 0.0
+    more_work = float(slots_of(trace, slot) @ size) * slot / work - 1.0 if work > 0 else 0.0
     worth = "by its column" if len(trace.value) else "1 for every job, as the log tells none"
     lines = (
         f"value: {worth}; what is done of a job by its deadline is worth its share of that",
@@ -95,12 +95,6 @@ def feed(trace: Trace) -> Feed:
         "how much work each job is",
     )
     return Feed(pool, slot, tuple(out), lines, MOST, PART)
-
-
-def _tasks(trace: Trace, slot: float) -> Floats:
-    """The slots that each job takes."""
-    found: Floats = np.maximum(round_up(trace.duration / slot), 1.0)
-    return found
 
 
 def parameters(trace: Trace) -> dict[str, Any]:
@@ -118,7 +112,7 @@ def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     last = np.clip(np.floor((trace.deadline - begin) / slot * (1 + 1e-12)), first, LAST_SLOT)
     sizes = [(trace.cores, trace.machine_cores.sum()), (trace.memory, trace.machine_memory.sum())]
     used = [(size, capacity) for size, capacity in sizes if capacity > 0 and size.any()] or sizes[:1]
-    tasks = _tasks(trace, slot)
+    tasks = slots_of(trace, slot)
     return make_workload(
         [capacity for _, capacity in used],
         arrival=first,
