@@ -61,7 +61,7 @@ def test_check_policy(name: str, view: str, given) -> None:
     check_policy(name, **policy_parameters(name, view) | given(name))
 
 
-@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=3))
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9))
 def test_check_policy_with_a_small_window(name: str, given) -> None:
     spec = registry.get_policy_spec(name)
     problem = get_problem(spec.problem)

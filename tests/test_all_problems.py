@@ -21,7 +21,7 @@ from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.testing import all_views, check_problem, sample_action
-from tests.long import some
+from tests.long import long, some
 
 #: what :mod:`tests.<problem>.sizes` may say of the instances on which a problem is checked
 TABLES = ("SMALL", "SHORT", "BUSY", "OTHER")
@@ -84,11 +84,21 @@ def expected_warnings(env: Any) -> list[str]:
 
 
 IDS = [id for problem in list_problems().values() for id in problem.ids]
-CASES = [
-    pytest.param(id, view, id="-".join([id.partition("/")[2], *map(str, view.values())]))
-    for id in IDS
-    for view in all_views(id)
-]
+
+
+def cases_of(id: str) -> list[Any]:
+    """Every view in every combination; make test has those of the default view, and one of each other."""
+    default = {**vars(get_problem(id).build(id, {})), **get_problem(id).ids[id].parameters}["view"]
+    found, met = [], {default}
+    for view in all_views(id):
+        again = view["view"] != default and view["view"] in met
+        name = "-".join([id.partition("/")[2], *map(str, view.values())])
+        found.append(pytest.param(id, view, id=name, marks=[long] if again else []))
+        met.add(view["view"])
+    return found
+
+
+CASES = [case for id in IDS for case in cases_of(id)]
 
 
 def known(id: str, parameters: dict[str, object]) -> dict[str, object]:
@@ -109,18 +119,19 @@ def busy(id: str, **parameters: object) -> dict[str, object]:
     return known(id, small(id) | SIZES[get_problem(id).name]["BUSY"] | parameters)
 
 
-@pytest.mark.parametrize(("id", "view"), CASES)
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=2))
 def test_check_problem(id: str, view: dict[str, object]) -> None:
     check_problem(id, **small(id, **view))
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=3))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=7))
 def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, object]) -> None:
     check_problem(id, episodes=2, seed=40, **small(id, window="all", **view))
 
 
 @pytest.mark.parametrize(
-    ("id", "extra"), some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=3)
+    ("id", "extra"),
+    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=10),
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     for view in get_problem(id).views:
@@ -130,7 +141,7 @@ def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) 
 
 
 @pytest.mark.parametrize("id", IDS)
-@pytest.mark.parametrize("suffix", [".json", ".npz"])
+@pytest.mark.parametrize("suffix", some([".json", ".npz"]))
 def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> None:
     env = gym.make(id, **small(id))
     env.reset(seed=3)

@@ -16,6 +16,7 @@ from schedgym.core.arrays import allocate, members
 from schedgym.core.problem import list_problems
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import tabled
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -144,6 +145,7 @@ print(digest.hexdigest())
 """
 
 
+@long
 def test_compiled_and_interpreted_draw_the_same(tmp_path: Path) -> None:
     outputs = set()
     for disabled in ("0", "1"):

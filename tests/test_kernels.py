@@ -101,6 +101,7 @@ print(json.dumps([[source_stamp(file) for file in files], named]))
 """.format("queue_delay", "single_job")
 
 
+@long
 def test_a_kernel_is_stamped_by_the_contents_of_what_it_is_made_of(tmp_path) -> None:
     package = tmp_path / "schedgym"
     shutil.copytree(ROOT / "schedgym", package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -187,6 +188,7 @@ def test_kernels_compile_where_nothing_can_be_cached(monkeypatch) -> None:
     assert jit.kernel(lambda x: 2 * x)(21) == 42
 
 
+@long
 def test_kernels_that_the_package_brings(tmp_path) -> None:
     """They serve without compiling, if processor and sources fit."""
     shutil.copytree(ROOT / "schedgym", tmp_path / "schedgym", ignore=shutil.ignore_patterns("__pycache__"))
@@ -262,6 +264,7 @@ print(*(warning.message for warning in seen), sep="\\n")
 """
 
 
+@long
 def test_a_full_disk_stops_no_kernel(tmp_path) -> None:
     """Whatever part of it can still be written; afterwards nothing is damaged."""
     text = "from schedgym.core.jit import kernel\n"

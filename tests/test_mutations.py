@@ -53,6 +53,7 @@ from schedgym.core.workload import Field, Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import SchedgymError
 from schedgym.traces import JobTrace, Trace, inspect_trace, read_trace
+from tests.long import some
 
 COUNT = int(os.environ.get("SCHEDGYM_FUZZ", "250"))
 ALL = 10_000  # from so many mutants on, views are drawn, too
@@ -1286,7 +1287,7 @@ def run(name: str, first: int, count: int, folder: Path) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("name", SHARES)
+@pytest.mark.parametrize("name", some(SHARES, of=4))
 def test_mutants_are_read_as_they_stand_or_refused_by_name(name: str, tmp_path: Path) -> None:
     if name in ("config", "sweep"):
         pytest.importorskip("yaml", reason="needs the extra agents")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedgym import cli
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = {"problem": "tiny-shop", "policy": "small-fry", "trace": "our-log"}
@@ -28,6 +29,7 @@ def install(folder, name):
     (info / "entry_points.txt").write_text(points)
 
 
+@long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_package_of_its_own_passes_its_test(kind, tmp_path, monkeypatch):
     """The command line finds the problem, policy or format by its entry point, and its own test passes."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.long import long
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym/baselines", "agents": "schedgym/agents"}
 
@@ -63,6 +65,7 @@ def test_the_wheel_holds_every_source_file(site):
     assert top == {"schedgym"}
 
 
+@long
 def test_every_module_imports_from_the_wheel(site, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL, str(site)],

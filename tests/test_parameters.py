@@ -19,6 +19,7 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.queue_delay.problem import SERVER_RULES
 from schedgym.testing import sample_action
+from tests.long import some
 from tests.test_all_problems import IDS, busy, known, small
 
 #: what names files; how an agent sees and acts; limits, which change something only where they are met
@@ -80,7 +81,7 @@ def values(field: dataclasses.Field[Any], kind: Any, own: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", some(IDS, of=3))
 def test_every_parameter_that_is_accepted_changes_something(id: str) -> None:
     problem = get_problem(id)
     given = busy(id)
@@ -135,7 +136,7 @@ def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: s
     assert refused and changed
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", some(IDS, of=3))
 def test_what_has_an_effect_in_some_views_names_them(id: str) -> None:
     """Its help names every view in which a parameter of the agent changes something, or none if all do."""
     problem = get_problem(id)

@@ -20,6 +20,7 @@ from schedgym.documents import LARGEST, read_yaml
 from schedgym.errors import InvalidFile, InvalidWorkload, SchedgymError, TraceFormatError
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.traces import base, read_trace
+from tests.long import long
 
 READERS = {
     "w.json": load_workload,
@@ -103,6 +104,7 @@ def test_texts_have_a_largest_size(tmp_path, monkeypatch):
         read_yaml(tmp_path / "s.yaml")
 
 
+@long
 def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path):
     """Some ten megabytes that become more than two gigabytes."""
     path = tmp_path / "w.npz"

@@ -16,6 +16,7 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction, InvalidParameter
 from schedgym.problems.flowtime import workload
 from schedgym.testing import all_views, sample_action
+from tests.long import some
 from tests.test_all_problems import CASES, IDS, short, small
 
 
@@ -40,7 +41,7 @@ def differing(space: spaces.Dict, observation: dict[str, Any]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", some(IDS, of=3))
 def test_observations_have_the_types_of_their_spaces(id: str) -> None:
     made = 0
     for given in choices(id):

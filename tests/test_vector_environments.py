@@ -44,15 +44,18 @@ def steps(id: str) -> int:
 
 
 def every_mode(cases: list[Any]) -> list[Any]:
-    """Return each case in each mode; make test has a third of them, in which the modes take turns."""
+    """Return each case in each mode; make test has every second case, in modes that take turns."""
     given = [
         pytest.param(
-            *getattr(case, "values", case), mode, id=f"{getattr(case, 'id', None) or i}-{mode.value}"
+            *getattr(case, "values", case),
+            mode,
+            id=f"{getattr(case, 'id', None) or i}-{mode.value}",
+            marks=getattr(case, "marks", ()),
         )
         for i, case in enumerate(cases)
         for mode in (*MODES[i % 3 :], *MODES[: i % 3])
     ]
-    return some(given, of=len(MODES))
+    return some(given, of=2 * len(MODES))
 
 
 @pytest.mark.parametrize(("id", "view", "mode"), every_mode(CASES))

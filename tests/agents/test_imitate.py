@@ -72,6 +72,7 @@ def test_the_clone_reaches_the_score_of_its_policy(name: str) -> None:
     assert mean(id, parameters, mine) == pytest.approx(mean(id, parameters, theirs), rel=0.02)
 
 
+@long
 def test_a_network_that_learned_nothing_does_not() -> None:
     id, parameters, policy, *_ = CLONES["choice"]
     student = network(id, parameters)
@@ -131,6 +132,7 @@ def test_only_decisions_between_several_choices_are_learned() -> None:
     assert result.decisions == len(decisive) - int(0.1 * len(decisive))
 
 
+@long
 def test_the_critic_learns_the_returns() -> None:
     id, parameters, policy, *_ = CLONES["choice"]
     shown = demonstrate(id, policy, 30, 7, parameters=parameters)

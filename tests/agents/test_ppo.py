@@ -236,7 +236,7 @@ def test_every_decision_of_whole_episodes_is_learned_from() -> None:
 WAYS = [(QUEUE, "pick", 1), (VALUE, "priority", 4), ("schedgym/FlowtimePacking-v0", "priority", 1)]
 
 
-@pytest.mark.parametrize(("id", "view", "copies"), WAYS)
+@pytest.mark.parametrize(("id", "view", "copies"), some(WAYS))
 def test_one_seed_twice_gives_equal_weights(id: str, view: str, copies: int) -> None:
     config = configuration(id, view, copies, steps=512)
     first, again = ppo.learn(config), ppo.learn(config)
@@ -246,8 +246,8 @@ def test_one_seed_twice_gives_equal_weights(id: str, view: str, copies: int) -> 
     assert unlike(first.weights, other.weights)
 
 
-@pytest.mark.parametrize(("id", "view", "copies"), WAYS)
-@pytest.mark.parametrize("imitated", [False, True])
+@pytest.mark.parametrize(("id", "view", "copies"), some(WAYS))
+@pytest.mark.parametrize("imitated", some([True, False]))
 def test_a_training_goes_on_as_if_it_had_not_stopped(
     id: str, view: str, copies: int, imitated: bool, monkeypatch, tmp_path
 ) -> None:
@@ -283,7 +283,7 @@ def test_a_training_goes_on_as_if_it_had_not_stopped(
     assert (result.returns, result.cloning) == (whole.returns, whole.cloning)
 
 
-@pytest.mark.parametrize("copies", [1, 8])
+@pytest.mark.parametrize("copies", some([8, 1]))
 def test_it_learns(copies: int) -> None:
     """PartialValue with 20 jobs: more than the order of a random network, and than the value of s-greedy."""
     config = configuration(

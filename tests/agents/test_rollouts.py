@@ -22,6 +22,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import _step_by_step, make_env, play
 from tests.agents.cases import CASES, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
+from tests.long import some
 from tests.test_all_problems import IDS, small
 
 next_of = pure_kernel(lambda mask, i, end: next_set(mask, i, end))
@@ -81,7 +82,7 @@ def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("form", "window"), FORMS, ids=["linear", "hidden"])
-@pytest.mark.parametrize(("id", "view"), PLAYED)
+@pytest.mark.parametrize(("id", "view"), some(PLAYED, of=3))
 def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, Any], window: Any) -> None:
     env, layout = vector(id, view)
     scorer, _ = fitted(env, layout, **form)

@@ -10,6 +10,7 @@ import pytest
 from schedgym.agents.scorer import FLAT, Scorer, ScorerOptions, statistics_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents.cases import CASES, fitted, observations, permute, vector
+from tests.long import some
 
 PICK = ("schedgym/QueueDelay-v0", "pick")
 FORMS = [
@@ -83,7 +84,7 @@ def one_by_one(scorer: Scorer, theta: np.ndarray, observation: dict[str, Any], w
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form['hidden']}-{form['context']}")
-@pytest.mark.parametrize(("id", "view"), CASES)
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=3))
 def test_batches_against_a_loop_over_tokens(id: str, view: str, form: dict[str, Any]) -> None:
     env, layout = vector(id, view, 6)
     plain = Scorer(layout, ScorerOptions(context=form["context"]))

@@ -30,6 +30,7 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import make_env, play
 from tests.agents.cases import CASES, fitted, vector
+from tests.long import long
 from tests.test_all_problems import small
 
 pytest.importorskip("cma", reason="needs the extra agents")
@@ -234,6 +235,7 @@ training.train(configuration(), sys.argv[1], "command")
 """
 
 
+@long
 def test_a_killed_training_goes_on(
     uninterrupted: module.SearchResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from schedgym import envs, extras
 from schedgym.core import cuda
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 from tests.core.host_gpu import HostGPU
-from tests.long import some
+from tests.long import long, some
 from tests.test_all_problems import CASES, short
 
 ID = "schedgym/QueueDelay-v0"
@@ -170,6 +170,7 @@ for name, view, observation in (
 """
 
 
+@long
 def test_arrays_grow_on_the_simulator() -> None:
     found = simulate(GROWTH).splitlines()
     assert found == ["GeoAssign ['task']", "PartialValue ['run']", "FlowtimePacking ['run']"]
@@ -205,6 +206,7 @@ def views_of(*wanted: tuple[str, str]) -> list[Any]:
     return [pytest.param(f"schedgym/{id}-v0", view, id=f"{id}-{view}") for id, view in wanted]
 
 
+@long
 @pytest.mark.parametrize(
     ("id", "view"),
     some(

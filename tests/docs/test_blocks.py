@@ -23,7 +23,7 @@ def cases():
         lines = [line for block in blocks if block.language in COMMANDS for _, line in commands(block)]
         name = document.relative_to(ROOT).as_posix()
         if blocks:
-            yield pytest.param(document, False, id=name, marks=() if name == "README.md" else long)
+            yield pytest.param(document, False, id=name, marks=long)
         if any(needs_trace(line) for line in lines):
             without = "SCHEDGYM_DATA" not in os.environ
             skip = pytest.mark.skipif(without, reason="needs the traces (SCHEDGYM_DATA)")

@@ -101,6 +101,7 @@ def compared(waits, size=5):
     return advice.Comparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
 
 
+@long
 def test_the_best_of_several_policies_is_tested_for_being_chosen():
     rng = np.random.default_rng(1)
     false = single = 0

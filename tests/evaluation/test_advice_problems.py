@@ -18,6 +18,7 @@ from schedgym.evaluation.reading import read_log
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.evaluation.test_advice import QUICK, log
+from tests.long import long
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -288,6 +289,7 @@ def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(problem, frame
     assert found.replay is None and json.dumps(found.content())
 
 
+@long
 def test_an_idle_log_is_run_at_higher_loads_whatever_the_problem():
     found = schedgym.advise(with_deadlines(gap=30), **SERVERS, **QUICK)
     assert found.verdict.startswith("Next to nothing is lost at the log's own load")
@@ -321,6 +323,7 @@ def test_a_slight_gain_is_none():
 # the command line ------------------------------------------------------------------------------
 
 
+@long
 def test_the_command_line_for_a_value(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with_deadlines().to_csv("log.csv", index=False)

@@ -69,6 +69,7 @@ def test_a_worker_that_waited_too_long_is_replaced(monkeypatch):
     pool.close()
 
 
+@long
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_unit_that_takes_too_long_costs_only_itself(n_jobs):
     """Also with one process, and where the interpreter never gets to run: the worker is replaced."""

@@ -19,6 +19,7 @@ from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 40, "servers": 3}
@@ -251,6 +252,7 @@ def test_pictures_of_the_extremes(tmp_path):
     assert not (tmp_path / "p.png").exists()
 
 
+@long
 def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis(tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))

@@ -100,6 +100,7 @@ def script(text, *arguments, **more):
     return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], **more)
 
 
+@long
 def test_killed_at_random_points_a_sweep_loses_nothing_and_duplicates_nothing(tmp_path):
     path = tmp_path / "killed.db"
     result = script(KILLING, path, KILLS, timeout=300)
@@ -178,6 +179,7 @@ def deadly(task):
 execute = sweeps._execute
 
 
+@long
 def test_a_worker_that_dies_is_reported_and_the_sweep_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("SCHEDGYM_TEST_ONCE", str(tmp_path / "once"))
     monkeypatch.setattr(sweeps, "_execute", deadly)

@@ -31,6 +31,7 @@ from schedgym.evaluation.statistics import (
 )
 from schedgym.evaluation.store import Line, ResultsStore, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
+from tests.long import long
 
 QUEUE, PARTIAL = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
 SETTINGS = {"tasks": 40, "servers": [2, 3], "arrival_rate": 10.0}
@@ -114,6 +115,7 @@ def plots(page):
 # the file ------------------------------------------------------------------------------------------
 
 
+@long
 def test_one_file_that_needs_nothing_else(made, page):
     text = made[0].read_text(encoding="utf-8")
     assert len(page.scripts) == 3
@@ -374,6 +376,7 @@ def test_what_was_played_again_is_compared_with_the_store(folder, page, tmp_path
     assert len(remarks) == 1 and "but the store says 1.000" in remarks[0]
 
 
+@long
 def test_a_policy_and_an_episode_can_be_chosen(folder, tmp_path):
     path = tmp_path / "r.html"
     assert write_report(folder / "results.db", path, policy="fcfs", episode=2, seed=1) == []

@@ -13,6 +13,7 @@ from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_spec, run_sweep
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import generate, make_source
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": [20, 40], "servers": 3}
@@ -200,6 +201,7 @@ def test_a_specification_in_python_may_hold_numbers_of_numpy(path):
         SweepSpec("bad", [{"id": ID}])
 
 
+@long
 def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     complete = runner.get_problem(ID).parameters.build(tasks=20, servers=3)
@@ -209,6 +211,7 @@ def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     assert ResultsStore(path).settings()[0].parameters == {"workload": "w.npz"}
 
 
+@long
 def test_a_format_of_ones_own_is_part_of_what_was_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("at,for,cores\n" + "".join(f"{i},9,1\n" for i in range(40)))

@@ -12,6 +12,7 @@ pytest.importorskip("stable_baselines3", reason="needs the extra agents")
 
 from schedgym.agents.config import make_config
 from schedgym.evaluation import trainers
+from tests.long import long
 
 ID = "schedgym/PartialValue-v0"
 
@@ -34,6 +35,7 @@ def test_the_networks_of_the_shipped_configurations_are_equal() -> None:
     assert all(config.imitation is None for config in found.values())
 
 
+@long
 def test_arithmetic_is_counted() -> None:
     """One pass more over the same decisions costs what a pass costs."""
     once = tiny("ppo")
@@ -51,6 +53,7 @@ def test_a_training_takes_about_its_time() -> None:
     assert run.agent.metadata["network"]["form"] == "tokens"
 
 
+@long
 def test_the_command_prints_and_writes(monkeypatch, tmp_path, capsys) -> None:
     found = {name: tiny(name) for name in ("cma", "ppo", "sb3-ppo")}
     monkeypatch.setattr(trainers, "configurations", lambda id: found if id == ID else {})

@@ -17,6 +17,7 @@ from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.evaluation.tuned import find_tuned, read_tuned
 from tests.evaluation.test_cli import NODES, fails, pods, strict
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 60, "servers": 3}
@@ -133,6 +134,7 @@ def test_what_a_store_holds_is_not_played_again(either, played, monkeypatch, tmp
     assert played == []
 
 
+@long
 def test_an_equal_option_leaves_the_default() -> None:
     found = tune(ID, "bf-all", 4, parameters=SMALL, candidates={"p": [2.0]}, n_jobs=1)
     assert (found.best, found.options, found.judged) == ({}, {}, None)
@@ -202,6 +204,7 @@ def test_errors_are_one_line(capsys, folder, arguments, message) -> None:
     assert message in fails(capsys, folder, "tune", *arguments)
 
 
+@long
 def test_the_command_prints_and_writes_what_comparisons_use(either, capsys, folder) -> None:
     arguments = ["tune", "QueueDelay-v0", "either", "--tasks", "60", "--servers", "3", "--episodes", "6"]
     assert cli.main([*arguments, "--n-jobs", "1", "--json", "o.json"]) == 0

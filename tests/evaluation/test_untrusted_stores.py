@@ -14,6 +14,7 @@ from schedgym.evaluation import report, store
 from schedgym.evaluation.export import export
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 
@@ -112,6 +113,7 @@ def test_the_report_opens_no_agent_that_the_store_names(tmp_path):
     assert "agent agent: is in a file: --trust" in remark
 
 
+@long
 def test_an_episode_that_takes_too_long_is_not_played_to_its_end(tmp_path, monkeypatch):
     """Whatever the store says of its time."""
     pytest.importorskip("plotly")

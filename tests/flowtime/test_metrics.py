@@ -30,6 +30,7 @@ from schedgym.problems.flowtime.problem import METRICS, FlowtimeParameters
 from schedgym.problems.flowtime.workload import Jobs, Source, generate, make_mapreduce, make_workload, tables
 from tests.flowtime import oracle
 from tests.flowtime.oracle import Instance, Job, MapReduceJob
+from tests.long import long, some
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("1d", "2d", "mapreduce")
@@ -158,7 +159,7 @@ def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, f
 # Metrics --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS))
 def test_metrics_equal_the_oracle(kind: str) -> None:
     seen = dict.fromkeys(NAMES, 0)
     truncated = 0
@@ -357,6 +358,7 @@ def numbers_of_some_schedules() -> list[list[float]]:
     return rows
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     name = numbers_of_some_schedules.__name__
     code = f"import json; from {__name__} import {name}; print(json.dumps({name}()))"
@@ -493,7 +495,7 @@ def mutate(record: ScheduleRecord, kind: str, row: int, data: st.DataObject) -> 
     return changed(record, **{name: array[order] for name, array in arrays.items()})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS))
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_validate_rejects_exactly_what_breaks_a_rule(kind: str, seed: int, data: st.DataObject) -> None:
     ((instance, outcome),) = runs(1, seed, kind)

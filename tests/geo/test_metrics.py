@@ -38,6 +38,7 @@ from schedgym.problems.geo.problem import METRICS
 from schedgym.problems.geo.workload import Jobs, tables
 from tests.geo import oracle
 from tests.geo.oracle import Instance, Job
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [metric.name for metric in METRICS if metric.recorded]
@@ -336,6 +337,7 @@ def numbers_of_some_schedules() -> list[list[float]]:
     return rows
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     name = numbers_of_some_schedules.__name__
     code = f"import json; from {__name__} import {name}; print(json.dumps({name}()))"

@@ -26,6 +26,7 @@ from tests.geo.test_dynamics import (
     make,
     workload_of,
 )
+from tests.long import some
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
@@ -66,7 +67,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "options"), OPTIONS)
+@pytest.mark.parametrize(("rule", "options"), some(OPTIONS, of=3))
 def test_assignments_are_the_oracles(rule: str, options: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for instance in instances(40, 1):
@@ -128,7 +129,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "options", "parameters"), VIEWS)
+@pytest.mark.parametrize(("rule", "options", "parameters"), some(VIEWS, of=5))
 def test_other_views_contain_the_policies(
     rule: str, options: dict[str, Any], parameters: dict[str, Any], tmp_path: Any
 ) -> None:
@@ -179,7 +180,7 @@ def check_decision(instance: oracle.Instance, view: oracle.View, rule: str, shar
         assert abs(own - float(total)) < 1e-9
 
 
-@pytest.mark.parametrize("aggressive", [False, True])
+@pytest.mark.parametrize("aggressive", some([True, False]))
 @pytest.mark.parametrize("rule", FAIR_RULES)
 def test_shares_are_the_oracles(rule: str, aggressive: bool, tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}")
@@ -217,11 +218,14 @@ def test_shares_are_the_oracles(rule: str, aggressive: bool, tmp_path: Any) -> N
 
 @pytest.mark.parametrize(
     ("rule", "parameters"),
-    [
-        *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
-        ("amf", {"view": "weights", "dispatch_sites": "associated"}),
-        ("gamf", {"view": "weights", "dispatch_sites": "all"}),
-    ],
+    some(
+        [
+            ("amf", {"view": "weights", "dispatch_sites": "associated"}),
+            ("gamf", {"view": "weights", "dispatch_sites": "all"}),
+            *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
+        ],
+        of=5,
+    ),
 )
 def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}")
@@ -245,7 +249,7 @@ def unfinished_seconds(env: Any, instance: oracle.Instance, observation: dict[st
     return table
 
 
-@pytest.mark.parametrize("window", ["all", 2])
+@pytest.mark.parametrize("window", some([2, "all"]))
 @pytest.mark.parametrize("rule", ["opt-amf", "opt-sig-amf", "opt-gamf", "opt-sig-gamf"])
 def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_path: Any) -> None:
     """The observed seconds are those of the schedule; the first job finishes as early as the oracle's."""
@@ -316,7 +320,7 @@ def test_programs_with_known_durations_let_the_first_job_finish_as_early(rule: s
         assert run(env, linear, note=note)["repaired"] == 0
 
 
-@pytest.mark.parametrize("rule", FAIR_RULES[1:])
+@pytest.mark.parametrize("rule", some(FAIR_RULES[1:], of=3))
 def test_linear_programs_give_the_same_aggregates(rule: str, tmp_path: Any) -> None:
     flow, linear = (schedgym.make_policy(f"geo/{rule}", method=method) for method in ("flow", "lp"))
     for instance in instances(3, 7):

@@ -15,6 +15,7 @@ from schedgym.core.workload import Workload
 from schedgym.problems.parallel_jct import bounds
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import generate, make_source, tables
+from tests.long import long
 from tests.parallel_jct import oracle
 from tests.parallel_jct.test_metrics import draw, make_workload, runs
 
@@ -118,6 +119,7 @@ def test_alone_with_and_without_drc_by_hand() -> None:
             assert bound(workload, given(False, max_time)) == pytest.approx(left if left else 0.0)
 
 
+@long
 def test_capacities_that_are_no_limits() -> None:
     """A job may have 14 vCPU on a server of 8; then all jobs together may have even more."""
     jobs = (oracle.Job(0.0, (70.0,), ((1.0, 1.0),)), oracle.Job(0.0, (70.0,), ((1.0, 1.0),)))
@@ -175,6 +177,7 @@ def test_mixed_by_hand() -> None:
     assert 6.0 * (1 - 1e-5) <= bounds.mixed_bound(workload, given(False)) <= 6.0 * (1 + 1e-9)
 
 
+@long
 def test_no_run_is_better() -> None:
     tight = 0
     rng = random.Random(4)

@@ -17,6 +17,7 @@ from schedgym.evaluation.runner import make_env
 from schedgym.problems.partial_value import bounds
 from schedgym.problems.partial_value.metrics import validate
 from schedgym.problems.partial_value.workload import make_workload
+from tests.long import long
 from tests.partial_value import oracle
 
 ID = "schedgym/PartialValue-v0"
@@ -130,6 +131,7 @@ def linear(*jobs: tuple[float, float, float, float, float], capacity: float = 1.
 # Theorem III.1 ----------------------------------------------------------------------------------
 
 
+@long
 @settings(max_examples=100)
 @given(workloads())
 def test_algorithm_1_is_2_competitive(workload: Workload) -> None:
@@ -210,6 +212,7 @@ def primal_dual_factor(b: float, m: int) -> float:
     return math.e * b / (b - 1) * m ** (1 / (b - 1))
 
 
+@long
 @settings(max_examples=100)
 @given(workloads(whole=True))
 def test_algorithm_2_with_exact_slots_is_2_competitive(workload: Workload) -> None:
@@ -219,6 +222,7 @@ def test_algorithm_2_with_exact_slots_is_2_competitive(workload: Workload) -> No
     assert optimum.value <= 2 * own * (1 + CLOSE)
 
 
+@long
 @settings(max_examples=100)
 @given(st.one_of(workloads(whole=True), workloads(whole=True, most_share=0.4)))
 def test_algorithm_2_with_local_greedy(workload: Workload) -> None:
@@ -241,6 +245,7 @@ def test_algorithm_2_with_local_primal_dual(workload: Workload) -> None:
     assert optimum <= (1 + primal_dual_factor(b, m)) * own * (1 + CLOSE)
 
 
+@long
 @settings(max_examples=100)
 @given(workloads(whole=True), st.sampled_from(("m-greedy", "primal-dual", "s-greedy", "edf")))
 def test_the_factor_of_each_slot_is_that_of_the_whole(workload: Workload, name: str) -> None:
@@ -315,6 +320,7 @@ def test_instances_of_algorithm_3(c: int, jobs: Any, got: float, best: float) ->
 # Fractional and whole tasks ---------------------------------------------------------------------
 
 
+@long
 @settings(max_examples=40)
 @given(workloads(whole=True))
 def test_the_fractional_optimum_bounds_the_whole_one(workload: Workload) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.long import long
+
 from . import oracle
 
 Task = tuple[float, float, float, float]
@@ -444,6 +446,7 @@ def test_lower_bound_is_below_every_scheme() -> None:
     assert positive > 100
 
 
+@long
 def test_corrected_theorems_hold_and_printed_ones_fail() -> None:
     failed = {"printed_upper": 0, "printed_lower": 0}
     failed_response = dict(failed)

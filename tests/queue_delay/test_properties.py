@@ -24,6 +24,7 @@ from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import TOYS, make_workload
 from schedgym.testing import policy_parameters, sample_action
+from tests.long import long, some
 from tests.queue_delay import oracle
 from tests.queue_delay.test_oracle import optimum
 
@@ -258,7 +259,7 @@ def expected_mask(view: str, observation: dict[str, Any], scope: str) -> np.ndar
     return np.append(pairs.any(axis=1), True)
 
 
-@pytest.mark.parametrize("window", [1, 2, 4, "all"])
+@pytest.mark.parametrize("window", some([2, 1, 4, "all"]))
 @pytest.mark.parametrize(
     ("view", "scope"), [("placement", "released"), ("pick", "released"), ("pick", "all")]
 )
@@ -384,7 +385,7 @@ def features_of(observation: dict[str, Any], submitted: list[float]) -> dict[str
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("window", [2, 32, "all"])
+@pytest.mark.parametrize("window", some([2, 32, "all"]))
 @given(workload=instances(), seed=seeds)
 @settings(max_examples=20)
 def test_features_are_the_documented_formulae(
@@ -414,7 +415,7 @@ def test_features_are_the_documented_formulae(
 # Schemes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SKIPPING)
+@pytest.mark.parametrize("name", some(SKIPPING, of=4))
 @given(workload=instances(most=12))
 @settings(max_examples=25)
 def test_skipping_schemes_leave_nothing_idle(name: str, workload: Workload) -> None:
@@ -426,7 +427,7 @@ def test_skipping_schemes_leave_nothing_idle(name: str, workload: Workload) -> N
     assert not result.record.truncated
 
 
-@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("name", some(FIXED, of=4))
 @given(workload=instances(most=12))
 @settings(max_examples=12)
 def test_every_view_carries_the_same_trajectory(name: str, workload: Workload) -> None:
@@ -442,6 +443,7 @@ def test_every_view_carries_the_same_trajectory(name: str, workload: Workload) -
         assert other.info["metrics"] == reference.info["metrics"]
 
 
+@long
 @given(workload=instances(most=12))
 @settings(max_examples=40)
 def test_the_learning_views_contain_the_schemes(workload: Workload) -> None:
@@ -456,7 +458,7 @@ def test_the_learning_views_contain_the_schemes(workload: Workload) -> None:
             assert play_scheme(name, workload, view).record.digest() == digest, (view, name)
 
 
-@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("name", some(FIXED, of=5))
 @given(workload=instances(), exponent=st.integers(-8, 8))
 @settings(max_examples=12)
 def test_scaling_time_scales_delays(name: str, workload: Workload, exponent: int) -> None:
@@ -636,6 +638,7 @@ def test_no_scheme_beats_the_optimum_of_a_toy(name: str) -> None:
     assert oracle.lower_bound(tasks, servers) <= claimed + 1e-9
 
 
+@long
 def test_search_through_the_environment_finds_the_optimum_of_an_independent_search() -> None:
     """Actions can express an optimal schedule: trying all orders at the earliest instants finds no better."""
     source = random.Random(21)

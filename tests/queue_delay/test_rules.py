@@ -11,6 +11,7 @@ import schedgym
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import SCHEMES
 from schedgym.problems.queue_delay.workload import make_workload
+from tests.long import some
 from tests.queue_delay import oracle
 
 
@@ -44,8 +45,8 @@ VARIANTS += [(name, options) for name in oracle.BLOCKING_SCHEMES for options in 
 NORMED = [(name, False) for name in oracle.NORM_SCHEMES] + [("ffd-nb", True)]
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS)
-@pytest.mark.parametrize("adversarial", [True, False])
+@pytest.mark.parametrize(("name", "options"), some(VARIANTS, of=2))
+@pytest.mark.parametrize("adversarial", some([True, False]))
 def test_starts_equal_the_oracle(name, options, adversarial):
     source = random.Random(f"{name}{options}{adversarial}")
     policy = schedgym.make_policy(name, "queue-delay", **options)
@@ -81,7 +82,7 @@ def literal(p):
     return lambda x, y: float(np.linalg.norm([x, y], p))
 
 
-@pytest.mark.parametrize(("name", "blocking"), NORMED)
+@pytest.mark.parametrize(("name", "blocking"), some(NORMED, of=3))
 @pytest.mark.parametrize(("adversarial", "norm"), [(True, factored), (False, literal)])
 def test_starts_equal_the_oracle_in_other_norms(name, blocking, adversarial, norm):
     """On instances without ties also by the formula as the paper writes it."""

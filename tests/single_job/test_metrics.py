@@ -30,6 +30,7 @@ from schedgym.problems.single_job.bounds import lower_bound
 from schedgym.problems.single_job.metrics import fates, metrics, read_limits, validate
 from schedgym.problems.single_job.problem import METRICS
 from schedgym.problems.single_job.workload import tables
+from tests.long import long
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,6 +221,7 @@ def numbers_of_some_schedules() -> list[list[float]]:
     return rows
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     name = numbers_of_some_schedules.__name__
     code = f"import json; from {__name__} import {name}; print(json.dumps({name}()))"

@@ -8,7 +8,7 @@ import pytest
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.linear import TOLERANCE, linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, isolated_share, max_min
-from tests.long import of_trials, trials
+from tests.long import long, of_trials, trials
 from tests.solvers.test_max_min import check_feasible, draw_instance, singletons
 
 
@@ -32,6 +32,7 @@ def test_flows_and_programs_have_the_same_aggregates() -> None:
             check_feasible(demand, sites, slots, allocation.sum(axis=(1, 2)), np.maximum(allocation, 0.0))
 
 
+@long
 def test_flows_and_programs_have_the_same_first_completion() -> None:
     """Only the first job's y is unique: what is frozen for it decides the others'."""
     rng = np.random.default_rng(2)
@@ -159,6 +160,7 @@ def test_malformed_input() -> None:
         linear_max_min([[4], [4]], [[0]], [4], floors=[3.0, 2.0])
 
 
+@long
 @pytest.mark.parametrize("width", [1, 2])
 def test_flows_equal_the_program_of_many_jobs(width) -> None:
     """200 jobs on 10 sites."""

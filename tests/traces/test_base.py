@@ -28,6 +28,7 @@ from schedgym.traces.base import (
     fitting,
     offered_load,
 )
+from tests.long import long
 
 A, B = Column("a", "s"), Column("b", "cores", exclusive=True)
 GAP = Column("gap", "s", optional=True)
@@ -369,7 +370,12 @@ def test_packed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
         ("t.csv.bz2", b"a,b\n1,2\n", "the bzip2 file is corrupt: Invalid data stream"),
         ("t.tar.gz", gzip.compress(TEXT), "is a tar archive: unpack it, and give one of its files"),
         ("t.7z", b"7z\xbc\xaf\x27\x1c....", "is a 7z archive, which is not read: unpack it"),
-        ("t.csv.xz", lzma.compress(b"a,b\n" + b"1,2\n" * 2**22), "expands to more than 200 times its size"),
+        pytest.param(
+            "t.csv.xz",
+            lzma.compress(b"a,b\n" + b"1,2\n" * 2**22),
+            "expands to more than 200 times its size",
+            marks=long,
+        ),
     ],
 )
 def test_what_is_not_one_packed_text_file_is_refused(

@@ -34,6 +34,7 @@ from schedgym.traces import (
     pieces,
     read_trace,
 )
+from tests.long import long
 
 MINE = """\
 name: mine
@@ -278,6 +279,7 @@ def test_limit_reads_no_further(tmp_path: Path) -> None:
         read(path, submit="at", duration="b", limit=3)
 
 
+@long
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
 
@@ -374,6 +376,7 @@ def test_errors_of_frames_and_parquet_files(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@long
 def test_limits_of_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A short file may hold a text a million times: it is read within the memory of a piece, or refused."""
     path = tmp_path / "t.parquet"
