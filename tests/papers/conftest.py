@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
+import pickle
 
-from schedgym.papers import check_claims
+import pytest
+from filelock import FileLock
+
+from schedgym.papers import check_claims, list_claims
+from schedgym.papers.claims import Result
 
 
 @pytest.fixture(scope="module")
-def results(request):
-    """The results on the small scale of the claims of the test module's PAPER, by PAPER/NAME."""
-    return {result.claim.name: result for result in check_claims(request.module.PAPER)}
+def results(request, tmp_path_factory, worker_id):
+    """The results on the small scale of the claims of the test module's PAPER, by PAPER/NAME.
+
+    They take minutes, so the first process that needs them writes them for the others.
+    """
+    paper = request.module.PAPER
+    folder = tmp_path_factory.getbasetemp()
+    path = (folder if worker_id == "master" else folder.parent) / f"{paper}.pickle"
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            found = {result.claim.name: (result.findings, result.seconds) for result in check_claims(paper)}
+            path.write_bytes(pickle.dumps(found))
+    kept = pickle.loads(path.read_bytes())
+    return {claim.name: Result(claim, *kept[claim.name]) for claim in list_claims(paper)}
