@@ -57,7 +57,7 @@ def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:
 
 
 class _Command(TyperCommand):
-    """A command; its help shows the parameters of the problem whose id the arguments name, without one none."""
+    """A command; its help shows parameters only of the problem whose id the arguments name."""
 
     own: tuple[str, ...] = ()  # names of its arguments and options that are no parameters
 
@@ -71,7 +71,7 @@ class _Command(TyperCommand):
         return ctx.meta.get(SHOWN) or super().get_params(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with the parameters of the problem that the arguments name; without one, say how."""
+        """Write the help, with the parameters of the problem that is named; without one, say how."""
         found = _problem_in(ctx.meta.get(ARGUMENTS, ()))
         known = {option.name: option for option in self.get_params(ctx)}
         shown = {name: known[name] for name in self.own}
@@ -83,7 +83,9 @@ class _Command(TyperCommand):
         super().format_help(ctx, formatter)
         if found is None:
             formatter.write_paragraph()
-            formatter.write_text(f"`{ctx.command_path} ID --help` shows the parameters of an environment, too.")
+            formatter.write_text(
+                f"`{ctx.command_path} ID --help` shows the parameters of an environment, too."
+            )
 
 
 def command_of(group: type[Any]) -> type[TyperCommand]:

@@ -555,7 +555,10 @@ def test_the_help_with_an_id_names_the_parameters_of_its_problem_only(id, capsys
     assert cli.main(["compare", id, "--help"]) == 0
     out = capsys.readouterr().out
     own = schedgym.get_problem(f"schedgym/{id}").parameters.kinds()
-    assert flags(out) == COMMON | {f"--{name.replace('_', '-')}" for name in own} and "ID --help" not in out[600:]
+    assert (
+        flags(out) == COMMON | {f"--{name.replace('_', '-')}" for name in own}
+        and "ID --help" not in out[600:]
+    )
 
 
 def test_the_help_with_an_id_has_its_defaults(capsys):
