@@ -562,7 +562,7 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | 
     remark = f"Left out: {'; '.join(missing)}." if missing else ""
     if not rows:
         return None, remark
-    axis = _value_axis("mean gap to the bound [% of the bound]", [x for trace in data for x in trace["x"]])
+    axis = _value_axis("mean gap [% of the bound]", [x for trace in data for x in trace["x"]])
     layout = _layout(_height(len(rows)), xaxis=axis, yaxis=_row_axis(rows))
     return {"data": data, "layout": layout}, remark
 
