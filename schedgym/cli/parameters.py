@@ -75,10 +75,12 @@ class _Command(TyperCommand):
         found = _problem_in(ctx.meta.get(ARGUMENTS, ()))
         known = {option.name: option for option in self.get_params(ctx)}
         shown = {name: known[name] for name in self.own}
-        for name in found[0].parameters.kinds() if found is not None else ():
-            if name not in shown:
-                shown[name] = copy.copy(known[name])
-                shown[name].help = _help_of(*found, name)
+        if found is not None:
+            problem, id = found
+            for name in problem.parameters.kinds():
+                if name not in shown:
+                    shown[name] = copy.copy(known[name])
+                    shown[name].help = _help_of(problem, id, name)
         ctx.meta[SHOWN] = [*shown.values(), known["help"]]
         super().format_help(ctx, formatter)
         if found is None:
