@@ -232,8 +232,13 @@ def guess_format(
             )
     columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
-    how = {"delimiter": layout.delimiter, "decimal": layout.decimal}
-    return TableFormat(name=name, columns=columns, filters=_filters(where), **how)
+    return TableFormat(
+        name=name,
+        columns=columns,
+        delimiter=layout.delimiter,
+        filters=_filters(where),
+        decimal=layout.decimal,
+    )
 
 
 def amend_format(
