@@ -20,8 +20,8 @@ TRACE_PRESET = "trace"
 ARGUMENTS, SHOWN = "schedgym.arguments", "schedgym.shown"  # keys of click's dictionary of a call
 
 
-def _help_of(problem: Problem, name: str, id: str = "") -> str:
-    """The help of a parameter, with its default in environment ``id`` (by default, the problem's)."""
+def _help_of(problem: Problem, id: str, name: str) -> str:
+    """The help of a parameter, with its default in environment ``id`` (of "", the problem's)."""
     field = problem.parameters.__dataclass_fields__[name]
     own = problem.ids[id].parameters if id else {}
     return f"{field.metadata.get('help', '')} [default: {value_text(own.get(name, field.default))}]"
@@ -32,7 +32,7 @@ def parameter_options(group: type[Any]) -> list[inspect.Parameter]:
     texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
     for problem in list_problems().values():
         for name in problem.parameters.__dataclass_fields__:
-            texts.setdefault(name, {}).setdefault(_help_of(problem, name), []).append(problem.name)
+            texts.setdefault(name, {}).setdefault(_help_of(problem, "", name), []).append(problem.name)
     taken = {field.name for field in dataclasses.fields(group)}  # --set reaches them
     added = []
     for name, helps in texts.items():
@@ -57,7 +57,7 @@ def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:
 
 
 class _Command(TyperCommand):
-    """A command; its help shows the parameters of one problem only if the arguments name an id."""
+    """A command; its help shows parameters only of the problem whose id the arguments name."""
 
     own: tuple[str, ...] = ()  # names of its arguments and options that are no parameters
 
@@ -71,18 +71,23 @@ class _Command(TyperCommand):
         return ctx.meta.get(SHOWN) or super().get_params(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, without the parameters of other problems than that of the id, if there is one."""
+        """Write the help, with the parameters of the problem that is named; without one, say how."""
         found = _problem_in(ctx.meta.get(ARGUMENTS, ()))
+        known = {option.name: option for option in self.get_params(ctx)}
+        shown = {name: known[name] for name in self.own}
         if found is not None:
             problem, id = found
-            known = {option.name: option for option in self.get_params(ctx)}
-            shown = {name: known[name] for name in self.own}
             for name in problem.parameters.kinds():
                 if name not in shown:
                     shown[name] = copy.copy(known[name])
-                    shown[name].help = _help_of(problem, name, id)
-            ctx.meta[SHOWN] = [*shown.values(), known["help"]]
+                    shown[name].help = _help_of(problem, id, name)
+        ctx.meta[SHOWN] = [*shown.values(), known["help"]]
         super().format_help(ctx, formatter)
+        if found is None:
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"`{ctx.command_path} ID --help` shows the parameters of an environment, too."
+            )
 
 
 def command_of(group: type[Any]) -> type[TyperCommand]:

@@ -119,8 +119,10 @@ def short_time(seconds: float) -> str:
 
 
 def short_number(value: float, whole: float = 0.0) -> str:
-    """Write a number with four digits; what is no more than rounding beside ``whole`` is 0."""
-    return "0" if abs(value) <= 1e-9 * abs(whole) else f"{value:.4g}"
+    """Write a number with four digits; beside ``whole``, to about a thousandth of that."""
+    if whole:
+        value = round(value, 3 - math.ceil(math.log10(abs(whole)))) + 0.0
+    return f"{value:.4g}"
 
 
 def renderers(scene: Callable[[Any, int], Scene]) -> tuple[Callable[..., str], Callable[..., Any]]:

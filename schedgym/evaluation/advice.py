@@ -301,7 +301,11 @@ def _fitting(trace: Trace) -> tuple[Trace, list[LeftOut]]:
     """The trace without the jobs that fit no machine."""
     fits = fitting(trace)
     if not fits.any():
-        raise InvalidParameter("machines: no job of the log fits any of them")
+        first = size_text(trace, f"{trace.cores[0]:g}", f"{trace.memory[0]:g}" if trace.memory[0] else "")
+        raise InvalidParameter(
+            f"machines: no job of the log fits any of them; the first needs {first}: if its unit is another, "
+            "give it, as in --columns 'memory=COLUMN [MiB]'"
+        )
     return (trace, []) if fits.all() else (select(trace, fits), [_too_large(trace, fits)])
 
 
@@ -486,7 +490,7 @@ def _best(comparison: Comparison) -> str:
     else:
         text = f"{name} serves this cluster best: {outcome.says.format(mean)}, "
         interval = f"{interval_text(*gain(first, 'difference', 1.0), show)} {less}"
-        if np.isfinite(first["relative_low"]):
+        if gain(first, "relative", 100.0)[0] > 0:  # else the two intervals would contradict each other
             interval = f"{interval_text(*gain(first, 'relative', 100.0))}%"
         text += f"{abs(100 * first['relative']):.3g}% {less} than under {reference} "
         text += f"(interval {interval}, {windows} windows of the log)"

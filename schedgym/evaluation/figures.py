@@ -32,13 +32,18 @@ __all__ = [
     "plain_text",
     "profile_figure",
     "sweep_figures",
+    "symbol_letter",
 ]
 
 Figure = dict[str, Any]
 F8 = npt.NDArray[np.float64]
 
 COLOURS = 14  # of policies; further ones have another mark
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
+#: marks of policies -> the same as a letter
+SYMBOLS = {
+    **{"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "triangle-down": "▼"},
+    **{"cross": "✚", "x": "✖"},
+}
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 200  # episodes drawn of a policy
 MOST_GAPS = 12  # settings of an id in the figure of gaps
@@ -85,7 +90,13 @@ def _colour(board: Board, policy: str, opacity: float | None = None) -> str:
 
 
 def _symbol(board: Board, policy: str) -> str:
-    return SYMBOLS[(board.policies.index(policy) // COLOURS + board.policies.index(policy)) % len(SYMBOLS)]
+    place = board.policies.index(policy)
+    return list(SYMBOLS)[(place // COLOURS + place) % len(SYMBOLS)]
+
+
+def symbol_letter(board: Board, policy: str) -> str:
+    """The mark of a policy, as a letter."""
+    return SYMBOLS[_symbol(board, policy)]
 
 
 def _dash(board: Board, policy: str) -> str:
@@ -517,7 +528,8 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | 
     """Every policy's mean gap to the bound, a row per board (of these names) and setting.
 
     Returns:
-        the figure, None if nothing is bounded; and a sentence on the settings that it leaves out.
+        the figure, None if nothing is bounded; and a sentence on the settings and policies that it leaves
+        out.
     """
     rows: list[str] = []
     data: list[dict[str, Any]] = []
@@ -530,10 +542,12 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | 
             label = name + (f", {setting.label}" if setting.label else "")
             row = plain_text(label)
             entries = [e for e in setting.entries if math.isfinite(e.relative_gap.value)]
+            lost = [e for e in setting.entries if not math.isfinite(e.relative_gap.value)]
+            if lost:
+                zero = any(math.isfinite(e.gap.value) for e in lost)
+                whom = f": {', '.join(e.policy for e in lost)}" if entries else ""
+                missing.append(f"{label}{whom} ({'the bound is 0' if zero else 'no bound is known'})")
             if not entries:
-                gaps = [e.gap.value for e in setting.entries]
-                why = "the bound is 0" if any(map(math.isfinite, gaps)) else "no bound is known"
-                missing.append(f"{label} ({why})")
                 continue
             texts = [
                 f"<b>{plain_text(e.policy)}</b><br>{row}<br>gap {_interval(e.relative_gap, 100, '%')}"
@@ -548,7 +562,7 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | 
     remark = f"Left out: {'; '.join(missing)}." if missing else ""
     if not rows:
         return None, remark
-    axis = _value_axis("mean gap to the bound [% of the bound]", [x for trace in data for x in trace["x"]])
+    axis = _value_axis("mean gap [% of the bound]", [x for trace in data for x in trace["x"]])
     layout = _layout(_height(len(rows)), xaxis=axis, yaxis=_row_axis(rows))
     return {"data": data, "layout": layout}, remark
 

@@ -137,6 +137,8 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     own = _resolved(declared, column_names(log, declared))
     lines = [f"{title}: {what}", f"columns: {describe_columns(own)}"]
+    if declared.decimal == ",":
+        lines.append("numbers: with a decimal comma")
     if declared.assumes:
         unless = "where no column is given" if columns else "as the log does not tell"
         lines.append(f"assumed, {unless}: {declared.assumes}")

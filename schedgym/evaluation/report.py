@@ -40,6 +40,7 @@ from schedgym.evaluation.figures import (
     number,
     profile_figure,
     sweep_figures,
+    symbol_letter,
 )
 from schedgym.evaluation.runner import acting_parameters, check_keywords, make_env, play
 from schedgym.evaluation.standings import (
@@ -226,8 +227,9 @@ class _Page:
         gaps = _card(
             "gaps",
             "Gaps to the bound",
-            "Every policy's mean gap to the bound on the optimum, which no schedule beats. Touch a mark for "
-            "the policy's name.",
+            "A mark is a policy's mean gap: how far its mean is from the mean bound on the optimum, which no "
+            f"schedule beats, in percent of that bound; 0 is optimal. Touch a mark for its {self.percent} "
+            "interval, which is not drawn.",
             [("", *gap_figure(self.boards, [self.short(board) for board in self.boards]))],
         )
         cards = [self.cards(index, board) for index, board in enumerate(self.boards)]
@@ -287,6 +289,10 @@ class _Page:
     def colour(self, board: Board, policy: str) -> int:
         """The number of a policy's colour."""
         return board.policies.index(policy) % COLOURS
+
+    def letter(self, board: Board, policy: str) -> str:
+        """The mark of a policy in the figure of gaps."""
+        return symbol_letter(board, policy)
 
     def verdict(self, board: Board, entry: Entry) -> str:
         """Return "good" or "bad" for a policy beside the reference; "" if the difference may be chance."""

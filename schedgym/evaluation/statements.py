@@ -36,6 +36,7 @@ class Verdict(enum.StrEnum):
     REFUTED = "refuted"
     NOT_REPRODUCED = "not reproduced"
     OPEN = "one episode: no interval, no verdict"
+    UNDEFINED = "the other mean may be 0: no ratio, no verdict"
 
 
 HOLDS, CORRECTED, IN_PART = Verdict.HOLDS, Verdict.CORRECTED, Verdict.IN_PART
@@ -112,6 +113,6 @@ def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) 
                 low, high = sorted((sign * float(row["relative_low"]), sign * float(row["relative_high"])))
                 verdict = judge_gain(gain, low, statement.by)
                 if statements is None and math.isnan(low):
-                    verdict = Verdict.OPEN
+                    verdict = Verdict.OPEN if part["episode"].nunique() < 2 else Verdict.UNDEFINED
                 found.append(Examined(statement, rival, setting, gain, low, high, verdict))
     return found

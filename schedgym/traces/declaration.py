@@ -103,7 +103,8 @@ class Field:
             and counted), "unknown" (no value: only for UNKNOWN), "zero" (0, counted).
         unknown: texts that stand for an empty field.
         optional: True if the table may lack the column; the quantity is then unknown.
-        letters: True if a number may end in K, M, G, T or P, powers of 1024 that take the place of the unit.
+        letters: True if memory may end in K, M, G, T or P, powers of 1024 that take the place of the unit, or
+            cpus in m, for millicores.
         times: with ``letters``: a further letter -> the column by which the number is multiplied, e.g.
             {"c": "AllocCPUS"} for memory per core.
         format: of dates: "ISO8601", or as for :meth:`datetime.datetime.strptime`.
@@ -169,6 +170,7 @@ class TableLayout:
         names: of all columns, for a table without a header.
         comment: lines that start with it are no rows ("": none).
         filters: which rows are left out.
+        decimal: the decimal sign of numbers, "." or ",".
     """
 
     columns: Mapping[str, Field]
@@ -176,6 +178,7 @@ class TableLayout:
     names: tuple[str, ...] | None = None
     comment: str = ""
     filters: tuple[Filter, ...] = ()
+    decimal: str = "."
 
 
 #: a file of machines where a format does not publish one of its own
@@ -318,12 +321,12 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
                 raise InvalidParameter("empty: 'zero' is only for cpus and memory")
             if field.optional and name in ("submit", "duration", "end"):
                 raise InvalidParameter("optional: no trace can lack it")
-            if field.letters and name != "memory":
-                raise InvalidParameter("letters: only for memory")
+            if field.letters and name not in ("cpus", "memory"):
+                raise InvalidParameter("letters: only for cpus and memory")
             if field.before and units:
                 raise InvalidParameter("before: only for names")
-            if field.times and not field.letters:
-                raise InvalidParameter("times: needs letters")
+            if field.times and not (field.letters and name == "memory"):
+                raise InvalidParameter("times: needs letters of memory")
             if any(
                 len(letter) != 1 or letter in "KMGTPkmgtpiB" or not letter.isalpha() for letter in field.times
             ):
@@ -341,6 +344,8 @@ def _check_format(form: str) -> None:
 def _check_layout(layout: TableLayout) -> None:
     if not isinstance(layout.delimiter, str) or len(layout.delimiter) != 1 or layout.delimiter in '"\r\n':
         raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
+    if layout.decimal not in (".", ","):
+        raise InvalidParameter(f"decimal: must be '.' or ',', got {layout.decimal!r}")
     for i, own in enumerate(layout.filters):
         given = [name for name in CONDITIONS if getattr(own, name)]
         if len(given) != 1:
@@ -413,7 +418,7 @@ def _layout(given: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {
         "columns": {name: _field(one, f"columns.{name}") for name, one in columns.items()}
     }
-    for name in ("delimiter", "comment"):
+    for name in ("delimiter", "comment", "decimal"):
         if name in given:
             made[name] = _text(given[name], name)
     if given.get("names") is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ NAMES: dict[str, tuple[str, ...]] = {
             "arrive_time",
             "queued",
             "queued_at",
+            "enqueued_at",
             "timestamp",
             "time",
             "ts",
@@ -101,6 +103,8 @@ NAMES: dict[str, tuple[str, ...]] = {
             "deletion_time",
             "deleted_at",
             "stop_time",
+            "stopped",
+            "stopped_at",
             "time_end",
         ),
     ),
@@ -176,6 +180,15 @@ MISSING = (
 
 _GIVEN = re.compile(r",(?=\s*[A-Za-z_]+\s*=)")
 _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
+#: of dates that are not ISO 8601
+DATES = tuple(
+    f"{day}{time}"
+    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
+    for time in (" %H:%M:%S", " %H:%M", "")
+)
+_COMMA = re.compile(r"-?[0-9]*,[0-9]+")
+_POINT = re.compile(r"-?[0-9]*\.[0-9]+")
+_MILLI = re.compile(r"[0-9.]+m")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
 _DATED = re.compile(r"[0-9]{1,4}[-/.T][0-9].*")
 _CLOCKED = re.compile(r"([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]{1,2}(\.[0-9]+)?")
@@ -207,8 +220,7 @@ def guess_format(
         TraceFormatError: when no column is one of submissions or durations: names the columns that there are.
         FileNotFoundError: when there is no such file.
     """
-    layout = TableLayout(columns={}, delimiter=_delimiter(source))
-    piece = _sample(source, layout)
+    layout, piece = _sampled(source)
     asked = parse_columns(given)
     columns = _columns(piece, NAMES, asked, TASKS)
     if "duration" in columns and "end" in columns:
@@ -220,7 +232,13 @@ def guess_format(
             )
     columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
-    return TableFormat(name=name, columns=columns, delimiter=layout.delimiter, filters=_filters(where))
+    return TableFormat(
+        name=name,
+        columns=columns,
+        delimiter=layout.delimiter,
+        filters=_filters(where),
+        decimal=layout.decimal,
+    )
 
 
 def amend_format(
@@ -270,15 +288,14 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
 
 def guess_machines(source: Any) -> TableLayout:
     """Declare a table of machines, as :func:`guess_format` does; it needs columns of cpus and memory."""
-    layout = TableLayout(columns={}, delimiter=_delimiter(source))
-    piece = _sample(source, layout)
+    layout, piece = _sampled(source)
     columns = _columns(piece, {name: NAMES[name] for name in MACHINES}, {}, MACHINES)
     for name in ("cpus", "memory"):
         if name not in columns:
             raise TraceFormatError(
                 _name(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
-    return TableLayout(columns=columns, delimiter=layout.delimiter)
+    return dataclasses.replace(layout, columns=columns)
 
 
 def describe_columns(format: TableLayout) -> str:
@@ -286,6 +303,7 @@ def describe_columns(format: TableLayout) -> str:
     parts = []
     for name, field in format.columns.items():
         unit = field.unit or next(iter(TASKS.get(name, ())), "")
+        unit += f" as {field.format}" if unit == DATE and field.format != "ISO8601" else ""
         parts.append(f"{name} = {' or '.join(field.sources)}" + (f" [{unit}]" if unit else ""))
     return ", ".join(parts)
 
@@ -300,6 +318,32 @@ def _delimiter(source: Any) -> str:
         return ","
     line = first_line(source)
     return max(DELIMITERS, key=line.count)
+
+
+def _sampled(source: Any) -> tuple[TableLayout, Chunk]:
+    """The layout of a table, without columns, and its first rows, numbers with a decimal point."""
+    layout = TableLayout(columns={}, delimiter=_delimiter(source))
+    piece = _sample(source, layout)
+    if layout.delimiter == "," or not _has_commas(piece):
+        return layout, piece
+
+    def column(name: str) -> list[str]:
+        texts = piece.column(name)
+        return [text.replace(",", ".") if _COMMA.fullmatch(text) else text for text in texts]
+
+    return dataclasses.replace(layout, decimal=","), piece._replace(column=column)
+
+
+def _has_commas(piece: Chunk) -> bool:
+    """Whether the numbers of a table have a decimal comma; 1,234 may be a thousand and more."""
+    columns = [_known_texts(piece, name) for name in dict.fromkeys(piece.names)]
+    if any(_POINT.fullmatch(text) for texts in columns for text in texts):
+        return False
+    return any(
+        all(_COMMA.fullmatch(text) or text.isdigit() for text in texts)
+        and any(len(text.partition(",")[2]) not in (0, 3) for text in texts)
+        for texts in columns
+    )
 
 
 def _sample(source: Any, layout: TableLayout) -> Chunk:
@@ -355,7 +399,7 @@ def _columns(
             if match is not None and _plausible(quantity, match, piece, found):
                 found[quantity] = _field(quantity, match, piece)
                 break
-    return _with_submit_s_unit(found, piece)
+    return _with_forms(_with_submit_s_unit(found, piece), piece)
 
 
 def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str]) -> bool:
@@ -383,6 +427,17 @@ def _with_submit_s_unit(found: dict[str, Field], piece: Chunk) -> dict[str, Fiel
     return found
 
 
+def _with_forms(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
+    """The fields, dates that are not ISO 8601 in the one form that all of them have; none if several fit."""
+    dates = [name for name in POINTS if name in found and found[name].unit == DATE]
+    dates = [name for name in dates if found[name].sources[0] not in piece.kinds]
+    texts = {text for name in dates for text in _known_texts(piece, found[name].sources[0])}
+    forms = [form for form in DATES if texts and all(_is_date(text, form) for text in texts)]
+    if len(forms) == 1:
+        found |= {name: dataclasses.replace(found[name], format=forms[0]) for name in dates}
+    return found
+
+
 def _known_texts(piece: Chunk, column: str) -> list[str]:
     """The texts of a column that are not empty and do not stand for an empty one."""
     return [text for text in piece.column(column) if text and text not in MISSING]
@@ -390,7 +445,7 @@ def _known_texts(piece: Chunk, column: str) -> list[str]:
 
 def _plain(name: str) -> str:
     """A name in small letters, its words joined by "_"."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    words = re.sub(r"(?<=[a-z0-9])(?<![KMGTP]i)(?=[A-Z])", "_", name.strip())  # MiB is one word
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
@@ -399,6 +454,14 @@ def _stem(quantity: str, name: str) -> tuple[str, str]:
     units = SUFFIXES.get("time" if quantity in (*POINTS, "duration") else quantity, {})
     stem, _, last = name.rpartition("_")
     return (stem, units[last]) if stem and last in units else (name, "")
+
+
+def _is_date(text: str, form: str) -> bool:
+    try:
+        datetime.datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
 
 
 def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
@@ -412,6 +475,8 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
     numbers = [float(text) for text in texts if is_number(text)]
     if quantity == "memory" and any(_LETTERED.fullmatch(text) for text in texts):
         return Field(source, unit, letters=True)
+    if quantity == "cpus" and any(_MILLI.fullmatch(text) for text in texts):
+        return Field(source, unit if unit in CORES else "", letters=True)
     if quantity == "duration" and any(_CLOCKED.fullmatch(text) for text in texts):
         return Field(source, CLOCK)
     if quantity in POINTS and not numbers and any(_DATED.fullmatch(text) for text in texts):

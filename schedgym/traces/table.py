@@ -343,7 +343,7 @@ class _Reader:
             return self._dates(texts, plan)
         if unit == CLOCK:
             return _convert(texts, parse_clock, column)
-        if field.letters:
+        if field.letters and quantity == "memory":
             return self._sizes(texts, plan, piece)
         if quantity == "preemptible":
             return _convert(texts, _flag, column)
@@ -356,10 +356,27 @@ class _Reader:
         )
         if unit == "ns":
             own = dataclasses.replace(own, maximum=float(2**63))
-        found = _convert(texts, own.parse, column)
         times, parts = _scale(quantity, unit)
-        found.numbers = found.numbers * times / parts
-        return found
+        number = self._number(own)
+
+        def parse(text: str) -> float:
+            if field.letters and text.endswith("m") and text != "m":
+                return number(text.removesuffix("m")) / 1e3
+            return number(text) * times / parts
+
+        return _convert(texts, parse, column)
+
+    def _number(self, column: Column) -> Callable[[str], float]:
+        """How a number of a column is read, with the decimal sign of the table."""
+        if self.layout.decimal == ".":
+            return column.parse
+
+        def parse(text: str) -> float:
+            if "." in text:  # 1.234 is a thousand or a bit more than one
+                raise ValueError(f"must be a number with a decimal comma, got {text[:40]!r}")
+            return column.parse(text.replace(",", "."))
+
+        return parse
 
     def _computed(self, plan: _Plan, expression: Expression, piece: Chunk) -> _Values:
         count = len(piece.lines)
@@ -370,7 +387,7 @@ class _Reader:
             if piece.kinds.get(name) == DATE:
                 raise TraceFormatError(self.path, 0, name, "is a date, which no expression takes")
             own = Column(name, "", minimum=-LARGEST)
-            found = _convert(self._texts(plan, piece, name), own.parse, name)
+            found = _convert(self._texts(plan, piece, name), self._number(own), name)
             operands[name] = found.numbers
             empty |= found.empty
             bad = found.bad | bad

@@ -119,6 +119,15 @@ def test_the_best_of_several_policies_is_tested_for_being_chosen():
     assert better.differ and advice._best(better).startswith("other serves this cluster best")
 
 
+def test_an_interval_beside_a_gain_never_includes_none(monkeypatch):
+    rng = np.random.default_rng(1)
+    base = rng.normal(100, 10, 20)
+    found = compared({"fcfs": base, "other": base - 50 + rng.normal(0, 5, 20)})
+    assert "50" in advice._best(found) and "%, 20 windows" in advice._best(found)
+    monkeypatch.setattr(advice, "ratio_interval", lambda *_: (-0.7, 0.0))  # the other interval excludes 0
+    assert " s less, 20 windows of the log)" in advice._best(found) and ".. 70%" not in advice._best(found)
+
+
 def test_idle_goes_by_the_median_duration_and_not_by_the_agent():
     frame = log(101).assign(run_time=[10.0] * 100 + [1e6])
     found = compared({"fcfs": [0.5, 0.5], "agent": [0.5, 0.5]})
@@ -291,6 +300,25 @@ def test_an_export_of_slurm(tmp_path):
     assert found.replay.recorded.tolist() == [5.0] * 120
 
 
+def test_an_export_of_kubernetes(tmp_path):
+    lines = ["NAMESPACE,POD,creationTimestamp,startTime,completionTime,cpuRequest,memoryRequest,phase"]
+    for i in range(120):
+        at = pandas.Timestamp("2024-05-01 08:00:00") + pandas.Timedelta(seconds=40 * i)
+        ends = (at + pandas.Timedelta(seconds=s) for s in (0, 5, 65 + i))
+        times = [one.strftime("%Y-%m-%dT%H:%M:%SZ") for one in ends]
+        if i == 7:
+            times[2] = ""
+        fields = [*times, "500m" if i % 2 else "2", "512Mi" if i % 3 else "4Gi", "Succeeded"]
+        lines.append(",".join(["batch", f"job-{i}", *fields]))
+    (tmp_path / "pods.csv").write_text("\n".join(lines) + "\n")
+    found = schedgym.advise(tmp_path / "pods.csv", servers=2, cpus=4, memory=16, **QUICK)
+    workload = found.comparison.run.records["fcfs"][0].workload
+    assert set(4 * workload.jobs["cpu"]) == {0.5, 2.0} and set(16 * workload.jobs["memory"]) == {0.5, 4.0}
+    assert set(np.diff(np.sort(workload.jobs["execution"]))) == {1.0, 2.0}, "60 s and more, of all but one"
+    assert "left out: 1 row: completionTime empty (first in line 9)" in found.read
+    assert found.replay is not None and found.replay.recorded.tolist() == [5.0] * 119
+
+
 def test_the_columns_that_a_known_format_found_are_said(tmp_path):
     path = tmp_path / "jobs.txt"
     path.write_text("".join(line.rpartition("|")[0] + "\n" for line in sacct().splitlines()))
@@ -425,7 +453,10 @@ def test_public_traces(path, given, read, verdict):
         ({"servers": 2}, "cpus: must be given with servers"),
         ({"servers": 0, "cpus": 1}, "servers: must be a whole number from 1"),
         ({"servers": 2, "cpus": -1}, "cpus: must be a number above 0"),
-        ({"servers": 2, "cpus": 0.5}, "no job of the log fits any"),
+        (
+            {"servers": 2, "cpus": 0.5},
+            r"no job of the log fits .*; the first needs \d cores, .* GiB: ",
+        ),
         ({"servers": 2, "cpus": 8, "format": "swf", "where": {"a": ["b"]}}, "the swf format is none"),
     ],
 )

@@ -3,6 +3,7 @@
 import base64
 import functools
 import hashlib
+import html
 import html.parser
 import json
 import math
@@ -223,8 +224,25 @@ def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
         entry.gap = Estimate()
     assert f"Q, {second.label} (no bound is known)" in figures.gap_figure([queue], ["Q"])[1]
     assert figures.gap_figure([partial], ["P"])[1] == ""
+    entry = partial.settings[0].entries[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(entry, "relative_gap", Estimate())
+        assert figures.gap_figure([partial], ["P"])[1] == f"Left out: P: {entry.policy} (the bound is 0)."
     monkeypatch.setattr(figures, "MOST_GAPS", 1)
     assert "Q, all but the first 1 settings (1 more)" in figures.gap_figure([queue], ["Q"])[1]
+
+
+def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
+    text = made[0].read_text(encoding="utf-8")
+    card = text[text.index("<h3>Gaps to the bound</h3>") : text.index('data-plot="gaps"')]
+    assert "in percent of that bound" in card and "95% interval, which is not drawn" in card
+    for id, board in boards(folder).items():
+        begin = card.index(f"<b>{id.partition('/')[2].partition('-v')[0]}</b>")
+        legend = card[begin : card.index("</p>", begin)]
+        for policy in board.policies:
+            mark = f"{figures.symbol_letter(board, policy)}</i>{html.escape(policy)}<"
+            assert mark.replace("&quot;", "&#34;").replace("&#x27;", "&#39;") in legend
+        assert legend.count("<span>") == len(board.policies)
 
 
 def test_the_numbers_are_those_of_a_comparison(folder):

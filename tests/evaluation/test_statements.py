@@ -77,6 +77,12 @@ def test_one_episode_has_no_interval(state):
     assert np.isnan(item.low) and item.gain == 0.5
 
 
+def test_a_ratio_to_a_mean_of_0_is_none(state):
+    state(Statement("here", "bf-exec", ("fcfs",), "mean_delay", 0.1))
+    (item,) = examine(frame({"bf-exec": [1.0, 0.0], "fcfs": [0.0, 0.0]}))
+    assert item.verdict == "the other mean may be 0: no ratio, no verdict" and np.isnan(item.gain)
+
+
 def test_the_paper_says_nothing_of_other_workloads_than_its_own(state):
     state(Statement("here", "bf-exec", ("fcfs",), "mean_delay"))
     given = frame({"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]})

@@ -56,8 +56,8 @@ def test_ansi_says_it_all():
     # 24 cells: 80% of job 0 (19.2), then 20% of job 1; 50% of job 1
     assert lines[2] == " resource   0  [aaaaaaaaaaaaaaaaaaaabbbb] 100/100 busy  10 of 10"
     assert lines[3] == " resource   1  [bbbbbbbbbbbb............] 50/100 busy  2 of 4"
-    assert re.fullmatch(r" a job +0  served 4 of 10 \(40%\)  until 2  value 2", lines[4])
-    assert re.fullmatch(r" - job +2  served 0 of 8 \(0%\)  until 4.5  value 1.25", lines[5])
+    assert re.fullmatch(r" a job +0  served 4 of 10 tasks \(40%\)  until slot 2  value 2", lines[4])
+    assert re.fullmatch(r" - job +2  served 0 of 8 tasks \(0%\)  until slot 4.5  value 1.25", lines[5])
     assert len(lines) == 6
 
 

@@ -26,6 +26,10 @@ def read(tmp_path, text, given=None, name="log.csv", **how):
         ("arrival_ms,runtime_min,num_cores,mem_gb", "5000,1,2,0", 5, 60, 2, 0),
         ("submitted,elapsed,ncpus,reqmem", "5,00:01:00,2,4G", 5, 60, 2, 4),
         ("submitted,elapsed,ncpus,reqmem", "5,1-00:00:00,2,512M", 5, 86400, 2, 0.5),
+        ("createdAt,stoppedAt,cpuRequest,memoryMiB", "5,65,500m,512", 5, 60, 0.5, 0.5),
+        ("created_at,stopped_at,cpu_request,memory_request", "5,65,2,512Mi", 5, 60, 2, 0.5),
+        ("Submitted;Duration (s);CPUs;RAM (GiB)", "5;60,25;1,5;4", 5, 60.25, 1.5, 4),
+        ("Submitted\tDuration (s)\tCPUs\tRAM (GiB)", "5,5\t60\t2\t0,5", 5.5, 60, 2, 0.5),
     ],
 )
 def test_columns_by_common_names(tmp_path, header, row, arrival, duration, cores, memory):
@@ -58,6 +62,45 @@ def test_given_columns_expressions_and_units_come_first(tmp_path):
     trace = read(tmp_path, text, {"duration": "wall"})
     assert (trace.arrival[0], trace.duration[0]) == (7, 9), "time is a more common name than ts"
     assert read(tmp_path, text, "submit=ts,end=time*1000").duration[0] == 5000
+
+
+def test_cpus_in_thousandths_stand_beside_others(tmp_path):
+    text = "submit,duration,cpus\n0,5,500m\n1,5,2\n2,5,1.5\n"
+    assert read(tmp_path, text).cores.tolist() == [0.5, 2, 1.5]
+    for wrong in ("x", "m", "-1m", "1mm", "1M"):
+        with pytest.raises(TraceFormatError, match=r"log.csv:5: cpus: must be "):
+            read(tmp_path, f"{text}3,5,{wrong}\n")
+
+
+def test_a_comma_that_may_part_thousands_is_no_decimal_comma(tmp_path):
+    header = "submit;duration;cpus\n"
+    for row, wrong in (("0;1,234;2", "1,234"), ("0.5;1,25;2", "1,25")):
+        with pytest.raises(TraceFormatError, match=f"log.csv:2: duration: must be a number, got '{wrong}'"):
+            read(tmp_path, f"{header}{row}\n")
+    for where in ("1.500", "1.500,5"):
+        with pytest.raises(TraceFormatError, match="log.csv:202: duration: must be a number with a decimal"):
+            read(tmp_path, header + "0;1,25;2\n" * 200 + f"0;{where};2\n")
+    assert read(tmp_path, header + "0;1,25;2\n", "duration=2*duration,cpus=cpus").duration.tolist() == [2.5]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "form"),
+    [
+        ("30.04.2024 23:59:30", "01.05.2024 00:00:30", "%d.%m.%Y %H:%M:%S"),
+        ("4/30/2024 23:59", "5/1/2024 0:00", "%m/%d/%Y %H:%M"),
+        ("30/4/2024 23:59:00", "1/5/2024 0:00:00", "%d/%m/%Y %H:%M:%S"),
+        ("2024/04/30 23:59:00", "2024/05/01 00:00:00", "%Y/%m/%d %H:%M:%S"),
+    ],
+)
+def test_dates_that_can_be_read_in_one_way_only(tmp_path, first, second, form):
+    text = f"submit,end\n{first},{second}\n{second},{second}\n"
+    assert f"submit = submit [date as {form}]" in describe_columns(guess_format(_write(tmp_path, text)))
+    assert read(tmp_path, f"submit,end\n{first},{second}\n").duration.tolist() == [60]
+
+
+def test_dates_that_can_be_read_in_two_ways_are_refused(tmp_path):
+    with pytest.raises(TraceFormatError, match=r"submit: must be a date \(ISO 8601\), got '5/4/2024 10:00'"):
+        read(tmp_path, "submit,duration\n5/4/2024 10:00,5\n")
 
 
 def test_rows_with_another_text_are_left_out(tmp_path):

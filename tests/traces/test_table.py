@@ -415,6 +415,7 @@ def test_limits_of_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 BAD = {
     "nmae: x": "unknown field of the format in mine.yaml 'nmae'; did you mean 'name'",
     "columns: [a]": "mine.yaml: columns: must be a mapping",
+    "decimal: ;": "mine.yaml: decimal: must be '.' or ','",
     "columns: {submit: a}": "mine.yaml: columns.duration: must be given, or end in its place, not both",
     "columns: {duration: a}": "mine.yaml: columns.submit: must be given",
     "columns: {submit: a, duration: b, end: c}": "not both",
@@ -430,7 +431,7 @@ BAD = {
     "columns: {submit: {from: a, optional: 1}, duration: b}": "optional: must be true or false, got 1",
     "columns: {submit: {from: a, unit: date}, end: b}": "columns.end: unit: must be date where that of sub",
     "columns: {submit: a, duration: {from: b, before: _}}": "columns.duration: before: only for names",
-    "columns: {submit: a, duration: {from: b, letters: true}}": "letters: only for memory",
+    "columns: {submit: a, duration: {from: b, letters: true}}": "letters: only for cpus and memory",
     "columns: {submit: a, duration: b, memory: {from: m, times: {c: x}}}": "times: needs letters",
     "columns: {submit: a, duration: b, memory: {from: m, letters: true, times: {G: x}}}": "times: must name",
     "filters: [{column: a}]": r"filters\[0\].reason: must be given",

@@ -59,8 +59,8 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
     for r in range(shown):
         j, y = int(rows.job[index, r]), float(rows.served[index, r])
         most = float(jobs.tasks[index, j])
-        text = f"served {short_number(y, most)} of {most:.4g} ({y / most:.0%})"
-        text += f"  until {rows.deadline[index, r]:.4g}  value {rows.value[index, r]:.3g}"
+        text = f"served {short_number(y, most)} of {most:.4g} tasks ({y / most:.0%})"
+        text += f"  until slot {rows.deadline[index, r]:.4g}  value {rows.value[index, r]:.3g}"
         lines.append(Line(j, float(got[j]), most - y, text))
     served, tasks = schedule.served[index, :number], jobs.tasks[index, :number]
     utility, exponent = jobs.utility[index, :number], jobs.exponent[index, :number]
