@@ -207,7 +207,8 @@ class Training:
         self.named = list(self.network._parameters.items())
         self.adam = torch.optim.Adam(self.network.parameters(), lr=options.learning_rate, eps=1e-5)
         self.moments = _Moments()
-        self.sums = torch.zeros(n, dtype=torch.float64, device=self.device)  # of the rewards of running episodes, discounted
+        # of the rewards of running episodes, discounted
+        self.sums = torch.zeros(n, dtype=torch.float64, device=self.device)
         self.steps = 0
         self.told: dict[str, float] = {}
 

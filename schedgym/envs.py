@@ -32,7 +32,14 @@ from schedgym.drawing import Window
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 from schedgym.extras import require
 
-__all__ = ["RENDER_MODES", "CudaVectorEnv", "SchedulingEnv", "SchedulingVectorEnv", "make_cuda_simulator"]
+__all__ = [
+    "RENDER_MODES",
+    "CudaVectorEnv",
+    "SchedulingEnv",
+    "SchedulingVectorEnv",
+    "find_cuda",
+    "make_cuda_simulator",
+]
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
@@ -124,19 +131,29 @@ def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mappin
     return cast(Simulator, problem.module("simulator").make_simulator(checked, num_envs, id))
 
 
-def make_cuda_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Any:
-    """The :class:`~schedgym.core.cuda.CudaSimulator` of an id.
+def find_cuda() -> Any:
+    """The module :mod:`schedgym.core.cuda`, where environments can run on a GPU.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: without the extra ``cuda``.
-        InvalidParameter: if there is no GPU, or its memory is too small for so many environments.
+        InvalidParameter: if there is no GPU.
     """
     if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
         require("numba_cuda", "cuda")
     from schedgym.core import cuda
 
     cuda.check_device()
-    return cuda.CudaSimulator(_make_simulator(problem, id, 2, parameters), num_envs)
+    return cuda
+
+
+def make_cuda_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Any:
+    """The :class:`~schedgym.core.cuda.CudaSimulator` of an id.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled, InvalidParameter: as :func:`find_cuda`, and if the GPU's
+            memory is too small for so many environments.
+    """
+    return find_cuda().CudaSimulator(_make_simulator(problem, id, 2, parameters), num_envs)
 
 
 def _picture(problem: Problem, simulator: Simulator, index: int, mode: str, caption: str = "") -> Any:

@@ -387,7 +387,10 @@ class CudaSimulator:
         return array.nbytes // 2 * num_envs if is_batch else array.nbytes
 
     def _check_free(self, needed: int) -> None:
-        free = _cuda.current_context().get_memory_info()[0]
+        context = _cuda.current_context()
+        if not SIMULATED:
+            context.deallocations.clear()  # what nobody uses any more is given back late otherwise
+        free = context.get_memory_info()[0]
         if needed > free:
             raise InvalidParameter(
                 f"num_envs: {self.num_envs} environments take {needed / 2**30:.2f} GiB of the GPU's memory, "
@@ -509,9 +512,7 @@ class CudaSimulator:
         else:
             actions = actions.reshape(count, math.prod(actions.shape[1:]), 1)
         self._launch(self.kernels.take, self._main, actions)
-        ended = self._advance(
-            HOLD if hold else ACT, self.results.ended, begins=self.waiting > 0 and not hold
-        )
+        ended = self._advance(HOLD if hold else ACT, self.results.ended, begins=self.waiting > 0 and not hold)
         if ended >= 0:
             self.waiting = ended + (self.waiting if hold else 0)
         return ended

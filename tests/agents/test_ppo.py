@@ -138,7 +138,7 @@ def test_the_loss_is_that_of_a_plain_loop(id: str, view: str, copies: int) -> No
     network.see = lambda seen: whole.append({n: a.copy() for n, a in seen.items()}) or see(seen)  # type: ignore[method-assign,func-returns-value]
     played: list[np.ndarray] = []
     judge = training.judge
-    training.judge = lambda seen, rows: played.append(np.array(rows["live"])) or judge(seen, rows)  # type: ignore[method-assign,func-returns-value]
+    training.judge = lambda seen, rows: played.append(rows["live"].numpy()) or judge(seen, rows)  # type: ignore[method-assign,func-returns-value]
     batch = training.play()
     weights = training.get_weights()
     with torch.no_grad():  # away from the weights that played
@@ -214,11 +214,12 @@ def test_no_closed_action_is_ever_played(id: str, view: str, copies: int) -> Non
 def test_copies_play_one_workload() -> None:
     training = ppo.Training(configuration(VALUE, "priority", 4))
     training.start()
-    jobs = training.environments.simulator.observation["jobs"]
+    simulator = training.environments.simulator
+    jobs = simulator.observation["jobs"]
     assert (jobs[:4] == jobs[0]).all() and (jobs[4:] == jobs[4]).all() and (jobs[0] != jobs[4]).any()
     training.play()
-    following = training.environments.simulator.observation["jobs"]
-    assert (following[:4] == following[0]).all() and training.environments.simulator.episodes.tolist() == [2] * 8
+    following = simulator.observation["jobs"]
+    assert (following[:4] == following[0]).all() and simulator.episodes.tolist() == [2] * 8
 
 
 def test_every_decision_of_whole_episodes_is_learned_from() -> None:
