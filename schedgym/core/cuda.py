@@ -323,6 +323,7 @@ class CudaSimulator:
         observation: name -> array in the GPU's memory, [B, ...]; kernels overwrite it.
         results: what the last step did, in the GPU's memory.
         waiting: how many episodes are over, and have not been begun anew.
+        continuous, metric_names, action_shape: see :class:`~schedgym.core.simulator.Simulator`.
         seeded: [B], on the host.
     """
 
@@ -335,6 +336,7 @@ class CudaSimulator:
         self.kernels = compiled(template.problem.name, cast(Any, template.parameters).view)
         self.memory = {id(array): _Memory(*self._one(array, is_batch)) for array, is_batch in self._arrays()}
         self.metric_names = template.metric_names
+        self.continuous, self.action_shape = template.continuous, template.action_shape
         self.seeded = np.zeros(num_envs, dtype=bool)
         self.seeds = np.zeros(num_envs, dtype=np.uint64)
         self._episodes: npt.NDArray[np.int64] | None = np.zeros(num_envs, dtype=np.int64)
