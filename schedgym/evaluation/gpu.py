@@ -197,7 +197,7 @@ def train_for(config: Config, device: str, seconds: float) -> Trained:
 
 def _on_gpu(config: Config) -> Config:
     """The configuration of a training on a GPU: more environments, and larger batches."""
-    changes = dict(MANY if config.ppo.copies == 1 else MANY_WHOLE)
+    changes: dict[str, Any] = dict(MANY if config.ppo.copies == 1 else MANY_WHOLE)
     num_envs = changes.pop("num_envs")
     return dataclasses.replace(config, num_envs=num_envs, ppo=dataclasses.replace(config.ppo, **changes))
 
@@ -233,7 +233,7 @@ def main(
     if own.has_gpu:
         require("schedgym.agents.modules", "agents").find_device("cuda")
     print(f"{own.name}; experimental; one CPU core beside it; medians of {repetitions} runs")
-    report = Report()
+    report, result = Report(), dict[str, Any]()
     report.begin("GPU")
     rate = copy_rate(COPIED if own.has_gpu else COPIED >> 10) / 1e9
     limit = report.add("copy of a large array, read and written", [rate], "GB/s", "-", device=own.name)
@@ -247,7 +247,8 @@ def main(
             _measure_trainings(
                 config, report, repetitions, share * (LONG_SECONDS if training else TRAINING_SECONDS)
             )
-    return finish("gpu", report.rows, json)
+        result = finish("gpu", report.rows, json)  # each time: a run that is cut off leaves what it found
+    return result
 
 
 def _measure_environments(
@@ -270,7 +271,8 @@ def _measure_environments(
             continue
         finally:
             _Torch().free()
-        rate, more = statistics.median(run.rate for run in runs), {"episodes": runs[0].episodes}
+        rate = statistics.median(run.rate for run in runs)
+        more: dict[str, Any] = {"episodes": runs[0].episodes}
         if device == "cpu":
             base = rate
         else:
