@@ -84,8 +84,9 @@ class Environments(ABC):
         live = self.live
         actions = self._take(layout, chosen)
         ended = self._advance(actions)
-        reward, over = self._results()
-        reward, end = torch.where(live, reward, 0.0), over & live
+        reward, end = self._results()
+        if self.running < len(live):
+            reward, end = torch.where(live, reward, 0.0), end & live
         if not self.whole:
             self.history.add(actions)
         if ended and self.whole:
@@ -115,7 +116,7 @@ class Environments(ABC):
 
     @abstractmethod
     def _results(self) -> tuple[Tensor, Tensor]:
-        """The rewards of the last step, and whether the episode is over, [B]."""
+        """The rewards of the last step, and whether the episode is over, [B]: copies."""
 
     @abstractmethod
     def _begin(self, done: npt.NDArray[np.bool_]) -> None:
@@ -192,7 +193,7 @@ class _OnGPU(Environments):
         return ended
 
     def _results(self) -> tuple[Tensor, Tensor]:
-        return self._reward, self._terminated | self._truncated
+        return self._reward.clone(), self._terminated | self._truncated
 
     def _begin(self, done: npt.NDArray[np.bool_]) -> None:
         self.simulator.begin_ended()

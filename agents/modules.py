@@ -125,7 +125,8 @@ class Network(_Module):  # type: ignore[misc]
         like = next(iter(self._parameters.values()))
         seen, count = {name: torch.as_tensor(array) for name, array in observation.items()}, None
         if self.cut is not None:
-            filled = seen[self.cut_mask].any(dim=0).nonzero()
+            there = observation[self.cut_mask].any(0)
+            filled = np.flatnonzero(there) if isinstance(there, np.ndarray) else there.nonzero()
             count = int(filled[-1]) + 1 if len(filled) else 1
         return tokens.prepare(
             self.layout, {n: a.to(like.device) for n, a in self.first(seen, count).items()}, like, torch

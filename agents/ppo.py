@@ -76,8 +76,9 @@ def temporal_advantages(
     """
     going = gamma * (1.0 - ends)
     found = rewards + going * values[1:] - values[:-1]
-    for t in range(len(rewards) - 2, -1, -1):
-        found[t] += going[t] * gae_lambda * found[t + 1]
+    rows, weights = found.unbind(), (going * gae_lambda).unbind()
+    for t in range(len(rows) - 2, -1, -1):
+        rows[t].add_(weights[t] * rows[t + 1])
     return found
 
 
@@ -278,11 +279,11 @@ class Training:
 
     def measure(self, rewards: Tensor, ends: Tensor) -> float:
         """What rewards are divided by: the spread of the discounted sums of rewards so far."""
-        sums = torch.zeros_like(rewards)
-        for t, reward in enumerate(rewards):
-            sums[t] = self.options.gamma * self.sums + reward
-            self.sums = sums[t] * (1.0 - ends[t])
-        self.moments.add(sums)
+        sums = []
+        for reward, going in zip(rewards.unbind(), (1.0 - ends).unbind(), strict=True):
+            sums.append(self.options.gamma * self.sums + reward)
+            self.sums = sums[-1] * going
+        self.moments.add(torch.stack(sums))
         return self.moments.scale
 
     def improve(self, batch: Batch) -> None:
@@ -293,7 +294,8 @@ class Training:
         self.adam.param_groups[0]["lr"] = last + (options.learning_rate - last) * left
         count = len(batch.log_probs)
         size = -(-count // max(round(count / options.batch_size), 1))
-        told, learned = torch.zeros(2, dtype=torch.float64, device=self.device), 0
+        told: list[Tensor] = []
+        learned = 0
         for _ in range(options.n_epochs):
             for rows in self.random.permutation(count).split(size):
                 self.adam.zero_grad()
@@ -301,7 +303,7 @@ class Training:
                 for piece in batch.pieces(self.network, rows):
                     total, more = loss(self.network, piece, options)
                     (total / len(rows)).backward()
-                    told += torch.stack((total.detach(), more))
+                    told.append(torch.stack((total.detach(), more)))
                     learned += len(piece.lengths)
                     if options.target_kl is not None:  # to look at it, a GPU has to be waited for
                         divergence += more.item() / len(rows)
@@ -312,7 +314,8 @@ class Training:
             else:
                 continue
             break
-        self.told |= dict(zip(("train/loss", "train/divergence"), (told / learned).tolist(), strict=True))
+        means = torch.stack(told).double().sum(0) / learned
+        self.told |= dict(zip(("train/loss", "train/divergence"), means.tolist(), strict=True))
 
     # What a training goes on from
 
