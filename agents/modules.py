@@ -1,11 +1,11 @@
-"""The network of :mod:`schedgym.agents.tokens` as a plain torch module, with the distribution of its actions.
+"""The network of :mod:`schedgym.agents.tokens` as a plain torch module, and the draws of its actions.
 
 Actions that the observation closes have probability 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from schedgym.agents.views import Layout
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Network", "Observation", "find_device"]
+__all__ = ["Network", "Observation", "Random", "find_device"]
 
 torch: Any = require("torch", "agents")
 _Module: Any = torch.nn.Module
@@ -37,6 +37,61 @@ def find_device(name: str) -> Any:
         return torch.zeros(1, device=name).device
     except (RuntimeError, AssertionError) as error:  # torch compiled without CUDA fails an assertion
         raise InvalidParameter(f"device: {name!r} is not there: {str(error).splitlines()[0]}") from None
+
+
+class Random:
+    """The random numbers of a training: on the CPU those of numpy, on a GPU those of torch, which stay there.
+
+    Args:
+        seed: of numpy's generator, by which that of torch is seeded.
+        device: torch's device.
+    """
+
+    def __init__(self, seed: Sequence[int], device: Any) -> None:
+        self.device, self.rng, self.generator = device, np.random.default_rng(seed), None
+        if device.type != "cpu":
+            self.generator = torch.Generator(device)
+            self.generator.manual_seed(int(self.rng.integers(2**62)))
+
+    def normal(self, *shape: int) -> Tensor:
+        """Numbers of the normal distribution, float32."""
+        if self.generator is None:
+            return torch.from_numpy(self.rng.standard_normal(shape, dtype=np.float32))
+        return torch.randn(shape, generator=self.generator, device=self.device)
+
+    def gumbel(self, *shape: int) -> Tensor:
+        """Numbers of Gumbel's distribution, float32: scores with it have their largest as softmax draws."""
+        if self.generator is None:
+            drawn = self.rng.standard_exponential(shape, dtype=np.float32)
+            return torch.from_numpy(-np.log(drawn + 1e-30))
+        drawn = torch.empty(shape, device=self.device).exponential_(generator=self.generator)
+        return -(drawn + 1e-30).log()
+
+    def permutation(self, count: int) -> Tensor:
+        """The whole numbers below ``count`` in random order."""
+        if self.generator is None:
+            return torch.from_numpy(self.rng.permutation(count))
+        return torch.randperm(count, generator=self.generator, device=self.device)
+
+    def state(self) -> dict[str, Any]:
+        """What :meth:`restore` goes on from, as JSON data."""
+        if self.generator is None:
+            return dict(self.rng.bit_generator.state)
+        return {"torch": self.generator.get_state().numpy().tobytes().hex()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a :meth:`state`.
+
+        Raises:
+            InvalidParameter: if it is that of a training on the other device.
+        """
+        if ("torch" in state) != (self.generator is not None):
+            raise InvalidParameter(f"checkpoint: of a training on another device than {self.device.type!r}")
+        if self.generator is None:
+            self.rng.bit_generator.state = state
+        else:
+            bytes_ = bytearray.fromhex(state["torch"])
+            self.generator.set_state(torch.frombuffer(bytes_, dtype=torch.uint8))
 
 
 class Network(_Module):  # type: ignore[misc]
@@ -62,14 +117,17 @@ class Network(_Module):  # type: ignore[misc]
         """Values of a batch, [B]."""
         return tokens.estimate(self.layout, self._parameters, observation, torch)
 
-    def see(self, observation: Mapping[str, npt.NDArray[Any]]) -> Observation:
-        """A batch of live buffers as the network reads it: a copy, without last tokens that nobody has."""
+    def see(self, observation: Mapping[str, Any]) -> Observation:
+        """A batch of live buffers as the network reads it: a copy, without last tokens that nobody has.
+
+        The buffers are arrays of numpy, or tensors on the network's device.
+        """
         like = next(iter(self._parameters.values()))
-        count = None
+        seen, count = {name: torch.as_tensor(array) for name, array in observation.items()}, None
         if self.cut is not None:
-            filled = np.flatnonzero(observation[self.cut_mask].any(axis=0))
+            there = observation[self.cut_mask].any(0)
+            filled = np.flatnonzero(there) if isinstance(there, np.ndarray) else there.nonzero()
             count = int(filled[-1]) + 1 if len(filled) else 1
-        seen = {name: torch.from_numpy(array) for name, array in observation.items()}
         return tokens.prepare(
             self.layout, {n: a.to(like.device) for n, a in self.first(seen, count).items()}, like, torch
         )

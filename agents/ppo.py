@@ -14,7 +14,8 @@ improved on shuffled batches. There are two ways to the advantages:
 Why it is fast. The environments' arrays are read where the kernels write them, and are brought once into the
 form in which the network reads them, without the places in the window where there is no job; a batch is
 learned in pieces of rows with similar numbers of jobs, so that few numbers are computed for nobody. Actions
-that the observation closes have probability 0.
+that the observation closes have probability 0. On a GPU all of it happens there: environments, sampling,
+advantages and updates (see :mod:`schedgym.agents.environments`); only imitation and validations do not.
 
 A checkpoint holds everything that the training goes on from, as that of :mod:`schedgym.agents.train`.
 """
@@ -32,6 +33,7 @@ import numpy.typing as npt
 
 from schedgym.agents import tokens
 from schedgym.agents.config import Config
+from schedgym.agents.environments import make_environments
 from schedgym.agents.files import strip
 from schedgym.agents.gradient import (
     DEMONSTRATION_SEEDS,
@@ -45,13 +47,11 @@ from schedgym.agents.gradient import (
     validate,
 )
 from schedgym.agents.imitate import Cloning, clone, demonstrate
-from schedgym.agents.modules import Network, Observation, find_device
+from schedgym.agents.modules import Network, Observation, Random
 from schedgym.agents.options import PPOOptions
 from schedgym.agents.record import TrainingRecord
-from schedgym.agents.rollout import History, make_simulator, set_actions
 from schedgym.agents.views import layout_of
 from schedgym.core.problem import get_problem
-from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
@@ -61,28 +61,28 @@ torch: Any = require("torch", "agents")
 
 Tensor = Any
 Arrays = dict[str, npt.NDArray[Any]]
-F8 = npt.NDArray[np.float64]
 
 PIECES = 4  # of a batch, by the number of tokens
 
 # Advantages ------------------------------------------------------------------------------------------------
 
 
-def temporal_advantages(rewards: F8, values: F8, ends: F8, gamma: float, gae_lambda: float) -> F8:
+def temporal_advantages(
+    rewards: Tensor, values: Tensor, ends: Tensor, gamma: float, gae_lambda: float
+) -> Tensor:
     """Generalised advantage estimates of rewards and ends [T, B] and values [T + 1, B]; [T, B].
 
     Every end of an episode is final: the last reward of a truncated episode charges all that was left.
     """
-    found = np.zeros_like(rewards)
-    following = np.zeros(rewards.shape[1])
-    for t in range(len(rewards) - 1, -1, -1):
-        going = gamma * (1.0 - ends[t])
-        following = rewards[t] + going * values[t + 1] - values[t] + going * gae_lambda * following
-        found[t] = following
+    going = gamma * (1.0 - ends)
+    found = rewards + going * values[1:] - values[:-1]
+    rows, weights = found.unbind(), (going * gae_lambda).unbind()
+    for t in range(len(rows) - 2, -1, -1):
+        rows[t].add_(weights[t] * rows[t + 1])
     return found
 
 
-def shared_advantages(rewards: F8, copies: int, gamma: float) -> F8:
+def shared_advantages(rewards: Tensor, copies: int, gamma: float) -> Tensor:
     """The sum of the rewards from each decision on, minus the mean of the copies; [T, B].
 
     Args:
@@ -90,12 +90,11 @@ def shared_advantages(rewards: F8, copies: int, gamma: float) -> F8:
         copies: each so many environments next to each other play the same workload.
         gamma: discount.
     """
-    sums = np.zeros_like(rewards)
-    following = np.zeros(rewards.shape[1])
-    for t in range(len(rewards) - 1, -1, -1):
-        following = sums[t] = rewards[t] + gamma * following
+    sums = rewards.clone()
+    for t in range(len(rewards) - 2, -1, -1):
+        sums[t] += gamma * sums[t + 1]
     groups = sums.reshape(len(sums), -1, copies)
-    return (groups - groups.mean(axis=2, keepdims=True)).reshape(sums.shape)
+    return (groups - groups.mean(dim=2, keepdim=True)).reshape(sums.shape)
 
 
 # The objective ---------------------------------------------------------------------------------------------
@@ -164,10 +163,11 @@ class _Moments:
     def __init__(self, mean: float = 0.0, variance: float = 1.0, count: float = 0.0) -> None:
         self.values = (mean, variance, count)
 
-    def add(self, numbers: F8) -> None:
-        (mean, variance, count), more = self.values, numbers.size
+    def add(self, numbers: Tensor) -> None:
+        (mean, variance, count), more = self.values, numbers.numel()
         total, difference = count + more, float(numbers.mean()) - mean
-        squares = variance * count + float(numbers.var()) * more + difference**2 * count * more / total
+        spread = float(numbers.var(correction=0))
+        squares = variance * count + spread * more + difference**2 * count * more / total
         self.values = (mean + difference * more / total, squares / total, total)
 
     @property
@@ -180,7 +180,7 @@ class Training:
 
     Args:
         config: configuration of the training.
-        device: name of torch's device.
+        device: where everything is: see :func:`~schedgym.agents.environments.make_environments`.
     """
 
     def __init__(self, config: Config, device: str = "cpu") -> None:
@@ -190,14 +190,14 @@ class Training:
                 f"ppo.batch_size: {options.batch_size} is more than n_steps times num_envs, "
                 f"{options.n_steps * n}"
             )
-        self.config, self.options, self.device = config, options, find_device(device)
-        self.simulator = make_simulator(config.id, config.environment, n)
-        for i in range(n):
-            self.simulator.seed(i, TRAINING_SEEDS + config.seed * SPACING + i // options.copies)
-        self.history = History(self.simulator)
-        self.rng = np.random.default_rng([config.seed, 1])
+        self.config, self.options = config, options
+        self.environments = make_environments(config.id, config.environment, n, device, not self.critic)
+        seeds = (i // options.copies for i in range(n))
+        self.environments.seed(TRAINING_SEEDS + config.seed * SPACING + i for i in seeds)
+        self.device = self.environments.device
+        self.random = Random([config.seed, 1], self.device)
         form = config.network
-        first = {name: array[0] for name, array in self.simulator.observation.items()}
+        first = {name: array[0] for name, array in self.environments.observation.items()}
         layout = layout_of(get_problem(config.id).name, config.view, first)
         weights = tokens.initial(
             layout, np.random.default_rng(config.seed), form.width, form.rounds, form.log_std
@@ -208,7 +208,8 @@ class Training:
         self.named = list(self.network._parameters.items())
         self.adam = torch.optim.Adam(self.network.parameters(), lr=options.learning_rate, eps=1e-5)
         self.moments = _Moments()
-        self.sums = np.zeros(n)  # of the rewards of running episodes, discounted
+        # of the rewards of running episodes, discounted
+        self.sums = torch.zeros(n, dtype=torch.float64, device=self.device)
         self.steps = 0
         self.told: dict[str, float] = {}
 
@@ -217,98 +218,72 @@ class Training:
         """Whether there is one."""
         return bool(self.options.copies == 1)
 
-    def act(self, seen: Observation) -> tuple[Tensor, Tensor, Any]:
-        """Sample: actions and their log probabilities, and the actions as the environments take them."""
+    def act(self, seen: Observation) -> tuple[Tensor, Tensor]:
+        """Sample: actions, as :meth:`Network.distribution` has them, and their log probabilities."""
         layout, n = self.network.layout, self.config.num_envs
-        if layout.kind == "scores":
-            noise = self.rng.standard_normal((n, layout.size), dtype=np.float32)
-        else:
-            noise = -np.log(self.rng.standard_exponential((n, layout.size), dtype=np.float32) + 1e-30)
-        actions, log_probs, _ = self.network.distribution(seen, None, torch.from_numpy(noise).to(self.device))
-        given = actions.cpu().numpy()
-        if layout.kind == "choice":
-            return actions, log_probs, given
-        if layout.kind == "pairs":
-            return actions, log_probs, layout.split(given)
-        return actions, log_probs, layout.decode(given, self.simulator.observation)
+        draw = self.random.normal if layout.kind == "scores" else self.random.gumbel
+        actions, log_probs, _ = self.network.distribution(seen, None, draw(n, layout.size))
+        return actions, log_probs
 
     def play(self) -> Batch:
         """The decisions of ``n_steps`` steps, or of an episode, in every environment."""
-        simulator, network, n = self.simulator, self.network, self.config.num_envs
+        environments, network = self.environments, self.network
         seen: list[Observation] = []
-        rows: dict[str, list[Any]] = {
+        rows: dict[str, list[Tensor]] = {
             name: [] for name in ("action", "log_prob", "value", "reward", "end", "live")
         }
-        live = np.ones(n, dtype=bool)
         with torch.no_grad():
-            while len(seen) < self.options.n_steps if self.critic else live.any():
-                seen.append(network.see(simulator.observation))
-                actions, log_probs, given = self.act(seen[-1])
+            while len(seen) < self.options.n_steps if self.critic else environments.running:
+                seen.append(network.see(environments.observation))
+                actions, log_probs = self.act(seen[-1])
                 if self.critic:
-                    rows["value"].append(network.values(seen[-1]).cpu().numpy())
-                    self.history.add(given)
-                set_actions(simulator, given)
-                ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
-                if ended < 0:
-                    raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")
-                end = live & (simulator.terminated | simulator.truncated)
-                told = (actions, log_probs, np.where(live, simulator.reward, 0.0), end, live.copy())
+                    rows["value"].append(network.values(seen[-1]))
+                told = (actions, log_probs, *environments.step(network.layout, actions))
                 for name, value in zip(("action", "log_prob", "reward", "end", "live"), told, strict=True):
                     rows[name].append(value)
-                if ended and self.critic:
-                    simulator.begin(end)
-                    self.history.end(end)
-                elif ended:
-                    live &= ~end
             if self.critic:
-                rows["value"].append(network.values(network.see(simulator.observation)).cpu().numpy())
+                rows["value"].append(network.values(network.see(environments.observation)))
             else:
-                simulator.begin(np.ones(n, dtype=bool))
-        return self.judge(seen, rows)
+                environments.begin()
+        return self.judge(seen, {name: torch.stack(values) for name, values in rows.items() if values})
 
-    def judge(self, seen: list[Observation], rows: dict[str, list[Any]]) -> Batch:
+    def judge(self, seen: list[Observation], rows: dict[str, Tensor]) -> Batch:
         """The decisions that were played, with advantages, and targets of the critic."""
-        options, live = self.options, np.array(rows["live"])
-        rewards, ends = np.array(rows["reward"]), np.array(rows["end"], dtype=np.float64)
+        options, live, rewards, ends = self.options, rows["live"], rows["reward"], rows["end"].double()
         targets = None
         if self.critic:
             scale = self.measure(rewards, ends) if options.normalize_returns else 1.0
-            values = np.array(rows["value"], dtype=np.float64)
+            values = rows["value"].double()
             found = temporal_advantages(rewards / scale, values, ends, options.gamma, options.gae_lambda)
-            targets = self.tensor((found + values[:-1])[live])
+            targets = (found + values[:-1])[live].float()
         else:
             found = shared_advantages(rewards, options.copies, options.gamma)
         found = found[live]
         self.steps += len(found)
         self.told = {
-            "rollout/reward": float(rewards.sum() / max(ends.sum(), 1.0)),
+            "rollout/reward": float(rewards.sum() / ends.sum().clamp(min=1.0)),
             "rollout/decisions": len(found),
         }
-        found = (found - found.mean()) / (found.std() + 1e-8)
-        kept = torch.from_numpy(live.ravel()).to(self.device)
+        found = (found - found.mean()) / (found.std(correction=0) + 1e-8)
         observation = self.network.join(seen)
-        if not live.all():
-            observation = {name: array[kept] for name, array in observation.items()}
+        if len(found) < live.numel():
+            observation = {name: array[live.flatten()] for name, array in observation.items()}
         return Batch(
             observation,
-            torch.cat(rows["action"])[kept],
-            torch.cat(rows["log_prob"])[kept],
-            self.tensor(found),
+            rows["action"][live],
+            rows["log_prob"][live],
+            found.float(),
             targets,
             self.network.lengths(observation),
         )
 
-    def tensor(self, array: F8) -> Tensor:
-        """The numbers as float32 on the device."""
-        return torch.from_numpy(array.astype(np.float32)).to(self.device)
-
-    def measure(self, rewards: F8, ends: F8) -> float:
+    def measure(self, rewards: Tensor, ends: Tensor) -> float:
         """What rewards are divided by: the spread of the discounted sums of rewards so far."""
-        sums = np.zeros_like(rewards)
-        for t, reward in enumerate(rewards):
-            self.sums = sums[t] = self.options.gamma * self.sums + reward
-            self.sums = self.sums * (1.0 - ends[t])
-        self.moments.add(sums)
+        sums = []
+        for reward, going in zip(rewards.unbind(), (1.0 - ends).unbind(), strict=True):
+            sums.append(self.options.gamma * self.sums + reward)
+            self.sums = sums[-1] * going
+        self.moments.add(torch.stack(sums))
         return self.moments.scale
 
     def improve(self, batch: Batch) -> None:
@@ -319,16 +294,19 @@ class Training:
         self.adam.param_groups[0]["lr"] = last + (options.learning_rate - last) * left
         count = len(batch.log_probs)
         size = -(-count // max(round(count / options.batch_size), 1))
-        told = np.zeros(3)
+        told: list[Tensor] = []
+        learned = 0
         for _ in range(options.n_epochs):
-            for rows in torch.from_numpy(self.rng.permutation(count)).to(self.device).split(size):
+            for rows in self.random.permutation(count).split(size):
                 self.adam.zero_grad()
                 divergence = 0.0
                 for piece in batch.pieces(self.network, rows):
                     total, more = loss(self.network, piece, options)
                     (total / len(rows)).backward()
-                    told += (total.item(), more.item(), len(piece.lengths))
-                    divergence += more.item() / len(rows)
+                    told.append(torch.stack((total.detach(), more)))
+                    learned += len(piece.lengths)
+                    if options.target_kl is not None:  # to look at it, a GPU has to be waited for
+                        divergence += more.item() / len(rows)
                 if options.target_kl is not None and divergence > 1.5 * options.target_kl:
                     break
                 torch.nn.utils.clip_grad_norm_(self.network.parameters(), options.max_grad_norm)
@@ -336,20 +314,21 @@ class Training:
             else:
                 continue
             break
-        self.told |= {"train/loss": told[0] / told[2], "train/divergence": told[1] / told[2]}
+        means = torch.stack(told).double().sum(0) / learned
+        self.told |= dict(zip(("train/loss", "train/divergence"), means.tolist(), strict=True))
 
     # What a training goes on from
 
     def start(self) -> Cloning | None:
         """Begin, with the imitation that the configuration names."""
         config, options = self.config, self.config.imitation
-        self.simulator.begin(np.ones(config.num_envs, dtype=bool))
+        self.environments.begin()
         if options is None:
             return None
         seed = DEMONSTRATION_SEEDS + config.seed
         shown = demonstrate(config.id, options.policy, options.episodes, seed, parameters=config.environment)
         if self.critic and self.options.normalize_returns:
-            self.moments.add(shown.sums(self.options.gamma))
+            self.moments.add(torch.from_numpy(shown.sums(self.options.gamma)))
         options = dataclasses.replace(options, critic=options.critic and self.critic)
         network = self.network.cpu()
         told = clone(network, shown, options, config.seed, gamma=self.options.gamma, scale=self.moments.scale)
@@ -364,9 +343,9 @@ class Training:
         """Everything that the training goes on from, as arrays and JSON data."""
         arrays = {f"weights/{name}": array for name, array in self.get_weights().items()}
         arrays |= optimizer_arrays(self.adam, self.named)
-        arrays |= {f"environments/{name}": array for name, array in self.history.state().items()}
-        arrays |= {"sums": self.sums, "moments": np.array(self.moments.values)}
-        return arrays, {"steps": self.steps, "random": self.rng.bit_generator.state}
+        arrays |= {f"environments/{name}": array for name, array in self.environments.history.state().items()}
+        arrays |= {"sums": self.sums.cpu().numpy(), "moments": np.array(self.moments.values)}
+        return arrays, {"steps": self.steps, "random": self.random.state()}
 
     def restore(self, arrays: Arrays, text: Mapping[str, Any]) -> None:
         """Bring it to its :meth:`state`."""
@@ -374,9 +353,10 @@ class Training:
             for name, weight in self.named:
                 weight.copy_(torch.as_tensor(arrays[f"weights/{name}"]))
         restore_optimizer(self.adam, self.named, arrays)
-        self.history.restore(strip(arrays, "environments/"))
-        self.sums, self.moments = arrays["sums"], _Moments(*arrays["moments"].tolist())
-        self.steps, self.rng.bit_generator.state = text["steps"], text["random"]
+        self.random.restore(text["random"])
+        self.environments.restore(strip(arrays, "environments/"))
+        self.sums = torch.from_numpy(arrays["sums"]).to(self.device)
+        self.steps, self.moments = text["steps"], _Moments(*arrays["moments"].tolist())
 
 
 def learn(
@@ -396,12 +376,12 @@ def learn(
         resume: go on from that file if it is there.
         report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
-        device: name of torch's device; "auto": a GPU where there is one.
+        device: name of torch's device; "cuda": of the environments, too; "auto": a GPU where there is one.
 
     Raises:
         InvalidParameter: for a configuration of another algorithm, a device that there is not, or a
             checkpoint of another configuration.
-        gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
+        gymnasium.error.DependencyNotInstalled: without the extra ``agents``, or on a GPU without ``cuda``.
     """
     if config.algorithm != "ppo":
         raise InvalidParameter(f"algorithm: must be 'ppo', got {config.algorithm!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +16,15 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidParameter
 
-__all__ = ["History", "held_out", "make_simulator", "play_episodes", "play_scored", "set_actions"]
+__all__ = [
+    "History",
+    "advance",
+    "held_out",
+    "make_simulator",
+    "play_episodes",
+    "play_scored",
+    "set_actions",
+]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -39,6 +48,21 @@ def set_actions(simulator: Simulator, actions: Any) -> None:
         simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
 
 
+def advance(simulator: Simulator, actions: Any, live: npt.NDArray[np.bool_]) -> int:
+    """Let the environments that ``live`` [B] names take their actions [B, ...]; the others do nothing.
+
+    Returns the number of episodes that ended.
+
+    Raises:
+        InvalidAction: if an environment refuses its action; then nothing has changed.
+    """
+    set_actions(simulator, actions)
+    ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
+    if ended < 0:
+        raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")
+    return ended
+
+
 class History:
     """The actions of the episodes that still run, by which a simulator is brought back to where it was.
 
@@ -54,12 +78,15 @@ class History:
 
     def clear(self) -> None:
         """Forget everything: every environment begins an episode."""
-        self._played: list[npt.NDArray[Any]] = []
+        self._played: list[Any] = []
         self._since = np.zeros(self.simulator.num_envs, dtype=np.int64)
 
-    def add(self, actions: npt.NDArray[Any]) -> None:
-        """Add the actions of one step of all environments, [B, ...]."""
-        self._played.append(np.array(actions))
+    def add(self, actions: Any) -> None:
+        """Add the actions of one step of all environments, [B, ...], as numpy or torch has them.
+
+        They are kept: not to be changed.
+        """
+        self._played.append(actions)
         if len(self._played) % FORGET == 0:
             first = int(self._since.min())
             del self._played[:first]
@@ -77,7 +104,7 @@ class History:
     def state(self) -> Arrays:
         """The state of every environment as arrays: its seed, episode, and the actions since that began."""
         simulator, first = self.simulator, int(self._since.min())
-        played = self._played[first:]
+        played = [one.cpu().numpy() if hasattr(one, "cpu") else one for one in self._played[first:]]
         kind = np.float64 if simulator.continuous else np.int64
         shape = (0, simulator.num_envs, *simulator.action_shape)
         return {
@@ -87,16 +114,26 @@ class History:
             "actions": np.array(played) if played else np.zeros(shape, dtype=kind),
         }
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Bring every environment to its state in :meth:`state`, by playing those actions again."""
+    def restore(
+        self,
+        state: Mapping[str, npt.NDArray[Any]],
+        play: Callable[[Any, npt.NDArray[np.bool_]], int] | None = None,
+    ) -> None:
+        """Bring every environment to its state in :meth:`state`, by playing those actions again.
+
+        Args:
+            state: the state.
+            play: (actions, which environments take them [B]) -> how many episodes ended; None:
+                :func:`advance` of a simulator on the CPU.
+        """
         simulator = self.simulator
+        play = play or functools.partial(advance, simulator)
         simulator.seeds[:] = state["seeds"]
         simulator.seeded[:] = True
         simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
         simulator.begin(np.ones(simulator.num_envs, dtype=bool))
         for i, actions in enumerate(state["actions"]):
-            set_actions(simulator, actions)
-            if simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP))):
+            if play(actions, state["since"] <= i):
                 raise InvalidParameter("checkpoint: its episodes go otherwise here: of another version")
         self._played = list(state["actions"])
         self._since = state["since"].copy()
@@ -167,10 +204,7 @@ def play_episodes(
     found = np.full((simulator.num_envs, len(simulator.metric_names)), np.nan)
     decisions = 0
     while live.any():
-        set_actions(simulator, act(simulator.observation, live))
-        ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
-        if ended < 0:
-            raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")
+        ended = advance(simulator, act(simulator.observation, live), live)
         decisions += int(np.count_nonzero(live))
         if ended:
             done = live & (simulator.terminated | simulator.truncated)

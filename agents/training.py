@@ -33,7 +33,8 @@ def train(
         resume: go on from the checkpoint if there is one.
         report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
-        device: where algorithm "ppo" computes, a name of torch; None: a GPU where there is one.
+        device: where algorithm "ppo" computes, a name of torch; "cuda": its environments run there, too;
+            None: the CPU.
 
     Returns:
         a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a
@@ -56,7 +57,7 @@ def train(
         if config.algorithm == "ppo":
             from schedgym.agents import ppo
 
-            learn = functools.partial(ppo.learn, device=device or "auto")
+            learn = functools.partial(ppo.learn, device=device or "cpu")
         else:
             from schedgym.agents.train import learn
     checkpoint = checkpoint_path(path)

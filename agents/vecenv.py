@@ -180,7 +180,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._returns += rewards
         self._lengths += 1
         if self.recording:
-            self._history.add(self._actions)
+            self._history.add(np.array(self._actions))
         infos: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
         if extra:
             if "repaired" in extra:

@@ -112,32 +112,44 @@ class Layout:
             as the environment takes them: choice int64 [...]; pairs int64 [..., 2]; scores float [..., size].
         """
         if self.kind == "scores":
-            return self._fill(scores, observation)
+            return self.take(scores, observation)
         mask = self.mask(observation)
-        chosen = np.argmax(scores if mask is None else np.where(mask, scores, -np.inf), axis=-1)
-        return chosen if self.kind == "choice" else self.split(chosen)
+        return self.take(
+            np.argmax(scores if mask is None else np.where(mask, scores, -np.inf), axis=-1), observation
+        )
 
-    def split(self, index: Any) -> npt.NDArray[np.int64]:
+    def take(self, chosen: Any, observation: Mapping[str, Any], ops: Any = np) -> Any:
+        """The action as the environment takes it.
+
+        Args:
+            chosen: index of the chosen score [...], or for kind scores, the scores [..., size].
+            observation: the observation that they were computed from, for its masks.
+            ops: the module numpy, or torch: the arrays are its own.
+        """
+        if self.kind == "choice":
+            return chosen
+        return self.split(chosen, ops) if self.kind == "pairs" else self._fill(chosen, observation, ops)
+
+    def split(self, index: Any, ops: Any = np) -> Any:
         """For kind pairs, flat index [...] -> (row, column) [..., 2]; the last is (rows, 0), which closes."""
         assert self.shape is not None
-        index = np.asarray(index)
-        return np.stack([index // self.shape[1], index % self.shape[1]], axis=-1)
+        index = ops.asarray(index)
+        return ops.stack([index // self.shape[1], index % self.shape[1]], axis=-1)
 
-    def _fill(
-        self, scores: npt.NDArray[Any], observation: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[Any]:
+    def _fill(self, scores: Any, observation: Mapping[str, Any], ops: Any) -> Any:
         assert self.low is not None and self.high is not None
+        low, high = float(self.low[0]), float(self.high[0])  # those of all scores
         if self.transform == "clip":
             # in float64: multiplied again in the environment, it is the score once more
-            scaled = scores if self.scale == 1.0 else scores / np.float64(self.scale)
-            return np.clip(scaled, self.low, self.high)
+            scaled = scores if self.scale == 1.0 else ops.asarray(scores, dtype=ops.float64) / self.scale
+            return ops.clip(scaled, low, high)
         if self.transform == "squash":
-            return np.clip(scores / (1.0 + np.abs(scores)), self.low, self.high)
+            return ops.clip(scores / (1.0 + ops.abs(scores)), low, high)
         mask = self.segments[0].tokens[0].mask
         if mask is not None:
-            scores = np.where(np.asarray(observation[mask]).astype(bool), scores, -np.inf)
-        top = scores.max(axis=-1, keepdims=True)
-        return np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+            scores = ops.where(ops.asarray(observation[mask]) != 0, scores, -np.inf)
+        top = ops.amax(scores, axis=-1)[..., None]
+        return ops.exp(scores - ops.where(ops.isfinite(top), top, 0.0))
 
 
 def _layout(problem: str, view: str, shapes: Mapping[str, tuple[int, ...]], actions: int) -> Layout:

@@ -32,7 +32,14 @@ from schedgym.drawing import Window
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 from schedgym.extras import require
 
-__all__ = ["RENDER_MODES", "CudaVectorEnv", "SchedulingEnv", "SchedulingVectorEnv"]
+__all__ = [
+    "RENDER_MODES",
+    "CudaVectorEnv",
+    "SchedulingEnv",
+    "SchedulingVectorEnv",
+    "find_cuda",
+    "make_cuda_simulator",
+]
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
@@ -122,6 +129,31 @@ def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mappin
     """The problem's simulator for the id's values of the parameters under the given ones."""
     checked = problem.build(id, parameters)
     return cast(Simulator, problem.module("simulator").make_simulator(checked, num_envs, id))
+
+
+def find_cuda() -> Any:
+    """The module :mod:`schedgym.core.cuda`, where environments can run on a GPU.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: without the extra ``cuda``.
+        InvalidParameter: if there is no GPU.
+    """
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
+        require("numba_cuda", "cuda")
+    from schedgym.core import cuda
+
+    cuda.check_device()
+    return cuda
+
+
+def make_cuda_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Any:
+    """The :class:`~schedgym.core.cuda.CudaSimulator` of an id.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled, InvalidParameter: as :func:`find_cuda`, and if the GPU's
+            memory is too small for so many environments.
+    """
+    return find_cuda().CudaSimulator(_make_simulator(problem, id, 2, parameters), num_envs)
 
 
 def _picture(problem: Problem, simulator: Simulator, index: int, mode: str, caption: str = "") -> Any:
@@ -629,15 +661,9 @@ class CudaVectorEnv(SchedulingVectorEnv):
         """Make the simulator; return one that describes each environment."""
         if threads > 1:
             raise InvalidParameter("threads: has no effect on a GPU: leave it out")
-        if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
-            require("numba_cuda", "cuda")
-        from schedgym.core import cuda
-
-        cuda.check_device()
-        template = _make_simulator(self.problem, self.env_class.id, 2, parameters)
-        self.simulator = cuda.CudaSimulator(template, self.num_envs)
-        self._copied, self._taken = cuda.copied, cuda.taken
-        return template
+        self.simulator = make_cuda_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
+        self._copied, self._taken = self.simulator.copied, self.simulator.taken
+        return cast(Simulator, self.simulator.template)
 
     def __getstate__(self) -> dict[str, Any]:
         raise InvalidParameter("an environment on a GPU cannot be pickled or copied")

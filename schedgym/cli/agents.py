@@ -69,7 +69,8 @@ class Training:
         typer.Option(
             "--device",
             metavar="NAME",
-            help="Where algorithm ppo computes: cpu, cuda, cuda:1, ... Default: a GPU where there is one.",
+            help="Where algorithm ppo runs its environments and computes: cpu, cuda, or auto: a GPU where "
+            "there is one (experimental; needs the extra cuda). Default: cpu.",
         ),
     ] = None
 

@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from schedgym.cli.common import Json, Processes, application, check_output, say
-from schedgym.errors import InvalidParameter
+from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = ["bench", "warmup"]
+
+DEVICES = ("cpu", "cuda")
 
 
 @application.command("bench")
@@ -27,12 +29,28 @@ def bench(
             "--training", help="Measure the trained steps per CPU second of each algorithm, side by side."
         ),
     ] = False,
+    device: Annotated[
+        str,
+        typer.Option(
+            help="cpu, or cuda to measure environments and PPO on an NVIDIA GPU, and one CPU core beside it; "
+            "with --training only PPO, a minute each."
+        ),
+    ] = "cpu",
     json: Json = None,
 ) -> None:
     """Measure steps per second and their ratio to CartPole, how times grow with size, or trainings."""
     check_output(json)
     if growth and training:
         raise InvalidParameter("--growth and --training exclude each other")
+    if device not in DEVICES:
+        raise UnknownName("device", device, DEVICES)
+    if device == "cuda":
+        if growth:
+            raise InvalidParameter("--growth is measured on the CPU: leave --device out")
+        from schedgym.evaluation.gpu import main as measure
+
+        measure(name, quick=quick, json=json, training=training)
+        return
     if training:
         from schedgym.evaluation.trainers import main
     elif growth:

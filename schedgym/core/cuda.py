@@ -46,9 +46,7 @@ __all__ = [
     "Results",
     "check_device",
     "compiled",
-    "copied",
     "functions",
-    "taken",
     "uncontracted",
 ]
 
@@ -64,6 +62,9 @@ BLOCK = 64  # threads that the GPU starts together
 MOST_LANES = 1 << 16  # threads of a launch, each with work space of its own; more environments take turns
 CHUNK = 1 << 26  # bytes that are copied to the GPU at a time
 COMMANDS = np.arange(5, dtype=np.int8)  # element c is the command c, for a batch of one environment
+
+#: beside the commands of :mod:`schedgym.core.stepping`: act, but for environments whose episode is over
+HOLD = 5
 
 #: what the kernels of a step tell the host, each an element of ``outcome``
 REFUSED, NEEDED, WAITING, ENDED = range(4)
@@ -137,7 +138,10 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
     def act(
         table: Any, tools: Any, begins: Any, others: int, episodes: Any, results: Any, outcome: Any, most: int
     ) -> None:
-        """Begin episodes, and let all other environments do what ``others`` is, if nobody refused."""
+        """Begin episodes, and let all other environments do what ``others`` is, if nobody refused.
+
+        With HOLD none begins.
+        """
         lane = cuda.grid(1)
         if outcome[REFUSED] < begins.shape[0] or outcome[NEEDED] > most:
             return
@@ -147,6 +151,8 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
             command = others
             if others == RESUME:
                 command = RESUME if result.short else SKIP
+            elif others == HOLD:
+                command = SKIP if begins[b] else ACT
             elif begins[b]:
                 command = BEGIN
             if command == SKIP:
@@ -241,19 +247,6 @@ def _address(memory: Any) -> int:
     return int(memory.__cuda_array_interface__["data"][0])
 
 
-def copied(array: Any) -> Any:
-    """A copy of a contiguous array in the GPU's memory."""
-    made = _empty(array.shape, array.dtype)
-    made.copy_to_device(array)
-    return made
-
-
-def taken(array: Any) -> Any:
-    """An array in the GPU's memory: of another library, as it is, or a copy of a numpy array."""
-    there = hasattr(array, "__cuda_array_interface__")
-    return _cuda.as_cuda_array(array) if there else _cuda.to_device(array)
-
-
 class _Memory:
     """The GPU's memory of one array, whose axis 0 is the environment, or of one that all of them share.
 
@@ -330,6 +323,7 @@ class CudaSimulator:
         observation: name -> array in the GPU's memory, [B, ...]; kernels overwrite it.
         results: what the last step did, in the GPU's memory.
         waiting: how many episodes are over, and have not been begun anew.
+        continuous, metric_names, action_shape: see :class:`~schedgym.core.simulator.Simulator`.
         seeded: [B], on the host.
     """
 
@@ -342,6 +336,7 @@ class CudaSimulator:
         self.kernels = compiled(template.problem.name, cast(Any, template.parameters).view)
         self.memory = {id(array): _Memory(*self._one(array, is_batch)) for array, is_batch in self._arrays()}
         self.metric_names = template.metric_names
+        self.continuous, self.action_shape = template.continuous, template.action_shape
         self.seeded = np.zeros(num_envs, dtype=bool)
         self.seeds = np.zeros(num_envs, dtype=np.uint64)
         self._episodes: npt.NDArray[np.int64] | None = np.zeros(num_envs, dtype=np.int64)
@@ -394,7 +389,10 @@ class CudaSimulator:
         return array.nbytes // 2 * num_envs if is_batch else array.nbytes
 
     def _check_free(self, needed: int) -> None:
-        free = _cuda.current_context().get_memory_info()[0]
+        context = _cuda.current_context()
+        if not SIMULATED:
+            context.deallocations.clear()  # what nobody uses any more is given back late otherwise
+        free = context.get_memory_info()[0]
         if needed > free:
             raise InvalidParameter(
                 f"num_envs: {self.num_envs} environments take {needed / 2**30:.2f} GiB of the GPU's memory, "
@@ -459,6 +457,19 @@ class CudaSimulator:
         self.memory = memory
         self._bind()
 
+    @staticmethod
+    def copied(array: Any) -> Any:
+        """A copy of a contiguous array in the GPU's memory."""
+        made = _empty(array.shape, array.dtype)
+        made.copy_to_device(array)
+        return made
+
+    @staticmethod
+    def taken(array: Any) -> Any:
+        """An array in the GPU's memory: of another library, as it is, or a copy of a numpy array."""
+        there = hasattr(array, "__cuda_array_interface__")
+        return _cuda.as_cuda_array(array) if there else _cuda.to_device(array)
+
     # Episodes and steps -----------------------------------------------------------------------
 
     @property
@@ -489,8 +500,10 @@ class CudaSimulator:
         self._advance(SKIP, self.results.ended, begins=True)
         self.waiting = 0
 
-    def step(self, actions: Any) -> int:
-        """Carry out ``actions`` [B, ...] in the GPU's memory; environments whose episode is over begin one.
+    def step(self, actions: Any, hold: bool = False) -> int:
+        """Carry out ``actions`` [B, ...] in the GPU's memory.
+
+        Environments whose episode is over begin one, or with ``hold`` do nothing.
 
         Returns the number of episodes that ended, or -(i + 1) if environment i's action is out of range, or
         with strict actions infeasible; then nothing has changed.
@@ -501,9 +514,9 @@ class CudaSimulator:
         else:
             actions = actions.reshape(count, math.prod(actions.shape[1:]), 1)
         self._launch(self.kernels.take, self._main, actions)
-        ended = self._advance(ACT, self.results.ended, begins=self.waiting > 0)
+        ended = self._advance(HOLD if hold else ACT, self.results.ended, begins=self.waiting > 0 and not hold)
         if ended >= 0:
-            self.waiting = ended
+            self.waiting = ended + (self.waiting if hold else 0)
         return ended
 
     def _advance(self, others: int, begins_here: Any, begins: bool) -> int:
@@ -516,7 +529,7 @@ class CudaSimulator:
         draws = begins and self._drawing is not None
         if begins:
             self._episodes = None
-        found = self._told(others == ACT, draws, others, begins_here)
+        found = self._told(others != SKIP, draws, others, begins_here)
         if found[REFUSED] < self.num_envs:
             return -int(found[REFUSED]) - 1
         while grows and found[NEEDED] > template.sizes[grows]:
@@ -526,7 +539,7 @@ class CudaSimulator:
         while found[WAITING]:
             self._reserve(template.log, 2 * template.sizes[template.log])
             # beginning an episode, in one go or not, leaves the results of the step before as they are
-            results = self.results if others == ACT else self.make_results()
+            results = self.make_results() if others == SKIP else self.results
             found = self._told(False, False, RESUME, begins_here, results)
             ended += int(found[ENDED])
         return ended

@@ -87,7 +87,8 @@ def test_temporal_advantages_are_sums_of_temporal_differences() -> None:
     rng = np.random.default_rng(0)
     rewards, values, ends = rng.normal(size=(7, 3)), rng.normal(size=(8, 3)), rng.random((7, 3)) < 0.3
     assert ends.any() and not ends.all()
-    found = ppo.temporal_advantages(rewards, values, ends.astype(float), 0.9, 0.8)
+    given = (torch.from_numpy(array) for array in (rewards, values, ends.astype(float)))
+    found = ppo.temporal_advantages(*given, 0.9, 0.8)
     for i in range(3):
         for t in range(7):
             total, weight = 0.0, 1.0
@@ -97,17 +98,17 @@ def test_temporal_advantages_are_sums_of_temporal_differences() -> None:
                 if ends[s, i]:
                     break
                 weight *= 0.9 * 0.8
-            assert found[t, i] == pytest.approx(total, abs=1e-12)
+            assert float(found[t, i]) == pytest.approx(total, abs=1e-12)
 
 
 def test_shared_advantages_are_sums_minus_the_mean_of_the_copies() -> None:
     rewards = np.random.default_rng(0).normal(size=(5, 6))
-    found = ppo.shared_advantages(rewards, 3, 0.9)
+    found = ppo.shared_advantages(torch.from_numpy(rewards), 3, 0.9)
     for i in range(6):
         group = range(3 * (i // 3), 3 * (i // 3) + 3)
         for t in range(5):
             sums = [sum(0.9 ** (s - t) * rewards[s, j] for s in range(t, 5)) for j in group]
-            assert found[t, i] == pytest.approx(sums[i % 3] - np.mean(sums), abs=1e-12)
+            assert float(found[t, i]) == pytest.approx(sums[i % 3] - np.mean(sums), abs=1e-12)
 
 
 def log_prob_and_entropy(layout: Any, scores: np.ndarray, log_std: float, there: Any, action: Any) -> Any:
@@ -137,7 +138,7 @@ def test_the_loss_is_that_of_a_plain_loop(id: str, view: str, copies: int) -> No
     network.see = lambda seen: whole.append({n: a.copy() for n, a in seen.items()}) or see(seen)  # type: ignore[method-assign,func-returns-value]
     played: list[np.ndarray] = []
     judge = training.judge
-    training.judge = lambda seen, rows: played.append(np.array(rows["live"])) or judge(seen, rows)  # type: ignore[method-assign,func-returns-value]
+    training.judge = lambda seen, rows: played.append(rows["live"].numpy()) or judge(seen, rows)  # type: ignore[method-assign,func-returns-value]
     batch = training.play()
     weights = training.get_weights()
     with torch.no_grad():  # away from the weights that played
@@ -213,11 +214,12 @@ def test_no_closed_action_is_ever_played(id: str, view: str, copies: int) -> Non
 def test_copies_play_one_workload() -> None:
     training = ppo.Training(configuration(VALUE, "priority", 4))
     training.start()
-    jobs = training.simulator.observation["jobs"]
+    simulator = training.environments.simulator
+    jobs = simulator.observation["jobs"]
     assert (jobs[:4] == jobs[0]).all() and (jobs[4:] == jobs[4]).all() and (jobs[0] != jobs[4]).any()
     training.play()
-    following = training.simulator.observation["jobs"]
-    assert (following[:4] == following[0]).all() and training.simulator.episodes.tolist() == [2] * 8
+    following = simulator.observation["jobs"]
+    assert (following[:4] == following[0]).all() and simulator.episodes.tolist() == [2] * 8
 
 
 def test_every_decision_of_whole_episodes_is_learned_from() -> None:

@@ -116,6 +116,7 @@ class HostGPU:
 
     def __init__(self, free: int = 2**40) -> None:
         self.allocated, self.free = 0, free
+        self.deallocations: list[Any] = []
 
     def is_available(self) -> bool:
         return True
