@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.standings import Board, Estimate, read_boards
+from schedgym.evaluation.standings import Board, read_boards
+from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore, Setting, canonical
 from schedgym.extras import require
 
@@ -27,10 +28,10 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|")  # how a text begins that 
 #: of the columns of both tables; a parameter of the same name gets "parameter." in front
 RESERVED = {
     *"id policy training_seed seed episode metric value objective unit better".split(),
-    *"trainings episodes bound reference won tied seconds".split(),
+    *"trainings episodes bound reference won tied seconds agent rival rival_mean".split(),
     *(
         f"{name}{end}"
-        for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative")
+        for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative", "against", "probability")
         for end in ("", "_low", "_high")
     ),
 }
@@ -151,8 +152,11 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
     Returns:
         a frame with the columns id, parameters, policy, objective, unit, better, trainings (0: not trained),
         episodes, mean, iqm (interquartile mean), bound, gap, relative_gap (over the bound), reference,
-        difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode);
-        estimates are followed by the ends of their intervals, ``_low`` and ``_high``.
+        difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode),
+        and for agents agent (checksum of the file; of the first training), rival (the best baseline),
+        rival_mean, against (relative difference to it) and probability (of improvement on it), see
+        :class:`~schedgym.evaluation.statistics.Improvement`; estimates are followed by the ends of their
+        intervals, ``_low`` and ``_high``.
     """
     pandas = require("pandas")
     settings = [setting for board in boards for setting in board.settings]
@@ -183,10 +187,15 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
                     "won": entry.won,
                     "tied": entry.tied,
                     "seconds": entry.seconds,
+                    "agent": entry.options.get("agent", ""),
+                    "rival": entry.improvement.rival,
+                    "rival_mean": entry.improvement.rival_mean,
+                    **_ends("against", entry.improvement.relative),
+                    **_ends("probability", entry.improvement.probability),
                 }
                 rows.append(row)
     frame: pd.DataFrame = pandas.DataFrame(rows)
-    texts = ("id", "policy", "objective", "unit", "better", "reference")
+    texts = ("id", "policy", "objective", "unit", "better", "reference", "agent", "rival")
     return frame.astype({**{_column(n): k for n, k in kinds.items()}, **dict.fromkeys(texts, "string")})
 
 
