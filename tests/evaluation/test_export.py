@@ -98,7 +98,7 @@ def test_the_leaderboard_has_intervals_and_gaps(store, tmp_path, suffix):
     assert export(store, path, table="leaderboard") == 9
     table = read(path)
     for name in ("unit", "agent", "rival"):
-        table[name] = table[name].fillna("")
+        table[name] = table[name].astype(object).fillna("")
     with ResultsStore(store) as opened:
         boards, values = read_boards(opened), opened.frame(metrics=["mean_delay", "value"])
     pd.testing.assert_frame_equal(
