@@ -25,15 +25,15 @@ __all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame", "write_csv"]
 SUFFIXES = (".csv", ".parquet")
 TABLES = ("episodes", "leaderboard")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|")  # how a text begins that a spreadsheet runs
+ESTIMATES = (
+    *("mean", "iqm", "gap", "relative_gap", "difference", "relative"),
+    *("rival_difference", "rival_relative", "probability"),
+)
 #: of the columns of both tables; a parameter of the same name gets "parameter." in front
 RESERVED = {
     *"id policy training_seed seed episode metric value objective unit better".split(),
     *"trainings episodes bound reference won tied seconds agent rival rival_mean".split(),
-    *(
-        f"{name}{end}"
-        for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative", "against", "probability")
-        for end in ("", "_low", "_high")
-    ),
+    *(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high")),
 }
 
 
@@ -154,7 +154,7 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
         episodes, mean, iqm (interquartile mean), bound, gap, relative_gap (over the bound), reference,
         difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode),
         and for agents agent (checksum of the file; of the first training), rival (the best baseline),
-        rival_mean, against (relative difference to it) and probability (of improvement on it), see
+        rival_mean, rival_difference, rival_relative and probability (of improvement), see
         :class:`~schedgym.evaluation.statistics.Improvement`; estimates are followed by the ends of their
         intervals, ``_low`` and ``_high``.
     """
@@ -190,7 +190,8 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
                     "agent": entry.options.get("agent", ""),
                     "rival": entry.improvement.rival,
                     "rival_mean": entry.improvement.rival_mean,
-                    **_ends("against", entry.improvement.relative),
+                    **_ends("rival_difference", entry.improvement.difference),
+                    **_ends("rival_relative", entry.improvement.relative),
                     **_ends("probability", entry.improvement.probability),
                 }
                 rows.append(row)

@@ -367,13 +367,15 @@ class Improvement:
         rival: label of the baseline with the best mean; "": there is none.
         rival_mean: its mean.
         value: interquartile mean over the trainings of their mean objectives.
-        relative: the same of the differences to the baseline, over the baseline's mean.
+        difference: the same of the differences to the baseline.
+        relative: the same over the baseline's mean; without an interval where that mean may be 0.
         probability: that a training is better than the baseline in an episode; see :func:`improvements`.
     """
 
     rival: str = ""
     rival_mean: float = float("nan")
     value: Estimate = Estimate()
+    difference: Estimate = Estimate()
     relative: Estimate = Estimate()
     probability: Estimate = Estimate()
 
@@ -397,15 +399,16 @@ def compare_trainings(
     best = max if better == "max" else min
     rival = best(rivals, key=lambda label: float(rivals[label].mean()))
     base = rivals[rival]
-    relative = Estimate()
-    if base.mean() != 0:
-        over = np.sign(base.mean()) * base
-        relative = estimate(table - base, over, confidence, resamples, interquartile_mean)
+
+    def middle(values: F8, over: F8 | None = None) -> Estimate:
+        return estimate(values, over, confidence, resamples, interquartile_mean)
+
     return Improvement(
         rival,
         float(base.mean()),
-        estimate(table, None, confidence, resamples, interquartile_mean),
-        relative,
+        middle(table),
+        middle(table - base),
+        middle(table - base, np.sign(base.mean()) * base),
         estimate(improvements(table, base, better), None, confidence, resamples),
     )
 

@@ -223,8 +223,8 @@ def _validate(spec: TrainingSpec, seeds: Sequence[int], how: Mapping[str, Any]) 
             agents={spec.name: [str(spec.path(seed)) for seed in seeds]},
         )
         episodes = _episodes(config, domain)
-        for run in np.split(episodes, np.flatnonzero(np.diff(episodes) > 1) + 1):
-            runs.setdefault(range(int(run[0]), int(run[-1]) + 1), []).append(experiment)
+        for piece in np.split(episodes, np.flatnonzero(np.diff(episodes) > 1) + 1):
+            runs.setdefault(range(int(piece[0]), int(piece[-1]) + 1), []).append(experiment)
     failed: dict[str, str] = {}
     for run, experiments in runs.items():
         sweep = SweepSpec(spec.name, experiments, [VALIDATION_SEED], len(run), first=run.start)
@@ -246,7 +246,7 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
             for own in store.contenders(setting):
                 if own.policy == spec.name and own.training_seed in found:
                     values = own.values.loc[VALIDATION_SEED][setting.objective]
-                    found[own.training_seed].append(values.loc[_episodes(config, domain)].to_numpy())
+                    found[own.training_seed].append(values.reindex(_episodes(config, domain)).to_numpy())
     shares = np.array([domain.weight for domain in domains])
     shares /= shares.sum()
     for seed, values in found.items():

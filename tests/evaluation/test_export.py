@@ -119,8 +119,8 @@ def test_the_leaderboard_has_intervals_and_gaps(store, tmp_path, suffix):
         best = own["mean"].max() if agent.better == "max" else own["mean"].min()
         assert agent.rival in own.loc[own["mean"] == best, "policy"].tolist()
         assert agent.rival_mean == best and 0 <= agent.probability <= 1
-        assert agent.against == pytest.approx(agent.mean / best - 1), "the middle of two is their mean"
-    assert table.loc[table["policy"] != "agent", ["rival_mean", "against"]].isna().all(axis=None)
+        assert agent.rival_relative == pytest.approx(agent.mean / best - 1), "the middle of two is their mean"
+    assert table.loc[table["policy"] != "agent", ["rival_mean", "rival_relative"]].isna().all(axis=None)
 
 
 def test_one_id(store, tmp_path):

@@ -369,6 +369,7 @@ def test_trainings_are_compared_with_the_best_baseline():
     found = compare_trainings(table, rivals)
     assert (found.rival, found.rival_mean) == ("near", 3.0)
     assert found.value.value == interquartile_mean([2.0, 2.0, 6.0])
+    assert found.difference.value == interquartile_mean([-1.0, -1.0, 3.0])
     assert found.relative.value == pytest.approx(interquartile_mean([-1 / 3, -1 / 3, 1.0]))
     assert found.probability.value == pytest.approx((1 + 1 + 0.5 + 1 + 0 + 0) / 6)
     assert (found.probability.low, found.probability.high) == two_level_interval(
@@ -378,4 +379,5 @@ def test_trainings_are_compared_with_the_best_baseline():
     assert more.rival == "far" and more.probability.value == pytest.approx(0.5 / 6)
     negative = compare_trainings(-table, {"near": -rivals["near"]}, "max")
     assert negative.relative.value == pytest.approx(-found.relative.value), "a share of the rival's size"
-    assert math.isnan(compare_trainings(table, {"zero": np.zeros(2)}).relative.value)
+    nothing = compare_trainings(table, {"zero": np.zeros(2)})
+    assert math.isnan(nothing.relative.value) and nothing.difference == nothing.value
