@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "InvalidAgentFile",
+    "agent_paths",
     "checkpoint_path",
     "describe",
     "list_pretrained",
@@ -237,6 +238,20 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
     arrays[CHECKSUM] = np.frombuffer(checksum, dtype=np.uint8)
     write_atomically(path, arrays)
     return checksum.decode()
+
+
+def agent_paths(source: str | Path) -> list[str]:
+    """The agent files that a name means: all of a folder, else the file of this name.
+
+    Raises:
+        InvalidParameter: for a folder without agent files.
+    """
+    if not Path(source).is_dir():
+        return [str(source)]
+    found = [str(path) for path in Path(source).glob("*.npz")]
+    if not found:
+        raise InvalidParameter(f"{source}: the folder has no agent files (.npz)")
+    return sorted(found, key=lambda name: (len(name), name))  # training 2 before training 10
 
 
 def load_agent(path: str | Path, id: str | None = None, view: str | None = None) -> Agent:

@@ -1,8 +1,8 @@
 """Write tables of README.md and of pages in docs from what was measured: ``python docs/tables.py``.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
-docs/leaderboard.csv, docs/claims.json, docs/reproduced, docs/sbom.json and baselines/tuned.json; a test holds
-texts and sources together.
+docs/leaderboard.csv, docs/agents.csv, docs/claims.json, docs/reproduced, docs/sbom.json, baselines/tuned.json
+and the shipped agents; a test holds texts and sources together.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import pandas
 
+from schedgym.agents.config import Config, make_config
+from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.tuned import read_tuned
@@ -80,6 +82,97 @@ def shipped() -> str:
         mean = f"{agent['mean']:.5g}" + (f" {agent['unit']}" if isinstance(agent["unit"], str) else "")
         rows.append([id.removeprefix("schedgym/").removesuffix("-v0"), mean, told, against])
     return table(["id", "agent", "difference, paired", "against the best baseline"], rows)
+
+
+#: of an agent's file: libraries on which its weights depend
+LIBRARIES = ("schedgym", "python", "numpy", "numba", "cma", "torch", "stable-baselines3")
+
+
+def cards() -> str:
+    """A card for each shipped agent: intended use, training, where it wins and where it does not."""
+    return "\n\n".join(card(path) for path in list_pretrained().values())
+
+
+def card(path: Path) -> str:
+    """The card of an agent file, with its cells of docs/agents.csv."""
+    agent = load_agent(path)
+    config, training = make_config(agent.metadata["config"]), agent.metadata["training"]
+    title = get_problem(agent.id).ids[agent.id].title
+    given = agent.metadata["versions"]
+    versions = ", ".join(f"{name} {given[name]}" for name in LIBRARIES if name in given)
+    steps = training["steps"] if "steps" in training else training["decisions"]
+    lines = [
+        f"### {path.stem.removesuffix('-v0')}\n",
+        f"- Intended use: `{agent.id}` ({title}), view `{agent.view}`, with workloads like those of its "
+        "training. Elsewhere compare it first; where the table says worse, take the baseline.",
+        f"- Training: {config.algorithm}, seed {config.seed}, {training['seconds']:.0f} s, {steps:,} "
+        f"environment steps; in {domains(config, 'training')}.",
+        f"- Validation: in {domains(config, 'validation')}.",
+        f"- File: `{path.name}`, {path.stat().st_size / 1000:.1f} kB, SHA-256 `{agent.sha256[:16]}...`, made "
+        f"by `{agent.metadata['command']}` with {versions}.",
+    ]
+    return "\n".join([*lines, *cells(agent)])
+
+
+def domains(config: Config, use: str) -> str:
+    """The domains of a configuration that are trained or validated in, with their parameters."""
+    given = {name: own for name, own in config.domains.items() if own.use == use} or config.domains
+    if not given:
+        own = {name: value for name, value in config.parameters.items() if name != "window"}
+        return f"`{options_text(own)}`" if own else "the default parameters"
+    texts = []
+    for own in given.values():
+        text = f"`{options_text(own.parameters)}`" if own.parameters else "the default parameters"
+        texts.append(text if own.weight == 1 else f"{text} (weight {own.weight:g})")
+    return ", ".join(texts)
+
+
+def cells(agent: Agent) -> Iterator[str]:
+    """The lines of a card on the results: verdicts, and the table of the settings that were run."""
+    everything = pandas.read_csv(DOCS / "agents.csv", dtype=str, keep_default_na=False)
+    names = list(everything.columns[1 : everything.columns.get_loc("policy")])
+    found = everything[(everything["id"] == agent.id) & (everything["policy"] == "agent")]
+    rows, verdicts = [], collections.defaultdict(list)
+    for row in found.to_dict("records"):
+        setting = options_text({name: row[name] for name in names if row[name]}) or "default"
+        low, high = (float(row[f"rival_difference_{end}"]) for end in ("low", "high"))
+        sign = -1.0 if row["better"] == "max" else 1.0
+        verdict = "not different" if low <= 0 <= high else "better" if sign * high < 0 else "worse"
+        verdicts[verdict].append(f"`{setting}`")
+        mean, bound = float(row["mean"]), float(row["bound"] or "nan")
+        rows.append(
+            [
+                *(f"`{setting}`", row["episodes"], f"{mean:.5g}"),
+                *(f"`{row['rival']}` {float(row['rival_mean']):.5g}", difference(row), verdict),
+                *(f"{float(row['probability']):.2f}", f"{mean / bound:.3f}" if bound > 0 else "-"),
+            ]
+        )
+    if not rows:
+        yield "- Results: none."
+        return
+    for verdict in ("better", "worse", "not different"):
+        if verdicts[verdict]:
+            than = "from" if verdict == "not different" else "than"
+            yield f"- {verdict.capitalize()} {than} the best baseline: {', '.join(verdicts[verdict])}."
+    trainings = int(found["trainings"].iloc[0])
+    if trainings > 1:
+        yield f"- {trainings} trainings: differences are interquartile means, intervals over both levels."
+    else:
+        yield "- One training: intervals are over episodes, and say nothing of another training."
+        if not (found["agent"] == agent.sha256).all():
+            yield "- **These results are of an earlier agent**: docs/agents.yaml must be run again."
+    unit = f" [{found['unit'].iloc[0]}]" if found["unit"].iloc[0] else ""
+    heads = ["setting", "episodes", f"agent: {found['objective'].iloc[0]}{unit}", "best baseline"]
+    heads += ["difference, 95% interval", "verdict", "probability of improvement", "agent / bound"]
+    yield "\n" + table(heads, rows)
+
+
+def difference(row: dict[str, str]) -> str:
+    """The difference to the best baseline with its interval; not relative where the baseline may be 0."""
+    relative = bool(row["rival_relative_low"])
+    name, show = ("rival_relative", percent) if relative else ("rival_difference", "{:+.4g}".format)
+    value, low, high = (show(float(row[f"{name}{end}"])) for end in ("", "_low", "_high"))
+    return f"{value} [{low}, {high}]"
 
 
 def percent(share: float) -> str:
@@ -201,7 +294,7 @@ def packages() -> str:
 
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
-    DOCS / "agents.md": (shipped,),
+    DOCS / "agents.md": (shipped, cards),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),
 }

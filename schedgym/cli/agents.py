@@ -8,9 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from schedgym.cli.common import Id, application, check_output, make_table, pairs, say, takes
+from schedgym.cli.common import (
+    Id,
+    application,
+    check_output,
+    make_table,
+    pairs,
+    say,
+    takes,
+    write_json,
+)
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.wording import four_digits, make_console
+from schedgym.evaluation.wording import four_digits, interval_text, make_console, percent_text
 
 __all__ = ["Training", "list_agents", "show_agent", "train"]
 
@@ -51,9 +60,42 @@ class Training:
         int | None,
         typer.Option("--seed", help="The seed of the training. Default: that of the configuration."),
     ] = None
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            help="Train with N seeds, from that of --seed on; a command that was cut off goes on.",
+        ),
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="local|ray",
+            help="With --seeds: train in processes of this machine (local) or on a Ray cluster (ray).",
+        ),
+    ] = None
+    n_jobs: Annotated[
+        int | None,
+        typer.Option("--n-jobs", help="With --seeds: trainings at once. Default: one per core."),
+    ] = None
+    unit_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--unit-timeout",
+            metavar="SECONDS",
+            help="With --seeds: the longest that one training may take; longer ones have failed for now.",
+        ),
+    ] = None
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the agent to this file (.npz)."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the agent to this file (.npz); with --seeds, all agents and results to this folder.",
+        ),
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue a training from its checkpoint.")] = False
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew, even if there is a checkpoint.")] = (
@@ -109,29 +151,65 @@ class Training:
             )
         return path
 
+    def folder(self, source: str) -> Path:
+        """The folder of several trainings, once it is checked that it can be written."""
+        if self.seeds is None or self.seeds < 1:
+            raise InvalidParameter(f"--seeds: must be a whole number from 1, got {self.seeds}")
+        if self.resume or self.restart:
+            raise InvalidParameter(
+                "--resume and --restart: have no effect with --seeds, which always goes on"
+            )
+        path = self.output or Path(f"{Path(source).stem}-seeds")
+        if path.exists() and not path.is_dir():
+            raise InvalidParameter(f"{path}: is a file: --seeds needs a folder")
+        check_output(path / "agents" if path.exists() else path)
+        return path
+
+    def command(self, id: str, source: str) -> str:
+        """The command that repeats the training, up to its seed and its file."""
+        words = ["schedgym", "train", id, "--config", source]
+        return shlex.join([*words, *(word for text in self.settings or () for word in ("--set", text))])
+
 
 @application.command("train")
 @takes(Training)
-def train(asked: Training) -> None:
+def train(asked: Training) -> int:
     """Train an agent from a configuration, and write its file.
 
     The printed curve is the mean objective of the validation episodes. During the training a checkpoint
-    stands beside the agent file.
+    stands beside the agent file. With --seeds it trains several agents, and says which is the median; the
+    exit code is 1 if trainings have failed.
     """
-    from schedgym.agents import training
     from schedgym.evaluation.runner import resolve_id
 
     _, id = resolve_id(asked.id)
     source, config = asked.configuration(id)
+    if asked.seeds is not None:
+        return _train_seeds(asked, id, source, config)
+    for name in ("engine", "n_jobs", "unit_timeout"):
+        if getattr(asked, name) is not None:
+            raise InvalidParameter(f"--{name.replace('_', '-')}: has no effect without --seeds: leave it out")
+    _train_one(asked, id, source, config)
+    return 0
+
+
+def _describe(config: Any) -> str:
+    """What the validations of a configuration's trainings measure."""
+    unit = f" [{config.metric.unit}]" if config.metric.unit else ""
+    return (
+        f"{config.id}, view {config.view}, {config.algorithm}: mean {config.metric.name}{unit} of validations"
+    )
+
+
+def _train_one(asked: Training, id: str, source: str, config: Any) -> None:
+    from schedgym.agents import training
+
     path = asked.path(source)
-    words = ["schedgym", "train", id, "--config", source]
-    words += [word for text in asked.settings or () for word in ("--set", text)]
-    words += [] if asked.seed is None else ["--seed", str(asked.seed)]
-    command = shlex.join([*words, "-o", path.name])
+    seed = "" if asked.seed is None else f" --seed {asked.seed}"
+    command = f"{asked.command(id, source)}{seed} -o {shlex.quote(path.name)}"
     metric = config.metric
-    unit = f" [{metric.unit}]" if metric.unit else ""
     gradient = config.algorithm != "cma"
-    say(f"{id}, view {config.view}, {config.algorithm}: mean {metric.name}{unit} of validations")
+    say(_describe(config))
 
     def report(point: Any) -> None:
         done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
@@ -146,6 +224,53 @@ def train(asked: Training) -> None:
         f"{metric.name} {four_digits(first)} -> {four_digits(best)} in {result.seconds:.0f} s; "
         f"wrote {path} ({size:.0f} KiB); schedgym compare {id} --agents {path}"
     )
+
+
+def _train_seeds(asked: Training, id: str, source: str, config: Any) -> int:
+    from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.trainings import TrainingSpec, run_trainings
+
+    folder = asked.folder(source)
+    assert asked.seeds is not None
+    spec = TrainingSpec(
+        Path(source).stem,
+        config,
+        range(config.seed, config.seed + asked.seeds),
+        folder,
+        asked.command(id, source),
+        asked.logs,
+        asked.device,
+    )
+    result = run_trainings(
+        spec,
+        engine=asked.engine or "local",
+        n_jobs=-1 if asked.n_jobs is None else asked.n_jobs,
+        unit_timeout=asked.unit_timeout,
+    )
+    rows = [
+        (
+            str(agent.seed),
+            four_digits(agent.validation.value),
+            interval_text(agent.validation.low, agent.validation.high),
+            "-" if agent.change is None else percent_text(100 * agent.change),
+            four_digits(agent.seconds),
+            f"{agent.steps:,}",
+            agent.path.name + ("  <- median" if agent == result.median else ""),
+        )
+        for agent in result.agents
+    ]
+    headings = ("seed", config.metric.name, "95% interval", "fitness [%]", "time [s]", "steps", "agent")
+    if rows:
+        right = {heading: {"justify": "right"} for heading in headings[:-1]}
+        make_console().print(make_table(_describe(config), headings, rows, **right))
+    for what, error in result.failed.items():
+        say(f"failed: {what}: {error.strip().splitlines()[-1]}")
+    manifest = make_manifest(seeds=spec.seeds, config=config.to_dict())
+    write_json({**dataclasses.asdict(result), "manifest": manifest}, folder / "trainings.json")
+    say(f"{result.done} trainings in {result.seconds:.0f} s; {spec.store}; {folder / 'trainings.json'}")
+    if result.median is not None:
+        say(f"ship the median: {result.median.path}; schedgym compare {id} --agents {folder}")
+    return 1 if result.failed else 0
 
 
 @agents.command("list")

@@ -2,11 +2,12 @@
 
 # annotations are evaluated: typer reads them
 import dataclasses
+import json
 import math
 import re
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,7 +66,9 @@ class Asked:
     agents: Annotated[
         str | None,
         typer.Option(
-            "--agents", metavar="A,B", help="Agent files to run; 'pretrained' is the one shipped for the id."
+            "--agents",
+            metavar="A,B",
+            help="Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.",
         ),
     ] = None
     episodes: Annotated[
@@ -181,6 +184,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     context = _context(wanted, frame)
     seconds = time.monotonic() - began
     _print_comparison(wanted.problem, frame, wanted.reference, f"{context} · {seconds:.1f} s")
+    _print_trainings(wanted, frame)
     if asked.tuned is not None:
         _print_tuned(wanted, frame)
     _print_statements(frame)
@@ -289,13 +293,35 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if text is None:
         return found
+    from schedgym.agents.files import agent_paths
     from schedgym.agents.policy import make_agent
 
-    for source in (part.strip() for part in text.split(",")):
+    for source in (path for part in text.split(",") for path in agent_paths(part.strip())):
         agent = make_agent(source, id)
         if agent.name in found:
             raise InvalidParameter(f"--agents: two are called {agent.name!r}")
         found[agent.name] = agent
+    return found
+
+
+def _trainings(plan: _Plan, frame: Any) -> list[dict[str, Any]]:
+    """The agents that one configuration trained with several seeds, against the best baseline, by setting."""
+    from schedgym.evaluation.statistics import compare_trainings, episode_table, split_settings
+
+    groups: dict[str, dict[int, str]] = {}  # configuration -> its seed -> label
+    for label, policy in plan.acting.items():
+        if not isinstance(policy, str):
+            config = policy.agent.metadata["config"]
+            same = json.dumps({**config, "seed": None}, sort_keys=True)
+            groups.setdefault(same, {}).setdefault(config.get("seed", 0), label)
+    found = []
+    better = plan.problem.metric(frame.attrs["objective"]).better or "min"
+    for setting, part in split_settings(frame):
+        table = episode_table(part, frame.attrs["objective"])
+        rivals = {name: table[name].to_numpy() for name, own in plan.acting.items() if isinstance(own, str)}
+        for labels in (list(group.values()) for group in groups.values() if len(group) > 1):
+            own = compare_trainings(table[labels].to_numpy().T, rivals, better)
+            found.append({"setting": setting, "agents": labels, **dataclasses.asdict(own)})
     return found
 
 
@@ -345,6 +371,7 @@ def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
         "tuned": {label: entry["options"] for label, entry in plan.tuned.items()},
         "summary": summarize(frame).to_dict("records"),
         "differences": paired_differences(frame, plan.reference).to_dict("records"),
+        "trainings": _trainings(plan, frame),
         "statements": [dataclasses.asdict(item) for item in examine(frame)],
         "values": frame.to_dict("list"),
         "manifest": make_manifest(
@@ -427,6 +454,26 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
     _print_notes(frame, bounded, truncated)
     say(context)
+
+
+def _print_trainings(plan: _Plan, frame: Any) -> None:
+    """Print what the agents that one configuration trained with several seeds are worth together."""
+
+    def interval(own: Mapping[str, float], show: Callable[[float], str] = four_digits) -> str:
+        return f"{show(own['value'])} [{interval_text(own['low'], own['high'], show)}]"
+
+    def percent(share: float) -> str:
+        return f"{percent_text(100 * share)}%"
+
+    objective = _heading(plan.problem, frame.attrs["objective"])
+    for own in _trainings(plan, frame):
+        setting = "".join(f"{name} {value_text(value)}: " for name, value in own["setting"].items())
+        say(
+            f"{setting}{len(own['agents'])} trainings, from {own['agents'][0]} to {own['agents'][-1]}: "
+            f"{objective} {interval(own['value'])}, {interval(own['relative'], percent)} against the best "
+            f"baseline, {own['rival']}; better in an episode with probability {interval(own['probability'])} "
+            "(interquartile means of the trainings; 95% intervals over training seeds and episodes)"
+        )
 
 
 def _print_tuned(plan: _Plan, frame: Any) -> None:

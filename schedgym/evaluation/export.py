@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.standings import Board, Estimate, read_boards
+from schedgym.evaluation.standings import Board, read_boards
+from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore, Setting, canonical
 from schedgym.extras import require
 
@@ -24,15 +25,15 @@ __all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame", "write_csv"]
 SUFFIXES = (".csv", ".parquet")
 TABLES = ("episodes", "leaderboard")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|")  # how a text begins that a spreadsheet runs
+ESTIMATES = (
+    *("mean", "iqm", "gap", "relative_gap", "difference", "relative"),
+    *("rival_difference", "rival_relative", "probability"),
+)
 #: of the columns of both tables; a parameter of the same name gets "parameter." in front
 RESERVED = {
     *"id policy training_seed seed episode metric value objective unit better".split(),
-    *"trainings episodes bound reference won tied seconds".split(),
-    *(
-        f"{name}{end}"
-        for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative")
-        for end in ("", "_low", "_high")
-    ),
+    *"trainings episodes bound reference won tied seconds agent rival rival_mean".split(),
+    *(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high")),
 }
 
 
@@ -151,8 +152,11 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
     Returns:
         a frame with the columns id, parameters, policy, objective, unit, better, trainings (0: not trained),
         episodes, mean, iqm (interquartile mean), bound, gap, relative_gap (over the bound), reference,
-        difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode);
-        estimates are followed by the ends of their intervals, ``_low`` and ``_high``.
+        difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode),
+        and for agents agent (checksum of the file; of the first training), rival (the best baseline),
+        rival_mean, rival_difference, rival_relative and probability (of improvement), see
+        :class:`~schedgym.evaluation.statistics.Improvement`; estimates are followed by the ends of their
+        intervals, ``_low`` and ``_high``.
     """
     pandas = require("pandas")
     settings = [setting for board in boards for setting in board.settings]
@@ -183,10 +187,16 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
                     "won": entry.won,
                     "tied": entry.tied,
                     "seconds": entry.seconds,
+                    "agent": entry.options.get("agent", ""),
+                    "rival": entry.improvement.rival,
+                    "rival_mean": entry.improvement.rival_mean,
+                    **_ends("rival_difference", entry.improvement.difference),
+                    **_ends("rival_relative", entry.improvement.relative),
+                    **_ends("probability", entry.improvement.probability),
                 }
                 rows.append(row)
     frame: pd.DataFrame = pandas.DataFrame(rows)
-    texts = ("id", "policy", "objective", "unit", "better", "reference")
+    texts = ("id", "policy", "objective", "unit", "better", "reference", "agent", "rival")
     return frame.astype({**{_column(n): k for n, k in kinds.items()}, **dict.fromkeys(texts, "string")})
 
 

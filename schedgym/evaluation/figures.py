@@ -17,7 +17,8 @@ import numpy.typing as npt
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import hexadecimal, short_time
 from schedgym.evaluation.gantt import Chart, make_chart
-from schedgym.evaluation.standings import Board, Entry, Estimate, Setting, setting_text, short_value
+from schedgym.evaluation.standings import Board, Entry, Setting, setting_text, short_value
+from schedgym.evaluation.statistics import Estimate
 
 __all__ = [
     "COLOURS",

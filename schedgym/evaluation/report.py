@@ -43,15 +43,8 @@ from schedgym.evaluation.figures import (
     symbol_letter,
 )
 from schedgym.evaluation.runner import acting_parameters, check_keywords, make_env, play
-from schedgym.evaluation.standings import (
-    Board,
-    Entry,
-    Estimate,
-    Setting,
-    read_boards,
-    setting_text,
-    short_value,
-)
+from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
+from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import FILES
 from schedgym.extras import require

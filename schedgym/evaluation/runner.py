@@ -357,12 +357,13 @@ def run_job(job: Job) -> list[Result]:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, show: bool | None) -> Iterator[Callable[[int], None]]:
+def progress_bar(total: int, show: bool | None, what: str = "episodes") -> Iterator[Callable[[int], None]]:
     """Yield a function that counts episodes that have ended; a bar on stderr shows them after two seconds.
 
     Args:
         total: episodes to run.
         show: None: only where stderr is a terminal.
+        what: the word for them.
     """
     rich, began = require("rich.progress"), time.monotonic()
     bar = rich.Progress(
@@ -374,7 +375,7 @@ def progress_bar(total: int, show: bool | None) -> Iterator[Callable[[int], None
         transient=True,
         speed_estimate_period=HOUR,
     )
-    task = bar.add_task("episodes", total=total)
+    task = bar.add_task(what, total=total)
     wanted = bar.console.is_terminal if show is None else show
 
     def advance(episodes: int) -> None:

@@ -18,18 +18,19 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.evaluation.statistics import (
-    bootstrap_interval,
+    Estimate,
+    Improvement,
+    compare_trainings,
+    estimate,
     interquartile_mean,
     performance_profile,
     performance_ratios,
-    ratio_interval,
     stratified_interval,
-    two_level_interval,
 )
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
 from schedgym.evaluation.store import Setting as Stored
 
-__all__ = ["Board", "Entry", "Estimate", "Setting", "read_boards", "setting_text", "short_value"]
+__all__ = ["Board", "Entry", "Setting", "read_boards", "setting_text", "short_value"]
 
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
@@ -37,15 +38,6 @@ Episode = tuple[int, int]
 DRAWS = 1_000_000  # numbers drawn for one interval, as far as LEAST_RESAMPLES allow
 LEAST_RESAMPLES, MOST_RESAMPLES = 400, 10_000
 NAN = float("nan")
-
-
-@dataclasses.dataclass(frozen=True)
-class Estimate:
-    """A number and its interval; nan where there is none."""
-
-    value: float = NAN
-    low: float = NAN
-    high: float = NAN
 
 
 @dataclasses.dataclass
@@ -65,6 +57,7 @@ class Entry:
         difference, relative: difference to the reference on the same episodes, absolute and as a share of
             the reference's mean; nan for the reference itself.
         won, tied: shares of the episodes in which it is better than the reference, or equal.
+        improvement: an agent against the best policy that is not trained.
         ratios: factors to the best of each episode, shaped as ``table``; None if a value is negative.
     """
 
@@ -82,6 +75,7 @@ class Entry:
     relative: Estimate = Estimate()
     won: float = NAN
     tied: float = NAN
+    improvement: Improvement = Improvement()
     ratios: F8 | None = None
 
     @property
@@ -268,19 +262,7 @@ def _resamples(values: int) -> int:
 
 
 def _estimate(table: F8, confidence: float, over: F8 | None = None) -> Estimate:
-    """The mean of a table [trainings, episodes], or its ratio to the mean of ``over``, and the interval."""
-    if not table.size:
-        return Estimate()
-    resamples = _resamples(table.size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(table.mean() if over is None else table.mean() / over.mean())
-    if not np.isfinite(value):
-        return Estimate()
-    if len(table) > 1:
-        return Estimate(value, *two_level_interval(table, over, confidence, resamples))
-    if over is None:
-        return Estimate(value, *bootstrap_interval(table[0], confidence, resamples))
-    return Estimate(value, *ratio_interval(table[0], over, confidence, resamples))
+    return estimate(table, over, confidence, _resamples(table.size))
 
 
 def _compare(entries: list[Entry], metric: Metric, reference: str, confidence: float) -> None:
@@ -321,3 +303,19 @@ def _compare(entries: list[Entry], metric: Metric, reference: str, confidence: f
             entry.relative = _estimate(differences, confidence, np.sign(rival.mean()) * rival)
         entry.won = float((sign * differences < 0).mean())
         entry.tied = float((differences == 0).mean())
+    _compare_trainings(entries, metric, confidence)
+
+
+def _compare_trainings(entries: list[Entry], metric: Metric, confidence: float) -> None:
+    """Compare each agent with the best of the policies that ran all of its episodes."""
+    for entry in entries:
+        ran = entry.complete
+        rivals = {
+            rival.policy: rival.table[0, ran]
+            for rival in entries
+            if not rival.trainings and rival.complete[ran].all()
+        }
+        if entry.trainings and ran.any() and rivals:
+            table = entry.table[:, ran]
+            better = metric.better or "min"
+            entry.improvement = compare_trainings(table, rivals, better, confidence, _resamples(table.size))

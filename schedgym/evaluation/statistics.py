@@ -12,7 +12,8 @@ interquartile means and performance profiles, resampled within each setting (str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "Estimate",
+    "Improvement",
     "bootstrap_interval",
+    "compare_trainings",
     "episode_table",
+    "estimate",
+    "improvements",
     "interquartile_mean",
     "lower_is_better",
     "paired_differences",
@@ -47,6 +53,15 @@ F8 = npt.NDArray[np.float64]
 COLUMNS = ("policy", "episode", "seed", "metric", "value")
 BATCH = 4_000_000  # numbers drawn at once
 NONE = (float("nan"), float("nan"))  # where there is no interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A number and its interval; nan where there is none."""
+
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
 
 
 def bootstrap_interval(
@@ -244,8 +259,9 @@ def two_level_interval(
     confidence: float = 0.95,
     resamples: int = 10_000,
     rng: np.random.Generator | None = None,
+    statistic: Callable[..., Any] = np.mean,
 ) -> tuple[float, float]:
-    """Interval of the mean of agents that were trained with several seeds and met the same episodes.
+    """Interval for agents that were trained with several seeds and met the same episodes.
 
     Training seeds and episodes are drawn with replacement, independently (Owen 2007, "The pigeonhole
     bootstrap"): the interval tells what another training would come to on other episodes. Percentiles; with
@@ -257,6 +273,8 @@ def two_level_interval(
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
         rng: None: a generator with a fixed seed.
+        statistic: what is taken of the training seeds' means over the episodes: a function of an array and
+            ``axis``, e.g. :func:`interquartile_mean`.
 
     Returns:
         (low, high); (nan, nan) for a single training seed, however many episodes it met, for a value that is
@@ -279,12 +297,120 @@ def two_level_interval(
     rng = rng or np.random.default_rng(0)
     drawn = np.empty(resamples)
     for part, size in _batches(resamples, seeds + episodes):
-        by_seed = _multiplicities(seeds, size, rng) / seeds
         by_episode = _multiplicities(episodes, size, rng) / episodes
-        means = ((by_seed @ values) * by_episode).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            drawn[part] = means / (by_episode @ base) if over is not None else means
+        means = by_episode @ values.T
+        if over is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                means = means / (by_episode @ base)[:, np.newaxis]
+        rows = rng.integers(seeds, size=(size, seeds))
+        drawn[part] = statistic(np.take_along_axis(means, rows, axis=1), axis=1)
     return _percentiles(drawn, confidence) if np.isfinite(drawn).all() else NONE
+
+
+def estimate(
+    table: F8,
+    over: F8 | None = None,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    statistic: Callable[..., Any] = np.mean,
+) -> Estimate:
+    """A statistic of the trainings' means over the episodes, with its interval.
+
+    Args:
+        table: one number per training and episode, [trainings, episodes].
+        over: numbers of the same episodes, [episodes]; if given, each mean is divided by theirs.
+        confidence: between 0 and 1.
+        resamples: number of bootstrap samples.
+        statistic: as for :func:`two_level_interval`.
+
+    Returns:
+        an estimate whose interval is of :func:`two_level_interval`; with one training over the episodes
+        alone, of :func:`bootstrap_interval` or :func:`ratio_interval`; nan for an empty table.
+    """
+    if not table.size:
+        return Estimate()
+    means = table.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(statistic(means if over is None else means / over.mean(), axis=0))
+    if not np.isfinite(value):
+        return Estimate()
+    if len(table) > 1:
+        return Estimate(value, *two_level_interval(table, over, confidence, resamples, statistic=statistic))
+    if over is None:
+        return Estimate(value, *bootstrap_interval(table[0], confidence, resamples))
+    return Estimate(value, *ratio_interval(table[0], over, confidence, resamples))
+
+
+def improvements(table: F8, rival: F8, better: str = "min") -> F8:
+    """Where values are better than a rival's of the same episode; the mean is the probability of improvement.
+
+    This is the Mann-Whitney statistic within each episode, averaged over the episodes (Agarwal et al. 2021,
+    who average over tasks).
+
+    Args:
+        table: one number per training and episode, [trainings, episodes].
+        rival: numbers of the same episodes, [episodes].
+        better: "min" or "max".
+
+    Returns:
+        an array shaped as ``table``: 1 where it is better, 1/2 where equal, 0 where worse.
+    """
+    sign = -1.0 if better == "max" else 1.0
+    return (1.0 + np.sign(sign * (np.asarray(rival) - table))) / 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Improvement:
+    """The trainings of one configuration against the best baseline, on the same episodes.
+
+    Attributes:
+        rival: label of the baseline with the best mean; "": there is none.
+        rival_mean: its mean.
+        value: interquartile mean over the trainings of their mean objectives.
+        difference: the same of the differences to the baseline.
+        relative: the same over the baseline's mean; without an interval where that mean may be 0.
+        probability: that a training is better than the baseline in an episode; see :func:`improvements`.
+    """
+
+    rival: str = ""
+    rival_mean: float = float("nan")
+    value: Estimate = Estimate()
+    difference: Estimate = Estimate()
+    relative: Estimate = Estimate()
+    probability: Estimate = Estimate()
+
+
+def compare_trainings(
+    table: F8,
+    rivals: Mapping[str, F8],
+    better: str = "min",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+) -> Improvement:
+    """Compare the trainings of one configuration with the best of several baselines.
+
+    Args:
+        table: the objective, one number per training and episode, [trainings, episodes].
+        rivals: label of a baseline -> its objective in the same episodes, [episodes].
+        better: "min" or "max".
+        confidence: confidence level of the intervals.
+        resamples: number of bootstrap samples.
+    """
+    best = max if better == "max" else min
+    rival = best(rivals, key=lambda label: float(rivals[label].mean()))
+    base = rivals[rival]
+
+    def middle(values: F8, over: F8 | None = None) -> Estimate:
+        return estimate(values, over, confidence, resamples, interquartile_mean)
+
+    return Improvement(
+        rival,
+        float(base.mean()),
+        middle(table),
+        middle(table - base),
+        middle(table - base, np.sign(base.mean()) * base),
+        estimate(improvements(table, base, better), None, confidence, resamples),
+    )
 
 
 def performance_ratios(table: F8, better: str = "min") -> F8:

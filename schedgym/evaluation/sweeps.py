@@ -73,8 +73,8 @@ class Experiment:
         policies: names, or label -> name; None: the id's own. FILE.py:NAME names a policy of a file, which is
             run when the sweep is.
         options: label of a policy -> its options.
-        agents: label -> "pretrained", an agent file, or a list of those that one method trained with
-            different seeds.
+        agents: label -> "pretrained", an agent file, or a list or a folder of those that one method trained
+            with different seeds.
         tuned: "shipped", or a file of ``schedgym tune --json``: policies get the options found there, under
             those of ``options``; None: they have their defaults.
     """
@@ -394,9 +394,11 @@ def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
     if not experiment.agents:
         return found
     make_agent = importlib.import_module("schedgym.agents.policy").make_agent
+    agent_paths = importlib.import_module("schedgym.agents.files").agent_paths
     for label, source in experiment.agents.items():
         seeds = set()
-        for path in [source] if isinstance(source, str) else source:
+        sources = [source] if isinstance(source, str) else source
+        for path in (path for given in sources for path in agent_paths(given)):
             policy = make_agent(path, id)
             policy.name = label
             seed = policy.agent.metadata["training"].get("seed")

@@ -65,6 +65,60 @@ def test_train_show_and_compare(capsys, folder) -> None:
         assert mine["mean"] == rows[jobs, "again"]["mean"] >= mine["bound"] == rows[jobs, "srvf"]["bound"]
 
 
+def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
+    train = [
+        "train",
+        ID,
+        "--config",
+        "small.yaml",
+        "--set",
+        "search.sigma=0.2",
+        "--seed",
+        "3",
+        "--seeds",
+        "3",
+    ]
+    assert cli.main([*train, "-o", "runs", "--n-jobs", "1"]) == 0
+    told = capsys.readouterr().out
+    written = json.loads((folder / "runs" / "trainings.json").read_text(encoding="utf-8"))
+    assert [agent["seed"] for agent in written["agents"]] == [3, 4, 5] and written["failed"] == {}
+    median = written["median"]["path"]
+    assert f"ship the median: {median}; schedgym compare {ID} --agents runs" in told
+    (marked,) = [line for line in told.splitlines() if "<- median" in line]
+    assert median.removeprefix("runs/") in marked
+
+    # the recorded command, run alone, gives the same weights
+    command = load_agent("runs/small-4.npz").metadata["command"]
+    assert (
+        command == f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --seed 4 -o small-4.npz"
+    )
+    assert cli.main(command.split()[1:]) == 0
+    alone, among = (load_agent(path).weights for path in ("small-4.npz", "runs/small-4.npz"))
+    assert all((alone[name] == among[name]).all() for name in (*alone, *among))
+
+    (folder / "runs" / "small-4.npz").unlink()
+    (folder / "runs" / "small-4.checkpoint").write_bytes(b"nothing of the kind")
+    capsys.readouterr()
+    (folder / "runs" / "validation.db").unlink()
+    assert cli.main([*train, "-o", "runs", "--n-jobs", "1"]) == 1
+    told = capsys.readouterr().out
+    assert "failed: seed 4: " in told and "not a checkpoint" in told and "small-5.npz" in told
+
+    compare = ["compare", ID, "--policies", "srvf,fifo", "--agents", "runs,small-4.npz", "--episodes", "3"]
+    compare += ["--jobs", "8,12", "--servers", "3", "--plot", "none", "--json", "r.json"]
+    assert cli.main(compare) == 0
+    told = capsys.readouterr().out
+    report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert [own["setting"] for own in report["trainings"]] == [{"jobs": 8}, {"jobs": 12}]
+    for own in report["trainings"]:
+        assert own["agents"] == ["small-3", "small-5", "small-4"] and own["rival"] in ("srvf", "fifo")
+        assert (
+            0 <= own["probability"]["low"] <= own["probability"]["value"] <= own["probability"]["high"] <= 1
+        )
+        line = f"jobs {own['setting']['jobs']}: 3 trainings, from small-3 to small-4: cost [slots^k] "
+        assert line in told and f"against the best baseline, {own['rival']}; better in" in told
+
+
 def test_a_training_that_was_cut_off(capsys, folder) -> None:
     train = ["train", ID, "--config", "small.yaml", "-o", "mine.npz"]
     assert cli.main(train) == 0
@@ -100,6 +154,16 @@ def test_a_training_that_was_cut_off(capsys, folder) -> None:
         ),
         (["train", ID, "--config", "small.yaml", "-o", "mine.zip"], "must end in .npz"),
         (["train", ID, "--config", "small.yaml", "-o", "no/mine.npz"], "there is no folder 'no'"),
+        (["train", ID, "--config", "small.yaml", "--seeds", "0"], "--seeds: must be a whole number from 1"),
+        (["train", ID, "--config", "small.yaml", "--seeds", "2", "--resume"], "no effect with --seeds"),
+        (["train", ID, "--config", "small.yaml", "--n-jobs", "2"], "--n-jobs: has no effect without --seeds"),
+        (["train", ID, "--config", "small.yaml", "--unit-timeout", "2"], "--unit-timeout: has no effect"),
+        (["train", ID, "--config", "small.yaml", "--seeds", "2", "-o", "small.yaml"], "needs a folder"),
+        (
+            ["train", ID, "--config", "small.yaml", "--seeds", "2", "--engine", "dask"],
+            "unknown engine 'dask'",
+        ),
+        (["compare", ID, "--agents", "."], "the folder has no agent files"),
         (["agents", "show", "small.yaml"], "small.yaml: "),
         (["agents", "show", "none.npz"], "none.npz: No such file"),
         (["agents", "show", "pretrained"], f"there is one for each id: show one of .*{ID}"),

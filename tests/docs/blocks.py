@@ -69,6 +69,7 @@ SHORTER: tuple[tuple[str, dict[str, str], str], ...] = (
         "--set search.generations=1 --set search.population=4 --set search.episodes=2 "
         "--set search.validation_episodes=4",
     ),
+    (r"^train .*--seeds", {"--seeds": "2"}, ""),
     (
         r"^train .*ppo",
         {},

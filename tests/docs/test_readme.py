@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 import pandas
 import pytest
 
+from schedgym.agents.files import list_pretrained, load_agent
 from schedgym.core.problem import list_problems
 from schedgym.papers import list_claims, list_figures
 from schedgym.papers.paper import PAPERS
@@ -44,6 +46,23 @@ def test_every_id_is_in_the_table_with_its_best_policy(tables) -> None:
         assert ("the shipped agent" if best.policy == "agent" else f"`{best.policy}`") in rows[id]
         if best.bound > 0:
             assert f"{extreme / best.bound:.3f}" in rows[id]
+
+
+def test_cards_tell_where_agents_lose_and_whose_results_they_are(tables) -> None:
+    results = pandas.read_csv(ROOT / "docs" / "agents.csv")
+    for id, path in list_pretrained().items():
+        rows = results[(results["id"] == id) & (results["policy"] == "agent")]
+        more = rows["better"] == "max"
+        worse = (rows["rival_difference_low"] > 0) & ~more | (rows["rival_difference_high"] < 0) & more
+        better = (rows["rival_difference_high"] < 0) & ~more | (rows["rival_difference_low"] > 0) & more
+        text = tables.card(path)
+        assert len(rows) and text.count("| worse |") == worse.sum()
+        assert text.count("| better |") == better.sum()
+        assert ("- Worse than the best baseline: " in text) == worse.any()
+        agent = load_agent(path)
+        assert agent.sha256[:16] in text and agent.metadata["command"] in text
+        other = dataclasses.replace(agent, sha256="0" * 64)
+        assert "**These results are of an earlier agent**" in "\n".join(tables.cells(other))
 
 
 def test_verdicts_count_only_what_the_papers_say(tables) -> None:

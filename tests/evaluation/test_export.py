@@ -97,7 +97,8 @@ def test_the_leaderboard_has_intervals_and_gaps(store, tmp_path, suffix):
     path = tmp_path / f"out{suffix}"
     assert export(store, path, table="leaderboard") == 9
     table = read(path)
-    table["unit"] = table["unit"].fillna("")
+    for name in ("unit", "agent", "rival"):
+        table[name] = table[name].astype(object).fillna("")
     with ResultsStore(store) as opened:
         boards, values = read_boards(opened), opened.frame(metrics=["mean_delay", "value"])
     pd.testing.assert_frame_equal(
@@ -112,6 +113,14 @@ def test_the_leaderboard_has_intervals_and_gaps(store, tmp_path, suffix):
     assert table["trainings"].tolist().count(2) == 3
     agents = table[table["policy"] == "agent"]
     assert agents["seconds"].tolist() == pytest.approx([0.1] * 3)
+    for agent in agents.itertuples():
+        own = table[(table["id"] == agent.id) & (table["policy"] != "agent")]
+        own = own[own["servers"].eq(agent.servers) | pd.isna(agent.servers)]
+        best = own["mean"].max() if agent.better == "max" else own["mean"].min()
+        assert agent.rival in own.loc[own["mean"] == best, "policy"].tolist()
+        assert agent.rival_mean == best and 0 <= agent.probability <= 1
+        assert agent.rival_relative == pytest.approx(agent.mean / best - 1), "the middle of two is their mean"
+    assert table.loc[table["policy"] != "agent", ["rival_mean", "rival_relative"]].isna().all(axis=None)
 
 
 def test_one_id(store, tmp_path):

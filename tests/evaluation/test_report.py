@@ -21,8 +21,9 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.runner import acting_parameters, make_env, play, sweep
-from schedgym.evaluation.standings import Estimate, read_boards
+from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import (
+    Estimate,
     interquartile_mean,
     paired_differences,
     performance_ratios,

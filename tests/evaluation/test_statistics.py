@@ -11,7 +11,11 @@ import scipy.stats
 
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.statistics import (
+    Estimate,
     bootstrap_interval,
+    compare_trainings,
+    estimate,
+    improvements,
     interquartile_mean,
     paired_differences,
     performance_profile,
@@ -202,16 +206,18 @@ def test_the_stratified_bootstrap_against_every_sample_there_is(statistic):
 def test_the_two_level_bootstrap_against_every_sample_there_is():
     table = np.array([[1.0, 5.0, 2.0], [4.0, 9.0, 7.0], [0.0, 3.0, 1.0]])
     base = np.array([1.0, 3.0, 2.0])
-    means, ratios = [], []
+    means, ratios, middles = [], [], []
     for seeds in itertools.product(range(3), repeat=3):
         for episodes in itertools.product(range(3), repeat=3):
             sample = table[list(seeds)][:, list(episodes)]
             means.append(sample.mean())
             ratios.append(sample.mean() / base[list(episodes)].mean())
+            middles.append(np.median(sample.mean(axis=1)))
     for outcomes, interval in (
         (means, two_level_interval(table, confidence=0.8, resamples=40_000)),
         (ratios, two_level_interval(table, base, confidence=0.8, resamples=40_000)),
         (means, stratified_interval([table], np.mean, 0.8, resamples=40_000)),
+        (middles, two_level_interval(table, confidence=0.8, resamples=40_000, statistic=np.median)),
     ):
         low, high = exact(outcomes, 0.8)
         assert (low <= interval).all() and (interval <= high).all()
@@ -323,3 +329,55 @@ def test_profiles_without_a_band():
     assert share.tolist() == [0.5, 0.5, 1.0] and np.isnan(low).all() and np.isnan(high).all()
     with pytest.raises(InvalidParameter, match="at least one"):
         performance_profile([[]], [1.0])
+
+
+# trainings against baselines -------------------------------------------------------------------------
+
+
+def test_estimates_of_trainings_resample_both_levels_those_of_one_its_episodes():
+    table = np.random.default_rng(7).lognormal(size=(9, 12))
+    base = np.arange(1.0, 13.0)
+    middle = estimate(table, statistic=interquartile_mean)
+    assert middle.value == interquartile_mean(table.mean(axis=1))
+    assert (middle.low, middle.high) == two_level_interval(table, statistic=interquartile_mean)
+    share = estimate(table, base)
+    assert share.value == pytest.approx(table.mean() / base.mean(), rel=1e-14)
+    assert (share.low, share.high) == two_level_interval(table, base)
+    one = table[:1]
+    assert estimate(one) == Estimate(one.mean(), *bootstrap_interval(one[0]))
+    assert estimate(one, base) == Estimate(one.mean() / base.mean(), *ratio_interval(one[0], base))
+    assert math.isnan(estimate(np.empty((3, 0))).value) and math.isnan(estimate(one, 0 * base).value)
+
+
+@pytest.mark.parametrize("better", ["min", "max"])
+def test_the_probability_of_improvement_is_mann_whitneys_in_each_episode(better):
+    """Values are few, so that many are equal."""
+    rng = np.random.default_rng(8)
+    table, rival = rng.integers(0, 4, size=(6, 50)).astype(float), rng.integers(0, 4, size=50).astype(float)
+    first, second = ("rival", "own") if better == "min" else ("own", "rival")
+    expected = []
+    for episode in range(50):
+        own = {"own": table[:, episode], "rival": rival[[episode]]}
+        greater = scipy.stats.mannwhitneyu(own[first], own[second], method="asymptotic").statistic
+        expected.append(greater / 6)
+    assert improvements(table, rival, better).mean(axis=0) == pytest.approx(expected)
+
+
+def test_trainings_are_compared_with_the_best_baseline():
+    table = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 9.0]])
+    rivals = {"far": np.array([9.0, 9.0]), "near": np.array([2.0, 4.0])}
+    found = compare_trainings(table, rivals)
+    assert (found.rival, found.rival_mean) == ("near", 3.0)
+    assert found.value.value == interquartile_mean([2.0, 2.0, 6.0])
+    assert found.difference.value == interquartile_mean([-1.0, -1.0, 3.0])
+    assert found.relative.value == pytest.approx(interquartile_mean([-1 / 3, -1 / 3, 1.0]))
+    assert found.probability.value == pytest.approx((1 + 1 + 0.5 + 1 + 0 + 0) / 6)
+    assert (found.probability.low, found.probability.high) == two_level_interval(
+        improvements(table, rivals["near"])
+    )
+    more = compare_trainings(table, rivals, "max")
+    assert more.rival == "far" and more.probability.value == pytest.approx(0.5 / 6)
+    negative = compare_trainings(-table, {"near": -rivals["near"]}, "max")
+    assert negative.relative.value == pytest.approx(-found.relative.value), "a share of the rival's size"
+    nothing = compare_trainings(table, {"zero": np.zeros(2)})
+    assert math.isnan(nothing.relative.value) and nothing.difference == nothing.value
