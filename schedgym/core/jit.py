@@ -3,6 +3,7 @@
 ``kernel`` compiles an entry point: called from Python, cached on disk. Another kernel may call it, too, and
 then links its code. ``helper`` compiles what kernels call: inlined, and without reference counting (four
 times faster, because arrays in named tuples are otherwise counted at every call); a helper must not allocate.
+``subroutine`` is for a large helper that a kernel needs in several places: it is compiled once.
 """
 
 from __future__ import annotations
