@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -11,6 +12,9 @@ import time
 from pathlib import Path
 
 import llvmlite.binding
+import numba
+import numpy as np
+import pytest
 
 from schedgym.core import jit, kernel_cache
 from schedgym.core.compilation import COMPILATION, Compilation
@@ -335,3 +339,42 @@ def test_a_golden_schedule_under_bounds_checks() -> None:
     variables = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "SCHEDGYM_GUARD": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=ROOT)
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
+
+
+def test_garbage_is_collected_again_after_compiling() -> None:
+    was_enabled = gc.isenabled()
+    try:
+        for enabled in (False, True):
+            (gc.enable if enabled else gc.disable)()
+            during = []
+            jit.kernel(lambda x: x + 3)(1)
+            with jit._uncollected():
+                during.append(gc.isenabled())
+            assert during == [False] and gc.isenabled() is enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+
+
+def test_what_operations_give_is_remembered_for_each_set_of_options() -> None:
+    """A kernel that must not allocate is refused what does, also where another kernel has done it before."""
+    numbers = np.ones(3)
+    allocating = jit.kernel(lambda x: np.copy(x)[0])
+    assert jit.kernel(lambda x: allocating(x) + 1.0)(numbers) == 2.0
+    pure = jit.pure_kernel(lambda x: np.copy(x)[0])
+    with pytest.raises(numba.core.errors.NumbaError):
+        jit.pure_kernel(lambda x: pure(x) + 1.0)(numbers)
+
+
+def test_a_subroutine_gives_what_a_helper_gives() -> None:
+    def total(x):
+        value = 0.0
+        for i in range(x.shape[0]):
+            value += x[i] * x[i]
+        return value
+
+    found = []
+    for decorate in (jit.helper, jit.subroutine):
+        inner = decorate(total)
+        outer = jit.pure_kernel(lambda x, inner=inner: inner(x) + inner(x[1:]))
+        found.append(outer(np.array([0.1, 0.2, 0.3])))
+    assert found[0] == found[1] == total(np.array([0.1, 0.2, 0.3])) + total(np.array([0.2, 0.3]))

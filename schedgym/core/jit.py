@@ -3,22 +3,33 @@
 ``kernel`` compiles an entry point: called from Python, cached on disk. Another kernel may call it, too, and
 then links its code. ``helper`` compiles what kernels call: inlined, and without reference counting (four
 times faster, because arrays in named tuples are otherwise counted at every call); a helper must not allocate.
+``subroutine`` is for a large helper that a kernel needs in several places: it is compiled once.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import functools
+import gc
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes, types
+from numba.core import (
+    codegen,
+    compiler,
+    compiler_machinery,
+    registry,
+    typed_passes,
+    types,
+    untyped_passes,
+)
 
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.kernel_cache import KernelCache
 
-__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype"]
+__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "subroutine"]
 
 # their annotations are partial, and leave out the options that matter here
 _numba: Any = numba
@@ -27,8 +38,20 @@ _compiler: Any = compiler
 _LoweringPass: Any = compiler_machinery.LoweringPass
 _register_pass: Any = compiler_machinery.register_pass
 _AnnotateTypes: Any = typed_passes.AnnotateTypes
+_BoundFunction: Any = types.BoundFunction
 _CPUDispatcher: Any = registry.CPUDispatcher
 _Dispatcher: Any = types.Dispatcher
+
+#: passes for what helpers do not use: they find nothing, and take a tenth of the time
+_UNUSED: Any = (
+    untyped_passes.WithLifting,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NoPythonSupportedFeatureValidation,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = not _numba.config.DISABLE_JIT
@@ -71,8 +94,20 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
 
     def compile(self, kinds: Any) -> Any:
         """Load or make the machine code for arguments of these types."""
-        with COMPILATION.of(self.py_func.__module__):
+        with COMPILATION.of(self.py_func.__module__), _uncollected():
             return super().compile(kinds)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Compile without collecting garbage: what numba makes is kept, and looking through it takes a tenth."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -125,12 +160,59 @@ class _LinkOnly(_LoweringPass):  # type: ignore[misc]
         return False
 
 
+class _Typing:
+    """numba's knowledge of types, which also remembers what operations on them give, for these options.
+
+    numba would search a dozen signatures anew for each addition: a quarter of the time of compiling. Options
+    matter as an operation may be a function that is compiled with them.
+    """
+
+    def __init__(self, context: Any, options: str) -> None:
+        self._context = context
+        self._found: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
+        """The signature of a function; helpers have their own memory of it, and methods depend on more."""
+        if named or isinstance(function, (_Dispatcher, _BoundFunction)):
+            return self._context.resolve_function_type(function, arguments, named)
+
+        def resolve(*types: Any) -> Any:
+            return self._context.resolve_function_type(function, types, named)
+
+        return self._remembered(function, resolve, *arguments)
+
+    def resolve_getitem(self, *types: Any) -> Any:
+        """The signature of reading an element."""
+        return self._remembered("read", self._context.resolve_getitem, *types)
+
+    def resolve_setitem(self, *types: Any) -> Any:
+        """The signature of writing an element."""
+        return self._remembered("write", self._context.resolve_setitem, *types)
+
+    def _remembered(self, what: Any, resolve: Any, *types: Any) -> Any:
+        key = what, types
+        if self._found.get(key) is None:
+            self._found[key] = resolve(*types)
+        return self._found[key]
+
+
+_typing = functools.cache(_Typing)
+
+
 class _LinkedCompiler(_compiler.CompilerBase):  # type: ignore[misc]
-    """numba's compiler, with :class:`_LinkedLibrary` as the library of the code."""
+    """numba's compiler, with :class:`_LinkedLibrary` as the library of the code, and in less time."""
+
+    def __init__(self, typing: Any, *others: Any) -> None:
+        super().__init__(typing, *others)
+        self.state.typingctx = _typing(typing, repr(self.state.flags))
 
     def define_pipelines(self) -> list[Any]:
-        """The pipeline of nopython mode with one pass more."""
+        """The pipeline of nopython mode with one pass more, and fewer others."""
         pipeline = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes[:] = [given for given in pipeline.passes if given[0] not in _UNUSED]
         pipeline.add_pass_after(_LinkOnly, _AnnotateTypes)
         pipeline.finalize()
         return [pipeline]
@@ -138,8 +220,17 @@ class _LinkedCompiler(_compiler.CompilerBase):  # type: ignore[misc]
 
 def helper(function: F) -> F:
     """Compile ``function`` into the kernels that call it; it cannot be called from Python."""
+    return _helper(function, True)
+
+
+def subroutine(function: F) -> F:
+    """A :func:`helper` that is called, not inlined: for a large one that a kernel calls in several places."""
+    return _helper(function, False)
+
+
+def _helper(function: F, forceinline: bool) -> F:
     options = {"no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
-    return _linked(function, {**options, "forceinline": True})
+    return _linked(function, {**options, "forceinline": forceinline})
 
 
 def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:

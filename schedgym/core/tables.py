@@ -287,9 +287,7 @@ def _lower_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -
         return loaded
 
     is_record = not declared.dimensions
-    element = array_type if is_record else array_type.dtype
-    size = context.get_abi_sizeof(context.get_data_type(element))
-    itemsize = context.get_constant(types.intp, declared.dtype.itemsize if is_record else size)
+    itemsize = context.get_constant(types.intp, declared.dtype.itemsize)
     shape = [entry(1 + kind.is_batch + axis) for axis in range(len(declared.dimensions))]
     address = entry(0)
     if kind.is_batch:

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers, allocate
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.jit import helper, pure_kernel, subroutine
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.balance import make_placement_scratch, place, read_instance, whole
 
@@ -317,7 +317,7 @@ def _visit_sites(
     return tail, goal
 
 
-@helper
+@subroutine
 def _layer(net: Network, width: int, part: Part) -> int:
     """Breadth-first search from the owners in need: the depths of owners and sites; all arcs are reset.
 
@@ -515,7 +515,7 @@ def _augment(net: Network, width: int, size: int) -> tuple[int, int]:
     return kept, amount
 
 
-@pure_kernel
+@subroutine
 def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
     """Move flow within a part to owners in need, from owners with too much and from free slots.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,10 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
+from schedgym.problems.flowtime.dynamics import DECIDE
 from schedgym.problems.flowtime.metrics import fates, validate
+from schedgym.problems.flowtime.problem import FlowtimeParameters
+from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
 from tests.flowtime import oracle
 from tests.long import some
@@ -343,3 +347,16 @@ def test_workloads_that_do_not_fit_are_refused(tmp_path: Any) -> None:
     save_workload(two_d, path)
     with pytest.raises(InvalidParameter, match="of kind '2d', got '1d'"):
         gym.make(ID, disable_env_checker=True, workload=str(path))
+
+
+@pytest.mark.parametrize("view", ["allocation", "priority", "pick", "rule"])
+def test_without_latencies_no_transport_is_compiled(view) -> None:
+    """The kernel that can place by latency is the one that a workload with latencies gets."""
+    parameters = {"kind": "mapreduce", "view": view, "jobs": 3}
+    plain, late = (
+        FlowtimeSimulator(FlowtimeParameters(**parameters, latency=latency), 1, "schedgym/FlowtimePacking-v0")
+        for latency in (False, True)
+    )
+    assert late.kernels[0] is DECIDE[view]
+    assert (plain.kernels[0] is DECIDE[view]) == (view in ("allocation", "pick"))
+    assert pickle.loads(pickle.dumps(plain)).kernels[0] is plain.kernels[0]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
@@ -36,7 +36,9 @@ from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slo
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["DECIDE", "Environment", "step"]
+__all__ = ["ANYWHERE", "DECIDE", "Environment", "step"]
+
+ANYWHERE = ", no latencies"  # ends the names of kernels for jobs that run equally well on all servers
 
 JOB_FEATURES = len(JOB_COLUMNS)
 
@@ -324,7 +326,7 @@ def work_off(env: Environment) -> float:
     return cost + env.objective.weights.alpha * switching
 
 
-@helper
+@subroutine
 def open_slot(env: Environment) -> None:
     """Go on to the next slot with a visible job, or to the end of the episode."""
     s, jobs, rows = env.state.scalars, env.jobs, env.rows
@@ -520,22 +522,46 @@ def grant(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def prioritize(env: Environment, feasible: bool) -> None:
-    """View priority: allocate by a score per row, higher scores first; hidden jobs come last."""
+def prioritize_with(net: Any, env: Environment) -> None:
+    """Allocate by a score per row, higher scores first; hidden jobs come last."""
     active, scores = env.state.scalars.active, env.state.scores
     for r in range(active):
         scores[r] = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else LAST
     how, granted = env.constants.config.how, env.rows.granted
     servers: Any = env.jobs
-    allocate_by_priority(how, active, scores, env.rows, servers, env.scratch, env.net, granted)
+    allocate_by_priority(how, active, scores, env.rows, servers, env.scratch, net, granted)
+
+
+@helper
+def follow_rule_with(net: Any, env: Environment) -> None:
+    """Allocate by the named rule, to all visible jobs, also those beyond the window."""
+    rule, how, active = env.exchange.choices[0], env.constants.config.how, env.state.scalars.active
+    servers: Any = env.jobs
+    allocate_by_rule(rule, how, active, env.rows, servers, env.scratch, net, env.rows.granted)
+
+
+@helper
+def prioritize(env: Environment, feasible: bool) -> None:
+    """View priority."""
+    prioritize_with(env.net, env)
+
+
+@helper
+def prioritize_anywhere(env: Environment, feasible: bool) -> None:
+    """View priority where jobs have no latencies."""
+    prioritize_with(None, env)
 
 
 @helper
 def follow_rule(env: Environment, feasible: bool) -> None:
-    """View rule: allocate by the named rule, to all visible jobs, also those beyond the window."""
-    rule, how, active = env.exchange.choices[0], env.constants.config.how, env.state.scalars.active
-    servers: Any = env.jobs
-    allocate_by_rule(rule, how, active, env.rows, servers, env.scratch, env.net, env.rows.granted)
+    """View rule."""
+    follow_rule_with(env.net, env)
+
+
+@helper
+def follow_rule_anywhere(env: Environment, feasible: bool) -> None:
+    """View rule where jobs have no latencies."""
+    follow_rule_with(None, env)
 
 
 # Observations ---------------------------------------------------------------------------------
@@ -637,7 +663,8 @@ def observe(env: Environment) -> None:
 
 access = accessor(Environment)
 
-#: action view -> the kernel that takes its actions
+#: action view -> the kernel that takes its actions; ANYWHERE: where jobs have no latencies, it compiles in
+#: half of the time
 DECIDE: dict[str, Any] = {
     "allocation": pure_kernel(
         lambda table, tools, command: decide_each(access, grants_fit, grant, table, tools, command)
@@ -650,6 +677,16 @@ DECIDE: dict[str, Any] = {
     ),
     "rule": pure_kernel(
         lambda table, tools, command: decide_each(access, always_fits, follow_rule, table, tools, command)
+    ),
+    "priority" + ANYWHERE: pure_kernel(
+        lambda table, tools, command: decide_each(
+            access, always_fits, prioritize_anywhere, table, tools, command
+        )
+    ),
+    "rule" + ANYWHERE: pure_kernel(
+        lambda table, tools, command: decide_each(
+            access, always_fits, follow_rule_anywhere, table, tools, command
+        )
     ),
 }
 

@@ -381,13 +381,20 @@ def _place_by_latency(
 
 @helper
 def spread(
-    how: int, n: int, rows: Rows, cpu: Integers, scratch: Scratch, net: TransportScratch, granted: Integers
+    how: int,
+    n: int,
+    rows: Rows,
+    cpu: Integers,
+    scratch: Scratch,
+    net: TransportScratch | None,
+    granted: Integers,
 ) -> None:
     """Put the cores of the jobs, ``scratch.cores``, on servers (every ``how`` except PLACE)."""
-    if how == LOCALITY:
-        _place_by_latency(n, rows, cpu, scratch, net, granted)
-    else:
-        pack_cores(how == STICKY, n, scratch.cores, cpu, rows.held, scratch, granted)
+    if net is not None:  # else LOCALITY is not compiled
+        if how == LOCALITY:
+            _place_by_latency(n, rows, cpu, scratch, net, granted)
+            return
+    pack_cores(how == STICKY, n, scratch.cores, cpu, rows.held, scratch, granted)
 
 
 @helper
@@ -398,7 +405,7 @@ def allocate(
     rows: Rows,
     servers: Servers,
     scratch: Scratch,
-    net: TransportScratch,
+    net: TransportScratch | None,
     granted: Integers,
 ) -> None:
     """Grant cores on servers to the first ``size`` rows of ``scratch.order``; the other rows get none.
@@ -421,7 +428,7 @@ def allocate_by_priority(
     rows: Rows,
     servers: Servers,
     scratch: Scratch,
-    net: TransportScratch,
+    net: TransportScratch | None,
     granted: Integers,
 ) -> None:
     """Allocate by score: higher ones first, ties by row; jobs with a score of HOLD or less get nothing.
@@ -434,8 +441,8 @@ def allocate_by_priority(
         rows: the visible jobs.
         servers: their cores and memory, which only PLACE, tetris and drf read.
         scratch: of :func:`make_scratch`.
-        net: of :func:`~schedgym.solvers.transport.make_transport_scratch`; only LOCALITY uses it,
-            with :func:`locality_rows` rows.
+        net: of :func:`~schedgym.solvers.transport.make_transport_scratch`, with :func:`locality_rows` rows;
+            only LOCALITY uses it. None (of the compiled type none): ``how`` is never LOCALITY.
         granted: [>= n, M] written, n rows: cores.
     """
     size = variable(0)
@@ -634,7 +641,7 @@ def allocate_by_rule(
     rows: Rows,
     servers: Servers,
     scratch: Scratch,
-    net: TransportScratch,
+    net: TransportScratch | None,
     granted: Integers,
 ) -> None:
     """Allocate as a rule of :data:`RULES` does, with arguments as in :func:`allocate_by_priority`.

@@ -22,7 +22,7 @@ import numpy as np
 
 from schedgym.core import heap
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.order import sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
@@ -544,7 +544,7 @@ def cost_until(env: Environment, instant: float, cost: float) -> float:
     return cost
 
 
-@helper
+@subroutine
 def run(env: Environment) -> float:
     """Dispatch, and advance to the next decision; return the cost of that time."""
     jobs, state, mode = env.jobs, env.state, env.constants.config.mode

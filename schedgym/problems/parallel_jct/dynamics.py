@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.jit import helper, pure_kernel, subroutine
 from schedgym.core.rows import resetter
 from schedgym.core.stepping import advance_each, decide_each
 from schedgym.core.tables import accessor
@@ -259,7 +259,7 @@ def next_event(env: Environment) -> float:
     return exact if exact < math.inf and same_instant(now, exact) else now
 
 
-@helper
+@subroutine
 def process_events(env: Environment, now: float) -> None:
     """Process the events of an instant: arrivals, completions of tasks, a tick."""
     s, state = env.state.scalars, env.state

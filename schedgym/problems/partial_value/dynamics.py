@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
@@ -208,7 +208,7 @@ def clear_rows(env: Environment, first: int) -> None:
             clear_details(env.details, r)
 
 
-@helper
+@subroutine
 def open_slot(env: Environment) -> None:
     """Update the rows to slot ``scalars.slot``; end the episode if nothing can be served any more."""
     jobs, rows, s = env.jobs, env.rows, env.state.scalars

@@ -26,7 +26,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import Floats, Integers, allocate
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.jit import helper, pure_kernel, subroutine
 from schedgym.core.order import sort_rows
 from schedgym.solvers.arithmetic import ceil, floor
 from schedgym.solvers.dual_prices import (
@@ -223,7 +223,7 @@ def _serve_in_order(
 # Real amounts by marginal value ---------------------------------------------------------------
 
 
-@helper
+@subroutine
 def _fill_at(
     plain: bool, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats
 ) -> tuple[float, float]:

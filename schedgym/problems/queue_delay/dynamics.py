@@ -17,7 +17,7 @@ import numpy as np
 
 from schedgym.core import heap
 from schedgym.core.arrays import SHARED, Bytes, Fill, Flags, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
@@ -327,7 +327,7 @@ def strand(env: Environment) -> float:
     return total
 
 
-@helper
+@subroutine
 def close_epoch(env: Environment) -> float:
     """Move to the next epoch of this instant, else to the next event; return the delay that passed."""
     s = env.state.scalars
@@ -484,7 +484,7 @@ def take_rule(env: Environment, feasible: bool) -> None:
     env.state.scalars.position = -1
 
 
-@helper
+@subroutine
 def run_scheme(env: Environment, scheme: Any) -> None:
     """Carry out a whole epoch by a scheme that sees the whole queue."""
     while True:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.rows import resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
 from schedgym.core.tables import accessor
@@ -311,7 +311,7 @@ def place_next(env: Environment) -> None:
         s.jct, state.energy[0] = size_tasks(env)
 
 
-@helper
+@subroutine
 def evaluate_plan(env: Environment) -> None:
     """Views plan and search: size the tasks, which are all placed, and update the groups' loads."""
     jobs, state, schedule, planning = env.jobs, env.state, env.schedule, env.planning
@@ -330,7 +330,7 @@ def evaluate_plan(env: Environment) -> None:
         state.pull[j] = 0.0
 
 
-@helper
+@subroutine
 def mark_moves(env: Environment) -> int:
     """View search: mark as legal the moves from the placement evaluated last, and the stop.
 
