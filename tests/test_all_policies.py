@@ -18,7 +18,12 @@ from schedgym.testing import check_policy, policy_parameters
 from tests.long import some
 from tests.test_all_problems import busy, known
 
-CASES = [case for spec in list_policies() for case in some((spec.name, view) for view in spec.views)]
+# make test has every third policy in its first view
+CASES = [
+    case
+    for number, spec in enumerate(list_policies())
+    for case in some(((spec.name, view) for view in spec.views), keep=number % 3 == 0)
+]
 
 
 def sizes(name: str, **parameters: object) -> dict[str, object]:

@@ -149,10 +149,10 @@ def test_tables_have_a_largest_size(tmp_path, monkeypatch):
     path.write_text("a\n" + "1\n" * 20)
     table = base.Table(path, [base.Column("a", "")], on_error="skip")
     assert len(list(table)) == 20
-    monkeypatch.setattr(base, "MOST_LINES", 20)
+    monkeypatch.setattr(texts, "MOST_LINES", 20)
     with pytest.raises(TraceFormatError, match="t.csv:21: the file has more than 20 lines"):
         list(table)
     monkeypatch.undo()
-    monkeypatch.setattr(base, "MOST_BYTES", 30)
+    monkeypatch.setattr(texts, "MOST_BYTES", 30)
     with pytest.raises(TraceFormatError, match="t.csv:16: the file has more than 30 bytes"):
         list(table)

@@ -29,7 +29,6 @@ from schedgym.traces.base import (
     Trace,
     check_limit,
     check_on_error,
-    first_line,
     fitting,
     offered_load,
     parts,
@@ -37,6 +36,7 @@ from schedgym.traces.base import (
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
 from schedgym.traces.pieces import column_names
 from schedgym.traces.table import read_table
+from schedgym.traces.texts import first_line
 
 __all__ = [
     "Field",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
-from schedgym.traces.base import first_line, is_number
+from schedgym.traces.base import is_number
 from schedgym.traces.declaration import (
     CLOCK,
     CORES,
@@ -27,6 +27,7 @@ from schedgym.traces.declaration import (
 )
 from schedgym.traces.pieces import Chunk, chunks
 from schedgym.traces.table import FLAGS
+from schedgym.traces.texts import first_line
 
 __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 

@@ -35,8 +35,8 @@ from schedgym.traces.base import (
     check_on_error,
     read_machines,
     refuse_empty,
-    text_blocks,
 )
+from schedgym.traces.texts import text_blocks
 
 __all__ = ["FORMAT", "read_philly"]
 

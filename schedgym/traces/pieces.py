@@ -9,17 +9,9 @@ from typing import IO, Any, NamedTuple
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
-from schedgym.traces.base import (
-    LONGEST_LINE,
-    MOST_BYTES,
-    MOST_LINES,
-    MOST_RATIO,
-    START,
-    Layout,
-    Table,
-    open_trace,
-)
+from schedgym.traces.base import Layout, Table
 from schedgym.traces.declaration import DATE, TableLayout
+from schedgym.traces.texts import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RATIO, START, open_trace
 
 __all__ = ["CHUNK", "Chunk", "chunks", "column_names"]
 

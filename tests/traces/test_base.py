@@ -17,17 +17,8 @@ import pytest
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
 from schedgym.problems.queue_delay.log import workload_of
 from schedgym.traces import formats, inspect_trace, read_trace
-from schedgym.traces.base import (
-    LARGEST,
-    LONGEST_LINE,
-    Column,
-    Layout,
-    Table,
-    Trace,
-    first_line,
-    fitting,
-    offered_load,
-)
+from schedgym.traces.base import LARGEST, Column, Layout, Table, Trace, fitting, offered_load
+from schedgym.traces.texts import LONGEST_LINE, first_line
 from tests.long import long
 
 A, B = Column("a", "s"), Column("b", "cores", exclusive=True)

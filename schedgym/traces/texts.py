@@ -1,0 +1,201 @@
+"""Text files, as they are or packed: in lines or blocks, with limits on what is taken from them."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import errno
+import gzip
+import lzma
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from schedgym.core.files import open_regular
+from schedgym.errors import InvalidFile, TraceFormatError
+
+zstd: Any
+try:
+    from compression import zstd  # Python 3.14
+except ImportError:
+    zstd = None
+
+__all__ = [
+    "LONGEST_LINE",
+    "MOST_BYTES",
+    "MOST_LINES",
+    "MOST_RATIO",
+    "START",
+    "decode",
+    "first_line",
+    "open_trace",
+    "raw_lines",
+    "text_blocks",
+]
+
+#: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
+LONGEST_LINE = 1 << 16
+
+#: limits of one file: the largest public traces have a tenth of them
+MOST_LINES, MOST_BYTES = 10**8, 2**35
+#: a packed file that expands further is no table; checked after its first bytes
+MOST_RATIO, START = 200, 2**23
+
+#: kind of a packed file -> its first bytes, and how its name may end
+PACKED = {
+    "gzip": (b"\x1f\x8b", ".gz"),
+    "bzip2": (b"BZh", ".bz2"),
+    "xz": (b"\xfd7zXZ\x00", ".xz"),
+    "zip": (b"PK\x03\x04", ".zip"),
+    "Zstandard": (b"\x28\xb5\x2f\xfd", ".zst"),
+    "7z": (b"7z\xbc\xaf\x27\x1c", ".7z"),
+    "rar": (b"Rar!", ".rar"),
+}
+TARS = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", re.IGNORECASE)
+
+
+def first_line(path: str | Path) -> str:
+    """The first line of a (compressed) text file, without its end; "" for an empty file.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        TraceFormatError: when the line is not text.
+    """
+    raw = next(raw_lines(Path(path)), b"")
+    try:
+        return decode(raw, first=True)
+    except ValueError as error:
+        raise TraceFormatError(path, 1, "", str(error)) from None
+
+
+def raw_lines(path: Path) -> Iterator[bytes]:
+    """Lines with their ends; of one that is too long only the start, just long enough to tell."""
+    number, taken, kind = 0, 0, ""
+    try:
+        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
+            while line := stream.readline(LONGEST_LINE + 1):
+                number += 1
+                rest = line
+                taken = _count(path, number, taken + len(rest), packed)
+                while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+                    rest = stream.readline(LONGEST_LINE + 1)
+                    taken = _count(path, number, taken + len(rest), packed)
+                yield line
+    except _DAMAGE as error:
+        raise _damaged(path, number + 1, kind, error) from None
+
+
+def text_blocks(path: str | Path, size: int) -> Iterator[str]:
+    """A (compressed) text file in blocks of about ``size`` bytes.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        TraceFormatError: when it is not text, damaged or too large.
+    """
+    path, taken, kind = Path(path), 0, ""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
+            while block := stream.read(size):
+                taken = _count(path, 0, taken + len(block), packed)
+                yield decoder.decode(block)
+            yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise TraceFormatError(path, 0, "", "not UTF-8 text") from None
+    except _DAMAGE as error:
+        raise _damaged(path, 0, kind, error) from None
+
+
+#: what reading a damaged packed file raises
+_DAMAGE = (
+    *(EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError),
+    UnicodeDecodeError,  # in the name of a zip's file
+    *((zstd.ZstdError,) if zstd else ()),
+)
+
+
+def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:
+    if not kind or getattr(error, "errno", None) is not None:  # not the content, but the disk
+        return error
+    what = "cut off" if isinstance(error, EOFError) else f"corrupt: {error}"
+    return TraceFormatError(path, line, "", f"the {kind} file is {what}")
+
+
+def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
+    """The bytes that were taken from a file, unpacked; TraceFormatError if they are too many."""
+    if line > MOST_LINES or taken > MOST_BYTES:
+        what = f"{MOST_LINES} lines" if line > MOST_LINES else f"{MOST_BYTES} bytes"
+        raise TraceFormatError(path, line, "", f"the file has more than {what}")
+    if taken > START and taken > MOST_RATIO * packed.tell():
+        raise TraceFormatError(
+            path, line, "", f"the packed file expands to more than {MOST_RATIO} times its size"
+        )
+    return taken
+
+
+def open_trace(path: Path) -> IO[bytes]:
+    """A regular file, open to read; TraceFormatError and FileNotFoundError name it."""
+    try:
+        return open_regular(path)
+    except InvalidFile as error:
+        raise TraceFormatError(path, 0, "", str(error).removeprefix(f"{path}: ")) from None
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "no such trace file", str(path)) from None
+
+
+def _kind(packed: IO[bytes], path: Path) -> str:
+    """How a file is packed, by its first bytes, or else by its name; "" if it is not."""
+    head = packed.read(8)
+    packed.seek(0)
+    for kind, (first, _) in PACKED.items():
+        if head.startswith(first):
+            return kind
+    return next((kind for kind, (_, end) in PACKED.items() if path.suffix.lower() == end), "")
+
+
+def _unpacked(packed: IO[bytes], path: Path, kind: str) -> IO[bytes]:
+    """The content of a file; TraceFormatError for what is not one packed text file."""
+    if TARS.search(path.name):
+        raise TraceFormatError(path, 0, "", "is a tar archive: unpack it, and give one of its files")
+    if kind == "zip":
+        return _zipped(packed, path)
+    if kind == "Zstandard":
+        if zstd is None:
+            raise TraceFormatError(path, 0, "", "is packed by Zstandard, which needs Python 3.14: unpack it")
+        return cast(IO[bytes], zstd.ZstdFile(packed))
+    if kind in ("7z", "rar"):
+        raise TraceFormatError(path, 0, "", f"is a {kind} archive, which is not read: unpack it")
+    openers: dict[str, Any] = {"gzip": lambda: gzip.GzipFile(fileobj=packed)}
+    openers |= {"bzip2": lambda: bz2.BZ2File(packed), "xz": lambda: lzma.LZMAFile(packed)}
+    return cast(IO[bytes], openers[kind]()) if kind else packed
+
+
+def _zipped(packed: IO[bytes], path: Path) -> IO[bytes]:
+    """The only file of a zip archive."""
+    archive = zipfile.ZipFile(packed)
+    files = [
+        one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+    ]
+    if len(files) != 1:
+        reason = f"the zip archive has {len(files)} files: unpack it, and give one of them"
+        raise TraceFormatError(path, 0, "", reason)
+    if files[0].flag_bits & 1:
+        raise TraceFormatError(path, 0, "", "the zip archive needs a password: unpack it")
+    return archive.open(files[0])
+
+
+def decode(raw: bytes, first: bool = False, errors: str = "strict") -> str:
+    """A line as text, without its end (the first: and byte order mark); ValueError says what is wrong.
+
+    With ``errors`` "replace" no character is wrong: comments are in whatever encoding their author used.
+    """
+    if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+        raise ValueError(f"line is longer than {LONGEST_LINE} bytes")
+    try:
+        text = raw.decode("utf-8-sig" if first else "utf-8", errors)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 text (byte {error.start + 1} of the line)") from None
+    return text.removesuffix("\n").removesuffix("\r")
