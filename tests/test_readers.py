@@ -19,7 +19,7 @@ from schedgym.core.workload_files import load_workload
 from schedgym.documents import LARGEST, read_yaml
 from schedgym.errors import InvalidFile, InvalidWorkload, SchedgymError, TraceFormatError
 from schedgym.evaluation.tuned import read_tuned
-from schedgym.traces import base, read_trace
+from schedgym.traces import base, read_trace, texts
 from tests.long import long
 
 READERS = {
