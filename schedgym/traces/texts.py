@@ -6,6 +6,7 @@ import bz2
 import codecs
 import errno
 import gzip
+import importlib
 import lzma
 import re
 import zipfile
@@ -17,9 +18,8 @@ from typing import IO, Any, cast
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile, TraceFormatError
 
-zstd: Any
 try:
-    from compression import zstd  # Python 3.14
+    zstd: Any = importlib.import_module("compression.zstd")  # Python 3.14
 except ImportError:
     zstd = None
 
