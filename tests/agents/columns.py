@@ -73,11 +73,39 @@ def unscaled(share: Any, scale: float) -> Any:
     return np.float32(scale) * share / (np.float32(1.0 + 1e-6) - share)
 
 
+def flowtime_measures(rows: TokenRows) -> Any:
+    """Of the whole observation, [T] each: memory of all servers, prices of cores and memory, mean work,
+    pressure, and whether a job has several tasks."""
+    observation = rows.observation
+    jobs = observation["jobs"].astype(np.float64)
+    there = jobs[:, :, 1] > 0
+    count = np.maximum(there.sum(axis=1), 1)
+    memory_all = observation["servers"][:, :, 2].sum(axis=1, dtype=np.float64)
+    demand = unscaled(jobs[:, :, 2], 1.0) * there
+    cores, memory = demand.sum(axis=1), jobs[:, :, 3].sum(axis=1) / np.where(memory_all > 0, memory_all, 1.0)
+    work = unscaled(jobs[:, :, 5], flowtime.WORK_SCALE).sum(axis=1)
+    slots = unscaled(jobs[:, :, 4], flowtime.SLOT_SCALE).sum(axis=1) / count
+    several = (there & (jobs[:, :, 6] > 1.01 * demand)).any(axis=1)
+    measures = [memory_all, cores / (cores + memory + 1e-6), memory / (cores + memory + 1e-6)]
+    measures += [work / count + 1e-6, np.log1p(work / (slots + 1e-6)), several]
+    return [measure[rows.env] for measure in measures]
+
+
 def flowtime_job_columns(rows: TokenRows) -> Columns:
     jobs = rows["jobs"]
     age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: len(flowtime.JOB_COLUMNS)]
     log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
     log_left, log_work = log_odds(left), log_odds(work)
+    memory_all, core_price, memory_price, mean_work, pressure, several = flowtime_measures(rows)
+    with_memory = (memory_all > 0).astype(np.float64)
+    need = unscaled(demand, 1.0) + 1e-6
+    room = memory / np.where(memory_all > 0, memory_all, 1.0)
+    slots = unscaled(age, flowtime.SLOT_SCALE) + unscaled(left, flowtime.SLOT_SCALE)
+    main = {"log work left": log_work, "log slots left": log_left, "log demand": log_demand}
+    main |= {"log memory": np.log(room + 1e-6), "log age": log_age, "log flowtime": np.log(slots + 1e-6)}
+    crowded = ("log work left", "log slots left", "log demand", "log flowtime")
+    both = ("log work left", "log slots left", "log memory", "log age")
+    split = ("log slots left", "log demand", "log age", "log flowtime")
     return [
         ("log work left", log_work),
         ("log slots left", log_left),
@@ -94,6 +122,15 @@ def flowtime_job_columns(rows: TokenRows) -> Columns:
         ("second phase", phase),
         ("log slowdown", log_age - log_length),
         ("last slot", (left < np.float32(1.01 / (1.01 + flowtime.SLOT_SCALE))).astype(np.float32)),
+        ("log dominant", np.log(np.maximum(need, room))),
+        ("log priced demand", np.log(core_price * need + memory_price * room + 1e-6)),
+        ("log tasks", np.log(np.maximum(cap, need) / need)),
+        ("work share", unscaled(work, flowtime.WORK_SCALE) / mean_work),
+        ("log flowtime", main["log flowtime"]),
+        *((f"memory * {name}", with_memory * main[name]) for name in main if name != "log slots left"),
+        *((f"pressure * {name}", pressure * main[name]) for name in crowded),
+        *((f"pressure * memory * {name}", pressure * with_memory * main[name]) for name in both),
+        *((f"tasks * {name}", several * main[name]) for name in split),
     ]
 
 
