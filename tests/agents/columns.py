@@ -18,6 +18,7 @@ from schedgym.problems.geo import tokens as geo
 from schedgym.problems.parallel_jct import tokens as parallel_jct
 from schedgym.problems.partial_value import tokens as partial_value
 from schedgym.problems.queue_delay import tokens as queue_delay
+from schedgym.solvers.dual_prices import dual_prices
 
 Columns = list[tuple[str, Any]]
 EDGE = np.float32(1e-5)
@@ -217,7 +218,45 @@ def partial_value_job_columns(rows: TokenRows) -> Columns:
         weight = load**power
         priced = (demand * weight).sum(axis=0) / weight.sum(axis=0)
         columns.append((f"log demand at load^{power:g}", np.log(priced)))
-    return columns
+    prices = partial_value_prices(rows)[rows.env].T
+    prices = np.where(prices.sum(axis=0) > 0, prices, load)
+    sold = np.log((demand * prices).sum(axis=0) / prices.sum(axis=0) + 1e-6)
+    named, linear, whole = dict(columns), jobs[7], rows["globals"][3]
+    slots, seen = named["log slots left"], rows.observation["jobs"]
+    there = seen[:, :, 0] > 0
+    patience = np.log(unscaled(seen[:, :, 3].astype(np.float64), partial_value.SLOT_SCALE) + 1.0) * there
+    patience = (patience.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[rows.env]
+    return [
+        *columns,
+        ("log demand at dual prices", sold),
+        ("linear * log demand at dual prices", linear * sold),
+        ("linear * log slots left", linear * slots),
+        ("whole * log dominant", whole * named["log dominant"]),
+        ("whole * log demand at dual prices", whole * sold),
+        ("contention * log slots left", np.log(load.max(axis=0)) * slots),
+        ("patience * log slots left", patience * slots),
+        ("patience * last slot", patience * named["last slot"]),
+        ("patience * log demand at dual prices", patience * sold),
+        ("patience * log demand at load^1", patience * named["log demand at load^1"]),
+    ]
+
+
+def partial_value_prices(rows: TokenRows) -> Any:
+    """The dual prices of each environment's slot, [B, m], of the jobs that the tokens tell."""
+    observation = rows.observation
+    found = []
+    for jobs, mask in zip(observation["jobs"].astype(np.float64), observation["job_mask"], strict=True):
+        own = jobs[mask.astype(bool)].T
+        given = {
+            "served": unscaled(own[10], partial_value.TASK_SCALE),
+            "cap": unscaled(own[2], partial_value.TASK_SCALE),
+            "share": unscaled(own[len(partial_value.JOB_COLUMNS) :].T, partial_value.SHARE_SCALE),
+            "utility": own[7:10].argmax(axis=0) if own.size else np.zeros(0, dtype=np.int64),
+            "value": unscaled(own[0], partial_value.VALUE_SCALE),
+            "exponent": own[11],
+        }
+        found.append(dual_prices(**given).prices)
+    return np.array(found)
 
 
 def partial_value_resource_columns(rows: TokenRows) -> Columns:
