@@ -126,7 +126,8 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
     total[3] = 0.0
     if code == JOB:
         count = enter_jobs(seen, memo)
-        solve_slot(count, memo, memo, memo.price, memo.x)
+        work: Any = memo
+        solve_slot(count, work, work, memo.price, memo.x)
         for i in range(count):
             total[3] += math.log(unscaled(float(seen.jobs[i, 3]), SLOT_SCALE) + 1.0) / count
     for r in range(seen.resources.shape[0]):
