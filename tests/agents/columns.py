@@ -18,6 +18,7 @@ from schedgym.problems.geo import tokens as geo
 from schedgym.problems.parallel_jct import tokens as parallel_jct
 from schedgym.problems.partial_value import tokens as partial_value
 from schedgym.problems.queue_delay import tokens as queue_delay
+from schedgym.solvers.dual_prices import dual_prices
 
 Columns = list[tuple[str, Any]]
 EDGE = np.float32(1e-5)
@@ -73,11 +74,39 @@ def unscaled(share: Any, scale: float) -> Any:
     return np.float32(scale) * share / (np.float32(1.0 + 1e-6) - share)
 
 
+def flowtime_measures(rows: TokenRows) -> Any:
+    """Of the whole observation, [T] each: memory of all servers, prices of cores and memory, mean work,
+    pressure, and whether a job has several tasks."""
+    observation = rows.observation
+    jobs = observation["jobs"].astype(np.float64)
+    there = jobs[:, :, 1] > 0
+    count = np.maximum(there.sum(axis=1), 1)
+    memory_all = observation["servers"][:, :, 2].sum(axis=1, dtype=np.float64)
+    demand = unscaled(jobs[:, :, 2], 1.0) * there
+    cores, memory = demand.sum(axis=1), jobs[:, :, 3].sum(axis=1) / np.where(memory_all > 0, memory_all, 1.0)
+    work = unscaled(jobs[:, :, 5], flowtime.WORK_SCALE).sum(axis=1)
+    slots = unscaled(jobs[:, :, 4], flowtime.SLOT_SCALE).sum(axis=1) / count
+    several = (there & (jobs[:, :, 6] > 1.01 * demand)).any(axis=1)
+    measures = [memory_all, cores / (cores + memory + 1e-6), memory / (cores + memory + 1e-6)]
+    measures += [work / count + 1e-6, np.log1p(work / (slots + 1e-6)), several]
+    return [measure[rows.env] for measure in measures]
+
+
 def flowtime_job_columns(rows: TokenRows) -> Columns:
     jobs = rows["jobs"]
     age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: len(flowtime.JOB_COLUMNS)]
     log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
     log_left, log_work = log_odds(left), log_odds(work)
+    memory_all, core_price, memory_price, mean_work, pressure, several = flowtime_measures(rows)
+    with_memory = (memory_all > 0).astype(np.float64)
+    need = unscaled(demand, 1.0) + 1e-6
+    room = memory / np.where(memory_all > 0, memory_all, 1.0)
+    slots = unscaled(age, flowtime.SLOT_SCALE) + unscaled(left, flowtime.SLOT_SCALE)
+    main = {"log work left": log_work, "log slots left": log_left, "log demand": log_demand}
+    main |= {"log memory": np.log(room + 1e-6), "log age": log_age, "log flowtime": np.log(slots + 1e-6)}
+    crowded = ("log work left", "log slots left", "log demand", "log flowtime")
+    both = ("log work left", "log slots left", "log memory", "log age")
+    split = ("log slots left", "log demand", "log age", "log flowtime")
     return [
         ("log work left", log_work),
         ("log slots left", log_left),
@@ -94,6 +123,15 @@ def flowtime_job_columns(rows: TokenRows) -> Columns:
         ("second phase", phase),
         ("log slowdown", log_age - log_length),
         ("last slot", (left < np.float32(1.01 / (1.01 + flowtime.SLOT_SCALE))).astype(np.float32)),
+        ("log dominant", np.log(np.maximum(need, room))),
+        ("log priced demand", np.log(core_price * need + memory_price * room + 1e-6)),
+        ("log tasks", np.log(np.maximum(cap, need) / need)),
+        ("work share", unscaled(work, flowtime.WORK_SCALE) / mean_work),
+        ("log flowtime", main["log flowtime"]),
+        *((f"memory * {name}", with_memory * main[name]) for name in main if name != "log slots left"),
+        *((f"pressure * {name}", pressure * main[name]) for name in crowded),
+        *((f"pressure * memory * {name}", pressure * with_memory * main[name]) for name in both),
+        *((f"tasks * {name}", several * main[name]) for name in split),
     ]
 
 
@@ -180,7 +218,45 @@ def partial_value_job_columns(rows: TokenRows) -> Columns:
         weight = load**power
         priced = (demand * weight).sum(axis=0) / weight.sum(axis=0)
         columns.append((f"log demand at load^{power:g}", np.log(priced)))
-    return columns
+    prices = partial_value_prices(rows)[rows.env].T
+    prices = np.where(prices.sum(axis=0) > 0, prices, load)
+    sold = np.log((demand * prices).sum(axis=0) / prices.sum(axis=0) + 1e-6)
+    named, linear, whole = dict(columns), jobs[7], rows["globals"][3]
+    slots, seen = named["log slots left"], rows.observation["jobs"]
+    there = seen[:, :, 0] > 0
+    patience = np.log(unscaled(seen[:, :, 3].astype(np.float64), partial_value.SLOT_SCALE) + 1.0) * there
+    patience = (patience.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[rows.env]
+    return [
+        *columns,
+        ("log demand at dual prices", sold),
+        ("linear * log demand at dual prices", linear * sold),
+        ("linear * log slots left", linear * slots),
+        ("whole * log dominant", whole * named["log dominant"]),
+        ("whole * log demand at dual prices", whole * sold),
+        ("contention * log slots left", np.log(load.max(axis=0)) * slots),
+        ("patience * log slots left", patience * slots),
+        ("patience * last slot", patience * named["last slot"]),
+        ("patience * log demand at dual prices", patience * sold),
+        ("patience * log demand at load^1", patience * named["log demand at load^1"]),
+    ]
+
+
+def partial_value_prices(rows: TokenRows) -> Any:
+    """The dual prices of each environment's slot, [B, m], of the jobs that the tokens tell."""
+    observation = rows.observation
+    found = []
+    for jobs, mask in zip(observation["jobs"].astype(np.float64), observation["job_mask"], strict=True):
+        own = jobs[mask.astype(bool)].T
+        given = {
+            "served": unscaled(own[10], partial_value.TASK_SCALE),
+            "cap": unscaled(own[2], partial_value.TASK_SCALE),
+            "share": unscaled(own[len(partial_value.JOB_COLUMNS) :].T, partial_value.SHARE_SCALE),
+            "utility": own[7:10].argmax(axis=0) if own.size else np.zeros(0, dtype=np.int64),
+            "value": unscaled(own[0], partial_value.VALUE_SCALE),
+            "exponent": own[11],
+        }
+        found.append(dual_prices(**given).prices)
+    return np.array(found)
 
 
 def partial_value_resource_columns(rows: TokenRows) -> Columns:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 
 from schedgym.agents.config import load_config
 from schedgym.agents.scorer import Scorer, ScorerOptions
@@ -86,3 +87,60 @@ def test_twice_the_servers_with_twice_the_tasks_waiting() -> None:
         for name in USED:
             np.testing.assert_allclose(second[name][own], first[name], rtol=1e-4, atol=1e-4, err_msg=name)
     assert count > 40 and COUNT_SCALE == 32.0
+
+
+# FlowtimePacking: what all jobs of a slot share changes no order, so differences between jobs are compared
+
+
+FLOWTIME = load_config("flowtime-priority")
+KINDS = ({}, {"kind": "2d"}, {"kind": "mapreduce"})
+
+
+def slots(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Observations of a busy FlowtimePacking, in which jobs are served by arrival."""
+    env: Any = make_env(FLOWTIME.id, {**FLOWTIME.environment, "load": 2.0, **parameters})
+    observation, _ = env.reset(seed=5)
+    seen = []
+    for _ in range(60):
+        observation, *_ = env.step(np.linspace(0.9, 0.1, len(observation["job_mask"])))
+        if observation["job_mask"].sum() > 3:
+            seen.append({name: np.array(value) for name, value in observation.items()})
+    assert len(seen) > 20
+    return seen
+
+
+def differences(seen: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the agent, less those of the first job."""
+    batch = {name: value[np.newaxis] for name, value in seen.items()}
+    scorer = Scorer(layout_of("flowtime", "priority", seen), ScorerOptions(context="none"))
+    found = dict(
+        zip(scorer.columns[0], scorer.inspect(batch, scorer.wanted(batch))["columns 0"], strict=True)
+    )
+    return {name: found[name] - found[name][0] for name in FLOWTIME.scorer.columns["job"]}
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_flowtime_time_times_ten(parameters: dict[str, Any]) -> None:
+    for mine in slots(parameters):
+        longer = dict(mine, jobs=mine["jobs"].copy(), globals=mine["globals"].copy())
+        for place in (0, 1, 4, 5):  # 10 n / (10 n + c), if n / (n + c) is that of n
+            longer["jobs"][:, place] = 10.0 * mine["jobs"][:, place] / (1.0 + 9.0 * mine["jobs"][:, place])
+        first, second = differences(mine), differences(longer)
+        for name in first:
+            np.testing.assert_allclose(second[name], first[name], rtol=2e-3, atol=2e-3, err_msg=name)
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_flowtime_twice_the_servers_with_twice_the_jobs(parameters: dict[str, Any]) -> None:
+    for mine in slots(parameters):
+        count = int(mine["job_mask"].sum())
+        own = mine["jobs"][:count].copy()
+        for place in (2, 5):  # (n / 2) / (n / 2 + c)
+            own[:, place] = own[:, place] / (2.0 - own[:, place])
+        own[:, 6:9] /= 2.0
+        own = np.concatenate([own, np.zeros((count, len(mine["servers"])), dtype="f4")], axis=1)
+        twice = dict(mine, jobs=np.concatenate([own, own]), job_mask=np.ones(2 * count, dtype=np.int8))
+        twice["servers"] = np.concatenate([mine["servers"] * np.array([0.5, 1, 1, 1], dtype="f4")] * 2)
+        first, second = differences(mine), differences(twice)
+        for name in first:
+            np.testing.assert_allclose(second[name][:count], first[name], rtol=2e-3, atol=2e-3, err_msg=name)

@@ -176,6 +176,7 @@ def set_row(env: Environment, r: int) -> None:
     token[4] = marginal / (marginal + 1.0)
     token[5] = marginal / (marginal + DENSITY_SCALE * dominant)
     token[6] = min(dominant * cap, 1.0)
+    token[10] = served / (served + TASK_SCALE)
 
 
 @helper
@@ -191,6 +192,7 @@ def add_row(env: Environment, r: int, job: int) -> None:
         token[0] = value / (value + VALUE_SCALE)
         for kind in range(3):
             token[7 + kind] = rows.utility[r] == kind
+        token[11] = rows.exponent[r]
         for i in range(rows.share.shape[1]):
             share = rows.share[r, i]
             token[JOB_FEATURES + i] = share / (share + SHARE_SCALE)
@@ -294,6 +296,7 @@ def observe_features(env: Environment, count: int) -> None:
     whole[0] = s.slot / (s.slot + COUNT_SCALE)
     whole[1] = s.active / (s.active + COUNT_SCALE)
     whole[2] = (s.active - count) / (s.active - count + COUNT_SCALE)
+    whole[3] = env.constants.config.discrete
 
 
 @helper

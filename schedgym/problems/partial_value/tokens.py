@@ -19,15 +19,16 @@ __all__ = [
 ]
 
 #: columns of a job token before its shares of the resources: value, served share, tasks it may get, slots
-#: left, gain of one more task, the same per dominant share, dominant share of all it may get; kind of utility
+#: left, gain of one more task, the same per dominant share, dominant share of all it may get; utility;
+#: tasks served so far, exponent of a power
 JOB_COLUMNS = (
     *("value", "served", "cap", "slots left", "marginal", "density", "dominant"),
-    *("linear", "power", "log"),
+    *("linear", "power", "log", "done", "exponent"),
 )
 #: columns of a resource token: load if all active jobs got all they may get, the visible jobs' part of it
 RESOURCE_COLUMNS = ("load", "seen")
-#: slot, active jobs, those beyond the window
-GLOBAL_COLUMNS = ("slot", "jobs", "beyond")
+#: slot, active jobs, those beyond the window, 1 if tasks are whole
+GLOBAL_COLUMNS = ("slot", "jobs", "beyond", "whole")
 VALUE_SCALE = 3.0
 TASK_SCALE = 20.0
 SLOT_SCALE = 8.0
