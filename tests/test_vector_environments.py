@@ -44,7 +44,7 @@ def steps(id: str) -> int:
 
 
 def every_mode(cases: list[Any]) -> list[Any]:
-    """Return each case in each mode; make test has every second case, in modes that take turns."""
+    """Return each case in each mode; make test has every fourth case, in modes that take turns."""
     given = [
         pytest.param(
             *getattr(case, "values", case),
@@ -55,7 +55,7 @@ def every_mode(cases: list[Any]) -> list[Any]:
         for i, case in enumerate(cases)
         for mode in (*MODES[i % 3 :], *MODES[: i % 3])
     ]
-    return some(given, of=2 * len(MODES))
+    return some(given, of=4 * len(MODES))
 
 
 @pytest.mark.parametrize(("id", "view", "mode"), every_mode(CASES))

@@ -166,6 +166,7 @@ def test_a_gpus_random_numbers_go_on_from_a_checkpoint() -> None:
         modules.Random([1], torch.device("cpu")).restore(state)
 
 
+@long
 def test_environments_of_whole_episodes_wait_for_each_other() -> None:
     config = dataclasses.replace(tiny(VALUE, "priority", 4), seed=3)
     training = ppo.Training(config)

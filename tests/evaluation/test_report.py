@@ -132,6 +132,7 @@ def test_one_file_that_needs_nothing_else(made, page):
     assert 4_000_000 < len(text) < 8_000_000
 
 
+@long
 def test_only_our_scripts_may_run(page):
     policy = next(a["content"] for t, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     hashes = [
@@ -596,6 +597,7 @@ def test_tables_are_sorted_and_settings_chosen(opened):
     assert head.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
 
 
+@long
 def test_dark_light_and_paper(opened):
     section = open_tab(opened, "PartialValue")
     ink = f"getComputedStyle(document.querySelector('#{section} .plot .ytick text')).fill"

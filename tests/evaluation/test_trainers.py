@@ -47,6 +47,7 @@ def test_arithmetic_is_counted() -> None:
     assert costs[2] - costs[1] == pytest.approx(costs[1] - costs[0], rel=0.05)
 
 
+@long
 def test_a_training_takes_about_its_time() -> None:
     run = trainers.train_for(tiny("ppo"), 2.0)
     assert 0.4 < run.seconds < 10.0 and run.steps > 64

@@ -23,7 +23,7 @@ from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.trainings import Trained, TrainingSpec, run_trainings
-from tests.long import long
+from tests.long import long, some
 
 SEARCH: dict[str, Any] = {
     "id": "schedgym/FlowtimePacking-v0",
@@ -71,7 +71,7 @@ def alone(tmp_path_factory) -> list[dict[str, bytes]]:
     return found
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", some([2, 1]))
 def test_each_seed_gives_the_weights_that_it_gives_alone(alone, n_jobs, tmp_path) -> None:
     mine = spec(tmp_path / "runs")
     result = run_trainings(mine, n_jobs=n_jobs)
@@ -93,6 +93,7 @@ def test_each_seed_gives_the_weights_that_it_gives_alone(alone, n_jobs, tmp_path
         assert entry.episodes == (4 if setting.parameters["jobs"] == 12 else 3)
 
 
+@long
 def test_gradients_give_the_same_in_other_processes(tmp_path) -> None:
     mine = spec(tmp_path / "runs", PPO, (3, 4))
     result = run_trainings(mine, n_jobs=2)
@@ -105,7 +106,7 @@ def test_gradients_give_the_same_in_other_processes(tmp_path) -> None:
         assert agent.steps == 512
 
 
-def test_what_was_cut_off_goes_on(alone, monkeypatch, tmp_path) -> None:
+def test_what_was_cut_off_goes_on(alone, interruptible, monkeypatch, tmp_path) -> None:
     """Interrupted by the user in the third generation of the second seed."""
     mine = spec(tmp_path / "runs")
     played: list[int] = []

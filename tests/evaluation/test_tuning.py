@@ -73,6 +73,7 @@ def played(monkeypatch):
     return found
 
 
+@long
 @pytest.mark.parametrize("most", [64, 2])
 def test_the_best_is_found_by_all_combinations_or_by_coordinates(either, monkeypatch, most) -> None:
     monkeypatch.setattr(tuning, "MOST", most)

@@ -13,7 +13,7 @@ import schedgym
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
-from tests.long import long, some
+from tests.long import long, of_trials, some, trials
 from tests.queue_delay import oracle
 from tests.queue_delay.test_oracle import optimum
 from tests.queue_delay.test_rules import make, run
@@ -30,12 +30,12 @@ def instances(count, seed):
 
 def test_lower_bound_equals_the_oracle_or_the_priced_bound():
     priced = 0
-    for tasks, servers in instances(300, 1):
+    for tasks, servers in instances(len(trials(300)), 1):
         workload = make_workload(tasks, servers)
         plain, price = oracle.lower_bound(tasks, servers), bounds.priced_bound(workload)
         assert bounds.lower_bound(workload) == pytest.approx(max(plain, price), rel=1e-6, abs=1e-6)
         priced += price > plain + 1e-6
-    assert priced > 100
+    assert priced > of_trials(100)
 
 
 def linear_optimum(tasks, servers):
@@ -89,6 +89,7 @@ def small_instances(draw):
     return sorted(rows), servers
 
 
+@long
 @settings(max_examples=150, deadline=None)
 @given(small_instances())
 def test_no_schedule_is_better_than_the_bound(instance):
