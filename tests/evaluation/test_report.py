@@ -242,7 +242,7 @@ def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
         begin = card.index(f"<b>{id.partition('/')[2].partition('-v')[0]}</b>")
         legend = card[begin : card.index("</p>", begin)]
         for policy in board.policies:
-            mark = f"{figures.symbol_letter(board, policy)}</i>{html.escape(policy)}<"
+            mark = f"{figures.symbol_letter(board, policy)}</b>{html.escape(policy)}<"
             assert mark.replace("&quot;", "&#34;").replace("&#x27;", "&#39;") in legend
         assert legend.count("<span>") == len(board.policies)
 
