@@ -318,7 +318,7 @@ def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
         groups.setdefault(same, {})[label] = config.get("seed", 0)
     several = [seeds for seeds in groups.values() if len(set(seeds.values())) > 1]
     for seeds in several:
-        for label, seed in seeds.items():
+        for seed in seeds.values():
             twins = [other for other in seeds if seeds[other] == seed]
             if len(twins) > 1:
                 raise InvalidParameter(

@@ -69,7 +69,8 @@ def judge_interval(low: float, high: float, better: str = "min") -> str:
     """What the interval of a difference to a rival says: "better", "worse", "not different" or "no interval".
 
     Args:
-        low, high: the interval; nan: there is none.
+        low: lower end of the interval; nan: there is none.
+        high: upper end.
         better: "min" or "max".
     """
     if not low <= high:

@@ -3,7 +3,7 @@
 A unit is the training of one seed. It is done when its agent file is there; until then it goes on from its
 checkpoint, so that a command that was cut off is continued by the same command. A training that fails, or
 takes too long, costs no other, and the next run goes on with it. Each gives the weights that it gives alone,
-whatever else runs. A seed whose agent file was removed is trained again, and what was stored of it is dropped.
+whatever else runs. A seed whose agent file was removed is trained again; its stored results are dropped.
 
 The agents then play the validation episodes in a sweep (:mod:`~schedgym.evaluation.sweeps`), beside the
 baselines that the configuration names, into a results store in the same folder. The agent to ship is the
