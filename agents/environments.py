@@ -23,7 +23,7 @@ from schedgym.envs import make_cuda_simulator
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Environments", "as_tensor", "make_environments"]
+__all__ = ["Environments", "as_tensor", "find_devices", "make_environments"]
 
 torch: Any = require("torch", "agents")
 
@@ -199,6 +199,22 @@ class _OnGPU(Environments):
         self.simulator.begin_ended()
 
 
+def find_devices(name: str) -> tuple[Any, bool]:
+    """Torch's device of a name, and whether environments are on a GPU; numba's simulated GPU is on the CPU.
+
+    Raises:
+        InvalidParameter: for a device that is not there, or a GPU that is not the first.
+    """
+    simulated = name == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+    found = find_device("cpu" if simulated else name)
+    if found.type == "cuda" and found.index:
+        raise InvalidParameter(
+            f"device: environments run on the first GPU that is visible, not {name!r}: name it in "
+            "CUDA_VISIBLE_DEVICES"
+        )
+    return found, simulated or found.type == "cuda"
+
+
 def make_environments(
     id: str, parameters: Mapping[str, Any], num_envs: int, device: str = "cpu", whole: bool = False
 ) -> Environments:
@@ -217,14 +233,8 @@ def make_environments(
             too small.
         gymnasium.error.DependencyNotInstalled: for a GPU without the extra ``cuda``.
     """
-    simulated = device == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-    found = find_device("cpu" if simulated else device)
-    if not simulated and found.type != "cuda":
+    found, on_gpu = find_devices(device)
+    if not on_gpu:
         return _OnCPU(make_simulator(id, parameters, num_envs), found, whole)
-    if found.index:
-        raise InvalidParameter(
-            f"device: environments run on the first GPU that is visible, not {device!r}: name it in "
-            "CUDA_VISIBLE_DEVICES"
-        )
     features = {**parameters, "observation": "features"}
     return _OnGPU(make_cuda_simulator(get_problem(id), id, num_envs, features), found, whole)

@@ -243,10 +243,14 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
 def agent_paths(source: str | Path) -> list[str]:
     """The agent files that a name means: all of a folder, else the file of this name.
 
+    "pretrained" is the word for the shipped agent, also where a folder is called so (``./pretrained``).
+
     Raises:
-        InvalidParameter: for a folder without agent files.
+        InvalidParameter: for a folder without agent files, or an empty name.
     """
-    if not Path(source).is_dir():
+    if str(source) == "":
+        raise InvalidParameter("agents: the name of a file is empty")
+    if str(source) == "pretrained" or not Path(source).is_dir():
         return [str(source)]
     found = [str(path) for path in Path(source).glob("*.npz")]
     if not found:

@@ -11,7 +11,28 @@ from schedgym.agents.config import Config
 from schedgym.agents.files import checkpoint_path, save_agent
 from schedgym.errors import InvalidParameter
 
-__all__ = ["train"]
+__all__ = ["check_device", "train"]
+
+
+def check_device(config: Config, device: str | None, here: bool = True) -> None:
+    """Check a device before a training begins.
+
+    Args:
+        config: configuration of the training.
+        device: as for :func:`train`.
+        here: False: the training runs on another machine; whether the device is there is not checked.
+
+    Raises:
+        InvalidParameter: for a device that is not there or that the algorithm does not use.
+    """
+    if device is None:
+        return
+    if config.algorithm != "ppo":
+        raise InvalidParameter(f"device: has no effect on algorithm {config.algorithm!r}: leave it out")
+    if here:
+        from schedgym.agents.environments import find_devices
+
+        find_devices(device)
 
 
 def train(
@@ -46,8 +67,7 @@ def train(
         gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
     """
     learn: Callable[..., Any]
-    if device is not None and config.algorithm != "ppo":
-        raise InvalidParameter(f"device: has no effect on algorithm {config.algorithm!r}: leave it out")
+    check_device(config, device)
     if config.algorithm == "cma":
         from schedgym.agents.search import metadata_of
         from schedgym.agents.search import search as learn

@@ -20,6 +20,7 @@ from schedgym.agents.config import Config, make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.problem import get_problem
+from schedgym.evaluation.statistics import judge_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Paper, list_claims, list_figures
@@ -135,15 +136,13 @@ def cells(agent: Agent) -> Iterator[str]:
     rows, verdicts = [], collections.defaultdict(list)
     for row in found.to_dict("records"):
         setting = options_text({name: row[name] for name in names if row[name]}) or "default"
-        low, high = (float(row[f"rival_difference_{end}"]) for end in ("low", "high"))
-        sign = -1.0 if row["better"] == "max" else 1.0
-        verdict = "not different" if low <= 0 <= high else "better" if sign * high < 0 else "worse"
+        told, verdict = difference(row)
         verdicts[verdict].append(f"`{setting}`")
         mean, bound = float(row["mean"]), float(row["bound"] or "nan")
         rows.append(
             [
                 *(f"`{setting}`", row["episodes"], f"{mean:.5g}"),
-                *(f"`{row['rival']}` {float(row['rival_mean']):.5g}", difference(row), verdict),
+                *(f"`{row['rival']}` {float(row['rival_mean']):.5g}", told, verdict),
                 *(f"{float(row['probability']):.2f}", f"{mean / bound:.3f}" if bound > 0 else "-"),
             ]
         )
@@ -154,25 +153,32 @@ def cells(agent: Agent) -> Iterator[str]:
         if verdicts[verdict]:
             than = "from" if verdict == "not different" else "than"
             yield f"- {verdict.capitalize()} {than} the best baseline: {', '.join(verdicts[verdict])}."
+    if verdicts["no interval"]:
+        yield f"- No interval, and no verdict: {', '.join(verdicts['no interval'])}."
     trainings = int(found["trainings"].iloc[0])
     if trainings > 1:
         yield f"- {trainings} trainings: differences are interquartile means, intervals over both levels."
     else:
         yield "- One training: intervals are over episodes, and say nothing of another training."
-        if not (found["agent"] == agent.sha256).all():
-            yield "- **These results are of an earlier agent**: docs/agents.yaml must be run again."
+    if not found["agent"].str.split().map(lambda files: agent.sha256 in files).all():
+        yield "- **These results are of an earlier agent**: docs/agents.yaml must be run again."
     unit = f" [{found['unit'].iloc[0]}]" if found["unit"].iloc[0] else ""
     heads = ["setting", "episodes", f"agent: {found['objective'].iloc[0]}{unit}", "best baseline"]
     heads += ["difference, 95% interval", "verdict", "probability of improvement", "agent / bound"]
     yield "\n" + table(heads, rows)
 
 
-def difference(row: dict[str, str]) -> str:
-    """The difference to the best baseline with its interval; not relative where the baseline may be 0."""
+def difference(row: dict[str, str]) -> tuple[str, str]:
+    """The difference to the best baseline with its interval, and the verdict of that interval.
+
+    It is not relative where the baseline may be 0.
+    """
     relative = bool(row["rival_relative_low"])
     name, show = ("rival_relative", percent) if relative else ("rival_difference", "{:+.4g}".format)
-    value, low, high = (show(float(row[f"{name}{end}"])) for end in ("", "_low", "_high"))
-    return f"{value} [{low}, {high}]"
+    value, low, high = (float(row[f"{name}{end}"] or "nan") for end in ("", "_low", "_high"))
+    verdict = judge_interval(low, high, row["better"])
+    interval = "" if verdict == "no interval" else f" [{show(low)}, {show(high)}]"
+    return f"{show(value)}{interval}", verdict
 
 
 def percent(share: float) -> str:

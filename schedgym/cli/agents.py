@@ -222,7 +222,7 @@ def _train_one(asked: Training, id: str, source: str, config: Any) -> None:
     size = path.stat().st_size / 1024
     say(
         f"{metric.name} {four_digits(first)} -> {four_digits(best)} in {result.seconds:.0f} s; "
-        f"wrote {path} ({size:.0f} KiB); schedgym compare {id} --agents {path}"
+        f"wrote {path} ({size:.0f} KiB); schedgym compare {id} --agents {shlex.quote(str(path))}"
     )
 
 
@@ -269,7 +269,8 @@ def _train_seeds(asked: Training, id: str, source: str, config: Any) -> int:
     write_json({**dataclasses.asdict(result), "manifest": manifest}, folder / "trainings.json")
     say(f"{result.done} trainings in {result.seconds:.0f} s; {spec.store}; {folder / 'trainings.json'}")
     if result.median is not None:
-        say(f"ship the median: {result.median.path}; schedgym compare {id} --agents {folder}")
+        hint = f"schedgym compare {id} --agents {shlex.quote(str(folder))}"
+        say(f"ship the median: {result.median.path}; {hint}")
     return 1 if result.failed else 0
 
 

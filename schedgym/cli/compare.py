@@ -301,25 +301,44 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
         if agent.name in found:
             raise InvalidParameter(f"--agents: two are called {agent.name!r}")
         found[agent.name] = agent
+    _groups(found)
     return found
+
+
+def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
+    """The labels of the agents that one configuration trained with several seeds.
+
+    Raises:
+        InvalidParameter: for two of one seed among them.
+    """
+    groups: dict[str, dict[str, int]] = {}  # configuration -> label -> its seed
+    for label, policy in agents.items():
+        config = policy.agent.metadata["config"]
+        same = json.dumps({**config, "seed": None}, sort_keys=True)
+        groups.setdefault(same, {})[label] = config.get("seed", 0)
+    several = [seeds for seeds in groups.values() if len(set(seeds.values())) > 1]
+    for seeds in several:
+        for seed in seeds.values():
+            twins = [other for other in seeds if seeds[other] == seed]
+            if len(twins) > 1:
+                raise InvalidParameter(
+                    f"--agents: {' and '.join(twins)} are of training seed {seed} of one configuration: "
+                    "leave one out"
+                )
+    return [list(seeds) for seeds in several]
 
 
 def _trainings(plan: _Plan, frame: Any) -> list[dict[str, Any]]:
     """The agents that one configuration trained with several seeds, against the best baseline, by setting."""
     from schedgym.evaluation.statistics import compare_trainings, episode_table, split_settings
 
-    groups: dict[str, dict[int, str]] = {}  # configuration -> its seed -> label
-    for label, policy in plan.acting.items():
-        if not isinstance(policy, str):
-            config = policy.agent.metadata["config"]
-            same = json.dumps({**config, "seed": None}, sort_keys=True)
-            groups.setdefault(same, {}).setdefault(config.get("seed", 0), label)
+    groups = _groups({label: own for label, own in plan.acting.items() if not isinstance(own, str)})
     found = []
     better = plan.problem.metric(frame.attrs["objective"]).better or "min"
     for setting, part in split_settings(frame):
         table = episode_table(part, frame.attrs["objective"])
         rivals = {name: table[name].to_numpy() for name, own in plan.acting.items() if isinstance(own, str)}
-        for labels in (list(group.values()) for group in groups.values() if len(group) > 1):
+        for labels in groups:
             own = compare_trainings(table[labels].to_numpy().T, rivals, better)
             found.append({"setting": setting, "agents": labels, **dataclasses.asdict(own)})
     return found
@@ -471,8 +490,8 @@ def _print_trainings(plan: _Plan, frame: Any) -> None:
         say(
             f"{setting}{len(own['agents'])} trainings, from {own['agents'][0]} to {own['agents'][-1]}: "
             f"{objective} {interval(own['value'])}, {interval(own['relative'], percent)} against the best "
-            f"baseline, {own['rival']}; better in an episode with probability {interval(own['probability'])} "
-            "(interquartile means of the trainings; 95% intervals over training seeds and episodes)"
+            f"baseline, {own['rival']} (interquartile means of the trainings); better in an episode with "
+            f"probability {interval(own['probability'])} (95% intervals over training seeds and episodes)"
         )
 
 

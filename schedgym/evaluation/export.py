@@ -153,7 +153,7 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
         a frame with the columns id, parameters, policy, objective, unit, better, trainings (0: not trained),
         episodes, mean, iqm (interquartile mean), bound, gap, relative_gap (over the bound), reference,
         difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode),
-        and for agents agent (checksum of the file; of the first training), rival (the best baseline),
+        and for agents agent (checksums of the files, a blank between), rival (the best baseline),
         rival_mean, rival_difference, rival_relative and probability (of improvement), see
         :class:`~schedgym.evaluation.statistics.Improvement`; estimates are followed by the ends of their
         intervals, ``_low`` and ``_high``.
@@ -187,7 +187,7 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
                     "won": entry.won,
                     "tied": entry.tied,
                     "seconds": entry.seconds,
-                    "agent": entry.options.get("agent", ""),
+                    "agent": " ".join(entry.agents),
                     "rival": entry.improvement.rival,
                     "rival_mean": entry.improvement.rival_mean,
                     **_ends("rival_difference", entry.improvement.difference),

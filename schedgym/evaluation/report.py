@@ -44,7 +44,7 @@ from schedgym.evaluation.figures import (
 )
 from schedgym.evaluation.runner import acting_parameters, check_keywords, make_env, play
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
-from schedgym.evaluation.statistics import Estimate
+from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import FILES
 from schedgym.extras import require
@@ -289,10 +289,8 @@ class _Page:
 
     def verdict(self, board: Board, entry: Entry) -> str:
         """Return "good" or "bad" for a policy beside the reference; "" if the difference may be chance."""
-        found = entry.relative
-        if not math.isfinite(found.low) or found.low <= 0 <= found.high:
-            return ""
-        return "good" if (found.value > 0) == (board.metric.better == "max") else "bad"
+        judged = judge_interval(entry.relative.low, entry.relative.high, board.metric.better)
+        return {"better": "good", "worse": "bad"}.get(judged, "")
 
     def facts(self) -> list[tuple[str, str, str]]:
         """The numbers at the head of the report: (number, what it counts, "bad" or "")."""

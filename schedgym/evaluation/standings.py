@@ -49,7 +49,8 @@ class Entry:
         table: the objective, [trainings, episodes]; one row if it is not trained, or once; nan: not run.
         trainings: seeds of the trainings; empty if it is not trained.
         bounds: on the optimum of each episode, [episodes]; nan: none.
-        options: options of the policy, with its name; of an agent, its checksum.
+        options: options of the policy, with its name; of an agent, its checksum: that of the first training.
+        agents: checksums of the agent files, in the order of ``trainings``; empty for others.
         seconds: mean time that the policy took for its decisions, per episode [s].
         mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
@@ -66,6 +67,7 @@ class Entry:
     trainings: tuple[int, ...]
     bounds: F8
     options: dict[str, Any]
+    agents: tuple[str, ...] = ()
     seconds: float = NAN
     mean: Estimate = Estimate()
     middle: Estimate = Estimate()
@@ -252,7 +254,8 @@ def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) ->
         table = np.array([own.values[metric.name].reindex(order) for own in runs])
         trainings = tuple(own.training_seed for own in runs if own.training_seed is not None)
         seconds = sum(own.seconds for own in runs) / sum(len(own.values) for own in runs)
-        entries.append(Entry(policy, table, trainings, bound, runs[0].options, seconds))
+        agents = tuple(str(own.options["agent"]) for own in runs if "agent" in own.options)
+        entries.append(Entry(policy, table, trainings, bound, runs[0].options, agents, seconds))
     known = bound[~np.isnan(bound)]
     return Setting(dict(stored.parameters), label, order, entries, float(known.mean()) if known.size else NAN)
 

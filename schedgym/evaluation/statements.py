@@ -72,7 +72,7 @@ class Examined:
         rival: the policy compared with.
         setting: swept parameter -> value.
         gain: improvement over the rival, as a part of the rival's mean; nan without a mean.
-        low, high: its interval; nan for a single episode.
+        low, high: its interval; nan for a single episode, or where the rival's mean may be 0.
         verdict: result of :func:`judge_gain`; of the problem's own statements, none without an interval.
     """
 

@@ -35,6 +35,7 @@ __all__ = [
     "estimate",
     "improvements",
     "interquartile_mean",
+    "judge_interval",
     "lower_is_better",
     "paired_differences",
     "performance_profile",
@@ -62,6 +63,21 @@ class Estimate:
     value: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
+
+
+def judge_interval(low: float, high: float, better: str = "min") -> str:
+    """What the interval of a difference to a rival says: "better", "worse", "not different" or "no interval".
+
+    Args:
+        low: lower end of the interval; nan: there is none.
+        high: upper end.
+        better: "min" or "max".
+    """
+    if not low <= high:
+        return "no interval"
+    if low <= 0 <= high:
+        return "not different"
+    return "better" if (low > 0) == (better == "max") else "worse"
 
 
 def bootstrap_interval(
@@ -277,8 +293,8 @@ def two_level_interval(
             ``axis``, e.g. :func:`interquartile_mean`.
 
     Returns:
-        (low, high); (nan, nan) for a single training seed, however many episodes it met, for a value that is
-        not finite, or where the mean of ``over`` may be 0.
+        (low, high); (nan, nan) for a single training seed, however many episodes it met, for a single
+        episode, for a value that is not finite, or where the mean of ``over`` may be 0.
 
     Raises:
         InvalidParameter: for arguments out of range, or of another shape.
@@ -292,7 +308,7 @@ def two_level_interval(
     if base.shape != (episodes,):
         raise InvalidParameter(f"over: must have one number per episode: {episodes}, got {base.shape}")
     finite = np.isfinite(values).all() and np.isfinite(base).all()
-    if seeds < 2 or episodes < 1 or not finite:
+    if seeds < 2 or episodes < 2 or not finite:
         return NONE
     rng = rng or np.random.default_rng(0)
     drawn = np.empty(resamples)

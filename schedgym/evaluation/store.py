@@ -441,6 +441,16 @@ class ResultsStore:
         with self._errors(), self._transaction():
             self._seal(self._insert(unit, "failed", None, seconds, 0.0, error))
 
+    def drop(self, policy: str, training_seed: int) -> None:
+        """Remove all results of one training of an agent, as one that is trained again has others."""
+        lines = "line IN (SELECT line FROM lines WHERE policy = ? AND training_seed = ?)"
+        run, own = self._connection.execute, (policy, training_seed)
+        with self._errors(), self._transaction():
+            run(f"DELETE FROM outcomes WHERE unit IN (SELECT unit FROM results WHERE {lines})", own)
+            run(f"DELETE FROM results WHERE {lines}", own)
+            run(f"DELETE FROM lines WHERE {lines}", own)
+            self._lines.clear()
+
     def add_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Store the manifest of a sweep."""
         with self._errors(), self._transaction():

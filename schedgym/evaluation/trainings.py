@@ -3,7 +3,7 @@
 A unit is the training of one seed. It is done when its agent file is there; until then it goes on from its
 checkpoint, so that a command that was cut off is continued by the same command. A training that fails, or
 takes too long, costs no other, and the next run goes on with it. Each gives the weights that it gives alone,
-whatever else runs.
+whatever else runs. A seed whose agent file was removed is trained again; its stored results are dropped.
 
 The agents then play the validation episodes in a sweep (:mod:`~schedgym.evaluation.sweeps`), beside the
 baselines that the configuration names, into a results store in the same folder. The agent to ship is the
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, episodes_of_part
 from schedgym.agents.files import load_agent
 from schedgym.agents.rollout import make_simulator
-from schedgym.agents.training import train
+from schedgym.agents.training import check_device, train
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
@@ -55,7 +56,7 @@ class TrainingSpec:
         folder: where agent files, checkpoints and the store are; on a cluster one that all machines share.
         command: command that repeats a training, up to its seed and its file.
         log_dir: folder for TensorBoard, with a folder for each seed; None: no logs.
-        device: where algorithm "ppo" computes; None: a GPU where there is one.
+        device: where algorithm "ppo" computes; None: the CPU.
     """
 
     name: str
@@ -138,24 +139,29 @@ def run_trainings(
         engine: "local" or "ray"; see :func:`~schedgym.evaluation.engines.make_engine`.
         n_jobs: trainings at once; -1: one per core. No agent depends on it.
         unit_timeout: the longest that a training may take now [s]; one that takes longer has failed, and the
-            next run goes on from its checkpoint. None: as long as it takes.
+            next run goes on from its checkpoint. It limits each unit of the validation, too. None: as long as
+            they take.
         progress: True to show a bar on stderr; None: if it is a terminal.
 
     Raises:
-        UnknownName, InvalidParameter: for an engine that there is not, or agent files of other
-            configurations in the folder; raised before anything runs.
+        UnknownName, InvalidParameter: for an engine or a device that there is not, a device that the
+            algorithm does not use, or agent files of other configurations in the folder; raised before
+            anything runs. Whether workers of a Ray cluster have the device, they say themselves.
         InvalidStore: if the folder's store cannot be written, or another process uses it.
     """
     began = time.monotonic()
     workers = make_engine(engine, n_jobs, unit_timeout)
+    check_device(spec.config, spec.device, here=engine == "local")
     spec.folder.mkdir(exist_ok=True)
     left = [seed for seed in spec.seeds if not _is_trained(spec, seed)]
     failed: dict[str, str] = {}
     with (
-        ResultsStore(spec.store, "w"),  # nobody else trains in this folder
+        ResultsStore(spec.store, "w") as store,  # nobody else trains in this folder
         progress_bar(len(left), progress, "trainings") as advance,
         contextlib.closing(workers.run(_train, [(spec, seed) for seed in left])) as results,
     ):
+        for seed in left:
+            store.drop(spec.name, seed)
         for (_, seed), outcome in results:
             if isinstance(outcome, Failure):
                 failed[f"seed {seed}"] = outcome.error
@@ -186,7 +192,7 @@ def _train(task: tuple[TrainingSpec, int]) -> None:
     """Run a unit; an engine's worker calls this."""
     spec, seed = task
     path = spec.path(seed)
-    command = f"{spec.command} --seed {seed} -o {path.name}"
+    command = f"{spec.command} --seed {seed} -o {shlex.quote(path.name)}"
     logs = None if spec.log_dir is None else spec.log_dir / str(seed)
     train(spec.config_of(seed), path, command, resume=True, log_dir=logs, device=spec.device)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -78,33 +79,32 @@ def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
         "--seeds",
         "3",
     ]
-    assert cli.main([*train, "-o", "runs", "--n-jobs", "1"]) == 0
+    assert cli.main([*train, "-o", "my runs", "--n-jobs", "1"]) == 0
     told = capsys.readouterr().out
-    written = json.loads((folder / "runs" / "trainings.json").read_text(encoding="utf-8"))
+    written = json.loads((folder / "my runs" / "trainings.json").read_text(encoding="utf-8"))
     assert [agent["seed"] for agent in written["agents"]] == [3, 4, 5] and written["failed"] == {}
     median = written["median"]["path"]
-    assert f"ship the median: {median}; schedgym compare {ID} --agents runs" in told
+    assert f"ship the median: {median}; schedgym compare {ID} --agents 'my runs'" in told
     (marked,) = [line for line in told.splitlines() if "<- median" in line]
-    assert median.removeprefix("runs/") in marked
+    assert median.removeprefix("my runs/") in marked
 
     # the recorded command, run alone, gives the same weights
-    command = load_agent("runs/small-4.npz").metadata["command"]
+    command = load_agent("my runs/small-4.npz").metadata["command"]
     assert (
         command == f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --seed 4 -o small-4.npz"
     )
     assert cli.main(command.split()[1:]) == 0
-    alone, among = (load_agent(path).weights for path in ("small-4.npz", "runs/small-4.npz"))
+    alone, among = (load_agent(path).weights for path in ("small-4.npz", "my runs/small-4.npz"))
     assert all((alone[name] == among[name]).all() for name in (*alone, *among))
 
-    (folder / "runs" / "small-4.npz").unlink()
-    (folder / "runs" / "small-4.checkpoint").write_bytes(b"nothing of the kind")
+    (folder / "my runs" / "small-4.npz").unlink()
+    (folder / "my runs" / "small-4.checkpoint").write_bytes(b"nothing of the kind")
     capsys.readouterr()
-    (folder / "runs" / "validation.db").unlink()
-    assert cli.main([*train, "-o", "runs", "--n-jobs", "1"]) == 1
+    assert cli.main([*train, "-o", "my runs", "--n-jobs", "1"]) == 1
     told = capsys.readouterr().out
     assert "failed: seed 4: " in told and "not a checkpoint" in told and "small-5.npz" in told
 
-    compare = ["compare", ID, "--policies", "srvf,fifo", "--agents", "runs,small-4.npz", "--episodes", "3"]
+    compare = ["compare", ID, "--policies", "srvf,fifo", "--agents", "my runs,small-4.npz", "--episodes", "3"]
     compare += ["--jobs", "8,12", "--servers", "3", "--plot", "none", "--json", "r.json"]
     assert cli.main(compare) == 0
     told = capsys.readouterr().out
@@ -116,7 +116,15 @@ def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
             0 <= own["probability"]["low"] <= own["probability"]["value"] <= own["probability"]["high"] <= 1
         )
         line = f"jobs {own['setting']['jobs']}: 3 trainings, from small-3 to small-4: cost [slots^k] "
-        assert line in told and f"against the best baseline, {own['rival']}; better in" in told
+        assert line in told
+        assert f"baseline, {own['rival']} (interquartile means of the trainings); better in" in told
+
+    (folder / "small-4.npz").rename("small-5.npz")
+    shutil.copy("small-5.npz", "again.npz")
+    compare[compare.index("my runs,small-4.npz")] = "my runs/small-3.npz,small-5.npz,again.npz"
+    assert "small-5 and again are of training seed 4 of one configuration: leave one out" in refused(
+        capsys, *compare
+    )
 
 
 def test_a_training_that_was_cut_off(capsys, folder) -> None:
@@ -163,7 +171,16 @@ def test_a_training_that_was_cut_off(capsys, folder) -> None:
             ["train", ID, "--config", "small.yaml", "--seeds", "2", "--engine", "dask"],
             "unknown engine 'dask'",
         ),
+        (
+            ["train", ID, "--config", "small.yaml", "--seeds", "2", "--device", "cpu"],
+            "device: has no effect on algorithm 'cma'",
+        ),
+        (
+            ["train", "PartialValue-v0", "--algo", "ppo", "--seeds", "2", "--device", "nowhere"],
+            "device: 'nowhere' is not there",
+        ),
         (["compare", ID, "--agents", "."], "the folder has no agent files"),
+        (["compare", ID, "--agents", ""], "agents: the name of a file is empty"),
         (["agents", "show", "small.yaml"], "small.yaml: "),
         (["agents", "show", "none.npz"], "none.npz: No such file"),
         (["agents", "show", "pretrained"], f"there is one for each id: show one of .*{ID}"),

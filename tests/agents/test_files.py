@@ -15,6 +15,7 @@ import pytest
 from schedgym.agents import files
 from schedgym.agents.files import (
     InvalidAgentFile,
+    agent_paths,
     checkpoint_path,
     list_pretrained,
     load_agent,
@@ -291,3 +292,14 @@ def test_pretrained_agents() -> None:
         agent = load_pretrained(id)
         assert agent.id == id
         assert agent.metadata["command"]
+
+
+def test_a_folder_does_not_hide_the_shipped_agents(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pretrained").mkdir()
+    (tmp_path / "pretrained" / "mine.npz").touch()
+    assert agent_paths("pretrained") == ["pretrained"]
+    assert agent_paths("./pretrained") == ["pretrained/mine.npz"]
+    (tmp_path / "mine.npz").touch()
+    with pytest.raises(InvalidParameter, match="is empty"):
+        agent_paths("")

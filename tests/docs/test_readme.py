@@ -65,6 +65,35 @@ def test_cards_tell_where_agents_lose_and_whose_results_they_are(tables) -> None
         assert "**These results are of an earlier agent**" in "\n".join(tables.cells(other))
 
 
+def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_path) -> None:
+    agent = load_agent(next(iter(list_pretrained().values())))
+    results = pandas.read_csv(ROOT / "docs" / "agents.csv", dtype=str, keep_default_na=False)
+    mine = results[(results["id"] == agent.id) & (results["policy"] == "agent")].iloc[:2].copy()
+    monkeypatch.setattr(tables, "DOCS", tmp_path)
+
+    def cells() -> str:
+        mine.to_csv(tmp_path / "agents.csv", index=False)
+        return "\n".join(tables.cells(agent))
+
+    mine["trainings"], mine["agent"] = "2", f"{'0' * 64} {agent.sha256}"
+    text = cells()
+    assert "2 trainings: differences are interquartile means" in text and "earlier agent" not in text
+    mine["agent"] = f"{'0' * 64} {'1' * 64}"
+    assert "**These results are of an earlier agent**" in cells()
+
+    # the verdict is of the interval that is shown
+    mine["better"], mine["rival_relative"] = "min", "-0.05"
+    mine["rival_relative_low"], mine["rival_relative_high"] = "-0.2", "0.1"
+    mine["rival_difference_low"], mine["rival_difference_high"] = "-2", "-1"
+    assert cells().count("| -5.0% [-20.0%, +10.0%] | not different |") == 2
+    mine["rival_difference"] = "-1.5"
+    mine[["rival_relative_low", "rival_relative_high"]] = ""
+    assert cells().count("| -1.5 [-2, -1] | better |") == 2
+    mine[["rival_difference_low", "rival_difference_high"]] = ""
+    text = cells()
+    assert text.count("| -1.5 | no interval |") == 2 and "- No interval, and no verdict: `" in text
+
+
 def test_verdicts_count_only_what_the_papers_say(tables) -> None:
     rows = {row.split(" ")[1]: row.split(" | ") for row in tables.verdicts().splitlines()[2:]}
     for paper in PAPERS:

@@ -42,7 +42,8 @@ def store(tmp_path_factory):
             made.add(whole, BOUNDS, np.column_stack([bound, np.zeros(EPISODES)]))
             for policy, trainings in (('a "policy", really', [None]), ("agent", [1, 2]), ("ünï", [None])):
                 for training in trainings:
-                    line = Line(own, policy, {}, training, f"{i} {policy} {training}")
+                    options = {"agent": f"file{training}"} if training else {}
+                    line = Line(own, policy, options, training, f"{i} {policy} {training}")
                     values = rng.random((EPISODES, 2)) * 50 + 1
                     made.add(Unit(line, 7, 0, EPISODES), [own.objective, "other"], values, policy_seconds=0.3)
         made.add_manifest({"command": "x", "seeds": [7]})
@@ -112,6 +113,7 @@ def test_the_leaderboard_has_intervals_and_gaps(store, tmp_path, suffix):
     )
     assert table["trainings"].tolist().count(2) == 3
     agents = table[table["policy"] == "agent"]
+    assert agents["agent"].tolist() == ["file1 file2"] * 3
     assert agents["seconds"].tolist() == pytest.approx([0.1] * 3)
     for agent in agents.itertuples():
         own = table[(table["id"] == agent.id) & (table["policy"] != "agent")]

@@ -17,6 +17,7 @@ from schedgym.evaluation.statistics import (
     estimate,
     improvements,
     interquartile_mean,
+    judge_interval,
     paired_differences,
     performance_profile,
     performance_ratios,
@@ -250,6 +251,17 @@ def test_the_training_seed_is_the_unit():
     assert 0.87 <= ours / 200 <= 0.99
 
 
+def test_an_interval_is_judged_by_what_is_better():
+    for low, high, less, more in [
+        (-2.0, -1.0, "better", "worse"),
+        (1.0, 2.0, "worse", "better"),
+        (-1.0, 0.0, "not different", "not different"),
+        (0.0, 1.0, "not different", "not different"),
+        (math.nan, math.nan, "no interval", "no interval"),
+    ]:
+        assert (judge_interval(low, high), judge_interval(low, high, "max")) == (less, more)
+
+
 def test_more_episodes_are_no_more_trainings():
     rng = np.random.default_rng(6)
     seeds = rng.normal(size=(5, 1))
@@ -268,6 +280,7 @@ def test_degenerate_aggregates():
         assert all(math.isnan(x) for x in stratified_interval(strata))
     assert stratified_interval([[3.0, 3.0], [3.0]]) == (3.0, 3.0)
     assert all(math.isnan(x) for x in stratified_interval([[1.0, math.inf, math.inf]], np.mean))
+    assert all(math.isnan(x) for x in two_level_interval([[1.0], [2.0], [4.0]]))  # one episode
     assert all(math.isnan(x) for x in two_level_interval([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]))
     assert all(math.isnan(x) for x in two_level_interval([[1.0, math.nan], [3.0, 4.0]]))
     values = np.arange(9.0)

@@ -130,6 +130,11 @@ def test_what_was_cut_off_goes_on(alone, interruptible, monkeypatch, tmp_path) -
     again = run_trainings(mine, n_jobs=1)
     assert played == [] and again.done == 0
     assert again.agents == result.agents and again.median == result.median
+    mine.path(1).unlink()
+    anew = run_trainings(mine, n_jobs=1)
+    assert played == [1] * 4 and (anew.done, anew.failed) == (1, {})
+    assert [own.validation for own in anew.agents] == [own.validation for own in result.agents]
+    played.clear()
     assert run_trainings(spec(tmp_path / "runs", seeds=(2, 3)), n_jobs=1).done == 1
     assert played == [3] * 4
 
@@ -154,6 +159,13 @@ def test_a_training_that_fails_costs_no_other(monkeypatch, tmp_path) -> None:
     mine.path(1).write_bytes(mine.path(2).read_bytes())
     with pytest.raises(InvalidParameter, match="mine-1.npz: is of another configuration"):
         run_trainings(mine, n_jobs=1)
+
+
+def test_the_recorded_command_can_be_given_to_a_shell(monkeypatch, tmp_path) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(trainings, "train", lambda config, path, command, **how: given.append(command))
+    trainings._train((TrainingSpec("my agent", make_config(SEARCH), (4,), tmp_path, "schedgym train"), 4))
+    assert given == ["schedgym train --seed 4 -o 'my agent-4.npz'"]
 
 
 @long
