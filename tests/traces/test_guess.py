@@ -87,7 +87,7 @@ def test_corrections_of_a_format_with_a_decimal_comma(tmp_path):
     assert (trace.duration[0], trace.memory[0]) == (62.5, 1.5)
     path.write_text(path.read_text().replace("1,5G", "1.5G"))
     with pytest.raises(
-        TraceFormatError, match="log.csv:2: ram: must be a number with a decimal comma, got '1.5G'"
+        TraceFormatError, match="t.csv:2: ram: must be a number with a decimal comma, got '1.5G'"
     ):
         read_table(path, format)
 
