@@ -20,8 +20,6 @@ from tests.long import long
 torch = pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("yaml", reason="needs the extra agents")
 
-from tests.agents.test_environments import QUEUE, tiny
-
 PROGRAM = """
 import dataclasses, sys
 from schedgym.core import cuda
@@ -76,6 +74,8 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
 def test_a_training_that_lacks_memory_is_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from tests.agents.test_environments import QUEUE, tiny
+
     def train(config: Config, device: str, seconds: float, own: Any) -> gpu.TrainingRate:
         if device == "cuda":
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried 9 GiB.\nSee the manual")
