@@ -29,14 +29,17 @@ def find_device(name: str) -> Any:
     """Torch's device of a name; "auto": a GPU where there is one, else the CPU.
 
     Raises:
-        InvalidParameter: for a device that is not there.
+        InvalidParameter: for a device that is not there, or is neither a CPU nor a GPU of NVIDIA.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        return torch.zeros(1, device=name).device
+        found = torch.zeros(1, device=name).device
     except (RuntimeError, AssertionError) as error:  # torch compiled without CUDA fails an assertion
         raise InvalidParameter(f"device: {name!r} is not there: {str(error).splitlines()[0]}") from None
+    if found.type not in ("cpu", "cuda"):  # others lack float64
+        raise InvalidParameter(f"device: must be cpu, cuda or auto, got {name!r}")
+    return found
 
 
 class Random:

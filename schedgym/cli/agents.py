@@ -168,7 +168,9 @@ class Training:
     def command(self, id: str, source: str) -> str:
         """The command that repeats the training, up to its seed and its file."""
         words = ["schedgym", "train", id, "--config", source]
-        return shlex.join([*words, *(word for text in self.settings or () for word in ("--set", text))])
+        words += [word for text in self.settings or () for word in ("--set", text)]
+        words += [] if self.device is None else ["--device", self.device]
+        return shlex.join(words)
 
 
 @application.command("train")

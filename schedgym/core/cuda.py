@@ -391,7 +391,8 @@ class CudaSimulator:
     def _check_free(self, needed: int) -> None:
         context = _cuda.current_context()
         if not SIMULATED:
-            context.deallocations.clear()  # what nobody uses any more is given back late otherwise
+            # what nobody uses any more is given back late otherwise
+            context.memory_manager.deallocations.clear()
         free = context.get_memory_info()[0]
         if needed > free:
             raise InvalidParameter(

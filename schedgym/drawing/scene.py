@@ -119,10 +119,13 @@ def short_time(seconds: float) -> str:
 
 
 def short_number(value: float, whole: float = 0.0) -> str:
-    """Write a number with four digits; beside ``whole``, to about a thousandth of that."""
+    """Write a number: a whole one below a million in full, others with four digits.
+
+    Beside ``whole`` it is rounded to a thousandth of that, or to a whole number.
+    """
     if whole:
-        value = round(value, 3 - math.ceil(math.log10(abs(whole)))) + 0.0
-    return f"{value:.4g}"
+        value = round(value, max(3 - math.floor(math.log10(abs(whole))), 0)) + 0.0
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
 
 
 def renderers(scene: Callable[[Any, int], Scene]) -> tuple[Callable[..., str], Callable[..., Any]]:

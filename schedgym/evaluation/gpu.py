@@ -41,7 +41,7 @@ from schedgym.evaluation.bench import Report, cases, chosen, finish
 from schedgym.evaluation.trainers import configurations
 from schedgym.extras import require
 
-__all__ = ["SIZES", "Measured", "Trained", "copy_rate", "environment_rate", "main", "train_for"]
+__all__ = ["SIZES", "Measured", "TrainingRate", "copy_rate", "environment_rate", "main", "train_for"]
 
 SIZES = (1 << 10, 1 << 14, 1 << 16, 1 << 18)  # environments on the GPU
 SECONDS, TRAINING_SECONDS, LONG_SECONDS = 1.0, 10.0, 60.0  # of a run, and of a training
@@ -64,7 +64,7 @@ class Measured(NamedTuple):
     most: int
 
 
-class Trained(NamedTuple):
+class TrainingRate(NamedTuple):
     """The trained steps per second of a training, and the objective of its agent."""
 
     rate: float
@@ -165,14 +165,26 @@ def environment_rate(case: Benchmark, num_envs: int, device: str, seconds: float
         yield Measured(count * num_envs / spent, episodes, 3 * handed + other, 3 * handed + other + 2 * held)
 
 
-def train_for(config: Config, device: str, seconds: float) -> Trained:
-    """Train for about so many seconds by the clock, after two updates, by which it is known how many fit."""
+def train_for(config: Config, device: str, seconds: float) -> TrainingRate:
+    """Train for about so many seconds by the clock, after two updates, by which it is known how many fit.
+
+    Raises:
+        InvalidParameter: if the memory of the GPU is too small.
+    """
+    own = _Torch()
+    try:
+        return _train_for(config, device, seconds, own)
+    except own.torch.cuda.OutOfMemoryError as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidParameter(f"num_envs: a training with {config.num_envs}: {reason}") from None
+
+
+def _train_for(config: Config, device: str, seconds: float, own: _Torch) -> TrainingRate:
     ppo: Any = require("schedgym.agents.ppo", "agents")
     one_thread, held_out = (
         getattr(require(f"schedgym.agents.{module}", "agents"), name)
         for module, name in (("gradient", "one_thread"), ("rollout", "held_out"))
     )
-    own = _Torch()
     with one_thread():
         training = ppo.Training(dataclasses.replace(config, steps=10**12), device)
         training.start()
@@ -192,7 +204,7 @@ def train_for(config: Config, device: str, seconds: float) -> Trained:
         rate = (training.steps - before) / (perf_counter() - begin)
         decide = training.network.decide
         rows = held_out(config.id, decide, EPISODES, VALIDATION_SEED, parameters=config.environment)
-    return Trained(rate, float(np.mean([row[config.metric.name] for row in rows])))
+    return TrainingRate(rate, float(np.mean([row[config.metric.name] for row in rows])))
 
 
 def _on_gpu(config: Config) -> Config:
@@ -265,9 +277,7 @@ def _measure_environments(
         try:
             runs = list(islice(environment_rate(case, num_envs, device, seconds), repetitions))
         except InvalidParameter as error:
-            if not str(error).startswith("num_envs"):
-                raise
-            _leave_out(report, num_envs, str(error))
+            _leave_out(report, num_envs, error)
             continue
         finally:
             _Torch().free()
@@ -290,8 +300,11 @@ def _measure_environments(
         )
 
 
-def _leave_out(report: Report, num_envs: int, reason: str) -> None:
-    """Say that a number of environments is not measured, and why."""
+def _leave_out(report: Report, num_envs: int, error: InvalidParameter) -> None:
+    """Say that a number of environments is not measured, for lack of memory; other errors are raised."""
+    reason = str(error)
+    if not reason.startswith("num_envs"):
+        raise error
     print(f"{num_envs:,} environments: left out: {reason}", flush=True)
     report.rows.append({"id": report.id, "what": "left out", "num_envs": num_envs, "reason": reason})
 
@@ -301,8 +314,14 @@ def _measure_trainings(config: Config, report: Report, repetitions: int, seconds
     base = 0.0
     for device, own in (("cpu", config), ("cuda", _on_gpu(config))):
         runs = []
-        for repetition in range(repetitions):
-            runs.append(train_for(dataclasses.replace(own, seed=own.seed + repetition), device, seconds))
+        try:
+            for repetition in range(repetitions):
+                runs.append(train_for(dataclasses.replace(own, seed=own.seed + repetition), device, seconds))
+                _Torch().free()
+        except InvalidParameter as error:
+            _leave_out(report, own.num_envs, error)
+            continue
+        finally:
             _Torch().free()
         rate = statistics.median(run.rate for run in runs)
         base = base or rate

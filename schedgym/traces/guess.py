@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from schedgym.core.expression import Expression
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces.base import is_number
 from schedgym.traces.declaration import (
@@ -187,8 +188,9 @@ DATES = tuple(
     for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
     for time in (" %H:%M:%S", " %H:%M", "")
 )
-_COMMA = re.compile(r"-?[0-9]*,[0-9]+")
-_POINT = re.compile(r"-?[0-9]*\.[0-9]+")
+#: a number, size or duration, whole or with a decimal comma, and one with a decimal point
+_COMMA = re.compile(r"[-0-9:]*(?:[0-9]|,([0-9]+)) ?[A-Za-z]*")
+_POINT = re.compile(r"[-0-9:]*\.[0-9]+ ?[A-Za-z]*")
 _MILLI = re.compile(r"[0-9.]+m")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
 _DATED = re.compile(r"[0-9]{1,4}[-/.T][0-9].*")
@@ -221,9 +223,8 @@ def guess_format(
         TraceFormatError: when no column is one of submissions or durations: names the columns that there are.
         FileNotFoundError: when there is no such file.
     """
-    layout, piece = _sampled(source)
     asked = parse_columns(given)
-    columns = _columns(piece, NAMES, asked, TASKS)
+    layout, piece, columns = _sampled(source, NAMES, asked, TASKS)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
@@ -256,7 +257,8 @@ def amend_format(
     asked = parse_columns(given)
     columns = dict(format.columns)
     if asked:
-        own = _columns(_sample(source, format), {}, asked, TASKS)
+        piece = _sample(source, format)
+        own = _columns(_with_points(piece) if format.decimal == "," else piece, {}, asked, TASKS)
         for name, other in (("duration", "end"), ("end", "duration")):
             if name in own and other not in own:
                 columns.pop(other, None)
@@ -289,8 +291,7 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
 
 def guess_machines(source: Any) -> TableLayout:
     """Declare a table of machines, as :func:`guess_format` does; it needs columns of cpus and memory."""
-    layout, piece = _sampled(source)
-    columns = _columns(piece, {name: NAMES[name] for name in MACHINES}, {}, MACHINES)
+    layout, piece, columns = _sampled(source, {name: NAMES[name] for name in MACHINES}, {}, MACHINES)
     for name in ("cpus", "memory"):
         if name not in columns:
             raise TraceFormatError(
@@ -321,30 +322,56 @@ def _delimiter(source: Any) -> str:
     return max(DELIMITERS, key=line.count)
 
 
-def _sampled(source: Any) -> tuple[TableLayout, Chunk]:
-    """The layout of a table, without columns, and its first rows, numbers with a decimal point."""
+def _sampled(
+    source: Any,
+    names: Mapping[str, Sequence[str]],
+    asked: Mapping[str, str],
+    units: Mapping[str, Sequence[str]],
+) -> tuple[TableLayout, Chunk, dict[str, Field]]:
+    """The layout of a table, without columns, its first rows, and what :func:`_columns` finds in them."""
     layout = TableLayout(columns={}, delimiter=_delimiter(source))
     piece = _sample(source, layout)
-    if layout.delimiter == "," or not _has_commas(piece):
-        return layout, piece
+    if layout.delimiter != ",":
+        found = _columns(_with_points(piece), names, asked, units)
+        if _has_commas(piece, _read(piece, found)):
+            return dataclasses.replace(layout, decimal=","), piece, found
+    return layout, piece, _columns(piece, names, asked, units)
+
+
+def _with_points(piece: Chunk) -> Chunk:
+    """The rows, decimal commas replaced by points."""
 
     def column(name: str) -> list[str]:
         texts = piece.column(name)
         return [text.replace(",", ".") if _COMMA.fullmatch(text) else text for text in texts]
 
-    return dataclasses.replace(layout, decimal=","), piece._replace(column=column)
+    return piece._replace(column=column)
 
 
-def _has_commas(piece: Chunk) -> bool:
-    """Whether the numbers of a table have a decimal comma; 1,234 may be a thousand and more."""
-    columns = [_known_texts(piece, name) for name in dict.fromkeys(piece.names)]
+def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
+    """The columns of which the fields read numbers."""
+    read: set[str] = set()
+    for quantity, field in fields.items():
+        if not TASKS[quantity] or field.unit == DATE:
+            continue
+        for source in field.sources:
+            try:
+                read |= {source} if source in piece.names else set(Expression(source).names)
+            except InvalidParameter:  # no column and no expression: the table's reader says so
+                continue
+    return read & set(piece.names)
+
+
+def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
+    """Whether the numbers of some columns have a decimal comma; 1,234 may be a thousand and more."""
+    columns = [_known_texts(piece, name) for name in names]
     if any(_POINT.fullmatch(text) for texts in columns for text in texts):
         return False
-    return any(
-        all(_COMMA.fullmatch(text) or text.isdigit() for text in texts)
-        and any(len(text.partition(",")[2]) not in (0, 3) for text in texts)
-        for texts in columns
-    )
+    for texts in columns:
+        found = [_COMMA.fullmatch(text) for text in texts]
+        if all(found) and any(one and one[1] and len(one[1]) != 3 for one in found):
+            return True
+    return False
 
 
 def _sample(source: Any, layout: TableLayout) -> Chunk:

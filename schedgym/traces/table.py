@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,7 @@ from schedgym.traces.pieces import Chunk, chunks
 __all__ = ["parse_clock", "read_table"]
 
 Floats = npt.NDArray[np.float64]
+_T = TypeVar("_T")
 
 MOST_TASKS = 10**6  # tasks that one row may stand for
 MOST_EXPANDED = 10**7  # and that all rows may
@@ -342,7 +343,7 @@ class _Reader:
         if unit == DATE:
             return self._dates(texts, plan)
         if unit == CLOCK:
-            return _convert(texts, parse_clock, column)
+            return _convert(texts, self._with_point(parse_clock), column)
         if field.letters and quantity == "memory":
             return self._sizes(texts, plan, piece)
         if quantity == "preemptible":
@@ -368,15 +369,19 @@ class _Reader:
 
     def _number(self, column: Column) -> Callable[[str], float]:
         """How a number of a column is read, with the decimal sign of the table."""
-        if self.layout.decimal == ".":
-            return column.parse
+        return self._with_point(column.parse)
 
-        def parse(text: str) -> float:
+    def _with_point(self, parse: Callable[[str], _T]) -> Callable[[str], _T]:
+        """The same function of a text, which it gets with a decimal point if the table has commas."""
+        if self.layout.decimal == ".":
+            return parse
+
+        def parse_comma(text: str) -> _T:
             if "." in text:  # 1.234 is a thousand or a bit more than one
                 raise ValueError(f"must be a number with a decimal comma, got {text[:40]!r}")
-            return column.parse(text.replace(",", "."))
+            return parse(text.replace(",", "."))
 
-        return parse
+        return parse_comma
 
     def _computed(self, plan: _Plan, expression: Expression, piece: Chunk) -> _Values:
         count = len(piece.lines)
@@ -437,9 +442,10 @@ class _Reader:
         field = plan.field
         times, parts = _scale(plan.quantity, field.unit)
         further: dict[str, str] = {}
+        match = self._with_point(_LETTERS.fullmatch)
 
         def parse(text: str) -> float:
-            found = _LETTERS.fullmatch(text)
+            found = match(text)
             if found is None or (found[3] and found[3] not in field.times):
                 raise ValueError(f"must be a number and a letter of its unit, got {text[:40]!r}")
             further[text] = found[3]
@@ -456,7 +462,7 @@ class _Reader:
                 what = f"{texts[where[0]]!r} needs the column {' or '.join(names)}"
                 values.bad.update({i: (plan.column, what) for i in where})
                 continue
-            factor = _convert(piece.column(name), Column(name, "").parse, name)
+            factor = _convert(piece.column(name), self._number(Column(name, "")), name)
             values.numbers[where] *= factor.numbers[where]
             for i in where:
                 if i in factor.bad or factor.empty[i]:

@@ -10,6 +10,7 @@ import pytest
 
 from schedgym import cli
 from schedgym.agents.files import load_agent
+from schedgym.cli.agents import Training
 
 ID = "schedgym/FlowtimePacking-v0"
 SMALL = """
@@ -64,6 +65,13 @@ def test_train_show_and_compare(capsys, folder) -> None:
     for jobs in (8, 12):
         mine = rows[jobs, "mine"]
         assert mine["mean"] == rows[jobs, "again"]["mean"] >= mine["bound"] == rows[jobs, "srvf"]["bound"]
+
+
+def test_the_recorded_command_names_the_device() -> None:
+    asked = Training(ID, settings=["search.sigma=0.2"], device="cuda")
+    command = f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --device cuda"
+    assert asked.command(ID, "small.yaml") == command
+    assert "--device" not in Training(ID).command(ID, "small.yaml")
 
 
 def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:

@@ -361,5 +361,7 @@ def test_devices(tmp_path) -> None:
     for name in ("cuda:99", "abacus"):
         with pytest.raises(InvalidParameter, match=f"device: '{name}' is not there"):
             ppo.learn(configuration(), device=name)
+    with pytest.raises(InvalidParameter, match="device: must be cpu, cuda or auto, got 'meta'"):
+        ppo.learn(configuration(), device="meta")
     with pytest.raises(InvalidParameter, match="device: has no effect on algorithm 'sb3-ppo'"):
         train(configuration(algorithm="sb3-ppo"), tmp_path / "a.npz", device="cpu")

@@ -116,7 +116,7 @@ class HostGPU:
 
     def __init__(self, free: int = 2**40) -> None:
         self.allocated, self.free = 0, free
-        self.deallocations: list[Any] = []
+        self.memory_manager = python_types.SimpleNamespace(deallocations=[])
 
     def is_available(self) -> bool:
         return True

@@ -83,7 +83,13 @@ def test_short_texts():
     assert short_number(7.885e-11, 100) == "0" and short_number(7.885e-11) == "7.885e-11"
     numbers = [short_number(value, 100) for value in (0.000188, -1e-9, 0.31, 36.4812, 99.96)]
     assert numbers == ["0", "0", "0.3", "36.5", "100"]
-    assert (short_number(0.0123, 0.5), short_number(2.893, 8), short_number(7, 0)) == ("0.012", "2.89", "7")
+    assert (short_number(0.0123, 0.5), short_number(2.893, 8), short_number(7, 0)) == ("0.0123", "2.893", "7")
+    assert (short_number(1234, 1500), short_number(12345.4, 24024), short_number(24024)) == (
+        "1234",
+        "12345",
+        "24024",
+    )
+    assert (short_number(2.5e6), short_number(1234.56)) == ("2.5e+06", "1235")
     assert short_time(59.94) == "59.9 s" and short_time(600) == "10.0 min"
 
 

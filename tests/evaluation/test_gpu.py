@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from schedgym.agents.config import Config
 from schedgym.cli import main
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import gpu
+from schedgym.evaluation.bench import Report
 from tests.core.test_cuda import simulate
 from tests.long import long
 
-pytest.importorskip("torch", reason="needs the extra agents")
+torch = pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("yaml", reason="needs the extra agents")
 
 PROGRAM = """
@@ -65,6 +69,30 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
     }
     assert "bandwidth" not in rows[1] and rows[2]["bandwidth"].count("%") == 2 and rows[2]["ratio"] > 0
     assert "8 environments: left out: num_envs: 8 environments take 9 GiB" in shown
+
+
+def test_a_training_that_lacks_memory_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.agents.test_environments import QUEUE, tiny
+
+    def train(config: Config, device: str, seconds: float, own: Any) -> gpu.TrainingRate:
+        if device == "cuda":
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried 9 GiB.\nSee the manual")
+        return gpu.TrainingRate(2.0, 1.0)
+
+    monkeypatch.setattr(gpu, "find_cuda", lambda: SimpleNamespace(SIMULATED=True))
+    monkeypatch.setattr(gpu, "_train_for", train)
+    report = Report()
+    report.begin("here")
+    gpu._measure_trainings(tiny(QUEUE, "pick", 1), report, 2, 1.0)
+    assert [row["what"].rpartition(", ")[2] for row in report.rows] == [
+        "trained steps per second",
+        "mean_delay after 1 s",
+        "left out",
+    ]
+    reason = "num_envs: a training with 16384: CUDA out of memory. Tried 9 GiB."
+    assert report.rows[-1]["reason"] == reason and f"left out: {reason}\n" in capsys.readouterr().out
 
 
 def test_without_a_gpu_one_line_says_so(

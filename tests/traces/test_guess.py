@@ -7,7 +7,7 @@ import pytest
 
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces import read_table
-from schedgym.traces.guess import describe_columns, guess_format, guess_machines
+from schedgym.traces.guess import amend_format, describe_columns, guess_format, guess_machines
 
 
 def read(tmp_path, text, given=None, name="log.csv", **how):
@@ -29,6 +29,9 @@ def read(tmp_path, text, given=None, name="log.csv", **how):
         ("createdAt,stoppedAt,cpuRequest,memoryMiB", "5,65,500m,512", 5, 60, 0.5, 0.5),
         ("created_at,stopped_at,cpu_request,memory_request", "5,65,2,512Mi", 5, 60, 2, 0.5),
         ("Submitted;Duration (s);CPUs;RAM (GiB)", "5;60,25;1,5;4", 5, 60.25, 1.5, 4),
+        ("submitted;elapsed;ncpus;reqmem", "5;00:01:00,5;0,5;1,5G", 5, 60.5, 0.5, 1.5),
+        ("submitted;elapsed;ncpus;reqmem", "5;60;500,5m;512", 5, 60, 0.5005, 512),
+        ("submitted;elapsed;ncpus;reqmem;version", "5;60,5;2;4G;1.5", 5, 60.5, 2, 4),
         ("Submitted\tDuration (s)\tCPUs\tRAM (GiB)", "5,5\t60\t2\t0,5", 5.5, 60, 2, 0.5),
     ],
 )
@@ -70,6 +73,23 @@ def test_cpus_in_thousandths_stand_beside_others(tmp_path):
     for wrong in ("x", "m", "-1m", "1mm", "1M"):
         with pytest.raises(TraceFormatError, match=r"log.csv:5: cpus: must be "):
             read(tmp_path, f"{text}3,5,{wrong}\n")
+
+
+def test_columns_that_nobody_reads_do_not_decide_the_decimal_sign(tmp_path):
+    text = "submit\tduration\tcpus\tgpu_ids\n" + "0\t5\t2\t0,1\n" * 200 + "0\t5.5\t2\t0,1\n"
+    assert read(tmp_path, text).duration[-1] == 5.5
+
+
+def test_corrections_of_a_format_with_a_decimal_comma(tmp_path):
+    path = _write(tmp_path, "submit;duration;cpus;wall;ram\n0;5,5;1;1:02,5;1,5G\n")
+    format = amend_format(guess_format(path), path, "duration=wall,memory=ram")
+    trace = read_table(path, format)
+    assert (trace.duration[0], trace.memory[0]) == (62.5, 1.5)
+    path.write_text(path.read_text().replace("1,5G", "1.5G"))
+    with pytest.raises(
+        TraceFormatError, match="t.csv:2: ram: must be a number with a decimal comma, got '1.5G'"
+    ):
+        read_table(path, format)
 
 
 def test_a_comma_that_may_part_thousands_is_no_decimal_comma(tmp_path):

@@ -52,14 +52,16 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
     for i in range(simulator.resources):
         held = [(int(j), part) for j, part in zip(job, _parts(load[:, i]), strict=True) if part]
         used, capacity = float(load[:, i].sum()), float(jobs.capacity[index, i])
-        bars.append(Bar(PERCENT, held, f"{short_number(used * capacity, capacity)} of {capacity:.4g}"))
+        bars.append(
+            Bar(PERCENT, held, f"{short_number(used * capacity, capacity)} of {short_number(capacity)}")
+        )
     got = np.zeros(number)
     got[job] = amount
     lines = []
     for r in range(shown):
         j, y = int(rows.job[index, r]), float(rows.served[index, r])
         most = float(jobs.tasks[index, j])
-        text = f"served {short_number(y, most)} of {most:.4g} tasks ({y / most:.0%})"
+        text = f"served {short_number(y, most)} of {short_number(most)} tasks ({y / most:.0%})"
         text += f"  until slot {rows.deadline[index, r]:.4g}  value {rows.value[index, r]:.3g}"
         lines.append(Line(j, float(got[j]), most - y, text))
     served, tasks = schedule.served[index, :number], jobs.tasks[index, :number]
