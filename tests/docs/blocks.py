@@ -105,6 +105,9 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     # every run compiles everything anew, to time that, too
     (r"^schedgym bench( schedgym/[\w-]+)?( --quick)?$", "tests/evaluation/test_bench.py"),
     (r"^schedgym bench --training( schedgym/[\w-]+)?$", "tests/evaluation/test_trainers.py"),
+    # simulated there, where there is no GPU
+    (r"^schedgym bench .*--device cuda", "tests/evaluation/test_gpu.py"),
+    (r"^schedgym train .*--device cuda", "tests/agents/test_environments.py"),
     (r"^python -m schedgym\.agents\.examples\.", "tests/agents/test_examples.py"),
     (r"^schedgym sweep .*--engine ray", "tests/evaluation/test_engines.py"),
 )
