@@ -79,14 +79,16 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
     for j in range(seen.servers.shape[0]):
         whole[0] += float(seen.servers[j, 2])
     count = 0
-    while count < jobs.shape[0] and jobs[count, 1] > 0.0:
-        demand = unscaled(float(jobs[count, 2]), 1.0)
-        if float(jobs[count, 6]) > MORE * demand:
+    for i in range(jobs.shape[0]):
+        if jobs[i, 1] <= 0.0:  # no job
+            continue
+        demand = unscaled(float(jobs[i, 2]), 1.0)
+        if float(jobs[i, 6]) > MORE * demand:
             whole[5] = 1.0
         cores += demand
-        memory += float(jobs[count, 3])
-        slots += unscaled(float(jobs[count, 4]), SLOT_SCALE)
-        work += unscaled(float(jobs[count, 5]), WORK_SCALE)
+        memory += float(jobs[i, 3])
+        slots += unscaled(float(jobs[i, 4]), SLOT_SCALE)
+        work += unscaled(float(jobs[i, 5]), WORK_SCALE)
         count += 1
     if whole[0] > 0.0:
         memory /= whole[0]

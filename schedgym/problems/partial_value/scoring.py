@@ -101,8 +101,10 @@ class Memo(NamedTuple):
 def enter_jobs(seen: Seen, memo: Memo) -> int:
     """Read the visible jobs from their tokens; return their number."""
     count = 0
-    while count < seen.jobs.shape[0] and seen.jobs[count, 0] > 0.0:
-        job = seen.jobs[count]
+    for i in range(seen.jobs.shape[0]):
+        job = seen.jobs[i]
+        if job[0] <= 0.0:  # no job
+            continue
         memo.value[count] = unscaled(float(job[0]), VALUE_SCALE)
         memo.cap[count] = unscaled(float(job[2]), TASK_SCALE)
         memo.utility[count] = LINEAR if job[7] > 0.0 else POWER if job[8] > 0.0 else LOG
@@ -128,8 +130,9 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
         count = enter_jobs(seen, memo)
         work: Any = memo
         solve_slot(count, work, work, memo.price, memo.x)
-        for i in range(count):
-            total[3] += math.log(unscaled(float(seen.jobs[i, 3]), SLOT_SCALE) + 1.0) / count
+        for i in range(seen.jobs.shape[0]):
+            if seen.jobs[i, 0] > 0.0:
+                total[3] += math.log(unscaled(float(seen.jobs[i, 3]), SLOT_SCALE) + 1.0) / count
     for r in range(seen.resources.shape[0]):
         wanted = unscaled(float(seen.resources[r, 0]), 1.0) + LEAST
         weight[r, 0] = wanted
