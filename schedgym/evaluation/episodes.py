@@ -49,7 +49,7 @@ class Job:
 class Result:
     """The values of one episode of a job; for the bounds, "bound" and "slack", or nothing.
 
-    ``seconds`` is what the policy took for its decisions, ``wall`` what the episode took in all.
+    ``seconds`` is what the policy took for its decisions, ``cpu`` what the episode took of a core in all [s].
     """
 
     setting: int
@@ -58,7 +58,7 @@ class Result:
     values: dict[str, float]
     seconds: float = 0.0
     observed: Any = None
-    wall: float = 0.0
+    cpu: float = 0.0
 
 
 class Memory:
@@ -73,8 +73,8 @@ class Memory:
 
     def __init__(self, code: str, path: str | Path | None = None) -> None:
         self.code, self.path = code, None if path is None else Path(path)
-        self._new: set[str] = set()  # since the last mark
-        self._recalled: dict[str, float] = {}  # seconds of what is not new
+        self._ran: dict[str, float] = {}  # CPU seconds of what was run since the last mark
+        self._recalled: dict[str, float] = {}  # and of what was run before
         self._results: dict[str, Result] = {}
         self._lines: dict[str, tuple[int, int]] = {}  # key -> begin and length of its line
         self._keys: dict[tuple[int, str | None, int], str] = {}  # of the results that are missing
@@ -93,13 +93,18 @@ class Memory:
                 begin += len(line)
 
     def mark(self) -> None:
-        """Begin to count anew what is :attr:`saved`."""
-        self._new.clear()
+        """Begin to count anew what is :attr:`ran` and :attr:`saved`."""
+        self._ran.clear()
         self._recalled.clear()
 
     @property
+    def ran(self) -> float:
+        """CPU seconds that those episodes took that have been run since the mark."""
+        return sum(self._ran.values())
+
+    @property
     def saved(self) -> float:
-        """Seconds that those episodes once took that have been recalled since the mark, and not run since."""
+        """CPU seconds that those episodes once took that have been recalled since the mark, and not run."""
         return sum(self._recalled.values())
 
     def recall(self, jobs: Iterable[Job]) -> tuple[list[Result], list[Job]]:
@@ -117,8 +122,8 @@ class Memory:
                     self._keys[job.setting, job.label, episode] = key
                     continue
                 known.append(dataclasses.replace(found, setting=job.setting))  # numbered by the run
-                if key not in self._new:
-                    self._recalled[key] = found.wall
+                if key not in self._ran:
+                    self._recalled[key] = found.cpu
             if rest:
                 left.append(dataclasses.replace(job, episodes=tuple(rest)))
         return known, left
@@ -127,7 +132,7 @@ class Memory:
         """Hand on the results of the jobs left by the last :meth:`recall`, keeping each as it comes."""
         for result in results:
             key = self._keys.pop((result.setting, result.label, result.episode))
-            self._new.add(key)
+            self._ran[key] = result.cpu
             if self.path is None:
                 self._results[key] = result
             else:

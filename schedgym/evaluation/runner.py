@@ -333,7 +333,7 @@ def _episodes(job: Job) -> Iterator[Result]:
         parameters = job.parameters
         if job.files:
             parameters = {**parameters, "workload": job.files[episode]}
-        began, observed = time.perf_counter(), None
+        began, observed = time.process_time(), None
         env = Environments.get(job.run, job.setting, job.id, parameters)
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
@@ -347,8 +347,8 @@ def _episodes(job: Job) -> Iterator[Result]:
             seconds = outcome.seconds
             if job.observe is not None:
                 observed = job.observe(env)
-        wall = time.perf_counter() - began
-        yield Result(job.setting, job.label, episode, values, seconds, observed, wall)
+        cpu = time.process_time() - began
+        yield Result(job.setting, job.label, episode, values, seconds, observed, cpu)
 
 
 def run_job(job: Job) -> list[Result]:

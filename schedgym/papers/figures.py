@@ -139,19 +139,20 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         folder: folder of the files; created if it does not exist.
 
     Returns:
-        the content of NAME.json: figure, title, source, scale, seed, seconds (runs that it shares with other
-        figures are counted in full), sizes, remarks, reading (of what is drawn), claims (see
+        the content of NAME.json: figure, title, source, scale, seed, seconds (of a core; runs that it shares
+        with other figures are counted in full), sizes, remarks, reading (of what is drawn), claims (see
         :func:`judged_under`), verdict, command, files, code, manifest.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     run.memory.mark()
     readings = dict(itertools.islice(entry.readings.items(), None if run.small else 1))  # the default first
-    began, runs = time.perf_counter(), [run.alone(entry.name, own) for own in readings.values()]
+    began, runs = time.process_time(), [run.alone(entry.name, own) for own in readings.values()]
     outcomes = dict(zip(readings, map(entry.make, runs), strict=True))
     outcome = next(iter(outcomes.values()))
-    seconds = time.perf_counter() - began + sum(own.shared for own in runs)
-    seconds += run.memory.saved / count_processes(run.n_jobs)
+    seconds = time.process_time() - began + sum(own.shared for own in runs) + run.memory.saved
+    if count_processes(run.n_jobs) > 1:  # this process has run none
+        seconds += run.memory.ran
     claims = judged_under({reading: own.judged for reading, own in outcomes.items()})
     files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
     data = io.StringIO()

@@ -112,7 +112,7 @@ class Run:
         rng: random numbers of one claim or figure; see :meth:`alone`.
         reading: open point of the paper -> choice; other points have their defaults.
         memory: the episodes that were run.
-        shared: seconds that took what :meth:`once` returned again; episodes are counted by ``memory``.
+        shared: CPU seconds that took what :meth:`once` returned again; episodes are counted by ``memory``.
 
     Raises:
         UnknownName: there is no such scale.
@@ -162,9 +162,9 @@ class Run:
         """Return what ``make`` returns, calling it once for each ``key`` and reading."""
         key = f"{key} {sorted(self.reading.items())}"
         if key not in self._done:
-            began = time.perf_counter()
+            began = time.process_time()
             made = make()
-            self._done[key] = made, time.perf_counter() - began
+            self._done[key] = made, time.process_time() - began
         else:
             self.shared += self._done[key][1]
         value: T = self._done[key][0]

@@ -118,7 +118,7 @@ def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
     def strike(job):
         for result in original(job):
             ran.append(result)
-            yield dataclasses.replace(result, wall=1000.0)
+            yield dataclasses.replace(result, cpu=1000.0)
 
     monkeypatch.setattr(runner, "_episodes", strike)
     two, three, ten = reproduce("nn2000", scale="tiny", folder=tmp_path, n_jobs=1)
