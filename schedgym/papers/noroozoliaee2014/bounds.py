@@ -620,7 +620,7 @@ def _confirm_cancel(shown: Shown) -> bool:
 @claim(
     PAPER,
     "bounds-on-the-delay",
-    text="Theorems 5.1 and 5.2, as corrected, bound the average queuing delay (not said: as printed they would)",
+    text="Theorems 5.1 and 5.2, as corrected, bound the average queuing delay (not said so)",
     source="abstract, sections I and V",
     recorded=REFUTED,
     ours=True,

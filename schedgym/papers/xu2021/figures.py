@@ -19,7 +19,6 @@ import numpy.typing as npt
 from schedgym.core.problem import Statement
 from schedgym.evaluation.runner import make_env
 from schedgym.papers import (
-    HOLDS,
     IN_PART,
     NOT_REPRODUCED,
     Judged,
@@ -515,8 +514,8 @@ def _migrations(run: Run) -> Outcome:
         BIG,
         NONE_DRAWN,
         "a migration is a slot in which a job runs on a server on which it did not run when it last ran",
-        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved about; left where "
-        "they are (packing 'sticky', 3 draws) long jobs, too, migrate several times as often as at alpha = 10",
+        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved; left where "
+        "they are (packing 'sticky', 3 draws) long jobs still migrate several times as often as at 10",
     )
     return Outcome([_counts(played, "migrations")], said, sizes_of(played), remarks)
 
