@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ __all__ = ["Panel", "Series", "coinciding", "draw"]
 
 WIDTH, ONE, ROW = 11.5, 8.0, 3.9  # inches: of two columns, of one panel, of a row
 COLUMNS = 2
-SAME = 0.01  # of a panel's largest value: curves that are nowhere further apart cannot be told apart
+SAME = 0.01  # of the y axis: curves that are nowhere further apart cannot be told apart
 WIDER = 1.8  # points by which a curve is wider than the one that it coincides with, and that lies on it
 DPI = 110
 
@@ -91,25 +92,31 @@ class Panel:
 def coinciding(panel: Panel) -> dict[str, list[str]]:
     """Return the curves of a panel that cannot be told apart: the label of the first -> those of all of them.
 
-    Curves of different places on the x axis are compared where they both have a value.
+    Curves are compared where both have a value that the y axis can show.
     """
     if panel.kind != "curves":
         return {}
-    known = {own.label: dict(zip(own.x, own.y, strict=True)) for own in panel.series}
-    most = max((abs(y) for row in known.values() for y in row.values()), default=0.0)
+    logarithmic = panel.y_scale == "log"
+    known = {
+        own.label: {
+            x: math.log10(y) if logarithmic else y
+            for x, y in zip(own.x, own.y, strict=True)
+            if y > 0 or not logarithmic
+        }
+        for own in panel.series
+    }
+    heights = [y for row in known.values() for y in row.values()]
+    span = max(heights, default=0.0) - min([*heights] if logarithmic else [0.0, *heights], default=0.0)
     groups: dict[str, list[str]] = {}
     for label, own in known.items():
         for first, group in groups.items():
-            if all(_same(panel, own[x], known[first][x], most) for x in own.keys() & known[first].keys()):
+            both = own.keys() & known[first].keys()
+            if both and all(abs(own[x] - known[first][x]) <= SAME * span for x in both):
                 group.append(label)
                 break
         else:
             groups[label] = [label]
     return {first: group for first, group in groups.items() if len(group) > 1}
-
-
-def _same(panel: Panel, y: float, other: float, most: float) -> bool:
-    return abs(y - other) <= SAME * (max(abs(y), abs(other)) if panel.y_scale == "log" else most)
 
 
 def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -> None:
