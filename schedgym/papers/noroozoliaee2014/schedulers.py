@@ -424,7 +424,7 @@ def _check_best_fit(run: Run) -> Finding:
 
 MEASURES = ("product", "sum", "avgsum")
 #: least and greatest demands of items, as shares of a bin
-RANGES = ((0.05, 0.2), (0.1, 0.4), (0.2, 0.8))
+RANGES = ((0.05, 0.2), (0.1, 0.4), (0.2, 0.8), (0.0, 1.0))
 
 
 def _fewer_bins(run: Run, size: str) -> dict[str, tuple[int, int]]:
