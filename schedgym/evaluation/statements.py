@@ -19,6 +19,7 @@ __all__ = [
     "HOLDS",
     "IN_PART",
     "NOT_REPRODUCED",
+    "PARTLY",
     "REFUTED",
     "Examined",
     "Verdict",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,12 @@ from schedgym.evaluation.canvas import (
 )
 from schedgym.extras import require
 
-__all__ = ["Panel", "Series", "draw"]
+__all__ = ["Panel", "Series", "coinciding", "draw"]
 
 WIDTH, ONE, ROW = 11.5, 8.0, 3.9  # inches: of two columns, of one panel, of a row
 COLUMNS = 2
+SAME = 0.01  # of the y axis: curves that are nowhere further apart cannot be told apart
+WIDER = 1.8  # points by which a curve is wider than the one that it coincides with, and that lies on it
 DPI = 110
 
 
@@ -86,6 +89,36 @@ class Panel:
             raise UnknownName("kind of panel", self.kind, ("lines", "curves", "bars"))
 
 
+def coinciding(panel: Panel) -> dict[str, list[str]]:
+    """Return the curves of a panel that cannot be told apart: the label of the first -> those of all of them.
+
+    Curves are compared where both have a value that the y axis can show.
+    """
+    if panel.kind != "curves":
+        return {}
+    logarithmic = panel.y_scale == "log"
+    known = {
+        own.label: {
+            x: math.log10(y) if logarithmic else y
+            for x, y in zip(own.x, own.y, strict=True)
+            if y > 0 or not logarithmic
+        }
+        for own in panel.series
+    }
+    heights = [y for row in known.values() for y in row.values()]
+    span = max(heights, default=0.0) - min([*heights] if logarithmic else [0.0, *heights], default=0.0)
+    groups: dict[str, list[str]] = {}
+    for label, own in known.items():
+        for first, group in groups.items():
+            both = own.keys() & known[first].keys()
+            if both and all(abs(own[x] - known[first][x]) <= SAME * span for x in both):
+                group.append(label)
+                break
+        else:
+            groups[label] = [label]
+    return {first: group for first, group in groups.items() if len(group) > 1}
+
+
 def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -> None:
     """Draw panels into one picture with one legend.
 
@@ -131,8 +164,12 @@ def _panel(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
     if panel.kind == "bars":
         _bars(axes, panel, labels)
     else:
+        beneath = {
+            own: len(group) - i - 1 for group in coinciding(panel).values() for i, own in enumerate(group)
+        }
         for series in panel.series:
             style = _style(series, labels, panel.kind)
+            style["linewidth"] += WIDER * beneath.get(series.label, 0)
             y = np.asarray(series.y, dtype=float)
             axes.plot(series.x, np.where(y > 0, y, np.nan) if panel.y_scale == "log" else y, **style)
             if series.low is not None and series.high is not None:

@@ -25,7 +25,7 @@ from schedgym.evaluation.runner import count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
 from schedgym.evaluation.sweeps import code_version
 from schedgym.extras import require
-from schedgym.papers.drawing import Panel, Series, draw
+from schedgym.papers.drawing import Panel, Series, coinciding, draw
 from schedgym.papers.judging import Judged
 from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
@@ -127,6 +127,14 @@ def _table(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
                 }
 
 
+def _told(panels: Sequence[Panel]) -> Iterator[str]:
+    """Say which curves of each panel coincide."""
+    for panel in panels:
+        for group in coinciding(panel).values():
+            place = f"in {panel.title!r} " if panel.title else ""
+            yield f"{place}the curves of {', '.join(group[:-1])} and {group[-1]} coincide"
+
+
 def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     """Run the experiment of a figure, and write NAME.csv, NAME.png and then NAME.json.
 
@@ -169,7 +177,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         "seed": run.seed,
         "seconds": round(seconds, 1),
         "sizes": outcome.sizes,
-        "remarks": list(outcome.remarks),
+        "remarks": [*outcome.remarks, *_told(outcome.panels)],
         "reading": next(iter(outcomes)),
         "claims": claims,
         "verdict": count_verdicts(claim["verdict"] for claim in claims),

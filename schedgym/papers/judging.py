@@ -21,6 +21,7 @@ from schedgym.evaluation.statements import (
     HOLDS,
     IN_PART,
     NOT_REPRODUCED,
+    PARTLY,
     REFUTED,
     Verdict,
     examine,
@@ -45,6 +46,7 @@ __all__ = [
     "Shown",
     "Verdict",
     "against",
+    "at_most",
     "average",
     "between",
     "compare",
@@ -278,6 +280,21 @@ def between(least: float, most: float) -> Rule:
 def level(share: float) -> Rule:
     """Return a rule: "holds" if the interval is within a share of 0, "in part" if only the number is."""
     return between(-share, share)
+
+
+def at_most(share: float) -> Rule:
+    """Return a rule for a limit that a paper states.
+
+    It gives "holds" if the whole interval is at most ``share``, "in part" if the number is at most twice as
+    much, so that what is stated is at least half of what is measured (:func:`larger` is the counterpart).
+    """
+
+    def rule(found: Comparison) -> str:
+        if not found.value <= share / PARTLY:
+            return NOT_REPRODUCED
+        return IN_PART if found.value > share or found.high > share else HOLDS
+
+    return rule
 
 
 def larger(by: float = 0.0, most: float = math.inf) -> Rule:

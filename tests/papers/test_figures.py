@@ -32,7 +32,7 @@ from schedgym.papers import (
     registry,
     reproduce,
 )
-from schedgym.papers.drawing import draw
+from schedgym.papers.drawing import coinciding, draw
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, judge_better
 from schedgym.papers.readings import NO_CLAIM
 from schedgym.papers.xu2021.curves import Sizes
@@ -283,6 +283,22 @@ def test_all_kinds_of_panels_are_drawn(tmp_path, suffix) -> None:
     if suffix == "svg":
         draw(panels, tmp_path / "again.svg", "title", "subtitle")
         assert (tmp_path / "again.svg").read_bytes() == content
+
+
+def test_curves_that_coincide_are_named() -> None:
+    """They are told by what the axis can show: differences of a hundredth of it."""
+    x = np.arange(1.0, 101.0)
+    rows = {"a": x, "b": x + 0.9, "c": x + 1.1, "d": 1.01 * x}
+    series = [Series(label, x.tolist(), y.tolist()) for label, y in rows.items()]
+    shown = Panel("x", "y", series, kind="curves")
+    assert coinciding(shown) == {"a": ["a", "b", "d"]}
+    # on a logarithmic axis of two decades the small values are told apart, and 0 is not there
+    assert coinciding(dataclasses.replace(shown, y_scale="log")) == {"a": ["a", "d"]}
+    gone = [Series("a", [1, 2], [0.0, 5.0]), Series("b", [1, 2], [1.0, 5.0])]
+    assert coinciding(Panel("x", "y", gone, kind="curves", y_scale="log")) == {"a": ["a", "b"]}
+    assert coinciding(dataclasses.replace(shown, kind="lines")) == {}
+    told = list(figures._told([dataclasses.replace(shown, title="(a)")]))
+    assert told == ["in '(a)' the curves of a, b and d coincide"]
 
 
 def test_the_command(three, tmp_path, capsys) -> None:

@@ -19,6 +19,7 @@ from schedgym.papers.judging import (
     Comparison,
     Judged,
     against,
+    at_most,
     average,
     between,
     compare,
@@ -69,7 +70,7 @@ def test_comparisons_of_means() -> None:
 @pytest.mark.parametrize("values", [([nan], [1.0]), ([1.0], [0.0])])
 def test_nothing_to_compare_reproduces_nothing(values) -> None:
     found = compare("a", *values)
-    for rule in (larger(), lower(), level(1.0), between(-math.inf, math.inf)):
+    for rule in (larger(), lower(), level(1.0), at_most(1.0), between(-math.inf, math.inf)):
         said = judge_claim("claim", [found], rule)
         assert said.verdict == NOT_REPRODUCED and said.measured == "a none to compare"
 
@@ -110,6 +111,21 @@ def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     assert lower(0.5)(found) == larger(0.5)(-found) == NOT_REPRODUCED
     assert lower(0.5)(-found) == larger(0.5)(found) == (HOLDS if value == 2.0 else verdict)
     assert larger()(found) == (HOLDS if low != 0.0 else NOT_REPRODUCED)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (0.3, 0.2, 0.3, HOLDS),
+        (-0.5, -0.9, -0.1, HOLDS),
+        (0.27, 0.2, 0.45, IN_PART),
+        (0.6, 0.5, 0.7, IN_PART),  # what is stated is half of it
+        (0.61, 0.2, 0.7, NOT_REPRODUCED),
+        (0.3, nan, nan, HOLDS),
+    ],
+)
+def test_what_is_at_most_a_stated_share(value, low, high, verdict) -> None:
+    assert at_most(0.3)(Comparison("", value, low, high)) == verdict
 
 
 @pytest.mark.parametrize(

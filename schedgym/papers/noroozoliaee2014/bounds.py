@@ -620,9 +620,10 @@ def _confirm_cancel(shown: Shown) -> bool:
 @claim(
     PAPER,
     "bounds-on-the-delay",
-    text="Theorems 5.1 and 5.2, as corrected, bound the average queuing delay",
+    text="Theorems 5.1 and 5.2, as corrected, bound the average queuing delay (not said so)",
     source="abstract, sections I and V",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_cancel,
 )
 def _check_cancel(run: Run) -> Finding:

@@ -295,13 +295,17 @@ def _check_utilisation_delay(run: Run) -> Finding:
 def _check_outperforms(run: Run) -> Finding:
     frame, names = sweep_policies(run, COMPARED).frame, ("bf-exec", *_rivals(run))
     best: dict[str, list[str]] = {}
-    for metric, sign in (("mean_delay", 1), (f"utilization_cpu{run.choice(WINDOW)}", -1)):
+    utilisations = [f"utilization_{resource}{run.choice(WINDOW)}" for resource in RESOURCES]
+    for metric, sign in (("mean_delay", 1), *((metric, -1) for metric in utilisations)):
         rows = zip(*(_means(frame, name, metric) for name in names), strict=True)
         best[metric] = [min(zip((sign * mean for mean in row), names, strict=True))[1] for row in rows]
-    delay, used = best.values()
-    text = f"shortest mean delay at {delay.count('bf-exec')} of {len(delay)} numbers of servers, highest cpu"
-    text += f" utilisation at {used.count('bf-exec')} (highest: {', '.join(used)})"
-    good = set(delay) == set(used) == {"bf-exec"}
+    delay, cpu, memory = best.values()
+    text = f"shortest mean delay at {delay.count('bf-exec')} of {len(delay)} numbers of servers, highest"
+    text += (
+        f" utilisation of the cpu at {cpu.count('bf-exec')} and of the memory at {memory.count('bf-exec')}"
+    )
+    text += f" (highest of the cpu: {', '.join(cpu)})"
+    good = set(delay) == set(cpu) == set(memory) == {"bf-exec"}
     return Finding(judge(good), text, figures={"best": best})
 
 

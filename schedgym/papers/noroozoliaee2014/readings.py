@@ -1,11 +1,20 @@
-"""What the paper leaves open about its measurements (section VI)."""
+"""What the paper leaves open about the measures of size (section III-A) and its measurements (section VI)."""
 
 from __future__ import annotations
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["HEAD", "WINDOW"]
+__all__ = ["HEAD", "OUTPERFORMING", "WINDOW"]
 
+#: whether fewer bins count
+OUTPERFORMING = OpenPoint(
+    "what outperforming means",
+    "dot product and L2 norm outperform the other measures of size in most cases, as shown in reference [4], "
+    "which packs items that are all there into as few bins as possible (section III-A3)",
+    "whether this is said of bins, as in [4], or of the paper's own objective",
+    {"fewer bins": True, "a shorter average delay": False},
+    "fewer bins",
+)
 #: what the names of the FFD policies end with
 HEAD = OpenPoint(
     "front of FFD's queue",

@@ -19,7 +19,6 @@ import numpy.typing as npt
 from schedgym.core.problem import Statement
 from schedgym.evaluation.runner import make_env
 from schedgym.papers import (
-    HOLDS,
     IN_PART,
     NOT_REPRODUCED,
     Judged,
@@ -35,6 +34,7 @@ from schedgym.papers.figures import distribution, lines
 from schedgym.papers.judging import (
     PERCENT,
     against,
+    at_most,
     average,
     between,
     compare,
@@ -95,14 +95,20 @@ CLOSE = 0.1  # share by which two values may differ and still count as equal
 LEVEL_BOUND = 0.3  # above sum p^k, what the paper names for OCORP
 MOSTLY = 0.95  # share that is "most"
 SUBSTANTIAL = 0.5  # a decrease
+STATED = 0.34  # of the introduction
 ALPHA_COST = 0.05  # what the paper names for alpha = 100
 MIDDLE_JOBS = (150, 250)  # slots: 1500 to 2500 s, about the paper's 2000 s
 LONG_JOBS = 1000  # slots: 10000 s
-ROUNDING = 0.05  # share by which the variance of rounded declarations may differ
+ROUNDING = 0.042  # of the variance: the largest deviation that the paper gives, 0.383 for 0.4
 
 BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
 STAND_IN = "a synthetic stand-in for ten hours of Google's 2011 trace: the paper does not say which it takes"
 MEMORY = "memory is drawn around 2 GB per core, servers have 4 GB per core: the paper names neither"
+TWO_NUMBERS = (
+    "the introduction says 34% of OCORP+M, section VI-A says it of OCORP, without memory, and section VI-C "
+    "24% of OCORP+M: the two do not agree"
+)
+NONE_DRAWN = "a class in which no job has any has no place on a logarithmic axis"
 BIG = (
     "prices over demands differ by up to 1e11, and lambda moves by about t^2.5 a slot, against which an "
     "alpha of 100 is little; those of 10,000 and 1,000,000 are ours, and not drawn"
@@ -142,8 +148,8 @@ def _demands(run: Run) -> Outcome:
             x_scale="log",
         ),
     ]
-    said = [_short(processing), _narrow(processing, cpu), _small(cpu, parse_servers(parameters["servers"]))]
-    return Outcome(panels, said, f"{draws} draws of {describe(parameters)}", (STAND_IN,))
+    likeness = _likeness(processing, cpu, parse_servers(parameters["servers"]))
+    return Outcome(panels, [], f"{draws} draws of {describe(parameters)}", (STAND_IN, *likeness))
 
 
 def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, F8]]:
@@ -157,36 +163,26 @@ def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str
     return found
 
 
-def _short(processing: Sequence[F8]) -> Judged:
-    share = [float((own < SHORT_JOBS).mean()) for own in processing]
-    verdict = judge(min(share) > 0.5)
-    return Judged("most jobs take less than 100 s", f"{tell_share(share)} of the jobs", verdict)
-
-
-def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Judged:
-    """Judge that jobs with the fewest cores are long, by mean and median compared with the other jobs."""
-    above = []
-    texts = []
+def _likeness(processing: Sequence[F8], cpu: Sequence[F8], servers: Sequence[int]) -> list[str]:
+    """Tell how far the stand-in is like what the paper says of its trace, which no draw of ours can judge."""
+    short = [float((own < SHORT_JOBS).mean()) for own in processing]
+    lengths = []
     for name, function in (("mean", np.mean), ("median", np.median)):
         pairs = zip(processing, cpu, strict=True)
         ends = [(float(function(p[d <= 2])), float(function(p[d > 2]))) for p, d in pairs]
-        above.append(all(narrow > wide for narrow, wide in ends))
         narrow, wide = np.mean(ends, axis=0)
-        texts.append(f"{name} {SLOT * narrow:.0f} s with up to 2 cores, {SLOT * wide:.0f} s with more")
-    verdict = verdict_of(map(judge, above))
-    return Judged("jobs with a small demand usually take long", "; ".join(texts), verdict)
-
-
-def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Judged:
-    """Judge that demands are small: most jobs need at most half of the smallest server."""
+        lengths.append(f"{name} {SLOT * narrow:.0f} s with up to 2 cores, {SLOT * wide:.0f} s with more")
     half = min(servers) / 2
-    share = float(np.mean([(own <= half).mean() for own in cpu]))
-    text = (
-        f"{np.mean([own.mean() for own in cpu]):.1f} cores in the mean, on servers of {min(servers)} to "
-        f"{max(servers)}; {tell_share([share])} of the jobs need half of the smallest server or less"
-    )
-    verdict = HOLDS if share >= MOSTLY else IN_PART if share > 0.5 else NOT_REPRODUCED
-    return Judged("a job needs far fewer cores than a server has (Remark 1)", text, verdict)
+    small = [(own <= half).mean() for own in cpu]
+    return [
+        "the paper says this of its trace, and so it is no statement that a stand-in can judge:",
+        f"most jobs take less than 100 s (section VI-B); in the stand-in {tell_share(short)} do",
+        f"jobs with a small demand usually take long (section VI-A); in the stand-in {'; '.join(lengths)}",
+        "a job needs far fewer cores than a server has (Remark 1); in the stand-in "
+        f"{np.mean([own.mean() for own in cpu]):.1f} in the mean, on servers of {min(servers)} to "
+        f"{max(servers)}, and {tell_share(small)} of the jobs need half of the smallest server or less: its "
+        "jobs are wider, and split more often",
+    ]
 
 
 @figure(
@@ -235,7 +231,7 @@ def _near_bound(run: Run, played: Played) -> Judged:
     return judge_claim(
         "OCORP is only 30% above the lower bound",
         against(OCORP, norm, {"the norm of the processing times": alone}),
-        between(-math.inf, LEVEL_BOUND),
+        at_most(LEVEL_BOUND),
         more=tell(against(OCORP, norm, {"our best bound": bound})),
     )
 
@@ -347,6 +343,7 @@ def _waiting(run: Run) -> Outcome:
     remarks = (
         STAND_IN,
         "sizes are put into classes: a draw has few jobs of the same length above 1000 s",
+        "the paper draws the greatest and the least waiting as two curves of one panel, here they are two",
         "long jobs are those of 60% of the longest one or more, about 20000 s at this size",
     )
     return Outcome(wait_panels(played, [OCORP, *RULES]), said, sizes_of(played), remarks)
@@ -385,7 +382,7 @@ def _charged(run: Run) -> Outcome:
         judge_claim(
             "up to alpha = 100 the norm is at most 5% above that of alpha = 0",
             [compare(f"{label} against 0", norms[label], norms[NONE]) for label in labels[1:]],
-            between(-math.inf, ALPHA_COST),
+            at_most(ALPHA_COST),
             more=tell([compare(f"{label} against 0", norms[label], norms[NONE]) for label in beyond]),
         ),
         Judged(
@@ -448,7 +445,8 @@ def _preemptions(run: Run) -> Outcome:
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
         ),
     ]
-    remarks = (STAND_IN, BIG, "a preemption is a slot in which an unfinished job loses all its cores")
+    told = "a preemption is a slot in which an unfinished job loses all its cores"
+    remarks = (STAND_IN, BIG, NONE_DRAWN, told)
     return Outcome([_counts(played, "preemptions")], said, sizes_of(played), remarks)
 
 
@@ -514,8 +512,10 @@ def _migrations(run: Run) -> Outcome:
     remarks = (
         STAND_IN,
         BIG,
+        NONE_DRAWN,
         "a migration is a slot in which a job runs on a server on which it did not run when it last ran",
-        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved about",
+        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved; left where "
+        "they are (packing 'sticky', 3 draws) long jobs still migrate several times as often as at 10",
     )
     return Outcome([_counts(played, "migrations")], said, sizes_of(played), remarks)
 
@@ -528,14 +528,22 @@ def _migrations(run: Run) -> Outcome:
     "fig8",
     title="l2 norm of the flowtimes over time, 2D",
     source="Fig. 8, section VI-C",
-    under=(START,),
+    under=(START, NORM),
 )
 def _memory_flowtime(run: Run) -> Outcome:
     played = play(run, "2d")
     series = norm_curves(played, [OCORP_M, *RULES], OCORP_M)
     panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
-    said = [judge_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes")]
-    return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, MEMORY))
+    introduction = "OCORP+M reduces the total flowtime by nearly 34% against existing schemes (section I)"
+    said = [
+        judge_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes"),
+        judge_better(
+            played,
+            introduction,
+            Statement("", OCORP_M, ("SVF", "SRVF", "SRPT", "SRF"), run.choice(NORM), STATED),
+        ),
+    ]
+    return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, MEMORY, TWO_NUMBERS))
 
 
 @figure(
@@ -613,7 +621,8 @@ def _rounded(played: Played) -> Judged:
             actual = played.values(OCORP_M, name, variance=variance)
             found.append(compare(f"{name} against {variance}", actual, variance))
     claim = "after rounding the variance of the errors is still close to what was set"
-    return judge_claim(claim, found, level(ROUNDING), what="variance")
+    rule = at_most(ROUNDING)
+    return judge_claim(claim, found, lambda one: rule(one if one.value > 0.0 else -one), what="variance")
 
 
 def _beats(run: Run, played: Played, most: float) -> Judged:

@@ -347,7 +347,7 @@ def _confirm_online(instance: Shown) -> bool:
     PAPER,
     "equation-27-online",
     text="OCORP with Gamma of Eq. 27 decides without knowing future arrivals",
-    source="section II-A, Theorem 3, Eq. 27",
+    source="section I, Theorem 3, Eq. 27",
     recorded=REFUTED,
     confirm=_confirm_online,
 )

@@ -54,12 +54,11 @@ def test_verdicts_are_as_recorded(results, name) -> None:
 
 def test_verdicts(results) -> None:
     found = by_verdict(results, CLAIMS)
-    assert found[Verdict.REFUTED] == {"m-greedy-dominates"}
+    assert found[Verdict.REFUTED] == {"m-greedy-dominates", "theorem-3.2-bounded"}
     assert found[Verdict.CORRECTED] == {
         "example-1",
         "lagrangian",
         "lemma-3.6",
-        "theorem-3.2",
         "theorem-4.2",
         "unique-multipliers",
     }
@@ -247,13 +246,13 @@ def replayed(here, rows):
 
 
 def test_theorem_3_2(results) -> None:
-    found = instance_of(results, "theorem-3.2")
+    found = instance_of(results, "theorem-3.2-bounded")
     assert (found["deadline"], found["capacity"], found["ratio"]) == ([2, 2], [2], "6/5")
     own, here = continuous(found)
     assert own == pytest.approx(float(F(found["got"])))
     assert replayed(here, found["schedule"]) == pytest.approx(float(F(found["better"])))
     assert oracle.offline_continuous(here).value == pytest.approx(float(F(found["better"])))
-    family = results[f"{PAPER}/theorem-3.2"].finding.figures["family"]
+    family = results[f"{PAPER}/theorem-3.2-bounded"].finding.figures["family"]
     # the specification's instance: 2.001 / 1.501
     assert F(family[1000]) == F(2001, 1501) and F(family[1]) == F(6, 5)
     capped = oracle.Instance(
@@ -470,7 +469,7 @@ STATED = {
     "first-fit-is-tight": ("got", 1000),
     "fractional-bound": ("m_greedy", 4),
     "example-1": ("printed", [[0, 2, 0], [1, 0, 1]]),
-    "theorem-3.2": ("deadline", [2, 1]),
+    "theorem-3.2-bounded": ("deadline", [2, 1]),
     "lemma-3.6": ("left", 0),
     "unique-multipliers": ("multipliers", [[1, 0, 0], [1, 0, 0]]),
     "lagrangian": ("printed", 0),
@@ -495,8 +494,8 @@ def test_changed_instances_are_not_confirmed(results, name) -> None:
 
 def test_what_is_stated_of_a_rule_is_recomputed(results) -> None:
     """Other schedules, other values, an instance on which the rule has a choice."""
-    (entry,) = list_claims(f"{PAPER}/theorem-3.2")
-    found = dict(instance_of(results, "theorem-3.2"))
+    (entry,) = list_claims(f"{PAPER}/theorem-3.2-bounded")
+    found = dict(instance_of(results, "theorem-3.2-bounded"))
     for change in (
         {"got": 6, "ratio": "1"},
         {"schedule": [[1, 1], [1, 2]]},
