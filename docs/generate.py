@@ -190,8 +190,7 @@ def environments() -> list[str]:
         "environments/index.md",
         "# Environments",
         "Every environment is made by `gym.make(id, **parameters)`, and `gym.make_vec(id, num_envs=n)` "
-        "makes n of them in one compiled simulator. The pages are the docstrings of the classes; tables, "
-        "spaces and pictures are made when the site is built.",
+        "makes n of them in one compiled simulator.",
         table(["id", "what is decided", "objective", "paper", "an episode's middle"], cards),
     )
     return [index, *pages]
@@ -224,19 +223,19 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
         "## Paper",
         f"{plain(paper.citation)} [Its claims, examined](../errata/{paper.key}.md).",
         "## Parameters",
-        f"Keyword arguments of `gym.make`, options of `schedgym compare {id}`. Comparisons of baselines set "
-        f"{values(variant.baseline_parameters)} unless told otherwise.",
+        f"These are keyword arguments of `gym.make`, and options of `schedgym compare {id}`. Comparisons of "
+        f"baselines set {values(variant.baseline_parameters)} by default.",
         parameters(problem, id),
         "## Presets",
-        "Named values, for `schedgym compare --preset NAME`.",
+        "`schedgym compare --preset NAME` sets these values.",
         table(["preset", "parameters"], [[code(k), values(v)] for k, v in problem.presets.items()]),
         "## Views and their spaces",
-        "The first view is of full fidelity. Spaces are those of the preset `small`.",
+        "The first view is of [full fidelity](../glossary.md). Spaces are those of the preset `small`.",
         views(problem, id),
         "## Workload file",
         workload_file(problem, id),
         "## Metrics",
-        f'`info["metrics"]` at the end of an episode. The objective is '
+        f'`info["metrics"]` has these at the end of an episode. The objective is '
         f"{code(problem.objective_of(problem.build(id)))}.",
         table(
             ["metric", "unit", "better", "meaning"],
@@ -384,7 +383,7 @@ def policies() -> list[Any]:
     nav: list[Any] = []
     parts = [
         "# Policies",
-        "A policy acts from the observation alone, in the same interface as an agent. "
+        "A policy acts from the observation alone, through the same interface as an agent. "
         "`schedgym.make_policy(name, **options)` builds one; `schedgym describe NAME` prints its page.",
     ]
     for problem in list_problems().values():
@@ -448,7 +447,7 @@ def policy(problem: Problem, spec: PolicySpec) -> str:
         "## Options",
         table(["option", "type", "default", "tried by `schedgym tune`", "meaning"], rows)
         if rows
-        else "It has none.",
+        else "The policy has none.",
     )
 
 
@@ -483,8 +482,8 @@ def errata() -> list[Any]:
         if ours:
             parts += [
                 "## Statements that the paper does not make",
-                "They tell how far a claim above holds, or what one might conclude from the paper, and do "
-                "not count among its claims.",
+                "They tell how far a claim above holds, or what one might conclude from the paper. They are "
+                "not counted among its claims.",
                 claim_table(ours),
             ]
         for claim in ours:

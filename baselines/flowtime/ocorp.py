@@ -9,8 +9,8 @@ __all__ = ["DEVIATIONS", "OCORP"]
 DEVIATIONS = (
     "A job's cap counts its remaining work, which Eq. 22 does not. Case 2 of Eq. 22 sums to j - 1. Lambda "
     "grows by p / (Gamma - a), where Algorithm 1, line 7, has 1 - a_j; Gamma - a is at least one slot. The "
-    "step mu is t^(k + 1/2) with the absolute slot t. Where lambda starts it does "
-    "not say: under 1e11 its statements hold best. The policy is work-conserving unless literal=True. "
+    "step mu is t^(k + 1/2) with the absolute slot t. The paper does not say where lambda starts; from 1e11 "
+    "its statements hold best. The policy is work-conserving unless literal=True. "
     "gamma='seen' is Eq. 27 over the jobs that have arrived; gamma='eq27', over all jobs, is not online: it "
     "reads the observation eq27. With mis-estimated demands the key uses the declared demand, and a job's "
     "service is the change of its slots_left."
@@ -49,9 +49,9 @@ class OCORP(PricingPolicy):
     Algorithm 1 only says that lambda is initialised. With the default of 1e11, which is far above the
     weights, the key is nearly $-lambda / d$: the smallest demand comes first, and prices and weights break
     ties between jobs of equal demand, until a job has been served for long (a slot of service takes $t^2.5$
-    off its lambda, 8e8 in slot 3600). So the paper's numbers come with a reading in which its prices hardly
-    matter. From 0, or from the weight, the least weight per core comes first. Means over 20 draws (seed 20;
-    waiting of the shorter half of the jobs in slots):
+    off its lambda, 8e8 in slot 3600). So the paper's numbers are reached where its prices hardly matter. From
+    0, or from the weight, the least weight per core comes first. Means over 20 draws (seed 20; waiting of the
+    shorter half of the jobs in slots):
 
     | lambda0, or rule | 60 jobs: cost / bound | waiting | preset paper: cost / bound | waiting | makespan |
     |---|---|---|---|---|---|

@@ -9,10 +9,11 @@ __all__ = ["AggregateMaxMin"]
 
 _METHOD = (
     "Flows replace the linear programs, unless method='lp', where Algorithm 5 tries a candidate with the "
-    'others at T or more ("= T_max" is wrong with floors above it). Only the aggregates are unique.'
+    'others at T or more ("= T_max" is wrong with floors above it). Of the shares only the aggregates are '
+    "unique."
 )
 _FLOORS = " Every job keeps min(d_ij, u_j / n) at every site, n being the number of active jobs."
-_OPTIMISED = " Only the y of the first job is unique."
+_OPTIMISED = " Of the common shares (y) only that of the first job is unique."
 
 
 def _aggregate(sharing: bool, optimised: bool) -> Any:

@@ -11,10 +11,10 @@ _METHOD = (
     "Flows replace the linear programs, unless method='lp', where Algorithm 7 is corrected: a_ijk >= 0 "
     "(5.2), demands are summed over groups (line 12), an unserved group needs a free site (line 15), and "
     "candidates are tried with the others at T or more. Shares are decided anew when a group of a job has "
-    "finished, not a job's tasks at a site. Only the aggregates are unique."
+    "finished, not a job's tasks at a site. Of the shares only the aggregates are unique."
 )
 _FLOORS = " Every job keeps its largest flow alone with u_j / n of every site, n the active jobs."
-_OPTIMISED = " Only the y of the first job is unique."
+_OPTIMISED = " Of the common shares (y) only that of the first job is unique."
 
 
 def _general(sharing: bool, optimised: bool) -> Any:

@@ -130,7 +130,7 @@ class BestFitDecreasing(SchemePolicy):
     """Best fit by a size on arrival; completions scan the queue by decreasing size.
 
     This is best fit decreasing of vector bin packing, made online: a task starts where it leaves least free.
-    Use it as the ffd policies, where execution times are unknown and servers should be filled tightly; it
+    Use it like the ffd policies, where execution times are unknown and servers should be filled tightly; it
     needs demands only. It is cheap, and keeps no state between calls.
 
     1. A task arrives: of the servers on which it fits, it starts on the one where the size of what is left is

@@ -47,7 +47,7 @@ class MinMin(PlanningPolicy):
        first; ties: the time of the task itself, then the lowest task, then server. Repeat until all are
        placed.
     2. While the energy cap is exceeded, move a task to a server where it is more efficient, such that the job
-       takes least (REC).
+       takes least time (REC).
     3. Size the tasks.
 
     With "optra" times are those of Eq. 16; a task whose least time of an earlier round is too long already is
@@ -81,8 +81,8 @@ class MinMinGenetic(PlanningPolicy):
     4. After all generations the best member is the plan.
 
     REC follows every change of a placement: while the energy cap is exceeded, a task moves to a server where
-    it is more efficient, such that the job takes least. If no plan is found in this way, every task goes to
-    its most efficient server. The name mm-ga-equal sets ``allocation="equal-share"``.
+    it is more efficient, such that the job takes least time. If no plan is found in this way, every task goes
+    to its most efficient server. The name mm-ga-equal sets ``allocation="equal-share"``.
 
     Complexity: Min-Min's (see there), and O(G P (P + R + n D + V n (R + M D))) per plan for G generations of
     P members and V moves of REC per placement, of which random placements need many; n tasks, M servers, R
@@ -116,8 +116,8 @@ class GeneticAnnealing(PlanningPolicy):
     4. After all generations the best member is the plan.
 
     REC: while the energy cap is exceeded, a task moves to a server where it is more efficient, such that the
-    job takes least. If no plan is found in this way, every task goes to its most efficient server. The name
-    gsa-equal sets ``allocation="equal-share"``.
+    job takes least time. If no plan is found in this way, every task goes to its most efficient server. The
+    name gsa-equal sets ``allocation="equal-share"``.
 
     Complexity: O(G P (P + 6 (R + n D + V n (R + M D)))) per plan for G generations of P members and V moves
     of REC per placement; n tasks, M servers, R groups of servers, D of them around a server.

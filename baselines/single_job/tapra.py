@@ -31,7 +31,7 @@ class Tapra(PlanningPolicy):
        efficient servers of each task, then with more of them as long as the prices ask for some.
     2. Put every task on the server of its largest part, ties the lowest server.
     3. REC: while the energy cap is exceeded, move a task to a server where it is more efficient, such that
-       the job takes least; ties the lowest task, then server.
+       the job takes least time; ties the lowest task, then server.
     4. The local search of tapra-fast: a task as long as the job moves to where it gets fastest, until none
        can.
 

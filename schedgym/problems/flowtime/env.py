@@ -16,11 +16,11 @@ class FlowtimePackingEnv(SchedulingEnv):
     long ones should not starve. Memory, MapReduce phases, switching costs and wrong estimates are options.
 
     ## Description
-    Time consists of slots of 10 s. Job j arrives at a_j, is served from slot a_j + 1 on, and has p_j d_j
-    core-slots of work: at its demand of d_j cores it takes p_j slots. In each slot it may have any whole
-    number of cores up to d_j, on one server or split over several; cores may be taken away and given back at
-    no loss. Its flowtime is c_j - a_j, where c_j is the slot in which its work ends; the aim is the least l_k
-    norm of the flowtimes, $(sum_j (c_j - a_j)^k)^(1/k)$.
+    Time consists of slots of 10 s. Job j arrives at a_j, is *active* from slot a_j + 1 until it has finished,
+    and has p_j d_j core-slots of work: at its demand of d_j cores it takes p_j slots. In each slot it may
+    have any whole number of cores up to d_j, on one server or split over several; cores may be taken away and
+    given back without loss of work. Its flowtime is c_j - a_j, where c_j is the slot in which its work ends;
+    the aim is the least l_k norm of the flowtimes, $(sum_j (c_j - a_j)^k)^(1/k)$.
 
     `kind="2d"` adds memory: each server that hosts a share of a job reserves the job's whole memory.
     `kind="mapreduce"` has jobs of two phases: map tasks, then reduce tasks, which begin in the slot after the
@@ -43,7 +43,7 @@ class FlowtimePackingEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible jobs and M servers. Of a Box only the rows of visible jobs are read.
+    By ``view``, with W visible jobs and M servers. In a Box only the rows of visible jobs are read.
 
     | view | space | meaning |
     |---|---|---|
@@ -52,15 +52,15 @@ class FlowtimePackingEnv(SchedulingEnv):
     | `pick` | `Discrete(W + 1)` | the next job gets what it can use, at once; W closes the slot |
     | `rule` | `Discrete(7)` | which rule decides this slot: fifo, srpt, srvf, svf, srf, tetris, drf |
 
-    In view `priority` the jobs, in order of their scores (ties: the earlier arrival), get their caps until
-    the cores are used up. They are then packed: each server, the largest first, takes the jobs with most
-    cores that fit whole, and the rest is split (`packing="sticky"` first keeps cores where they were). In 2D
-    job after job takes the servers with most free cores that have its memory; with latencies, tasks go where
-    the sum of latencies is least. In view `pick` a job takes the servers with most free cores; a slot closes
-    by itself when nothing fits.
+    In view `priority` each job, in order of the scores (ties: the earlier arrival), gets its cap, the
+    most cores that it can use, until the cores are used up. They are then packed: each server, the
+    largest first, takes the jobs with most cores that fit whole, and the rest is split
+    (`packing="sticky"` first keeps cores where they were). In 2D job after job takes the servers with
+    most free cores that have its memory; with latencies, tasks go where the sum of latencies is least. In
+    view `pick` a job takes the servers with most free cores; a slot closes by itself when nothing fits.
 
-    Jobs beyond the window get nothing in views `allocation` and `pick`, and come last in `priority`; view
-    `rule` sees all jobs.
+    The first W active jobs are visible. Those beyond this window get nothing in views `allocation` and
+    `pick`, and come last in `priority`; view `rule` decides on all active jobs.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: cores
     are rounded down, a job beyond its cap gives up cores from its last servers, a server beyond its cores or
@@ -83,40 +83,43 @@ class FlowtimePackingEnv(SchedulingEnv):
     | `cap` | (W,) | the most cores that the job may get now |
     | `held`, `last` | (W, M) | cores in the slot before; servers of the last slot with cores |
     | `tasks`, `phase`, `task_remaining`, `latency` | (W, 2), (W,), (W, 2, Q), (W, 2, Q, M) | mapreduce |
-    | `eq27` | (1,) | with `clairvoyant=True`: Gamma of Eq. 27, by declared demands, of all jobs |
+    | `eq27` | (1,) | with `clairvoyant=True`: Gamma of Eq. 27, by when all jobs are assumed to be done |
     | `granted`, `free`, `free_memory` | (W, M), (M,), (M,) | view `pick`: in this slot so far |
     | `job_mask` | (W,) | which rows hold a job |
-    | `active`, `backlog` | (1,) | visible jobs: in all, beyond the window |
+    | `active`, `backlog` | (1,) | active jobs: in all, beyond the window |
     | `action_mask` | (W + 1,) or (7,) | feasible discrete actions; not with `action_mask=False` |
 
-    `observation="features"` gives float32 tokens, with f(x) = x / (x + 50) and C all cores: `jobs` (W, 10 +
-    M): f(age), f(p), d / (d + C), memory over the largest server's, f(slots left), w / (w + 50 C) of the
-    work left, cap / C, cores held and granted over C, second phase, cores held over each server's;
-    `servers` (M, 4): cores over C, free share, memory over the largest, free share of it; `globals` (4,): t
-    / (t + 1000), n / (n + 32) of the visible jobs and of those beyond the window, w / (w + 50 C) of all
-    work left; `job_mask`, `action_mask`.
+    `observation="features"` gives float32 tokens, with f(x) = x / (x + 50) and C all cores:
+
+    - `jobs` (W, 10 + M): f(age); f(p); d / (d + C); memory over the largest server's; f(slots left);
+      w / (w + 50 C) of the work left; cap / C; cores held over C; cores granted over C; second phase; cores
+      held on each server over those of the server.
+    - `servers` (M, 4): cores over C; free share; memory over the largest; free share of it.
+    - `globals` (4,): t / (t + 1000); n / (n + 32) of the active jobs and of those beyond the window;
+      w / (w + 50 C) of all work left.
+    - `job_mask`, `action_mask`.
 
     ## Rewards
-    The reward of slot t is minus the sum of $age^k - (age - 1)^k$ over the visible jobs, minus `alpha` times
+    The reward of slot t is minus the sum of $age^k - (age - 1)^k$ over the active jobs, minus `alpha` times
     the switching cost $S(t) = sum_j sum_i ((u_ij - u'_ij) / d_j)^2$, where job j has u_ij cores on server i,
     and had u'_ij in the slot before; jobs in their first slot cost nothing. So an episode sums to exactly
     $-sum_j (c_j - a_j)^k - alpha sum_t S(t)$. `normalize=True` divides by the sum of p^k of the episode's
-    jobs. Slots without a visible job are skipped.
+    jobs. Slots without an active job are skipped.
 
     ## Starting State
-    The first slot with a visible job. The workload is drawn from (seed, number of the episode), or given by
+    The first slot with an active job. The workload is drawn from (seed, number of the episode), or given by
     `reset(options={"workload": ...})`.
 
     ## Episode End
-    Terminated when all jobs have finished. Truncated after 3 max(`gamma`, Eq. 27 of the workload, in 2D
-    also 4 sum(p m) / memory) slots; then jobs count with the time up to there. `info["metrics"]` holds the
-    metrics.
+    Terminated when all jobs have finished. Truncated after three times the largest of `gamma`, Eq. 27 of the
+    workload, and in 2D 4 sum(p m) / memory [slots]; unfinished jobs are charged up to there.
+    `info["metrics"]` holds the metrics.
 
     ## Arguments
     The fields of :class:`~schedgym.problems.flowtime.problem.FlowtimeParameters`, and `render_mode` ("ansi",
     "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes
-    declared demands wrong: with "waste" cores are granted by them, of which a job uses at most its true d;
-    with "under" grants are also capped by the true d; with "order" only the sorting sees them.
+    declared demands wrong: with "waste" they cap the grants, of which a job uses at most its true d; with
+    "under" the true d caps the grants, too; with "order" they serve the sorting only.
 
     ## Source
     xu2021 (OCORP): sections II, VI and VII. Workload: a stand-in for its ten hours of a Google cluster

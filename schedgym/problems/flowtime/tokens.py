@@ -23,7 +23,7 @@ JOB_COLUMNS = (
 )
 #: of a server token: shares of the cores of all, and of the largest memory; what is free of its own
 SERVER_COLUMNS = ("cores", "free cores", "memory", "free memory")
-#: slot, visible jobs, those beyond the window, their remaining work
+#: slot, active jobs, those beyond the window, their remaining work
 GLOBAL_COLUMNS = ("slot", "jobs", "beyond", "work left")
 SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
 WORK_SCALE = 50.0  # w / (w + 50 slots of all cores) scales work

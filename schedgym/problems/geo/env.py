@@ -45,7 +45,7 @@ class GeoAssignEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible jobs, K groups, and A sites at most per group. Of a Box only the rows of
+    By ``view``, with W visible jobs, K groups, and A sites at most per group. In a Box only the rows of
     visible jobs are read.
 
     | view | space | meaning |
@@ -63,9 +63,9 @@ class GeoAssignEnv(SchedulingEnv):
     view `pick` a job uses the slot for its lowest group that may run there (`dispatch_sites="associated"`:
     that has it as its associated site).
 
-    Jobs beyond the window come last, in order of arrival, and keep to their associated sites until seen (view
-    `pick`: they take only slots that no visible job can use; view `rule` decides on all active jobs). View
-    `priority` cannot express BTAwJ, BTAaJ and SCTA, which do not place all tasks anew.
+    Jobs beyond the window come last, in order of arrival, and stay at their associated sites until they
+    are visible (view `pick`: they take only slots that no visible job can use; view `rule` decides on all
+    jobs). View `priority` cannot express BTAwJ, BTAaJ and SCTA, which do not place all tasks anew.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     counts are rounded down, a surplus is cut from the last site, missing tasks go to the associated one; a
@@ -78,7 +78,7 @@ class GeoAssignEnv(SchedulingEnv):
     | key | shape | meaning |
     |---|---|---|
     | `clock` | (1,) | time [s] |
-    | `event` | (3,) | since the last decision: an arrival, a completion (see below); now: a slot |
+    | `event` | (3,) | flags: an arrival, a completion since the last decision; a slot is open now |
     | `slots`, `free` | (M,) | slots of each site: in all, free |
     | `sites` | (K, A) | the sites of each group, the associated one first; -1 pads |
     | `group_mask` | (K,) | which groups exist |
@@ -98,13 +98,18 @@ class GeoAssignEnv(SchedulingEnv):
     has, and with `aggressive=True` when a task has. Nothing of the future is shown, and no duration, but for
     `seconds`.
 
-    `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c
-    of unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the
-    open site, and of those running there; c of the waiting tasks per group, of the running tasks per site,
-    and in order views of the assigned ones per site; `sites` (M, 5): c(slots), free share, c of the waiting
-    tasks that may run there, c of those assigned to it, open; `globals` (7,): event, c of active jobs, of
-    those beyond the window, of waiting tasks, clock / (clock + 10 min); `job_mask`, `action_mask`. They
-    leave out the groups' lists of sites, and how running and assigned tasks divide into groups.
+    `observation="features"` gives float32 tokens, with c(n) = n / (n + 8):
+
+    - `jobs` (W, 7 + K + M [+ M]): c of the unfinished, waiting and running tasks; age / (age + 10 s); new; c
+      of the tasks that may start at the open site, and of those running there; c of the waiting tasks per
+      group, of the running tasks per site, and in order views of the assigned ones per site.
+    - `sites` (M, 5): c(slots); free share; c of the waiting tasks that may run there; c of those assigned to
+      it; open.
+    - `globals` (7,): event; c of the active jobs, of those beyond the window, and of the waiting tasks;
+      clock / (clock + 10 min).
+    - `job_mask`, `action_mask`.
+
+    Tokens leave out the groups' lists of sites, and how running and assigned tasks divide into groups.
 
     ## Rewards
     The reward depends on ``objective``. "response": $-n t / N$, where n jobs were active while the time t
@@ -116,8 +121,8 @@ class GeoAssignEnv(SchedulingEnv):
 
     ## Starting State
     The arrival of the first job; all slots are free. The workload is drawn from (seed, number of the
-    episode), or given by `reset(options={"workload": ...})`: on as many sites, with as many different lists
-    of sites as there are sites at most (a file given as the parameter `workload` may have any number).
+    episode), or given by `reset(options={"workload": ...})`, with as many sites and at most as many different
+    lists of sites as there are sites (a file given as the parameter `workload` may have any number).
 
     ## Episode End
     Terminated when all jobs have completed; never truncated. `info["metrics"]` holds the metrics.
@@ -183,7 +188,7 @@ class GeoFairEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible jobs, K groups, and A sites at most per group. Of a Box only the rows of
+    By ``view``, with W visible jobs, K groups, and A sites at most per group. In a Box only the rows of
     visible jobs are read.
 
     | view | space | meaning |

@@ -37,12 +37,11 @@ class ParallelJCTEnv(SchedulingEnv):
     J jobs, completion c_j minus arrival a_j.
 
     Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and completions,
-    if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its energy at
-    efficiency 1 (with power 1 its load), with a new U, uniform on [0, 1) and the same whatever other rounds
-    there are; a job that cannot run within it has failed in this round. If a job's least energy, with every
-    task on its most efficient server, exceeds 1.1 times its energy at efficiency 1, so that no draw suffices,
-    E_MAX is that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until
-    it is ended, or all visible waiting jobs were launched or have failed.
+    if a job waits. In each round every waiting job gets a new E_MAX of (1 + 0.1 U) times its energy at
+    efficiency 1 (with power 1 its load), with U uniform on [0, 1); a job that cannot run within it has failed
+    in this round. If a job's least energy, with every task on its most efficient server, is above all such
+    draws, E_MAX is that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on
+    until the agent ends it, or all visible waiting jobs were launched or have failed.
 
     ```python
     import gymnasium as gym
@@ -70,8 +69,8 @@ class ParallelJCTEnv(SchedulingEnv):
 
     View `plan`: vCPU that are all 0 mean those of Eq. 16. View `search` starts with every task on its most
     efficient server; a move must keep E_MAX and make the task's time smaller, and the search ends by itself
-    when there is no such move, or after `max_moves`. A plan under which a task would never end fails: the
-    job has failed in this round.
+    when there is no such move, or after `max_moves`. With a plan under which a task
+    would never end, the job has failed in this round.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: a
     row that is no job, or one that has failed, ends the round; servers of a plan are rounded and clipped,
@@ -113,15 +112,21 @@ class ParallelJCTEnv(SchedulingEnv):
 
     At the end of the episode the rows of jobs are empty. Nothing of the future is shown.
 
-    `observation="features"` gives float32 tokens, with c(n) = n / (n + 32), t(s) = s / (s + 100 s): `jobs`
-    (W, 7): t(age), c(tasks), load / (load + 100 s of all servers), least energy over E_MAX, failed, t of the
-    least work over what one job may reserve in all, being planned; `servers` (M, 7): capacity over the
-    largest, available share, c(running tasks), whether tasks can get vCPU there, and in view `place` for the
-    next task: efficiency, t of the time it would have, whether it may go there; `globals` (11,): event,
-    available share, c(waiting), c(beyond the window), running / (running + 128), time to the tick over
-    `tick`, progress of the job being planned, its energy over E_MAX, t of its time so far; in view `search`
-    `moves` (N, M, 3): efficiency, t of the task's time there, whether the move is legal; `job_mask`,
-    `action_mask`. They leave out which servers form a group, and the waiting jobs' single tasks.
+    `observation="features"` gives float32 tokens, with c(n) = n / (n + 32) and t(s) = s / (s + 100) of s
+    seconds:
+
+    - `jobs` (W, 7): t(age); c(tasks); l / (l + 100 s of all servers) of the load l; least energy over E_MAX;
+      failed; t of the least work over what one job may reserve in all; being planned.
+    - `servers` (M, 7): capacity over the largest; available share; c(running tasks); 1 if tasks can get vCPU
+      there; and in view `place` for the next task: efficiency; t of the time it would take; 1 if it may go
+      there.
+    - `globals` (11,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
+      time to the tick over `tick`; progress of the job being planned; its energy over E_MAX; t of its time so
+      far.
+    - `moves` (N, M, 3), view `search`: efficiency; t of the task's time there; 1 if the move is legal.
+    - `job_mask`, `action_mask`.
+
+    Tokens leave out which servers form a group, and the single tasks of waiting jobs.
 
     ## Rewards
     When n jobs are in the system while the time t passes, the reward is $-n t / J$, which sums to exactly
@@ -151,10 +156,10 @@ class ParallelJCTEnv(SchedulingEnv):
     number of jobs in place of an hour of arrivals. The paper leaves open the ticks and the order of
     simultaneous events: here arrivals come first, then completions, then decisions; events within 1e-9
     (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. The paper draws
-    E_MAX whenever the scheduler is to schedule the job. Here the r-th tick at which a job waits has its r-th
-    draw, and rounds between ticks have draws of their own: so a policy that decides at ticks finds the same
-    E_MAX with `rounds` "ticks" and "all", as one that decides at arrivals and completions does with "events"
-    and "all". A round that the MAR test stops has its draw, too.
+    E_MAX whenever the scheduler is to schedule the job. Here the draw at the r-th tick at which a job waits
+    depends on r alone, and rounds between ticks have draws of their own. So a policy that decides at ticks
+    finds the same E_MAX with `rounds` "ticks" and "all", and one that decides at arrivals and completions
+    with "events" and "all". A round that the MAR test stops has its draw, too.
 
     ## Version History
     * v0: first version.

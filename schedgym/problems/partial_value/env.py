@@ -43,7 +43,7 @@ class PartialValueEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible active jobs and m resources. Of a Box over jobs only the rows of visible jobs
+    By ``view``, with W visible active jobs and m resources. In a Box over jobs only the rows of visible jobs
     are read.
 
     | view | space | meaning |
@@ -94,12 +94,14 @@ class PartialValueEnv(SchedulingEnv):
 
     Nothing of the future is shown.
 
-    `observation="features"` gives float32 tokens, with q(x, c) = x / (x + c): `jobs` (W, 12 + m): q(value,
-    3), served share, q(u, 20), q(slots left, 8) (0 if hidden), q(marginal, 1), q(marginal, 50 dominant
-    share), dominant share of u tasks (at most 1), utility (one of three is 1), q(y, 20), exponent, and per
-    resource q(share, 0.02); `resources` (m, 2): q(load if all active jobs got u, 1), the visible jobs' part
-    of that load; `globals` (4,): q(slot, 32), q(active, 32), q(beyond the window, 32), 1 if tasks are whole;
-    `job_mask`, `action_mask`.
+    `observation="features"` gives float32 tokens, with q(x, c) = x / (x + c):
+
+    - `jobs` (W, 12 + m): q(value, 3); served share; q(u, 20); q(slots left, 8) (0 if hidden); q(marginal, 1);
+      q(marginal, 50 dominant share); dominant share of u tasks (at most 1); utility (one of three is 1);
+      q(y, 20); exponent; per resource q(share, 0.02).
+    - `resources` (m, 2): q(load if all active jobs got u, 1); the visible jobs' part of that load.
+    - `globals` (4,): q(slot, 32); q(active, 32); q(beyond the window, 32); 1 if tasks are whole.
+    - `job_mask`, `action_mask`.
 
     ## Rewards
     The reward is the value gained in the slot, $sum_j (f_j(y_j + x_j) - f_j(y_j))$; undiscounted, rewards sum

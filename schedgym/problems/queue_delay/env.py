@@ -11,7 +11,7 @@ __all__ = ["QueueDelayEnv", "QueueDelayVectorEnv"]
 class QueueDelayEnv(SchedulingEnv):
     """Start tasks on heterogeneous servers so that they wait as little as possible.
 
-    An agent decides on which server each waiting task starts, and whether it should rather wait. Use the
+    An agent decides on which server each waiting task starts, or that it waits longer. Use the
     environment to study online packing of two resources, where a task stays on its server once it has
     started. Episodes consist of many small decisions; views `route` and `rule` have fewer.
 
@@ -53,8 +53,8 @@ class QueueDelayEnv(SchedulingEnv):
     In view `route` a released server scans the queue by `order`, starting what fits. In view `pick` a
     completion epoch offers the released server only (`scope="released"`, which bf-exec needs) or all
     (`scope="all"`, which fcfs needs); an arrival epoch offers all servers. `rule` is "first", "best" (least
-    L2 norm of what is left after the placement), "worst", "dot" (largest inner product of demand and free
-    resources), or best by another size.
+    L2 norm of what is left after the placement), "worst" (largest), "dot" (largest inner product of demand
+    and free resources), or "best-" with another size in place of the norm.
 
     An infeasible placement (an empty slot, a task that does not fit) is repaired: it closes the epoch (in
     view `route`: it queues the task), is counted in the metric `repaired`, and flagged in
@@ -81,13 +81,15 @@ class QueueDelayEnv(SchedulingEnv):
     The arriving task is always visible: in its place among the waiting ones if the window reaches it,
     else in the last slot. Nothing of the future is shown.
 
-    `observation="features"` gives the same as float32 tokens: `tasks` (W, 5): cpu, memory,
-    log1p(execution)/log1p(86400), waiting/(waiting + 3600), arriving; `servers` (M, 5): capacity cpu and
-    memory, free cpu and memory, released; `globals` (10,): arrival epoch, completion epoch, n/(n + 32) of
-    the waiting and of those beyond the window, mean cpu and memory, clock/(clock + 86400), and of the
-    tasks submitted so far: mean and standard deviation of log1p(execution)/log1p(86400), and l/(l + 1) of
-    the load l that they have offered, their work [s] in the busier resource if all servers did it, over
-    the time since the first arrival; `task_mask`, `action_mask`.
+    `observation="features"` gives the same as float32 tokens, with e(t) = log1p(t) / log1p(86400):
+
+    - `tasks` (W, 5): cpu; memory; e(execution); waiting / (waiting + 3600); arriving.
+    - `servers` (M, 5): capacity of cpu and memory; free cpu and memory; released.
+    - `globals` (10,): arrival epoch; completion epoch; n / (n + 32) of the waiting tasks and of those beyond
+      the window; mean cpu and memory; clock / (clock + 86400); mean and standard deviation of e(execution)
+      of the tasks submitted so far; l / (l + 1) of the load l that these have offered, which is their work
+      [s] in the busier resource if all servers did it, over the time since the first arrival.
+    - `task_mask`, `action_mask`.
 
     ## Rewards
     When n tasks wait while the time t passes, the reward is $-n t / K$, else 0. Undiscounted, an episode sums
@@ -99,8 +101,8 @@ class QueueDelayEnv(SchedulingEnv):
     of the episode), or given by `reset(options={"workload": ...})`.
 
     ## Episode End
-    Terminated when all tasks have finished. Truncated when nothing can happen any more but tasks wait;
-    these are charged as if run one after another from that instant. `info["metrics"]` holds the metrics.
+    Terminated when all tasks have finished. Truncated when tasks wait but none runs and none will arrive;
+    they are charged as if run one after another from that instant. `info["metrics"]` holds the metrics.
 
     ## Arguments
     The fields of :class:`~schedgym.problems.queue_delay.problem.QueueDelayParameters`, and

@@ -95,7 +95,7 @@ PROBLEM = Problem(
     "Minimum Task Completion Time in Cloud Servers",
     ids={
         "schedgym/QueueDelay-v0": Variant(
-            title="Mean queuing delay of tasks with two resources on heterogeneous servers",
+            title="Start tasks with two resources on heterogeneous servers: least mean queuing delay",
             table=("median_delay", "p95_delay", "utilization_cpu_backlog", "utilization_memory_backlog"),
             policies=("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "fcfs"),
             reference="bf-exec",

@@ -62,12 +62,12 @@ class SingleJobEnv(SchedulingEnv):
     view `place` a server is legal if the cap can still be kept when all tasks to come run where they are most
     efficient; a task's own most efficient server always is.
 
-    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`. View
-    `plan`: servers are rounded and clipped; if the energy exceeds the cap, tasks move to more efficient
-    servers by REC (Algorithm 2); vCPU that are not given for all tasks, or are negative, or exceed a limit by
-    more than 1e-9 of it, or take longer than 1e30 s, are those of Eq. 16. View `place`: the task's most
-    efficient server. View `search`: stop. With `strict=True` they raise InvalidAction and nothing changes.
-    Malformed actions (shape, type, NaN) always raise.
+    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`.
+    View `plan`: servers are rounded and clipped; if the energy exceeds the cap, tasks move to more
+    efficient servers by REC (Algorithm 2); vCPU that are not given for all tasks, or are negative, or
+    exceed a limit by more than 1e-9 of it, or take longer than 1e30 s, are replaced by those of Eq. 16.
+    View `place`: the task's most efficient server. View `search`: stop. With `strict=True` they raise
+    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise.
 
     ## Observation Space
     `observation="dict"`, in exact units, with R groups:
@@ -115,10 +115,8 @@ class SingleJobEnv(SchedulingEnv):
     `search` the first reward also contains minus the completion time with which the episode began. With
     "terminal" the reward is minus the completion time at the end. Either sums to exactly minus the JCT [s].
     `normalize=True` divides by the pooled time of the episode, a lower bound on the JCT: the least possible
-    work over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of `groups`
-    without a server in common) bounds that total: the vCPU that the groups of each server allow there, less
-    what exceeds the limits of the rows (each excess over the row's largest weight); the least of these bounds
-    is taken.
+    work over an upper bound on the total vCPU that the limits allow, level by level of the tree
+    (`largest_capacity` in schedgym/solvers/placement.py).
 
     ## Starting State
     At first nothing is placed, except in view `search`. The job is drawn from (seed, number of the episode),
@@ -140,7 +138,7 @@ class SingleJobEnv(SchedulingEnv):
 
     ## Deviations
     The paper's list of limits lacks the servers' own capacities, which its Eq. 5 needs: they are limits here
-    (`server_caps=False`: as printed). An energy cap is exceeded beyond 1e-12 of it, which is rounding. The
+    (`server_caps=False`: as printed). The energy may exceed the cap by 1e-12 of it, for rounding. The
     paper's draws are often infeasible: see the workload.
 
     ## Version History
