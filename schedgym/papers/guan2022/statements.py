@@ -409,7 +409,7 @@ def jobs_with_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> npt.
         demand, single = _at_associated(tasks, sites, len(slots))
         floors = np.minimum(demand, slots / len(tasks))
         shares = max_min(demand, single, slots)[1][:, :, 0]
-    met: npt.NDArray[np.bool_] = (shares >= floors - 1e-6).all(axis=1)
+    met: npt.NDArray[np.bool_] = np.asarray((shares >= floors - 1e-6).all(axis=1))
     return met
 
 
