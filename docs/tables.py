@@ -198,12 +198,15 @@ def statements(paper: Paper) -> Iterator[dict[str, Any]]:
 
     A statement on a figure that is also a claim comes once, as the claim. A figure counts at the paper's
     scale where that is committed, else at the small one, and so do readings under which only the latter was
-    run. ``claim`` is the text, ``place`` the claim's name or the figure's.
+    run; what it says of a claim at the paper's scale counts before what `schedgym claims` measures at the
+    small one. ``claim`` is the text, ``place`` the claim's name or the figure's.
     """
+    large = dict(_at_papers_scale(paper))
     claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
     for claim in claims:
         if claim["claim"].startswith(f"{paper.key}/") and not claim["ours"]:
-            yield {**claim, "claim": claim["text"], "place": claim["claim"]}
+            own = large.get(claim["claim"], {})
+            yield {**claim, **_instead(claim, **own), "claim": claim["text"], "place": claim["claim"]}
     for figure in list_figures(paper.key):
         found: dict[str, dict[str, Any]] = {}
         for folder in ("", "paper"):
@@ -219,6 +222,28 @@ def statements(paper: Paper) -> Iterator[dict[str, Any]]:
                     "place": figure.name,
                 }
         yield from (said for said in found.values() if not said["name"])
+
+
+def _at_papers_scale(paper: Paper) -> Iterator[tuple[str, dict[str, str]]]:
+    """Claims that figures judge at the paper's scale: name, and verdict and evidence by default."""
+    for figure in list_figures(paper.key):
+        path = DOCS / "reproduced" / "paper" / f"{figure.stem}.json"
+        for said in json.loads(path.read_text(encoding="utf-8"))["claims"] if path.exists() else []:
+            own = next(iter(said["readings"].values()), said)
+            if said["name"]:
+                yield said["name"], {"found": own["verdict"], "evidence": own["measured"]}
+
+
+def _instead(claim: dict[str, Any], **found: str) -> dict[str, Any]:
+    """Readings and verdict of a claim with another finding under the default reading, if there is one."""
+    if not found:
+        return {}
+    readings = dict(claim["readings"])
+    if not readings:
+        return {"verdict": found["found"]}
+    default = next(iter(readings))
+    readings[default] = {**readings[default], **found}
+    return {"readings": readings, "verdict": sum_up({name: own["found"] for name, own in readings.items()})}
 
 
 def verdicts() -> str:

@@ -11,8 +11,9 @@ __all__ = ["GeneticAnnealing", "MinMin", "MinMinGenetic"]
 VIEWS = ("plan", "place")  # by Eq. 16; by equal shares only plan
 
 _SHARES = (
-    "The paper does not say how its rivals size tasks; its numbers fit equal shares of every limit "
-    "(allocation='equal-share'), not Eq. 16 ('optra')."
+    "The paper calls the resources that its rivals give to a task static (section 2), without a size. Its "
+    "order of planners holds with equal shares of every limit (allocation='equal-share'), not with Eq. 16 "
+    "('optra'); its numbers fit neither well."
 )
 _GENETIC = _SHARES + (
     " The paper cites only the idea of the genetic algorithm; here it has a population of 30, 60 "

@@ -385,7 +385,8 @@ def _range(found: Sequence[Comparison]) -> str:
 
 
 def _counted(found: Sequence[Comparison]) -> str:
-    return f"as claimed in {sum(entry.verdict == HOLDS for entry in found)} of {len(found)} cases"
+    held, partly = (sum(entry.verdict == verdict for entry in found) for verdict in (HOLDS, IN_PART))
+    return f"as claimed in {held} of {len(found)} cases" + (f", in part in {partly}" if partly else "")
 
 
 def _factor(share: float) -> str:

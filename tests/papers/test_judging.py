@@ -165,9 +165,11 @@ def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
         return judge_claim("", found, larger(0.02), what="delay", more="more").measured
 
     assert said("ab", 2) == "delay: a 0.0% at 0, +1.0% at 1; b 0.0% at 0, +1.0% at 1; more"
-    ranges = "a 0.0% to +3.0%, as claimed in 2 of 4 cases; b 0.0% to +3.0%, as claimed in 2 of 4 cases"
+    one = "0.0% to +3.0%, as claimed in 2 of 4 cases, in part in 1"
+    ranges = f"a {one}; b {one}"
     assert said("ab", 4) == f"delay: {ranges}; more"
-    assert said("abcdefg", 3) == "delay: from a 0.0% at 0 to a +2.0% at 2, as claimed in 7 of 21 cases; more"
+    counted = "as claimed in 7 of 21 cases, in part in 7"
+    assert said("abcdefg", 3) == f"delay: from a 0.0% at 0 to a +2.0% at 2, {counted}; more"
     same = judge_claim("", [Comparison("a", 0.1)] * 7, level(0.1))
     assert same.verdict == HOLDS and same.measured == "a +10.0%, as claimed in 7 of 7 cases"
 

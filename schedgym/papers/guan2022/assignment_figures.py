@@ -20,7 +20,14 @@ from schedgym.papers import (
     figure,
 )
 from schedgym.papers.guan2022.findings import PAPER
-from schedgym.papers.guan2022.panels import COMMON, SITES_AXIS, SKEW_AXIS, by_utilization, response_curves
+from schedgym.papers.guan2022.panels import (
+    COMMON,
+    SITES_AXIS,
+    SKEW_AXIS,
+    by_utilization,
+    closeness,
+    response_curves,
+)
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.papers.guan2022.runs import (
     ASSIGN,
@@ -135,15 +142,9 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
         shares = {p: played.values(p, "shares", utilization=utilization) for p in ASSIGNERS}
         title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
         panels.append(response_curves(title, places, shares))
-    sizes = f"{jobs.sizes}; {_closeness(panels)}"
+    sizes = f"{jobs.sizes}; {closeness(panels)}"
     remarks = (*jobs.remarks, assigning_remark(run))
     return Outcome(panels, judge_all(DISTRIBUTIONS, played, jobs.name), sizes, remarks)
-
-
-def _closeness(panels: Sequence[Panel]) -> str:
-    """Say how far apart the curves of the panels are, so that lines on top of one another are understood."""
-    apart = [float(np.ptp([series.y for series in panel.series], axis=0).max()) for panel in panels]
-    return f"the curves of a panel lie at most {100 * max(apart):.0f} points apart, and hide one another"
 
 
 @figure(

@@ -17,6 +17,7 @@ __all__ = [
     "SITES_AXIS",
     "SKEW_AXIS",
     "by_utilization",
+    "closeness",
     "deviation_panel",
     "response_curves",
 ]
@@ -82,3 +83,18 @@ def deviation_panel(title: str, curves: Mapping[str, Sequence[F8]]) -> Panel:
     """Draw distributions of the deviation over time, from the shares of each episode at SPREADS, by label."""
     x = "standard deviation of the jobs' allocations [slots]"
     return _curves(x, "share of the time", title, "linear", SPREADS, curves)
+
+
+def closeness(panels: Sequence[Panel], groups: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Say how far apart the curves of panels are, so that lines on top of one another are understood.
+
+    Args:
+        panels: curves over the same places each.
+        groups: name -> labels of curves that lie close together; None: all curves of a panel do.
+    """
+    said = []
+    for name, labels in (groups or {"a panel": [own.label for own in panels[0].series]}).items():
+        tables = ([own.y for own in panel.series if own.label in labels] for panel in panels)
+        apart = round(100 * max(float(np.ptp(table, axis=0).max()) for table in tables))
+        said.append(f"the curves of {name} lie at most {apart} point{'s' * (apart != 1)} apart")
+    return f"{' and '.join(said)}, and hide one another"

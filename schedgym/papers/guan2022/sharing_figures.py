@@ -28,7 +28,13 @@ from schedgym.papers import (
 )
 from schedgym.papers.figures import distribution
 from schedgym.papers.guan2022.findings import PAPER
-from schedgym.papers.guan2022.panels import COMMON, SKEW_AXIS, by_utilization, deviation_panel
+from schedgym.papers.guan2022.panels import (
+    COMMON,
+    SKEW_AXIS,
+    by_utilization,
+    closeness,
+    deviation_panel,
+)
 from schedgym.papers.guan2022.readings import DURATIONS
 from schedgym.papers.guan2022.runs import (
     AMF,
@@ -194,8 +200,9 @@ def _recomputation(run: Run) -> Outcome:
         *judge_all(LITTLE, played, jobs.name),
         judge_little_difference("so it is at other skews and utilisations", others),
     ]
-    sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites"
-    return Outcome([deviation_panel("", curves)], said, sizes, (*jobs.remarks, NO_DRAIN))
+    panels = [deviation_panel("", curves)]
+    sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites; {closeness(panels)}"
+    return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN))
 
 
 def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, list[Panel]]:
@@ -219,7 +226,8 @@ def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judge
         judge_incentive(run, jobs, "AMF"),
         *(make(run, jobs) for make in more),
     ]
-    return Outcome(panels, said, jobs.sizes, (*jobs.remarks, NO_DRAIN))
+    sizes = f"{jobs.sizes}; {closeness(panels)}"
+    return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN))
 
 
 def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
@@ -292,7 +300,8 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
         judge_two_groups(played),
         judge_incentive(run, jobs, "GAMF"),
     ]
-    return Outcome(panels, said, jobs.sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
+    sizes = f"{jobs.sizes}; {closeness(panels, {'AMF': [*AMF], 'GAMF': [*GAMF]})}"
+    return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
 
 
 @figure(

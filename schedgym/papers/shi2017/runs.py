@@ -14,7 +14,7 @@ from scipy.stats import binom
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run, Verdict
 from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger
-from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
+from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS, THRESHOLD
 
 __all__ = [
     "DRC",
@@ -141,7 +141,7 @@ def play_jobs(
     """Run schedulers on many jobs, each to its end.
 
     Args:
-        run: the run.
+        run: the run; its reading says at which threshold policies make the MAR test.
         policies: label -> name of a policy of parallel-jct.
         jobs: jobs of an episode.
         episodes: episodes of each policy.
@@ -156,7 +156,10 @@ def play_jobs(
         episodes,
         grid,
         parameters={"jobs": jobs, "max_time": LONGEST, **parameters},
-        options={label: {"mar": mar or name.startswith("ontapra")} for label, name in policies.items()},
+        options={
+            label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(THRESHOLD)}
+            for label, name in policies.items()
+        },
         observe=observe,
     )
 

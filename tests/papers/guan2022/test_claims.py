@@ -76,9 +76,9 @@ def test_measured_statements_run_under_each_reading(results) -> None:
             continue
         assert points[0] == "durations" and len(result.findings) == 2 ** len(points)
         if result.claim.short.startswith(("amf", "gamf", "sig", "opt", "aggressive")):
-            assert points[1:] == (
-                ["balance"] if result.claim.short in ("amf-balance", "gamf-balance") else []
-            )
+            kind, _, rest = result.claim.short.partition("-")
+            own = {"balance": ["balance"], "keeps-incentive": ["incentive"]}
+            assert points[1:] == (own.get(rest, []) if kind in ("amf", "gamf") else [])
         else:
             assert points[1:] == ["evenness"]
     sentences = [*ASSIGNING, *DISTRIBUTIONS, *BY_SITES, *LITTLE, *SHARED_DEVIATIONS, *SHARED_RESPONSES]

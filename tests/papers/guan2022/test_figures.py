@@ -251,6 +251,8 @@ def test_the_stand_in_has_the_mean_that_it_names() -> None:
 def test_sharing_incentive_of_known_instances(policy, slots, demand, kept) -> None:
     sites = np.arange(2)[:, None]
     assert statements.has_incentive(np.array(demand), sites, np.array(slots), policy) is kept
+    jobs = statements.jobs_with_incentive(np.array(demand), sites, np.array(slots), policy)
+    assert jobs.tolist() == [kept, *[True] * (len(demand) - 1)]  # only the first job may go without
 
 
 def test_incentives_are_counted_over_an_episode() -> None:
@@ -334,6 +336,8 @@ def test_levels_and_little_differences() -> None:
         (base * 1.5, NOT_REPRODUCED, NOT_REPRODUCED),
         (base * 0.99, HOLDS, NOT_REPRODUCED),
         (wide, IN_PART, NOT_REPRODUCED),
+        (wide + 0.1, IN_PART, IN_PART),  # a little worse, but not significantly
+        (wide - 0.1, IN_PART, NOT_REPRODUCED),
     ):
         assert statements.judge_same("level", both(other), pair).verdict == level
         assert statements.judge_little_worse(both(other)).verdict == little
