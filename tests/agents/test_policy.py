@@ -21,7 +21,7 @@ from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.runner import evaluate, make_env
-from tests.agents.cases import CASES, fitted, vector
+from tests.agents.cases import CASES, SHIPPED, fitted, vector
 from tests.test_all_problems import IDS, busy, small
 
 ID = "schedgym/QueueDelay-v0"
@@ -201,7 +201,7 @@ def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
 
 @pytest.mark.parametrize("id", IDS)
 def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
-    view = next(view for own, view in CASES if own == id)
+    view = SHIPPED[id]
     agents = {"first": AgentPolicy(make(id, view)), "second": AgentPolicy(make(id, view, seed=1))}
     names = list(get_problem(id).ids[id].policies[-2:])
     parameters = small(id)
