@@ -144,7 +144,7 @@ def _named(what: str, values: tuple[Any, ...]) -> str:
 
 
 def _copied(observation: Any) -> Any:
-    """A copy that shares nothing with an observation: what ``copy.deepcopy`` gives, in a tenth of its time."""
+    """A copy that shares nothing with an observation, as ``copy.deepcopy`` makes it, but sooner."""
     if isinstance(observation, Mapping):
         return {name: _copied(value) for name, value in observation.items()}
     if isinstance(observation, np.ndarray) and not observation.dtype.hasobject:

@@ -28,7 +28,7 @@ SHIPPED = {id: str(load_agent(path).metadata["view"]) for id, path in list_pretr
 
 
 def compiled(cases: Iterable[tuple[str, str]]) -> list[Any]:
-    """Mark as long what compiles whole episodes in views of which the package brings no agent: seconds each."""
+    """Mark as long what compiles whole episodes in views of which no agent is shipped: seconds each."""
     others = {case for case in PLAYED if case[1] != SHIPPED[case[0]]}
     return [pytest.param(*case, marks=[long] if case in others else []) for case in cases]
 
