@@ -113,6 +113,8 @@ def test_agents_do_not_see_the_future(id: str, view: str) -> None:
     parameters = busy(id)
     if get_problem(id).name == "parallel-jct":  # so that some arrive after the first decisions
         parameters |= {"rate": 0.05}
+    if get_problem(id).name == "flowtime":  # an untrained agent closes slot after slot
+        parameters |= {"gamma": 20.0}
     agent = make(id, view, **parameters)
     values = {**agent.environment}
     env = gym.make(id, disable_env_checker=True, **values)

@@ -356,6 +356,7 @@ def test_one_parameter_is_too_few() -> None:
         search(configuration(scorer={"columns": {"job": ["age"]}}))
 
 
+@long
 def test_prices_of_resources() -> None:
     """Partial-value's other view: one score per resource, the logarithm of its price."""
     config = make_config(
