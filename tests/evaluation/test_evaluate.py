@@ -19,7 +19,7 @@ from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
-from tests.long import long, some
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 40, "servers": 3}
@@ -223,7 +223,7 @@ def test_the_manifest_says_what_was_run():
     assert manifest["git"] is None or len(manifest["git"]["commit"]) == 40
 
 
-@pytest.mark.parametrize("grid", some([{"servers": [2, 3], "load": [None, 0.9]}, {}, {"servers": [2, 3, 8]}]))
+@pytest.mark.parametrize("grid", [{}, {"servers": [2, 3, 8]}, {"servers": [2, 3], "load": [None, 0.9]}])
 def test_the_picture_is_not_blank(tmp_path, grid):
     from matplotlib.image import imread
 

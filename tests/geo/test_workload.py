@@ -53,7 +53,6 @@ from schedgym.problems.geo.workload import (
 from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
 from tests.geo import oracle
-from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -594,7 +593,6 @@ def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
         from_trace(read_trace(path, format="swf"))
 
 
-@long
 @real
 def test_facebook_2010_is_the_thesis_s_workload() -> None:
     assert DATA is not None
