@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.long import long
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# collecting the tests makes a million objects that stay: see pytest_collection_finish
+gc.disable()
 # tests read what commands print where nobody says how wide
 os.environ.pop("COLUMNS", None)
 
@@ -25,6 +28,14 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look at what tests make, not again and again at modules and tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1287,7 +1287,7 @@ def run(name: str, first: int, count: int, folder: Path) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("name", some(SHARES, of=4))
+@pytest.mark.parametrize("name", some(SHARES))
 def test_mutants_are_read_as_they_stand_or_refused_by_name(name: str, tmp_path: Path) -> None:
     if name in ("config", "sweep"):
         pytest.importorskip("yaml", reason="needs the extra agents")

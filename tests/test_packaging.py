@@ -56,6 +56,7 @@ def site(tmp_path_factory):
     return site
 
 
+@long
 def test_the_wheel_holds_every_source_file(site):
     for folder, inside in FOLDERS.items():
         for path in (ROOT / folder).rglob("*"):

@@ -41,7 +41,7 @@ def differing(space: spaces.Dict, observation: dict[str, Any]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("id", some(IDS, of=3))
+@pytest.mark.parametrize("id", some(IDS))
 def test_observations_have_the_types_of_their_spaces(id: str) -> None:
     made = 0
     for given in choices(id):

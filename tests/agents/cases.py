@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pytest
 
 import schedgym  # noqa: F401
+from schedgym.agents.files import list_pretrained, load_agent
 from schedgym.agents.scorer import Scorer, ScorerOptions, statistics_of
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.problem import get_problem
+from schedgym.core.rollouts import scoring_of
 from schedgym.core.tokens import tokens_of
+from tests.long import long
 from tests.test_all_problems import IDS, small
 
 #: every id with every view that agents act in
 CASES = [(id, view) for id in IDS for view in tokens_of(id).views]
+#: those in which whole episodes are compiled
+PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
+#: id -> the view of the agent that the package brings
+SHIPPED = {id: str(load_agent(path).metadata["view"]) for id, path in list_pretrained().items()}
+
+
+def compiled(cases: Iterable[tuple[str, str]]) -> list[Any]:
+    """Mark as long what compiles whole episodes in views of which no agent is shipped: seconds each."""
+    others = {case for case in PLAYED if case[1] != SHIPPED[case[0]]}
+    return [pytest.param(*case, marks=[long] if case in others else []) for case in cases]
 
 
 def vector(id: str, view: str, num_envs: int = 5, **extra: object) -> tuple[Any, Layout]:

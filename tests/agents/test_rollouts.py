@@ -16,17 +16,14 @@ from schedgym.core import rollouts as core_rollouts
 from schedgym.core.arrays import regrow
 from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
-from schedgym.core.rollouts import scoring_of
 from schedgym.core.scoring import next_set
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import _step_by_step, make_env, play
-from tests.agents.cases import CASES, fitted, observations, vector
+from tests.agents.cases import CASES, PLAYED, SHIPPED, compiled, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
-from tests.long import some
 from tests.test_all_problems import IDS, small
 
 next_of = pure_kernel(lambda mask, i, end: next_set(mask, i, end))
-PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
 #: what a scorer may be made of, and how long the window is
 FORMS = [({"hidden": 0, "context": "globals"}, "all"), ({"hidden": 2, "context": "pooled"}, 3)]
 
@@ -82,7 +79,7 @@ def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("form", "window"), FORMS, ids=["linear", "hidden"])
-@pytest.mark.parametrize(("id", "view"), some(PLAYED, of=3))
+@pytest.mark.parametrize(("id", "view"), compiled(PLAYED))
 def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, Any], window: Any) -> None:
     env, layout = vector(id, view)
     scorer, _ = fitted(env, layout, **form)
@@ -127,7 +124,7 @@ def test_some_views_are_not_compiled() -> None:
 
 @pytest.mark.parametrize("id", [id for id in IDS if get_problem(id).module("simulator").make_simulator.log])
 def test_the_log_grows(id: str) -> None:
-    view = next(view for own, view in PLAYED if own == id)
+    view = SHIPPED[id]
     env, layout = vector(id, view)
     scorer, theta = fitted(env, layout)
     values, grown = [], []

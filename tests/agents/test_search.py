@@ -29,7 +29,7 @@ from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import make_env, play
-from tests.agents.cases import CASES, fitted, vector
+from tests.agents.cases import CASES, compiled, fitted, vector
 from tests.long import long
 from tests.test_all_problems import small
 
@@ -66,7 +66,7 @@ def points(result: module.SearchResult) -> list[Point]:
     return [dataclasses.replace(point, seconds=0.0) for point in result.curve]
 
 
-@pytest.mark.parametrize(("id", "view"), CASES)
+@pytest.mark.parametrize(("id", "view"), compiled(CASES))
 def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> None:
     """Candidates side by side do what each would do alone, episode by episode, in users' environments."""
     env, layout = vector(id, view)
@@ -356,6 +356,7 @@ def test_one_parameter_is_too_few() -> None:
         search(configuration(scorer={"columns": {"job": ["age"]}}))
 
 
+@long
 def test_prices_of_resources() -> None:
     """Partial-value's other view: one score per resource, the logarithm of its price."""
     config = make_config(

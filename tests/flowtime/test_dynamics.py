@@ -21,7 +21,7 @@ from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
 from tests.flowtime import oracle
-from tests.long import some
+from tests.long import some, trials
 
 ID = "schedgym/FlowtimePacking-v0"
 
@@ -59,7 +59,7 @@ def workload_of(instance: oracle.Instance) -> Workload:
 
 def instances(kind: str, count: int, seed: int) -> list[oracle.Instance]:
     rng = random.Random(seed)
-    return [oracle.random_instance(rng, kind) for _ in range(count)]
+    return [oracle.random_instance(rng, kind) for _ in trials(count)]
 
 
 def make(tmp_path: Any, instance: oracle.Instance, kind: str, **parameters: Any) -> Any:

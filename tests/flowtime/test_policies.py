@@ -123,7 +123,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
-@pytest.mark.parametrize(("kind", "name", "options"), some(OPTIONS, of=4))
+@pytest.mark.parametrize(("kind", "name", "options"), some(OPTIONS, of=5))
 def test_schedules_are_the_oracles(
     kind: str, name: str, options: dict[str, Any], packing: str, tmp_path: Any
 ) -> None:
@@ -295,7 +295,7 @@ VIEWS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize(("name", "options", "view"), some(VIEWS, of=5))
+@pytest.mark.parametrize(("name", "options", "view"), some(VIEWS, of=7))
 def test_other_views_contain_the_policies(
     name: str, options: dict[str, Any], view: str, kind: str, packing: str, tmp_path: Any
 ) -> None:

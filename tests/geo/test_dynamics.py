@@ -19,7 +19,7 @@ from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.rules import ASSIGN_RULES
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo import oracle
-from tests.long import some
+from tests.long import some, trials
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
@@ -53,7 +53,7 @@ def numbered(instance: oracle.Instance) -> oracle.Instance:
 
 def instances(count: int, seed: int) -> list[oracle.Instance]:
     rng = random.Random(seed)
-    return [numbered(oracle.random_instance(rng, adversarial=x % 3 > 0)) for x in range(count)]
+    return [numbered(oracle.random_instance(rng, adversarial=x % 3 > 0)) for x in trials(count)]
 
 
 def make(id: str, tmp_path: Any, instance: oracle.Instance, **parameters: Any) -> Any:

@@ -26,7 +26,7 @@ from tests.geo.test_dynamics import (
     make,
     workload_of,
 )
-from tests.long import some
+from tests.long import some, trials
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
@@ -67,7 +67,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "options"), some(OPTIONS, of=3))
+@pytest.mark.parametrize(("rule", "options"), some(OPTIONS, of=2))
 def test_assignments_are_the_oracles(rule: str, options: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for instance in instances(40, 1):
@@ -153,7 +153,7 @@ def test_srpt_picks_by_what_remains_when_it_is_asked(tmp_path: Any) -> None:
         env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
         run(env, schedgym.make_policy("geo/srpt", placement="associated"))
         equal += found == starts(env)
-    assert 20 < equal
+    assert len(trials(40)) // 2 <= equal
 
 
 # Shares ---------------------------------------------------------------------------------------

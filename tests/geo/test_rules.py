@@ -185,6 +185,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@long
 @pytest.mark.parametrize(("rule", "options"), VARIANTS)
 def test_assign_is_the_oracles(rule: str, options: dict[str, Any]) -> None:
     for x, case in enumerate(states(500, 1)):
@@ -195,6 +196,7 @@ def test_assign_is_the_oracles(rule: str, options: dict[str, Any]) -> None:
         assert run_assign(case, rule, **options) == (order, expected), x
 
 
+@long
 @pytest.mark.parametrize("rule", ["swag", "scta", "ata", "ata-greedy"])
 def test_assign_is_the_oracles_on_larger_states(rule: str) -> None:
     for case in states(60, 2, jobs=25, sites=6, tasks=40, slots=4):
@@ -439,11 +441,16 @@ def test_vectors_of_the_specification() -> None:
     assert run_fair(case, "imf").ravel().tolist() == [2, 4, 7, 7]
 
 
-def test_a_single_slot_and_no_tasks() -> None:
+def test_a_single_slot_and_no_tasks_to_share() -> None:
     case = case_of([(0,)], (1,), [[0], [0]])
     for rule in FAIR_RULES:
         assert run_fair(case, rule).tolist() == [[0.0], [0.0]]
     assert run_violations(case, np.zeros((2, 1))) == 0
+
+
+@long
+def test_a_single_slot_and_no_tasks_to_assign() -> None:
+    case = case_of([(0,)], (1,), [[0], [0]])
     for rule in ASSIGN_RULES:
         assert run_assign(case, rule) == ([0, 1], [[0], [0]])
 

@@ -40,7 +40,7 @@ from schedgym.problems.parallel_jct.metrics import (
 )
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, tables
-from tests.long import long
+from tests.long import long, trials
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,7 +125,7 @@ def draw(job: int, number: int) -> float:
 def runs(count: int, seed: int, **options: Any) -> Iterator[tuple[oracle.Workload, oracle.Outcome]]:
     """Small workloads under random schedulers, planners and parameters."""
     rng = random.Random(seed)
-    for x in range(count):
+    for x in trials(count):
         own = {"dyadic": x % 2 == 0, "fixed_ratio": x % 3 == 0, "weighted": x % 5 < 2, "power": x % 7 < 3}
         instance = oracle.random_workload(rng, jobs=6, **own)
         yield (

@@ -32,6 +32,7 @@ from schedgym.problems.partial_value.workload import (
     tables,
     toy,
 )
+from tests.long import trials
 
 from . import oracle
 
@@ -81,7 +82,7 @@ def source_of(jobs: int, **parameters: Any) -> Source:
 def continuous(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
     """One in two adversarial, 1 to 4 resources."""
     rng = random.Random(seed)
-    for n in range(count):
+    for n in trials(count):
         made = oracle.random_instance(rng, resources=1 + n % 4, adversarial=n % 2 == 0, **options)
         yield convert(made)
 
@@ -89,7 +90,7 @@ def continuous(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload
 def discrete(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
     """One in two adversarial, 1 to 3 resources."""
     rng = random.Random(seed)
-    for n in range(count):
+    for n in trials(count):
         share = rng.choice([0.3, 0.6, 1.0])
         chosen = {"resources": 1 + n % 3, "max_jobs": 4, "max_slots": 3, "max_share": share} | options
         yield convert(oracle.random_instance(rng, discrete=True, adversarial=n % 2 == 0, **chosen))
@@ -97,7 +98,7 @@ def discrete(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, 
 
 def units(count: int, seed: int) -> Iterator[tuple[Workload, oracle.Instance]]:
     rng = random.Random(seed)
-    for n in range(count):
+    for n in trials(count):
         yield convert(
             oracle.random_instance(rng, discrete=True, adversarial=n % 2 == 0, unit=rng.choice([1, 2, 3]))
         )

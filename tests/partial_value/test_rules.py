@@ -13,6 +13,7 @@ import pytest
 from schedgym.problems.partial_value import rules
 from schedgym.problems.partial_value.rules import RULES, Rows, Scratch, make_scratch
 from schedgym.solvers.dual_prices import make_dual_scratch
+from tests.long import of_trials, trials
 from tests.partial_value import oracle
 from tests.partial_value.oracle import KINDS, LINEAR, LOG, POWER, Instance, Job, State
 
@@ -106,7 +107,7 @@ def states(instance: Instance, seed: int) -> Iterator[State]:
 def instances(count: int, seed: int, **options: Any) -> Iterator[State]:
     """The states of random instances, half of them adversarial."""
     rng = random.Random(seed)
-    for number in range(count):
+    for number in trials(count):
         instance = oracle.random_instance(
             rng,
             adversarial=number % 2 == 0,
@@ -227,7 +228,7 @@ def test_primal_dual_with_tiny_tasks(resources: int) -> None:
 
 def unit_states(count: int, seed: int) -> Iterator[State]:
     rng = random.Random(seed)
-    for number in range(count):
+    for number in trials(count):
         instance = oracle.random_instance(
             rng,
             discrete=True,
@@ -246,7 +247,7 @@ def test_deadline_aware_is_the_oracles() -> None:
         found = by_rule("deadline-aware", case_of(state, spare=1))
         assert found == oracle.deadline_aware(state)
         changed += found != oracle.s_greedy_discrete(state)
-    assert changed > 30
+    assert changed > of_trials(30)
 
 
 @pytest.mark.parametrize(
@@ -410,7 +411,7 @@ def test_repair_is_the_oracles(discrete: bool) -> None:
             oracle.check(state, found)
             assert changed == (not oracle.fits(state.instance, full))
             seen[changed] += 1
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > of_trials(50)
 
 
 def test_repair_clips() -> None:

@@ -11,7 +11,7 @@ import schedgym
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import SCHEMES
 from schedgym.problems.queue_delay.workload import make_workload
-from tests.long import some
+from tests.long import some, trials
 from tests.queue_delay import oracle
 
 
@@ -50,7 +50,7 @@ NORMED = [(name, False) for name in oracle.NORM_SCHEMES] + [("ffd-nb", True)]
 def test_starts_equal_the_oracle(name, options, adversarial):
     source = random.Random(f"{name}{options}{adversarial}")
     policy = schedgym.make_policy(name, "queue-delay", **options)
-    for _ in range(60):
+    for _ in trials(60):
         tasks, servers = oracle.random_instance(source, adversarial=adversarial)
         workload = make_workload(tasks, servers)
         record, total, info = run(make(workload), policy, workload)
