@@ -181,11 +181,8 @@ def test_evaluations_compile_what_they_use(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(2):
         env.reset(seed=0)
     (calls,) = asked
-    assert [kernel for kernel, _ in calls] == [
-        env.simulator.kernels[0],
-        env.simulator.draw_kernel,
-        env.simulator.kernels[1],
-    ]
+    decide, step = env.simulator.kernels
+    assert [kernel for kernel, _ in calls] == [decide, env.simulator.draw_kernel, step]
     env.step(env.action_space.sample())
     for kernel, arguments in calls:
         assert kernel.is_at_hand(tuple(kernel.typeof_pyval(given) for given in arguments))
