@@ -70,8 +70,8 @@ def _may_help() -> bool:
 
 
 def _compile_together(missing: list[tuple[Any, Any]]) -> None:
-    """Compile all kernels, in this process and a second one; end when both have ended."""
-    named = [(kernel.py_func.__module__, kernel.line, types) for kernel, types in missing]
+    """Compile all kernels, the last one here and the first one in a second process; end both."""
+    named = [(kernel.py_func.__module__, kernel.line, types) for kernel, types in missing[:-1]]
     code = CODE.format([str(path) for path in sys.path], __name__)
     quiet, began = subprocess.DEVNULL, time.perf_counter()
     try:
