@@ -66,7 +66,8 @@ def _may_help() -> bool:
         or "ray" in sys.modules
     )
     is_python = Path(sys.executable or "").name.startswith("python")  # and not a program that embeds it
-    return cores > 1 and not is_worker and is_python
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0  # processes, over the last minute
+    return cores > 1 and busy < cores and not is_worker and is_python
 
 
 def _compile_together(missing: list[tuple[Any, Any]]) -> None:

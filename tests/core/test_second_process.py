@@ -50,6 +50,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
     monkeypatch.delitem(sys.modules, "ray", raising=False)
     monkeypatch.setattr(second_process.multiprocessing, "parent_process", lambda: None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.9, 0.0, 0.0), raising=False)
     yield importlib.import_module(name)
     del sys.modules[name]
 
@@ -84,7 +85,9 @@ def test_the_last_kernel_is_compiled_here_and_the_others_elsewhere(module: Any, 
     assert len(started) == 1, "all are at hand"
 
 
-@pytest.mark.parametrize("case", ("xdist", "ray", "worker", "one core", "embedded", "not kept", "one"))
+@pytest.mark.parametrize(
+    "case", ("xdist", "ray", "worker", "one core", "busy", "embedded", "not kept", "one")
+)
 def test_no_process_is_started(
     case: str, module: Any, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +100,8 @@ def test_no_process_is_started(
         monkeypatch.setattr(second_process.multiprocessing, "parent_process", lambda: object())
     elif case == "one core":
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+    elif case == "busy":
+        monkeypatch.setattr(os, "getloadavg", lambda: (2.0, 0.0, 0.0), raising=False)
     elif case == "embedded":
         monkeypatch.setattr(sys, "executable", "/usr/bin/blender")
     elif case == "not kept":
