@@ -489,6 +489,9 @@ class CudaSimulator:
     def take_back(self, index: int) -> None:
         """Forget given workloads: there are none."""
 
+    def compile(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Do nothing: its kernels have been compiled."""
+
     def begin(self, mask: npt.NDArray[np.bool_]) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
         self._seeds_there.copy_to_device(self.seeds)

@@ -29,7 +29,7 @@ from numba.core import (
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.kernel_cache import KernelCache
 
-__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "subroutine"]
+__all__ = ["COMPILED", "KERNELS", "helper", "kernel", "pure_kernel", "record_dtype", "subroutine"]
 
 # their annotations are partial, and leave out the options that matter here
 _numba: Any = numba
@@ -56,6 +56,9 @@ _UNUSED: Any = (
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = not _numba.config.DISABLE_JIT
 
+#: all kernels, by their module and first line, which numba's cache knows them by, too
+KERNELS: dict[tuple[str, int], Any] = {}
+
 
 def kernel(function: F) -> F:
     """Compile ``function`` at its first call and cache the machine code on disk."""
@@ -74,6 +77,8 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
     if COMPILED:
         dispatcher.__class__ = _Kernel  # njit takes no class for it
         dispatcher.linked = _linked(function, options)
+        dispatcher.line = function.__code__.co_firstlineno
+        KERNELS[function.__module__, dispatcher.line] = dispatcher
         with contextlib.suppress(RuntimeError):  # neither the package nor a home can be written to
             dispatcher._cache = KernelCache(function)
     return dispatcher
@@ -86,6 +91,16 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
     """
 
     linked: Any
+    line: int
+
+    @property
+    def is_kept(self) -> bool:
+        """True if compiled code is kept on disk."""
+        return isinstance(self._cache, KernelCache)
+
+    def is_at_hand(self, kinds: Any) -> bool:
+        """Return True if there is code for arguments of these types, in memory or on disk."""
+        return kinds in self.overloads or (self.is_kept and self._cache.holds(kinds, self.targetctx))
 
     @property
     def _numba_type_(self) -> Any:

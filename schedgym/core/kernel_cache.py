@@ -116,9 +116,17 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
         found = super()._load_overload(kinds, target_context)
         if found is not None or not _fits():
             return found
-        _, _, *rest = self._index_key(kinds, target_context.codegen())
-        data = self._shipped.load((kinds, _portable(), *rest))
+        data = self._shipped.load(self._shipped_key(kinds, target_context))
         return None if data is None else self._impl.rebuild(target_context, data)
+
+    def _shipped_key(self, kinds: Any, target_context: Any) -> tuple[Any, ...]:
+        _, _, *rest = self._index_key(kinds, target_context.codegen())
+        return kinds, _portable(), *rest
+
+    def holds(self, kinds: Any, target_context: Any) -> bool:
+        """Return True if there is machine code for arguments of these types."""
+        own = self._index_key(kinds, target_context.codegen()) in self._cache_file._load_index()
+        return own or (_fits() and self._shipped_key(kinds, target_context) in self._shipped._load_index())
 
     def save_overload(self, kinds: Any, data: Any) -> None:
         """Keep a compiled kernel on disk; where that cannot be, it serves this process only."""

@@ -552,10 +552,11 @@ def run(env: Environment) -> float:
     cost = 0.0
     conserving = env.constants.config.work_conserving != 0
     while True:
-        row, position, j = next_start(env, conserving)
-        while row >= 0:
-            start_task(env, row, position, j)
+        while True:
             row, position, j = next_start(env, conserving)
+            if row < 0:
+                break
+            start_task(env, row, position, j)
         if mode == SLOT and s.open_site < state.free.shape[0]:
             return cost
         instant = math.inf
