@@ -1,4 +1,4 @@
-"""Best known schedules: an offline local search in each episode, as the other end of the bracket to the bound.
+"""Best known schedules: an offline local search in each episode, the counterpart of the bound.
 
 A bound says what no schedule can reach; the best schedule that a search finds says what one can. What lies
 between is not known, and the room that is left to a policy is at most its distance from the bound, and at
@@ -6,16 +6,18 @@ least that from the best known schedule.
 
 The search knows the whole episode: it plays it again and again. A schedule is written as random keys (Bean:
 Genetic algorithms and random keys for sequencing and optimization, ORSA J. Computing 6, 1994): an offset for
-each job (for each pair of a job, where pairs are scored) on the scores of a trained agent, and the agent's own
-parameters. The compiled rollout of the agent's view makes the schedule of them, so every value is that of a
-schedule which the environment itself carried out. The search starts at the agent, changes a few keys or
+each job (for each pair of a job, where pairs are scored) on the scores of a trained agent, and the agent's
+own parameters. The compiled rollout of the agent's view makes the schedule of them, so every value is that of
+a schedule which the environment itself carried out. The search starts at the agent, changes a few keys or
 parameters at a time, and takes a change by late acceptance hill climbing (Burke and Bykov, The late
 acceptance hill-climbing heuristic, European J. Operational Research 258, 2017): if it is no worse than the
 current schedule, or than the one that was current some time ago. How large changes are is learned from those
 that succeed.
 
-It finds what the view can say. In view ``pick`` of ParallelJCT, for one, it orders the jobs, and OnTaPRA's
-planning places their tasks.
+It finds what the view can say. In view ``pick`` of ParallelJCT it orders the jobs, and OnTaPRA's planning
+places their tasks; in view ``priority`` of PartialValue linear jobs are served by score until one resource is
+full. Where an agent's score has a very large weight, keys do not outweigh it. :func:`take_best` takes the
+best policy's schedule where the search does not beat it.
 """
 
 from __future__ import annotations
@@ -34,22 +36,22 @@ from schedgym.agents.policy import AgentPolicy
 from schedgym.agents.scorer import Scorer
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.policy import Interface
-from schedgym.core.problem import Problem
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation.statistics import episode_table, lower_is_better, split_settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BEST_KNOWN", "BestKnown", "Budget", "take_best"]
+__all__ = ["BEST_KNOWN", "BestKnown", "Budget", "distances", "take_best"]
 
 F4 = npt.NDArray[np.float32]
 F8 = npt.NDArray[np.float64]
 
 BEST_KNOWN = "best-known"  # the label of its row
 ROWS = ("jobs", "tasks", "pairs")  # tokens whose rows are jobs
-HISTORY = 50  # of late acceptance: as many steps ago a schedule was current that a change may be worse than
+HISTORY = 10  # of late acceptance: as many steps ago a schedule was current that a change may be worse than
 SIZES = 2.0 ** np.arange(-9, 6)  # standard deviations of a change of a key or a parameter
 FORGET = 0.99  # of the successes of a size, when it is tried again
 LEAST = 0.02  # share of the tries that goes to a size evenly
@@ -82,7 +84,7 @@ class Budget:
             return Budget(evaluations=int(text))
         if re.fullmatch(r"\d+(\.\d*)? *s", text):
             return Budget(seconds=float(text.rstrip(" s")))
-        raise InvalidParameter(f"must be a number of evaluations, or of CPU seconds such as 20s, got {text!r}")
+        raise InvalidParameter(f"budget: must be a number such as 5000, or CPU seconds as 20s, got {text!r}")
 
     def __str__(self) -> str:
         if self.evaluations is not None:
@@ -229,3 +231,40 @@ class _Climb:
 def _cpu_seconds() -> float:
     """CPU time of this process without that of compiling [s]."""
     return time.process_time() - COMPILATION.seconds
+
+
+def take_best(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame in which the search has the values of the best policy in each episode where that beats it.
+
+    Args:
+        frame: a frame of :func:`~schedgym.evaluation.runner.sweep` in which the search is :data:`BEST_KNOWN`.
+    """
+    objective, found = frame.attrs["objective"], frame.copy()
+    sign = 1.0 if lower_is_better(frame, objective) else -1.0
+    for _, part in split_settings(frame):
+        costs = sign * episode_table(part, objective)
+        for episode, policy in costs.idxmin(axis=1).items():
+            if costs.at[episode, policy] < costs.at[episode, BEST_KNOWN]:
+                rows = part[part["episode"] == episode].set_index("metric")
+                own = part.index[(part["episode"] == episode) & (part["policy"] == BEST_KNOWN)]
+                source = rows[rows["policy"] == policy]["value"]
+                found.loc[own, "value"] = source.reindex(found.loc[own, "metric"]).to_numpy()
+    return found
+
+
+def distances(frame: pd.DataFrame) -> list[tuple[dict[str, Any], str, float]]:
+    """How far the best policy is from the best known schedules, for each setting of a frame that has both.
+
+    Returns:
+        the setting, the policy with the best mean, and its mean over the best known schedules', less 1.
+    """
+    objective = frame.attrs["objective"]
+    sign = 1.0 if lower_is_better(frame, objective) else -1.0
+    found = []
+    for setting, part in split_settings(frame):
+        means = episode_table(part, objective).mean()
+        policies = means.drop(BEST_KNOWN)
+        policy = str((sign * policies).idxmin())
+        known = float(means[BEST_KNOWN])
+        found.append((setting, policy, float(means[policy]) / known - 1.0 if known else math.nan))
+    return found
