@@ -192,7 +192,7 @@ class _Climb:
             steps = np.where(chosen, size * self.spread * rng.standard_normal(self.scorer.size), 0.0)
             return dataclasses.replace(keys, theta=(keys.theta + steps).astype(np.float32))
         jobs, width = keys.offsets.shape
-        count = min(int(rng.geometric(FEW)), jobs)
+        count: int = min(int(rng.geometric(FEW)), int(jobs))
         reach = int(count * (jobs / count) ** rng.random())  # jobs near each other in number meet more often
         first = int(rng.integers(jobs - reach + 1))
         rows = first + rng.choice(reach, size=count, replace=False)
@@ -242,13 +242,14 @@ def take_best(frame: pd.DataFrame) -> pd.DataFrame:
     objective, found = frame.attrs["objective"], frame.copy()
     sign = 1.0 if lower_is_better(frame, objective) else -1.0
     for _, part in split_settings(frame):
-        costs = sign * episode_table(part, objective)
-        for episode, policy in costs.idxmin(axis=1).items():
-            if costs.at[episode, policy] < costs.at[episode, BEST_KNOWN]:
-                rows = part[part["episode"] == episode].set_index("metric")
-                own = part.index[(part["episode"] == episode) & (part["policy"] == BEST_KNOWN)]
-                source = rows[rows["policy"] == policy]["value"]
-                found.loc[own, "value"] = source.reindex(found.loc[own, "metric"]).to_numpy()
+        table = episode_table(part, objective)
+        costs, own = sign * table.to_numpy(), list(table.columns).index(BEST_KNOWN)
+        for episode, row in zip(table.index, costs, strict=True):
+            if row.min() < row[own]:
+                rows = part[part["episode"] == episode]
+                best = rows[rows["policy"] == table.columns[row.argmin()]].set_index("metric")["value"]
+                places = rows.index[rows["policy"] == BEST_KNOWN]
+                found.loc[places, "value"] = best.reindex(found.loc[places, "metric"]).to_numpy()
     return found
 
 
