@@ -188,11 +188,11 @@ class _Climb:
         """A schedule like this one: with other parameters (kind 0), or with other keys of a few jobs."""
         rng = self.rng
         if kind == 0:
-            chosen = rng.random(self.scorer.size) < 1.0 / max(rng.integers(self.scorer.size + 1), 1)
+            chosen = rng.random(self.scorer.size) < 1.0 / max(int(rng.integers(self.scorer.size + 1)), 1)
             steps = np.where(chosen, size * self.spread * rng.standard_normal(self.scorer.size), 0.0)
             return dataclasses.replace(keys, theta=(keys.theta + steps).astype(np.float32))
         jobs, width = keys.offsets.shape
-        count: int = min(int(rng.geometric(FEW)), int(jobs))
+        count = int(np.minimum(rng.geometric(FEW), jobs))
         reach = int(count * (jobs / count) ** rng.random())  # jobs near each other in number meet more often
         first = int(rng.integers(jobs - reach + 1))
         rows = first + rng.choice(reach, size=count, replace=False)
