@@ -335,6 +335,8 @@ class Scorer:
             np.ascontiguousarray(open, dtype=np.int8),
             np.ascontiguousarray(observation[present] if present else np.zeros((count, 0)), dtype=np.int8),
             np.zeros((count, 0)) if scores is None else scores,
+            np.zeros((count, 0), dtype=np.int64),
+            np.zeros((count, 0)),
         )
         return tabled_scoring(self._module.Acting, self.form, given, observation)
 

@@ -97,6 +97,15 @@ class Asked:
             help="Give policies the options that `schedgym tune` found: those shipped, or those of a file.",
         ),
     ] = None
+    best_known: Annotated[
+        str | None,
+        typer.Option(
+            "--best-known",
+            metavar="BUDGET",
+            help="Add the best schedule that an offline search finds in each episode, which knows all of it; "
+            "e.g. 5000 (schedules that it tries) or 20s (CPU time), for each episode.",
+        ),
+    ] = None
     n_jobs: Processes = 1
     json: Json = None
     csv: Annotated[
@@ -173,7 +182,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     check_output(picture, FORMATS)
     frame = sweep(
         wanted.id,
-        wanted.acting,
+        {**wanted.acting, **wanted.searching},
         wanted.grid,
         asked.episodes,
         asked.seed,
@@ -181,12 +190,17 @@ def compare(asked: Asked, **given: str | None) -> None:
         n_jobs=asked.n_jobs,
         options=wanted.options,
     )
+    if wanted.searching:
+        from schedgym.evaluation.best_known import take_best
+
+        frame = take_best(frame)
     context = _context(wanted, frame)
     seconds = time.monotonic() - began
     _print_comparison(wanted.problem, frame, wanted.reference, f"{context} · {seconds:.1f} s")
     _print_trainings(wanted, frame)
     if asked.tuned is not None:
         _print_tuned(wanted, frame)
+    _print_searching(wanted, frame)
     _print_statements(frame)
     if picture is not None:
         title = None if asked.title else ""
@@ -218,6 +232,7 @@ class _Plan:
         options: label -> options of the policy.
         reference: label that differences refer to.
         tuned: policy -> its entry in the file of tuned options.
+        searching: label -> the search for the best known schedules, where it is asked for: no policy.
     """
 
     problem: Problem
@@ -228,6 +243,7 @@ class _Plan:
     options: dict[str, dict[str, Any]]
     reference: str
     tuned: dict[str, dict[str, Any]]
+    searching: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def base(self) -> dict[str, Any]:
@@ -272,7 +288,22 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     reference = reference.removeprefix(f"{problem.name}/")
     if reference not in labels:
         raise UnknownName("reference policy", reference, labels)
-    return dataclasses.replace(plan, acting=acting, options=options, reference=reference, tuned=tuned)
+    searching = _searching(asked.best_known, id, labels)
+    return dataclasses.replace(
+        plan, acting=acting, options=options, reference=reference, tuned=tuned, searching=searching
+    )
+
+
+def _searching(text: str | None, id: str, labels: Sequence[str]) -> dict[str, Any]:
+    """Label -> the search for the best known schedules of a budget, from the shipped agent."""
+    if text is None:
+        return {}
+    from schedgym.agents.files import load_pretrained
+    from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget
+
+    if BEST_KNOWN in labels:
+        raise InvalidParameter(f"--best-known: {BEST_KNOWN!r} is the name of a policy: rename it")
+    return {BEST_KNOWN: BestKnown(load_pretrained(id), Budget.parse(text))}
 
 
 def _policies(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
@@ -391,6 +422,7 @@ def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
         "summary": summarize(frame).to_dict("records"),
         "differences": paired_differences(frame, plan.reference).to_dict("records"),
         "trainings": _trainings(plan, frame),
+        "best_known": {label: dataclasses.asdict(own.budget) for label, own in plan.searching.items()},
         "statements": [dataclasses.asdict(item) for item in examine(frame)],
         "values": frame.to_dict("list"),
         "manifest": make_manifest(
@@ -493,6 +525,20 @@ def _print_trainings(plan: _Plan, frame: Any) -> None:
             f"baseline, {own['rival']} (interquartile means of the trainings); better in an episode with "
             f"probability {interval(own['probability'])} (95% intervals over training seeds and episodes)"
         )
+
+
+def _print_searching(plan: _Plan, frame: Any) -> None:
+    """Print what the row of the best known schedules is, and how far the best policy is from them."""
+    from schedgym.evaluation.best_known import distances
+
+    for label, own in plan.searching.items():
+        say(
+            f"{label}: no policy, but the best schedule known of each episode: a policy's, or that of an "
+            f"offline search which knows all of the episode ({own.budget}, from the shipped agent)"
+        )
+        for setting, policy, distance in distances(frame):
+            where = "".join(f"{name} {value_text(value)}: " for name, value in setting.items())
+            say(f"{where}the best policy, {policy}, is {percent_text(100 * distance)}% from it in the mean")
 
 
 def _print_tuned(plan: _Plan, frame: Any) -> None:

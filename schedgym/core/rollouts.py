@@ -6,6 +6,7 @@ The kernels are those of :mod:`schedgym.core.scoring`.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,7 +93,12 @@ def _inputs(form: Form, observation: Mapping[str, Any]) -> int:
 
 
 def play_out(
-    simulator: Simulator, form: Form, masks: tuple[str, str], weights: Any, live: npt.NDArray[np.bool_]
+    simulator: Simulator,
+    form: Form,
+    masks: tuple[str, str],
+    weights: Any,
+    live: npt.NDArray[np.bool_],
+    offsets: Any = None,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Let scorers play the episodes that have begun to their ends, compiled.
 
@@ -103,6 +109,8 @@ def play_out(
             for none.
         weights: of each environment's scorer; float64 [B, weights].
         live: True for the environments that play, [B].
+        offsets: numbers that are added to the scores of each job, whatever its row, in the first segment;
+            float64 [B, jobs x pairs of a job]. The window must show all jobs. None: nothing is added.
 
     Returns:
         the sums of their rewards, and the numbers of their decisions, [B].
@@ -120,7 +128,7 @@ def play_out(
         shown = simulator.observation
         none = np.zeros((count, 0), dtype=np.int8)
         open_, present = (shown[key].reshape(count, -1) if key else none for key in masks)
-        given = Given(weights, open_, present, np.zeros((count, 0)))
+        given = Given(weights, open_, present, np.zeros((count, 0)), *_offsets(simulator, offsets))
         scoring = tabled_scoring(module.Acting, form, given, shown, simulator.arrays.exchange)
         tables = (simulator.table, simulator.toolboxes[0], *scoring)
         found = kernel(tables, (command, rewards, decisions, MOST_DECISIONS))
@@ -134,3 +142,13 @@ def play_out(
     if found < 0:
         raise simulator.refusal(-found - 1, f"actions[{-found - 1}]")
     return rewards, decisions
+
+
+def _offsets(simulator: Simulator, offsets: Any) -> tuple[Any, Any]:
+    """The jobs of all rows, and what is added to their scores, as :class:`Given` has them."""
+    count = simulator.num_envs
+    numbers = np.zeros((count, 0), dtype=np.int64)
+    if offsets is None:
+        return numbers, np.zeros((count, 0))
+    path = getattr(simulator.problem.module("scoring"), "NUMBERS", "")
+    return operator.attrgetter(path)(simulator.arrays) if path else numbers, offsets

@@ -19,7 +19,9 @@ A problem's module ``scoring`` says what the columns are. It has
 - ``COLUMNS``: name -> :class:`ColumnSet`, to which the module ``tokens`` refers;
 - ``Acting``: the bundles :class:`Form`, Seen, :class:`Given`, Exchange, and as work space Memo and
   :class:`Work`; the kernels ``score`` and ``columns``; and ``PLAY``: action view -> the kernel that plays
-  whole episodes. In views that are not in PLAY a scorer acts step by step.
+  whole episodes. In views that are not in PLAY a scorer acts step by step;
+- where rows are not jobs by their numbers in the workload, ``NUMBERS``: the simulator's array (bundle and
+  field) that has the job of each row, int64, where the window shows all jobs.
 
 Whatever acts by a scorer calls these functions, which read nothing but the observation; so all of them give
 the same scores to the last bit.
@@ -33,7 +35,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import Bytes, Floats
+from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ACT, SHORT, SKIP, has_observed, is_refused, take
 
@@ -129,6 +131,8 @@ class Given(NamedTuple):
     open: Annotated[Bytes, "open"]  # 0 for scores that do not count; those beyond its end do
     present: Annotated[Bytes, "present"]  # the mask of the tokens that are there
     scores: Annotated[Floats, "score"]  # takes the scores; with no elements an action is made of them
+    numbers: Annotated[Integers, "numbered"]  # the job of each row of the first segment; none: its own number
+    offsets: Annotated[Floats, "offset"]  # added to the scores of a job's row; none: nothing is added
 
 
 #: the scores' best so far
@@ -249,6 +253,13 @@ def count_rows(own: Any, segment: Any) -> int:
 
 
 @helper
+def offset_of(given: Any, i: int, k: int, width: int) -> float:
+    """Return what is added to score k of row i."""
+    number = given.numbers[i] if given.numbers.shape[0] > 0 else i
+    return given.offsets[number * width + k]
+
+
+@helper
 def score_tokens(own: Any, s: int, pooling: Any, token_columns: Any, pair_columns: Any) -> None:
     """Score the tokens or pairs of segment s; ``pooling``: add their columns to the context instead."""
     segment, weights, x = own.form.segments[s], own.given.weights, own.work.x
@@ -273,7 +284,10 @@ def score_tokens(own: Any, s: int, pooling: Any, token_columns: Any, pair_column
             pool(own, s)
         else:
             value = weighted(weights, place, x, leading, columns, base)
-            set_score(own, slot, add_hidden(own, segment, value))
+            value = add_hidden(own, segment, value)
+            if s == 0 and own.given.offsets.shape[0] > 0:
+                value += offset_of(own.given, i, slot - first, width)
+            set_score(own, slot, value)
         slot = next_set(own.given.open, slot + 1, end)
 
 

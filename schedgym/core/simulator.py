@@ -404,6 +404,10 @@ class Simulator(ABC):
     def begin(self, mask: npt.NDArray[np.bool_]) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
         self.prepare(mask)
+        self.begin_again(mask)
+
+    def begin_again(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Start the episode anew, on the same workload, of each environment that ``mask`` [B] names."""
         command = self._begin_prepared(mask)
         if command is not None:
             self.resume(command)

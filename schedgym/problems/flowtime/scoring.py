@@ -24,7 +24,9 @@ from schedgym.core.tables import accessor
 from schedgym.problems.flowtime.dynamics import access, advance, observe, pick, pick_fits, prioritize
 from schedgym.problems.flowtime.tokens import GLOBAL_COLUMNS, SERVER_COLUMNS, SLOT_SCALE, WORK_SCALE
 
-__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+
+NUMBERS = "rows.job"  # the job of each row
 
 COLUMNS = {
     "job": ColumnSet(

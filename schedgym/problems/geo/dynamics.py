@@ -112,7 +112,7 @@ class State(NamedTuple):
     """The variables of an episode, except for the schedule."""
 
     scalars: Annotated[Any, SCALARS]
-    job: Annotated[Integers32, "job"]  # job of a row
+    job: Annotated[Integers, "job"]  # job of a row
     row: Annotated[Integers32, "job"]  # row of an active job
     arrival: Annotated[Floats, "job"]  # of a row
     remaining: Annotated[Integers32, "job"]  # unfinished tasks

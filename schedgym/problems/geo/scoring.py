@@ -25,7 +25,9 @@ from schedgym.core.tables import accessor
 from schedgym.problems.geo.dynamics import access, advance, observe, pick_fits, take_pick, take_priority
 from schedgym.problems.geo.tokens import AGE_SCALE, COUNT_SCALE, GLOBAL_COLUMNS, JOB_COLUMNS, SITE_COLUMNS
 
-__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+
+NUMBERS = "state.job"  # the job of each row
 
 JOB = (
     *("log unfinished", "log waiting", "log running", "log age", "age", "new"),

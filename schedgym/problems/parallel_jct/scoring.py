@@ -43,7 +43,9 @@ from schedgym.problems.parallel_jct.tokens import (
     TIME_SCALE,
 )
 
-__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+
+NUMBERS = "state.queue"  # the job of each row
 
 JOB, SERVER, MOVE = range(3)
 _SERVER = tuple(f"servers {k}" for k in range(len(SERVER_COLUMNS)))

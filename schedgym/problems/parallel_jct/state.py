@@ -128,7 +128,7 @@ class State(NamedTuple):
 
     scalars: Annotated[Any, SCALARS]
     running: Annotated[Any, RUNNING, "task"]
-    queue: Annotated[Integers32, "job"]  # waiting jobs
+    queue: Annotated[Integers, "job"]  # waiting jobs
     first_row: Annotated[Integers32, "job"]  # of each waiting row: first row of its tasks in the observation
     failed: Annotated[Bytes, "job"]  # by job: 1 if its planning failed in this round
     between: Annotated[Integers32, "job"]  # by job: rounds between ticks that it has waited in

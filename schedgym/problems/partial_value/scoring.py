@@ -33,7 +33,9 @@ from schedgym.problems.partial_value.tokens import (
 )
 from schedgym.solvers.dual_prices import LINEAR, LOG, POWER, solve_slot
 
-__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+
+NUMBERS = "rows.job"  # the job of each row
 
 JOB, RESOURCE = range(2)
 COLUMNS = {

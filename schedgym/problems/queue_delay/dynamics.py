@@ -118,7 +118,7 @@ class State(NamedTuple):
     remaining: Annotated[Floats, "server", 2]
     used: Annotated[Floats, "server", 2]
     released: Annotated[Flags, "server"]  # servers that released something at this instant
-    queue_task: Annotated[Integers32, "task"]
+    queue_task: Annotated[Integers, "task"]
     queue_open: Annotated[Bytes, "leading"]  # whether the task fits some server now, for ``opened`` positions
     log_execution: Annotated[Floats32, "task"]  # the execution feature of the tasks submitted so far
     heap_time: Annotated[Floats, "task"]

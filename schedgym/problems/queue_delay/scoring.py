@@ -40,7 +40,9 @@ from schedgym.problems.queue_delay.tokens import (
     WAITING_SCALE,
 )
 
-__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+
+NUMBERS = "state.queue_task"  # the task of each row
 
 PICK, PLACEMENT, SERVER = range(3)
 LEAST_DEVIATION = 0.1  # of log1p(execution): what differs less counts as equal

@@ -1,0 +1,271 @@
+"""Best known schedules: an offline local search in each episode, the counterpart of the bound.
+
+A bound says what no schedule can reach; the best schedule that a search finds says what one can. What lies
+between is not known, and the room that is left to a policy is at most its distance from the bound, and at
+least that from the best known schedule.
+
+The search knows the whole episode: it plays it again and again. A schedule is written as random keys (Bean:
+Genetic algorithms and random keys for sequencing and optimization, ORSA J. Computing 6, 1994): an offset for
+each job (for each pair of a job, where pairs are scored) on the scores of a trained agent, and the agent's
+own parameters. The compiled rollout of the agent's view makes the schedule of them, so every value is that of
+a schedule which the environment itself carried out. The search starts at the agent, changes a few keys or
+parameters at a time, and takes a change by late acceptance hill climbing (Burke and Bykov, The late
+acceptance hill-climbing heuristic, European J. Operational Research 258, 2017): if it is no worse than the
+current schedule, or than the one that was current some time ago. How large changes are is learned from those
+that succeed.
+
+It finds what the view can say. In view ``pick`` of ParallelJCT it orders the jobs, and OnTaPRA's planning
+places their tasks; in view ``priority`` of PartialValue linear jobs are served by score until one resource is
+full. Where an agent's score has a very large weight, keys do not outweigh it. :func:`take_best` takes the
+best policy's schedule where the search does not beat it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.agents.files import Agent
+from schedgym.agents.policy import AgentPolicy
+from schedgym.agents.scorer import Scorer
+from schedgym.core.compilation import COMPILATION
+from schedgym.core.policy import Interface
+from schedgym.core.rollouts import play_out
+from schedgym.core.simulator import Simulator
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.statistics import episode_table, lower_is_better, split_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BEST_KNOWN", "BestKnown", "Budget", "distances", "take_best"]
+
+F4 = npt.NDArray[np.float32]
+F8 = npt.NDArray[np.float64]
+
+BEST_KNOWN = "best-known"  # the label of its row
+ROWS = ("jobs", "tasks", "pairs")  # tokens whose rows are jobs
+HISTORY = 10  # of late acceptance: as many steps ago a schedule was current that a change may be worse than
+SIZES = 2.0 ** np.arange(-9, 6)  # standard deviations of a change of a key or a parameter
+FORGET = 0.99  # of the successes of a size, when it is tried again
+LEAST = 0.02  # share of the tries that goes to a size evenly
+PARAMETERS = 0.15  # share of the changes that are of the agent's parameters
+FEW = 0.5  # chance that a change of keys is not of one more job
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """The length of a search: a number of schedules, or CPU seconds, without those of compiling.
+
+    With a number of schedules the result is the same on every machine.
+
+    Raises:
+        InvalidParameter: if there is not exactly one of them, above 0.
+    """
+
+    evaluations: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.evaluations, self.seconds) if value is not None]
+        if len(given) != 1 or not 0 < given[0] < math.inf:
+            raise InvalidParameter("budget: must be a number of evaluations, or of CPU seconds, above 0")
+
+    @staticmethod
+    def parse(text: str) -> Budget:
+        """The budget that a text names: "5000" evaluations, or "20s" of CPU time."""
+        if re.fullmatch(r"\d+", text):
+            return Budget(evaluations=int(text))
+        if re.fullmatch(r"\d+(\.\d*)? *s", text):
+            return Budget(seconds=float(text.rstrip(" s")))
+        raise InvalidParameter(f"budget: must be a number such as 5000, or CPU seconds as 20s, got {text!r}")
+
+    def __str__(self) -> str:
+        if self.evaluations is not None:
+            return f"{self.evaluations} evaluations"
+        return f"{self.seconds:g} CPU seconds"
+
+
+class BestKnown(AgentPolicy):
+    """The search in the place of a policy, so that it is evaluated, validated and checked like one.
+
+    It is none: it plays the episode many times before it ends. The same random numbers and number of
+    evaluations give the same schedule.
+
+    Args:
+        agent: the agent from which the search starts.
+        budget: its length in an episode.
+
+    Raises:
+        InvalidParameter: for an agent that has no compiled rollout.
+    """
+
+    def __init__(self, agent: Agent, budget: Budget) -> None:
+        super().__init__(agent, BEST_KNOWN)
+        self.budget = budget
+
+    def acting_parameters(self, id: str, given: Any) -> dict[str, Any]:
+        """The agent's parameters, with a window that shows all jobs."""
+        found = super().acting_parameters(id, given)
+        return {**found, **({"window": "all"} if "window" in found else {})}
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`."""
+        super().reset(interface, rng)
+        if not self._plays:
+            raise InvalidParameter(
+                f"{BEST_KNOWN}: {self.agent.name} does not play whole episodes in view {interface.view}"
+            )
+        self._rng = rng
+
+    def _rollout(self, simulator: Simulator) -> float:
+        """Search, and play what was found."""
+        layout = self._prepare({name: array[0] for name, array in simulator.observation.items()})
+        segment = layout.segments[0]
+        if not segment.tokens or segment.tokens[0].key not in ROWS:
+            raise InvalidParameter(f"{BEST_KNOWN}: the scores of view {layout.view} are not of jobs")
+        assert self._scorer is not None
+        climb = _Climb(simulator, self._scorer, self.agent.weights["theta"], self._rng)
+        climb.run(self.budget)
+        return climb.play(climb.best)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Keys:
+    """A schedule: parameters of the scorer, and the offsets of each job, [jobs, pairs of a job]."""
+
+    theta: F4
+    offsets: F8
+
+
+class _Climb:
+    """Late acceptance hill climbing in the episode that a simulator of one environment has begun.
+
+    Attributes:
+        best: the best schedule so far.
+        least: its cost.
+        evaluations: schedules played.
+    """
+
+    def __init__(self, simulator: Simulator, scorer: Scorer, theta: F4, rng: np.random.Generator) -> None:
+        self.simulator, self.scorer, self.rng = simulator, scorer, rng
+        problem = simulator.problem
+        metric = problem.metric(problem.objective_of(simulator.parameters))
+        self.index = simulator.metric_names.index(metric.name)
+        self.sign = -1.0 if metric.better == "max" else 1.0
+        segment = scorer.layout.segments[0]
+        self.spread = scorer.spread()
+        self.successes = np.ones((2, len(SIZES)))  # of parameters, and of keys
+        jobs = segment.count // segment.width
+        self.best = _Keys(theta, np.zeros((jobs, segment.width)))
+        self.evaluations = 0
+        self.least = self.cost(self.best)
+
+    def play(self, keys: _Keys) -> float:
+        """Play the episode from its beginning; return the sum of the rewards."""
+        live = np.ones(1, dtype=bool)
+        self.simulator.begin_again(live)
+        scorer = self.scorer
+        weights, offsets = scorer.weights(keys.theta, 1), keys.offsets.reshape(1, -1)
+        total, _ = play_out(self.simulator, scorer.form, scorer.masks, weights, live, offsets)
+        return float(total[0])
+
+    def cost(self, keys: _Keys) -> float:
+        """The objective, less is better; infinite if work is left that should not be."""
+        self.evaluations += 1
+        self.play(keys)
+        if self.simulator.truncated[0]:
+            return math.inf
+        return self.sign * float(self.simulator.measure(np.ones(1, dtype=bool))[0, self.index])
+
+    def change(self, keys: _Keys, kind: int, size: float) -> _Keys:
+        """A schedule like this one: with other parameters (kind 0), or with other keys of a few jobs."""
+        rng = self.rng
+        if kind == 0:
+            chosen = rng.random(self.scorer.size) < 1.0 / max(int(rng.integers(self.scorer.size + 1)), 1)
+            steps = np.where(chosen, size * self.spread * rng.standard_normal(self.scorer.size), 0.0)
+            return dataclasses.replace(keys, theta=(keys.theta + steps).astype(np.float32))
+        jobs, width = keys.offsets.shape
+        count = int(np.minimum(rng.geometric(FEW), jobs))
+        reach = int(count * (jobs / count) ** rng.random())  # jobs near each other in number meet more often
+        first = int(rng.integers(jobs - reach + 1))
+        rows = first + rng.choice(reach, size=count, replace=False)
+        offsets = keys.offsets.copy()
+        if width > 1 and rng.random() < 0.5:
+            offsets[rows, rng.integers(width, size=count)] += size * rng.standard_normal(count)
+        else:
+            offsets[rows] += size * rng.standard_normal((count, 1))
+        return dataclasses.replace(keys, offsets=offsets)
+
+    def run(self, budget: Budget) -> None:
+        """Search until the budget is spent."""
+        current, cost = self.best, self.least
+        history = np.full(HISTORY, cost)
+        began = _cpu_seconds()
+        while not self._spent(budget, began):
+            kind = int(self.rng.random() >= PARAMETERS) if self.scorer.size else 1
+            chances = self.successes[kind] / self.successes[kind].sum()
+            which = int(self.rng.choice(len(SIZES), p=LEAST + (1.0 - LEAST * len(SIZES)) * chances))
+            tried = self.change(current, kind, float(SIZES[which]))
+            new, at = self.cost(tried), self.evaluations % HISTORY
+            better = new < cost
+            self.successes[kind, which] = FORGET * self.successes[kind, which] + better
+            if new <= cost or new <= history[at]:
+                current, cost = tried, new
+                if cost < self.least:
+                    self.best, self.least = current, cost
+            history[at] = min(history[at], cost)
+
+    def _spent(self, budget: Budget, began: float) -> bool:
+        if budget.evaluations is not None:
+            return self.evaluations >= budget.evaluations
+        return _cpu_seconds() - began >= cast(float, budget.seconds)
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process without that of compiling [s]."""
+    return time.process_time() - COMPILATION.seconds
+
+
+def take_best(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame in which the search has the values of the best policy in each episode where that beats it.
+
+    Args:
+        frame: a frame of :func:`~schedgym.evaluation.runner.sweep` in which the search is :data:`BEST_KNOWN`.
+    """
+    objective, found = frame.attrs["objective"], frame.copy()
+    sign = 1.0 if lower_is_better(frame, objective) else -1.0
+    for _, part in split_settings(frame):
+        table = episode_table(part, objective)
+        costs, own = sign * table.to_numpy(), list(table.columns).index(BEST_KNOWN)
+        for episode, row in zip(table.index, costs, strict=True):
+            if row.min() < row[own]:
+                rows = part[part["episode"] == episode]
+                best = rows[rows["policy"] == table.columns[row.argmin()]].set_index("metric")["value"]
+                places = rows.index[rows["policy"] == BEST_KNOWN]
+                found.loc[places, "value"] = best.reindex(found.loc[places, "metric"]).to_numpy()
+    return found
+
+
+def distances(frame: pd.DataFrame) -> list[tuple[dict[str, Any], str, float]]:
+    """How far the best policy is from the best known schedules, for each setting of a frame that has both.
+
+    Returns:
+        the setting, the policy with the best mean, and its mean over the best known schedules', less 1.
+    """
+    objective = frame.attrs["objective"]
+    sign = 1.0 if lower_is_better(frame, objective) else -1.0
+    found = []
+    for setting, part in split_settings(frame):
+        means = episode_table(part, objective).mean()
+        policies = means.drop(BEST_KNOWN)
+        policy = str((sign * policies).idxmin())
+        known = float(means[BEST_KNOWN])
+        found.append((setting, policy, float(means[policy]) / known - 1.0 if known else math.nan))
+    return found
