@@ -392,7 +392,7 @@ class Simulator(ABC):
 
     def compile(self, mask: npt.NDArray[np.bool_]) -> None:
         """Compile the kernels of a first step, once, and if two processes can do that."""
-        if not (COMPILED and self.compiles_ahead):
+        if not (COMPILED and self.compiles_ahead) or self.table is None:  # its functions are not compiled
             return
         self.compiles_ahead = False
         step = self.table, self.toolboxes[0], mask.astype(np.int8)

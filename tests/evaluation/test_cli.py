@@ -530,7 +530,17 @@ def test_a_closed_pipe_is_no_error(tmp_path):
 
 
 COMMON = {"--policies", "--agents", "--episodes", "--seed", "--preset", "--set", "--option", "--n-jobs"}
-COMMON |= {"--json", "--csv", "--plot", "--width", "--title", "--format", "--reference", "--tuned", "--help"}
+COMMON |= {"--best-known"} | {
+    "--json",
+    "--csv",
+    "--plot",
+    "--width",
+    "--title",
+    "--format",
+    "--reference",
+    "--tuned",
+    "--help",
+}
 
 
 def flags(text):
