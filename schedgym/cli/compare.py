@@ -578,7 +578,7 @@ def _print_fitted(
 def _print_notes(frame: Any, bounded: bool, truncated: list[str]) -> None:
     notes = [
         "means over the episodes; *: the interval excludes 0",
-        "policy time: of all decisions of an episode, median (an agent in compiled code: of all of it)",
+        "policy time: median CPU time of an episode's decisions (an agent in compiled code: of all of it)",
     ]
     if bounded:
         notes.append("ratio to bound: of the means, - where the bound is 0")
