@@ -20,6 +20,7 @@ from schedgym.core import jit, kernel_cache
 from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.runner import make_env, play
+from schedgym.solvers.max_min import water_into
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,6 +58,7 @@ while not done:
 digests["bf-exec"] = [env.unwrapped.record().digest(), "", info["metrics"]]
 from schedgym.agents.policy import make_agent
 from schedgym.evaluation.runner import make_env, play
+from schedgym.solvers.max_min import water_into
 agent = make_agent("pretrained", "schedgym/QueueDelay-v0")
 parameters = agent.acting_parameters("schedgym/QueueDelay-v0", {"tasks": 20, "servers": 2})
 env = make_env("schedgym/QueueDelay-v0", parameters)
@@ -253,6 +255,16 @@ def test_a_policy_is_not_charged_for_compiling() -> None:
     before = COMPILATION.seconds
     outcome = play(env, Compiles())
     assert COMPILATION.seconds - before >= 5000.0 and outcome.seconds < 0.0
+
+
+def test_read_only_arrays_take_the_same_code() -> None:
+    demand, share = np.array([1.0, 2.0, 3.0]), np.zeros((2, 3))
+    water_into(3.0, demand, share[0])
+    known = len(set(map(id, water_into.overloads.values())))
+    demand.flags.writeable = False
+    water_into(3.0, demand, share[1])
+    assert share.tolist() == [[1.0, 1.0, 1.0]] * 2
+    assert len(water_into.overloads) > known == len(set(map(id, water_into.overloads.values())))
 
 
 FULL = """

@@ -38,6 +38,7 @@ _compiler: Any = compiler
 _LoweringPass: Any = compiler_machinery.LoweringPass
 _register_pass: Any = compiler_machinery.register_pass
 _AnnotateTypes: Any = typed_passes.AnnotateTypes
+_Array: Any = types.Array
 _BoundFunction: Any = types.BoundFunction
 _CPUDispatcher: Any = registry.CPUDispatcher
 _Dispatcher: Any = types.Dispatcher
@@ -108,9 +109,23 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
         return _Dispatcher(self.linked)
 
     def compile(self, kinds: Any) -> Any:
-        """Load or make the machine code for arguments of these types."""
+        """Load or make the machine code for arguments of these types.
+
+        Arrays that Python may not write to, such as those of a zero-copy observation, take the same code as
+        others. numba does not refuse a kernel that would write to them, so the tests look for changes.
+        """
+        writable = tuple(map(_writable, kinds))
         with COMPILATION.of(self.py_func.__module__), _uncollected():
-            return super().compile(kinds)
+            code = super().compile(writable)
+        if kinds != writable:
+            self.overloads[kinds] = self.overloads[writable]
+            self._insert([kind._code for kind in kinds], code, False)
+        return code
+
+
+def _writable(kind: Any) -> Any:
+    """The type of an array that may be written to; any other type as it is."""
+    return kind.copy(readonly=False) if isinstance(kind, _Array) else kind
 
 
 @contextlib.contextmanager

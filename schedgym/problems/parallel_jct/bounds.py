@@ -159,9 +159,7 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
     if parameters.drc:
         limits = least_limit = np.array(own.cpu) if caps else np.maximum(own.cpu, least_limit)
         matrix = np.eye(len(limits), dtype=np.int8)
-    # copies, since kernels are compiled anew for read-only arrays
-    load, efficiency = np.array(own.load[:tasks]), np.array(own.efficiency[:tasks])
-    power = own.power[:tasks]
+    load, efficiency, power = own.load[:tasks], own.efficiency[:tasks], own.power[:tasks]
     ceiling = np.repeat(spare, np.diff(first)) / power + load / efficiency.max(axis=1)
     leq = load[:, None] / efficiency
     longest = np.where(leq <= ceiling[:, None], leq / least_limit, math.inf).min(axis=1)

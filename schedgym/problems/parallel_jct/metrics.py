@@ -211,8 +211,7 @@ class Pieces(NamedTuple):
 def pieces(record: ScheduleRecord) -> Pieces:
     """Gather the rows of a record, which are sorted by start, by task and by job."""
     workload = record.workload
-    # a copy, since kernels are compiled anew for read-only arrays
-    job, load = np.array(workload.tasks["job"]), np.asarray(workload.tasks["load"])
+    job, load = np.asarray(workload.tasks["job"]), np.asarray(workload.tasks["load"])
     tasks, jobs = len(job), len(workload.jobs["arrival"])
     first_task = np.searchsorted(job, np.arange(jobs + 1))
     order = np.argsort(record.job, kind="stable")
