@@ -1,8 +1,8 @@
 """Best known schedules: an offline local search in each episode, the counterpart of the bound.
 
 A bound says what no schedule can reach; the best schedule that a search finds says what one can. What lies
-between is not known, and the room that is left to a policy is at most its distance from the bound, and at
-least that from the best known schedule.
+between is not known: what a policy can still gain is at most its distance from the bound, and, by one that
+knows the future, at least that from the best known schedule.
 
 The search knows the whole episode: it plays it again and again. A schedule is written as random keys (Bean:
 Genetic algorithms and random keys for sequencing and optimization, ORSA J. Computing 6, 1994): an offset for
