@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import llvmlite.binding
 import numba
@@ -258,13 +259,23 @@ def test_a_policy_is_not_charged_for_compiling() -> None:
 
 
 def test_read_only_arrays_take_the_same_code() -> None:
-    demand, share = np.array([1.0, 2.0, 3.0]), np.zeros((2, 3))
-    water_into(3.0, demand, share[0])
-    known = len(set(map(id, water_into.overloads.values())))
-    demand.flags.writeable = False
-    water_into(3.0, demand, share[1])
-    assert share.tolist() == [[1.0, 1.0, 1.0]] * 2
-    assert len(water_into.overloads) > known == len(set(map(id, water_into.overloads.values())))
+    class Pair(NamedTuple):
+        demand: np.ndarray
+        share: np.ndarray
+
+    @jit.pure_kernel
+    def fill(capacity: float, pair: Pair, demand: np.ndarray) -> None:
+        water_into(capacity, pair.demand, pair.share)
+        water_into(capacity, demand, pair.share)
+
+    demand, share = np.array([1.0, 2.0, 3.0]), np.zeros((3, 3))
+    shown = demand.view()
+    shown.flags.writeable = False
+    fill(3.0, Pair(demand, share[0]), demand)
+    fill(3.0, Pair(shown, share[1]), demand)
+    fill(3.0, Pair(demand, share[2]), shown)
+    assert share.tolist() == [[1.0, 1.0, 1.0]] * 3
+    assert len(fill.overloads) == 3 and len(set(map(id, fill.overloads.values()))) == 1
 
 
 FULL = """

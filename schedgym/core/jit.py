@@ -39,6 +39,7 @@ _LoweringPass: Any = compiler_machinery.LoweringPass
 _register_pass: Any = compiler_machinery.register_pass
 _AnnotateTypes: Any = typed_passes.AnnotateTypes
 _Array: Any = types.Array
+_Tuple: Any = types.BaseTuple
 _BoundFunction: Any = types.BoundFunction
 _CPUDispatcher: Any = registry.CPUDispatcher
 _Dispatcher: Any = types.Dispatcher
@@ -124,8 +125,12 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
 
 
 def _writable(kind: Any) -> Any:
-    """The type of an array that may be written to; any other type as it is."""
-    return kind.copy(readonly=False) if isinstance(kind, _Array) else kind
+    """The type in which all arrays, also those of tuples, may be written to."""
+    if isinstance(kind, _Array):
+        return kind.copy(readonly=False)
+    if isinstance(kind, _Tuple):
+        return _Tuple.from_types(tuple(map(_writable, kind.types)), getattr(kind, "instance_class", None))
+    return kind
 
 
 @contextlib.contextmanager
