@@ -102,7 +102,8 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
 
     def is_at_hand(self, kinds: Any) -> bool:
         """Return True if there is code for arguments of these types, in memory or on disk."""
-        return kinds in self.overloads or (self.is_kept and self._cache.holds(kinds, self.targetctx))
+        writable = tuple(map(_writable, kinds))
+        return writable in self.overloads or (self.is_kept and self._cache.holds(writable, self.targetctx))
 
     @property
     def _numba_type_(self) -> Any:

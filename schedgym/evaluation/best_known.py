@@ -34,7 +34,6 @@ import numpy.typing as npt
 from schedgym.agents.files import Agent
 from schedgym.agents.policy import AgentPolicy
 from schedgym.agents.scorer import Scorer
-from schedgym.core.compilation import COMPILATION
 from schedgym.core.policy import Interface
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
@@ -207,7 +206,7 @@ class _Climb:
         """Search until the budget is spent."""
         current, cost = self.best, self.least
         history = np.full(HISTORY, cost)
-        began = _cpu_seconds()
+        began = time.process_time()  # the first schedule has compiled what is needed
         while not self._spent(budget, began):
             kind = int(self.rng.random() >= PARAMETERS) if self.scorer.size else 1
             chances = self.successes[kind] / self.successes[kind].sum()
@@ -225,12 +224,7 @@ class _Climb:
     def _spent(self, budget: Budget, began: float) -> bool:
         if budget.evaluations is not None:
             return self.evaluations >= budget.evaluations
-        return _cpu_seconds() - began >= cast(float, budget.seconds)
-
-
-def _cpu_seconds() -> float:
-    """CPU time of this process without that of compiling [s]."""
-    return time.process_time() - COMPILATION.seconds
+        return time.process_time() - began >= cast(float, budget.seconds)
 
 
 def take_best(frame: pd.DataFrame) -> pd.DataFrame:
