@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def test_the_budget_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     played(QUEUE, 37)
     assert counts == [37]
     clock = iter(np.arange(1000.0))
-    monkeypatch.setattr(best_known, "_cpu_seconds", lambda: next(clock))
+    monkeypatch.setattr(best_known, "time", SimpleNamespace(process_time=lambda: next(clock)))
     search = BestKnown(load_pretrained(QUEUE), Budget.parse("5s"))
     play(make_env(QUEUE, search.acting_parameters(QUEUE, SMALL[QUEUE])), search)
     assert counts == [37, 1 + 4]
