@@ -199,7 +199,9 @@ def measured() -> dict[str, int]:
         ),
         "longest kernel": max(lines for _, lines, _, compiled in every if compiled),
         "kernels over 80 lines": sum(lines > 80 for _, lines, _, compiled in every if compiled),
-        "imports from a higher layer": sum(layer(a) < layer(b) for a, b in graph.edges if "schedgym" not in (a, b)),
+        "imports from a higher layer": sum(
+            layer(a) < layer(b) for a, b in graph.edges if "schedgym" not in (a, b)
+        ),
         "cycles of modules": len(cycles(graph)),
         "cycles of folders": len(cycles(parts_graph(graph))),
         "lines of source without the papers": lines_of(

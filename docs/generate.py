@@ -81,8 +81,9 @@ def code(text: object) -> str:
 
 
 def table(headings: Sequence[str], rows: Rows) -> str:
-    """Return a table; its cells are Markdown.""" lines = [headings, ["---"] * len(headings), *rows] return
-    "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    """Return a table; its cells are Markdown."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def values(items: Mapping[str, Any]) -> str:
@@ -158,9 +159,11 @@ def cropped(frame: Any) -> Image.Image:
 
 
 def schedule_picture(record: ScheduleRecord, policy: str) -> Image.Image:
-    """Draw which job ran where and when.""" figure = plot_schedule(record, policy=policy.partition("/")[2],
-    most_rows=24) stream = io.BytesIO() figure.savefig(stream, format="png", dpi=100) return
-    Image.open(stream)
+    """Draw which job ran where and when."""
+    figure = plot_schedule(record, policy=policy.partition("/")[2], most_rows=24)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=100)
+    return Image.open(stream)
 
 
 # environments --------------------------------------------------------------------------------------
@@ -214,8 +217,8 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
         f"![A frame of an episode]({Path(frame).name})",
         f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
         f"![The schedule of that episode]({Path(schedule).name})",
-        "*The schedule of that episode: which job ran where and when, and below it the load; the dashed line is "
-        "the capacity. A job has the same colour in both pictures.*",
+        "*The schedule of that episode: which job ran where and when, and below it the load; the dashed "
+        "line is the capacity. A job has the same colour in both pictures.*",
         f"## {body}",
         "## Paper",
         f"{plain(paper.citation)} [What holds of it](../errata/{paper.key}.md).",
@@ -337,9 +340,9 @@ def statements(problem: Problem) -> str:
         ]
         for item in problem.statements
     ]
-    return "The paper states these differences; a comparison of the policies says whether they hold:\n\n" + table(
-        ["source", "better policy", "worse policies", "metric", "stated difference"], rows
-    )
+    heads = ["source", "better policy", "worse policies", "metric", "stated difference"]
+    text = "The paper states these differences; a comparison of the policies says whether they hold:"
+    return f"{text}\n\n{table(heads, rows)}"
 
 
 def bounds(problem: Problem) -> str:
@@ -413,12 +416,13 @@ def policy(problem: Problem, spec: PolicySpec) -> str:
     defaults = [
         id.partition("/")[2] for id, v in problem.ids.items() if spec.name in full(problem, v.policies)
     ]
+    unmet = ", ".join(spec.unmet(collections.defaultdict(lambda: None)))
     facts = {
         "source": plain(spec.source),
         "deviations": plain(spec.deviations or "none"),
         "needs to know of the jobs": ", ".join(map(code, spec.knows)) or "nothing",
         "acts in the views": ", ".join(map(code, spec.views)),
-        "needs parameters": plain(", ".join(spec.unmet(collections.defaultdict(lambda: None)))).replace("'", ""),
+        "needs parameters": plain(unmet).replace("'", ""),
         "complexity": complexity.replace("\n", " "),
         "run by default on": ", ".join(f"[{id}](../../environments/{id}.md)" for id in defaults),
         "options set by the name": values(spec.fixed) if spec.fixed else "",
@@ -479,8 +483,8 @@ def errata() -> list[Any]:
         if ours:
             parts += [
                 "## Statements that the paper does not make",
-                "They say under which conditions a claim above holds, or whether a conclusion is right that one "
-                "might draw from the paper. They do not count as its claims.",
+                "They say under which conditions a claim above holds, or whether a conclusion is right that "
+                "one might draw from the paper. They do not count as its claims.",
                 claim_table(ours),
             ]
         for claim in ours:
@@ -520,8 +524,8 @@ def open_points(paper: Paper) -> list[str]:
     ]
     return [
         "## What the paper leaves open",
-        "A choice at each point is a [reading](../glossary.md). The default is the choice under which the paper's "
-        "own statements hold best.",
+        "A choice at each point is a [reading](../glossary.md). The default is the choice under which the "
+        "paper's own statements hold best.",
         table(["point", "the paper says", "it leaves open", "choices"], rows),
         "## Verdicts under each reading",
         table(["statement", "claim or figure", "verdicts"], turned),

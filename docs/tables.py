@@ -248,8 +248,9 @@ def _instead(claim: dict[str, Any], **found: str) -> dict[str, Any]:
 
 
 def verdicts() -> str:
-    """How many statements of each paper hold, and how many further ones are checked.""" rows = [] for paper
-    in PAPERS:
+    """How many statements of each paper hold, and how many further ones are checked."""
+    rows = []
+    for paper in PAPERS:
         counted = collections.Counter(kind_of(said["verdict"]) for said in statements(paper))
         ours = sum(claim.ours for claim in list_claims(paper.key))
         counts = [counted.total(), *(counted[kind] for kind in KINDS), ours]
