@@ -144,7 +144,9 @@ class FlowtimeParameters(Parameters):
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "unfinished jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    action_mask: bool = parameter(
+        True, "true: observations have the mask of feasible actions, if there is one"
+    )
     normalize: bool = parameter(False, "divide rewards by the sum of processing^k over the episode's jobs")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
