@@ -9,11 +9,12 @@ __all__ = ["DEVIATIONS", "OCORP"]
 DEVIATIONS = (
     "A job gets no more cores than its remaining work needs; Eq. 22 does not say so. In case 2 of Eq. 22 the "
     "sum ends at j - 1. Lambda grows by mu p / (Gamma - a), with Gamma - a at least one slot; Algorithm 1, "
-    "line 7, has 1 - a_j in place of Gamma - a. The step size mu is t^(k + 1/2) with the absolute slot t. The "
-    "paper does not say at which value lambda begins; with 1e11 its statements hold best. The policy is "
+    "line 7, has 1 - a_j in place of Gamma - a. The step size mu is t^(k + 1/2) with the absolute slot t. "
+    "The paper does not say at which value lambda begins; with 1e11 its statements hold best. The policy is "
     "work-conserving unless literal=True. gamma='seen' is Eq. 27 for the jobs that have arrived; "
-    "gamma='eq27', Eq. 27 for all jobs, is not online and reads the observation eq27. If declared demands are "
-    "wrong, jobs are sorted by the declared demand, and the service of a job is the change of its slots_left."
+    "gamma='eq27', Eq. 27 for all jobs, is not online and reads the observation eq27. If declared demands "
+    "are wrong, jobs are sorted by the declared demand, and the service of a job is the change of its "
+    "slots_left."
 )
 
 

@@ -280,7 +280,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     "flowtime/ocorp+m",
     source="xu2021, Algorithm 1 and Theorem 1; alpha: Eq. 31 and 32",
     deviations=DEVIATIONS
-    + " Unless literal=True, the same number is added to the values of all jobs, so that the least is 1. The "
+    + " Unless literal=True, a number is added to the values of all jobs, so that each is at least 1. The "
     "alternation keeps the old placement unless the new one is strictly better, and sometimes takes three "
     "rounds (Theorem 1 says two). Cores that it leaves free are then given to jobs in order of value "
     "(backfill), which is not in the paper. The paper has the switching cost for one resource; here alpha "
