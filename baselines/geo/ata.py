@@ -48,9 +48,9 @@ class ATA(AssignmentPolicy):
 @register_policy(
     "geo/ata-greedy",
     source="guan2022, section 3.2.4",
-    deviations="Loads are divided by the slots of a site, and tasks that remain at the common level go to the "
-    "lowest sites. With literal=True, as printed, loads are numbers of tasks, and the remaining tasks go to "
-    "the sites with more load.",
+    deviations="Loads are divided by the slots of a site, and the last tasks of a group go to the lowest "
+    "sites. With literal=True, as printed, loads are numbers of tasks, and the last tasks go to the sites "
+    "with more load.",
     views=carrying_views("ata-greedy"),
 )
 class ATAGreedy(AssignmentPolicy):

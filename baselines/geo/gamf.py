@@ -10,9 +10,9 @@ __all__ = ["GeneralAggregateMaxMin"]
 _METHOD = (
     "The shares are computed by flows, unless method='lp'. The linear programs of Algorithm 7 are corrected: "
     "a_ijk >= 0 (5.2); demands are summed over groups (line 12); the free site of line 15 must be one of an "
-    "unserved group; and the other jobs have T_max or more, not T_max. Shares are computed again when a group "
-    "of a job has finished, not when a job has finished at a site. Only the aggregates are unique, not the "
-    "shares."
+    "unserved group; and the other jobs have T_max or more, not T_max. Shares are computed again when a "
+    "group of a job has finished, not when a job has finished at a site. Only the aggregates are unique, not "
+    "the shares."
 )
 _FLOORS = " Every job gets at least its maximum flow into u_j / n slots of each site j, for n active jobs."
 _OPTIMISED = " Of the y that rearranging finds, only that of the first job is unique."

@@ -24,8 +24,8 @@ class SCTA(AssignmentPolicy):
 
     1. Make SWAG's order of the jobs placed so far and the new one. r_j is the number of waiting tasks at site
        j of the jobs that are in the order already.
-    2. To estimate the completion of the new job, place it evenly on top of r: find by maximum flows the least
-       C with which no site has more than C tasks per slot. If q_ij of its tasks are at site j, which has u_j
+    2. To estimate the completion of the new job, balance it on top of r: find by maximum flows the least C
+       with which no site has more than C tasks per slot. If q_ij of its tasks are at site j, which has u_j
        slots, the estimate is $max_j (r_j + q_ij) / u_j$. Append the job with the least estimate to the order,
        ties by arrival.
     3. When the new job is appended, it keeps the placement of that moment.

@@ -14,8 +14,7 @@ __all__ = ["SWAG"]
     views=carrying_views("swag"),
 )
 class SWAG(AssignmentPolicy):
-    """Serves the job first that can complete soonest with the load of its sites; tasks stay at associated
-    sites.
+    """Serves the job that can complete soonest under the load of its sites; tasks stay at associated sites.
 
     The thesis's own algorithms extend this order of jobs. Use it as the baseline if each task has to run at
     one given site; ata and scta also choose the sites. It needs the numbers of waiting tasks, no durations,
