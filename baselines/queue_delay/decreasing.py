@@ -16,10 +16,10 @@ _ONLINE = (
 
 
 _SIZES = {
-    "nb": "L2 norm",
-    "dp": "dot product with what is free",
-    "product": "product",
-    "sum": "sum",
+    "nb": "L2 norm of the demand",
+    "dp": "dot product with the free resources",
+    "product": "product of cpu and memory",
+    "sum": "sum of cpu and memory",
     "avgsum": "sum weighted by the mean demands",
 }
 _BLOCKING = (
@@ -54,7 +54,7 @@ def _enter_first_fit(policy: Any) -> Any:
             deviations=_BLOCKING + (_BLOCKING_DOT if size == "dp" else ""),
             views=("placement", "pick"),
             candidates=candidates_of(f"ffd-{size}"),
-            summary=f"Places tasks by {start}, by decreasing {words}; one that does not fit blocks the rest.",
+            summary=f"Places tasks by decreasing {words}, by {start}; one that does not fit blocks.",
             size=size,
             blocking=True,
         )(policy)
