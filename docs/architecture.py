@@ -199,9 +199,11 @@ def measured() -> dict[str, int]:
         ),
         "longest kernel": max(lines for _, lines, _, compiled in every if compiled),
         "kernels over 80 lines": sum(lines > 80 for _, lines, _, compiled in every if compiled),
-        "imports that run up": sum(layer(a) < layer(b) for a, b in graph.edges if "schedgym" not in (a, b)),
+        "imports from a higher layer": sum(
+            layer(a) < layer(b) for a, b in graph.edges if "schedgym" not in (a, b)
+        ),
         "cycles of modules": len(cycles(graph)),
-        "cycles of parts": len(cycles(parts_graph(graph))),
+        "cycles of folders": len(cycles(parts_graph(graph))),
         "lines of source without the papers": lines_of(
             path for path in MODULES.values() if not str(path.relative_to(ROOT)).startswith(papers)
         ),

@@ -81,7 +81,7 @@ def code(text: object) -> str:
 
 
 def table(headings: Sequence[str], rows: Rows) -> str:
-    """Return a table of cells that are Markdown; the text for an empty table is the caller's."""
+    """Return a table; its cells are Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
@@ -159,7 +159,7 @@ def cropped(frame: Any) -> Image.Image:
 
 
 def schedule_picture(record: ScheduleRecord, policy: str) -> Image.Image:
-    """Draw who ran where and when."""
+    """Draw which job ran where and when."""
     figure = plot_schedule(record, policy=policy.partition("/")[2], most_rows=24)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=100)
@@ -191,7 +191,7 @@ def environments() -> list[str]:
         "# Environments",
         "Every environment is made by `gym.make(id, **parameters)`, and `gym.make_vec(id, num_envs=n)` "
         "makes n of them in one compiled simulator.",
-        table(["id", "what is decided", "objective", "paper", "an episode's middle"], cards),
+        table(["id", "what is decided", "objective", "paper", "the middle of an episode"], cards),
     )
     return [index, *pages]
 
@@ -217,11 +217,11 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
         f"![A frame of an episode]({Path(frame).name})",
         f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
         f"![The schedule of that episode]({Path(schedule).name})",
-        "*The schedule of that episode: who ran where and when, "
-        "and the load against the capacity (dashed). Colours are jobs, the same as above.*",
+        "*The schedule of that episode: which job ran where and when, and below it the load; the dashed "
+        "line is the capacity. A job has the same colour in both pictures.*",
         f"## {body}",
         "## Paper",
-        f"{plain(paper.citation)} [Its claims, examined](../errata/{paper.key}.md).",
+        f"{plain(paper.citation)} [What holds of it](../errata/{paper.key}.md).",
         "## Parameters",
         f"These are keyword arguments of `gym.make`, and options of `schedgym compare {id}`. Comparisons of "
         f"baselines set {values(variant.baseline_parameters)} by default.",
@@ -283,7 +283,7 @@ def workload_file(problem: Problem, id: str) -> str:
     text = (
         f"`gym.make(..., workload=FILE)` and `schedgym run {id} --workload FILE` read JSON, whose "
         f"sections are objects of named arrays, or a numpy archive. `{folder}/example.json` is one, and "
-        "`schedgym.save_workload(env.unwrapped.record().workload, FILE)` writes that of any episode."
+        "`schedgym.save_workload(env.unwrapped.record().workload, FILE)` writes the workload of any episode."
     )
     return f"{text}\n\n{table(['field', 'a value for each', 'unit', 'range', ''], rows)}"
 
@@ -340,9 +340,9 @@ def statements(problem: Problem) -> str:
         ]
         for item in problem.statements
     ]
-    return "Comparisons examine what the paper says of them:\n\n" + table(
-        ["source", "is better", "than", "in", "by at least"], rows
-    )
+    heads = ["source", "better policy", "worse policies", "metric", "stated difference"]
+    text = "The paper states these differences; a comparison of the policies says whether they hold:"
+    return f"{text}\n\n{table(heads, rows)}"
 
 
 def bounds(problem: Problem) -> str:
@@ -360,7 +360,7 @@ def agents(id: str) -> str:
         return ""
     return (
         "## Agent\n\nAn agent is shipped: `schedgym compare "
-        f"{id} --agents pretrained` puts it beside the baselines. [Its results](../agents.md)."
+        f"{id} --agents pretrained` compares it with the baselines ([results](../agents.md))."
     )
 
 
@@ -416,15 +416,16 @@ def policy(problem: Problem, spec: PolicySpec) -> str:
     defaults = [
         id.partition("/")[2] for id, v in problem.ids.items() if spec.name in full(problem, v.policies)
     ]
+    unmet = ", ".join(spec.unmet(collections.defaultdict(lambda: None)))
     facts = {
         "source": plain(spec.source),
         "deviations": plain(spec.deviations or "none"),
-        "knows, beyond sizes and clock": ", ".join(map(code, spec.knows)) or "nothing",
+        "needs to know of the jobs": ", ".join(map(code, spec.knows)) or "nothing",
         "acts in the views": ", ".join(map(code, spec.views)),
-        "needs": plain(", ".join(spec.unmet(collections.defaultdict(lambda: None)))).replace("'", ""),
+        "needs parameters": plain(unmet).replace("'", ""),
         "complexity": complexity.replace("\n", " "),
         "run by default on": ", ".join(f"[{id}](../../environments/{id}.md)" for id in defaults),
-        "fixed by the name": values(spec.fixed) if spec.fixed else "",
+        "options set by the name": values(spec.fixed) if spec.fixed else "",
         "class": code(f"{factory.__module__}.{factory.__qualname__}"),
     }
     candidates = spec.open_options()
@@ -447,7 +448,7 @@ def policy(problem: Problem, spec: PolicySpec) -> str:
         "## Options",
         table(["option", "type", "default", "tried by `schedgym tune`", "meaning"], rows)
         if rows
-        else "The policy has none.",
+        else "The policy has no options.",
     )
 
 
@@ -482,8 +483,8 @@ def errata() -> list[Any]:
         if ours:
             parts += [
                 "## Statements that the paper does not make",
-                "They tell how far a claim above holds, or what one might conclude from the paper. They are "
-                "not counted among its claims.",
+                "They say under which conditions a claim above holds, or whether a conclusion is right that "
+                "one might draw from the paper. They do not count as its claims.",
                 claim_table(ours),
             ]
         for claim in ours:
@@ -523,9 +524,10 @@ def open_points(paper: Paper) -> list[str]:
     ]
     return [
         "## What the paper leaves open",
-        "The default is the choice under which the paper's own statements hold best.",
+        "A choice at each point is a [reading](../glossary.md). The default is the choice under which the "
+        "paper's own statements hold best.",
         table(["point", "the paper says", "it leaves open", "choices"], rows),
-        "## Its statements by readings",
+        "## Verdicts under each reading",
         table(["statement", "claim or figure", "verdicts"], turned),
         "## Its claims",
     ]
@@ -656,12 +658,13 @@ def large_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, A
         if by_default(said) != before.get(said["claim"])
     ]
     facts = f"{plain(large['sizes'])}; {duration(large['seconds'])}"
-    says = "Every verdict is the same" if not rows else "These verdicts differ"
+    says = "These verdicts differ" if rows else "All verdicts are the same as at the small scale"
     picture = f"[picture](../{REPRODUCED['paper']}/{figure.stem}.png)"
     under = f", under the reading: {plain(large['reading'])}" if large["reading"] else ""
-    text = f"At the paper's scale ({facts}{under}): **{plain(large['verdict'])}**. {says}."
+    text = f"At the paper's scale ({facts}{under}): **{plain(large['verdict'])}**."
+    text += f" {says}." if large["claims"] else ""
     return [
-        f"{text} {picture}, {files(figure, 'paper')}.",
+        f"{text} Data: {picture}, {files(figure, 'paper')}.",
         table(["the paper's claim", "measured", "verdict", "at the small scale"], rows) if rows else "",
     ]
 
@@ -683,7 +686,7 @@ def benchmarks() -> None:
         parts += [
             f"### {id}",
             table(
-                ["what", "median", "unit", "times CartPole", "aimed at", ""],
+                ["measured", "median", "unit", "times CartPole", "target", ""],
                 [
                     [
                         plain(row["what"]),

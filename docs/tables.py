@@ -105,10 +105,10 @@ def card(path: Path) -> str:
     lines = [
         f"### {path.stem.removesuffix('-v0')}\n",
         f"- Intended use: `{agent.id}` ({title}), view `{agent.view}`, with workloads like those of its "
-        "training. Elsewhere compare it first; where the table says worse, take the baseline.",
-        f"- Training: {config.algorithm}, seed {config.seed}, {training['seconds']:.0f} s, {steps:,} "
-        f"environment steps; in {domains(config, 'training')}.",
-        f"- Validation: in {domains(config, 'validation')}.",
+        "training. For other workloads compare it first, and use the baseline where the agent is worse.",
+        f"- Training: algorithm `{config.algorithm}`, seed {config.seed}, {training['seconds']:.0f} s, "
+        f"{steps:,} environment steps; domains: {domains(config, 'training')}.",
+        f"- Validation: domains: {domains(config, 'validation')}.",
         f"- File: `{path.name}`, {path.stat().st_size / 1000:.1f} kB, SHA-256 `{agent.sha256[:16]}...`, made "
         f"by `{agent.metadata['command']}` with {versions}.",
     ]
@@ -152,14 +152,15 @@ def cells(agent: Agent) -> Iterator[str]:
     for verdict in ("better", "worse", "not different"):
         if verdicts[verdict]:
             than = "from" if verdict == "not different" else "than"
-            yield f"- {verdict.capitalize()} {than} the best baseline: {', '.join(verdicts[verdict])}."
+            where = ", ".join(verdicts[verdict])
+            yield f"- {verdict.capitalize()} {than} the best baseline in the settings {where}."
     if verdicts["no interval"]:
         yield f"- No interval, and no verdict: {', '.join(verdicts['no interval'])}."
     trainings = int(found["trainings"].iloc[0])
     if trainings > 1:
-        yield f"- {trainings} trainings: differences are interquartile means, intervals over both levels."
+        yield f"- {trainings} trainings: differences are interquartile means over trainings and episodes."
     else:
-        yield "- One training: intervals are over episodes, and say nothing of another training."
+        yield "- One training: the intervals are over episodes; another training may give another result."
     if not found["agent"].str.split().map(lambda files: agent.sha256 in files).all():
         yield "- **These results are of an earlier agent**: docs/agents.yaml must be run again."
     unit = f" [{found['unit'].iloc[0]}]" if found["unit"].iloc[0] else ""
@@ -247,14 +248,14 @@ def _instead(claim: dict[str, Any], **found: str) -> dict[str, Any]:
 
 
 def verdicts() -> str:
-    """How many statements of each paper hold, and how many other statements are checked besides."""
+    """How many statements of each paper hold, and how many further ones are checked."""
     rows = []
     for paper in PAPERS:
         counted = collections.Counter(kind_of(said["verdict"]) for said in statements(paper))
         ours = sum(claim.ours for claim in list_claims(paper.key))
         counts = [counted.total(), *(counted[kind] for kind in KINDS), ours]
         rows.append([f"{paper.key} ({paper.topic})", *map(str, counts)])
-    heads = ["paper", "its statements", "hold", *KINDS[1:], "checked besides: not the paper's"]
+    heads = ["paper", "its statements", "hold", *KINDS[1:], "further statements of ours"]
     return table(heads, rows)
 
 

@@ -280,50 +280,51 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     "flowtime/ocorp+m",
     source="xu2021, Algorithm 1 and Theorem 1; alpha: Eq. 31 and 32",
     deviations=DEVIATIONS
-    + " The value of a core is lifted so that all jobs have at least 1, unless literal=True. The alternation "
-    "keeps the old placement unless the new one is strictly better, and takes three rounds now and then "
-    "(Theorem 1 says two). The cores that it leaves free are filled in order of value (backfill), which "
-    "is not in the paper. The paper adds the switching cost for one resource; alpha adds it to both steps "
-    "of the alternation.",
+    + " Unless literal=True, a number is added to the values of all jobs, so that each is at least 1. The "
+    "alternation keeps the old placement unless the new one is strictly better, and sometimes takes three "
+    "rounds (Theorem 1 says two). Cores that it leaves free are then given to jobs in order of value "
+    "(backfill), which is not in the paper. The paper has the switching cost for one resource; here alpha "
+    "adds it to both steps of the alternation.",
     views=("allocation",),
     candidates=CANDIDATES,
 )
 class OCORPM(PricingPolicy):
-    """Allocates cores by value (lambda - weight) / d, and the memory of each server by a knapsack, in turn.
+    """Extends OCORP to memory: decides the cores of jobs, and then which jobs fit on each server, in turn.
 
-    The paper's OCORP for jobs with memory (kind 2d) improves cores for given placements, and placements for
-    given cores, until neither changes. Use it where memory limits how many jobs a server can host. It needs
-    what ocorp needs and is expensive: every slot solves knapsacks and a transportation problem.
+    The paper's OCORP for jobs with memory (kind 2d) alternates between the best cores for a given placement
+    and the best placement for given cores, until nothing changes. Use it where memory limits how many jobs a
+    server can host. It needs what ocorp needs, and is slow: in every slot it solves knapsack problems and a
+    transportation problem.
 
-    With an ``alpha`` above 0, every change of a job's cores on a server costs what it does in ocorp+:
+    With ``alpha`` above 0, every change of a job's cores on a server has the same cost as in ocorp+, so that
     preemptions and migrations become rarer.
 
-    1. Update the prices lambda and the weights as ocorp does.
-    2. Give the first cores: jobs by value, each up to its cap, packed as if there were no memory. With
-       ``alpha``: as ocorp+ would.
-    3. On every server keep, of the jobs with cores there, those with the greatest value whose memory fits (a
-       0/1 knapsack; ties: the lowest rows). The others lose their cores there. With ``alpha`` the value of u
-       cores is less by $alpha (u^2 - 2 u u_0) / d^2$, where the job with demand d had u_0 cores there in the
-       slot before.
-    4. Find the most valuable cores on the servers that every job has been left, a transportation problem. If
-       they are worth more than the present ones, take them and go to 3, else stop; stop too if 3 changes
-       nothing.
-    5. Backfill: by value, without ``alpha``, jobs take free cores where they are or where their memory fits.
+    1. Update the prices lambda and the weights w as ocorp does. The value of a core is $(lambda - w) / d$.
+    2. Give first cores to the jobs by value, each up to its cap, and pack them as if there were no memory;
+       with ``alpha`` as ocorp+ does.
+    3. On every server, of the jobs with cores there, keep those with the greatest total value whose memory
+       fits (a 0/1 knapsack problem; ties: the lowest rows). The others lose their cores there. With ``alpha``
+       the value of u cores is reduced by $alpha (u^2 - 2 u u_0) / d^2$, where the job has the demand d, and
+       had u_0 cores there in the slot before.
+    4. Find the cores of the greatest value if every job uses only the servers where it has been kept (a
+       transportation problem). If their value is above that of the present cores, take them and go to 3.
+       Else, or if 3 changed nothing, stop.
+    5. Backfill: the jobs in order of value (without ``alpha``) take free cores on servers that host them or
+       have enough free memory.
 
     Complexity: O(S + M (W + M)) per slot to begin and to backfill, for W visible jobs, M servers and Shell's
-    sort S of W numbers (about W log W). Every round (two, or three now and then) has knapsacks, O(H B) for H
-    pairs of a job and a server that it is on and servers of B GB, and a transportation problem, O(C M^2 (W +
-    M)) at worst with C cores in all, plus O(M (C + W M) (H + W)) for ties.
+    sort S of W numbers (about W log W). Every round (there are two, sometimes three) has knapsack problems,
+    O(H B) for H pairs of a job and a server that hosts it and servers of B GB, and a transportation problem,
+    O(C M^2 (W + M)) at worst with C cores in total, plus O(M (C + W M) (H + W)) for ties.
 
     Args:
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
         lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The default is
-            that of ocorp, whose page says what the start changes. Here cost / bound is 3.53 from 1e11 and
-            4.59 from 0 over 20 draws of 60 jobs, 1.60 and 2.32 over 10 draws of the preset kw-2d.
+            that of ocorp, whose page says what it changes. Of ocorp+m cost / bound is 3.53 with 1e11 and 4.59
+            with 0 over 20 draws of 60 jobs, and 1.60 and 2.32 over 10 draws of the preset kw-2d.
         literal: serve only jobs with weight < lambda; with ``alpha``, only cores that lower the objective.
         backfill: give cores that are left to jobs whose memory fits.
-        packing: "fresh" or "sticky", for the first cores with alpha 0; None: as the environment's parameter
-            says.
+        packing: "fresh" or "sticky", for the first cores if alpha is 0; None: that of the environment.
         alpha: weight of the switching cost; None: that of the environment's objective.
     """
 

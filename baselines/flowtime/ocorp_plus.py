@@ -206,8 +206,8 @@ def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None
     "flowtime/ocorp+",
     source="xu2021, section IV-B, Eq. 31 and 32",
     deviations=DEVIATIONS
-    + " Cores are whole: the slot is a transportation problem with convex costs, solved exactly; of several "
-    "optima the one with the most cores for the first job on the first server is taken. With alpha = 0 the "
+    + " Cores are whole numbers, so that each slot is a transportation problem with convex costs, which is "
+    "solved exactly; ties go to the most cores for the first job on the first server. With alpha = 0 the "
     "policy is ocorp.",
     views=("allocation",),
     candidates=CANDIDATES | {"level": LEVELS},
@@ -215,22 +215,26 @@ def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None
 class OCORPPlus(PricingPolicy):
     """Allocates cores as ocorp does, but every change of a job's cores on a server has a cost.
 
-    The paper's extension of ocorp to a switching cost keeps jobs where they are unless moving them pays off.
-    Use it with an ``alpha`` above 0 in the environment's objective, where preemption and migration should be
-    rare. It needs what ocorp needs, and costs much more: every slot solves a transportation problem exactly.
+    This is the paper's extension of ocorp to a switching cost: a job keeps its cores unless the gain of a
+    change is larger than its cost. Use it with ``alpha`` above 0 in the environment's objective, if
+    preemption and migration should be rare. It needs what ocorp needs, and takes much longer: in every slot
+    it solves a transportation problem exactly.
 
     1. Update the prices lambda and the weights w as ocorp does.
-    2. The objective of the slot is the least sum over jobs and servers of
-       $(w - lambda) y + alpha (y - y_0)^2$, where y is the job's cores there over its demand d, and y_0 the
-       same in the slot before. So each further core of a job on a server costs more than the last one. A job
-       in its first slot pays no square.
-    3. Place core after core along the cheapest path: it goes to a server with a free core, or to a full
-       server, from which a core of some job moves on, and so forth. Stop when all cores or all caps are used;
-       with ``literal``, when a core costs 0 or more.
-    4. Of equal optima take that with the most cores for the earliest job on the lowest server.
+    2. Minimise the sum over jobs and servers of $(w - lambda) y + alpha (y - y_0)^2$, where y is the number
+       of cores of the job on the server divided by its demand d, and y_0 is the same in the slot before. Each
+       further core of a job on a server thus costs more than the last one. In a job's first slot the square
+       is left out.
+    3. To do so, add one core at a time along the cheapest path of changes: it goes to a server with a free
+       core, or to a full server, where it replaces a core of another job, which goes to another server in the
+       same way. Stop when all cores or all caps are used; with ``literal=True`` already when a core costs 0
+       or more.
+    4. If there are several optima, take the one with the most cores for the earliest job on the lowest
+       server.
 
-    With ``level="job"``, in place of 3 and 4, a heap gives the next core to the job for which it is cheapest,
-    and cores are packed; with alpha 0 the policy is ocorp.
+    With ``level="job"`` the cost depends on the change of a job's total number of cores. Then 3 and 4 are
+    replaced: each core goes to the job for which it is cheapest, found by a heap, and the cores are packed.
+    With alpha 0 the policy is ocorp.
 
     Complexity: O(C M^2 (W + M)) per slot at worst for the paths, and O(M (C + W M) (H + W)) for ties, for W
     visible jobs, M servers, C cores in all, and H pairs of a job and a server that it is on. A path straight
@@ -239,12 +243,13 @@ class OCORPPlus(PricingPolicy):
 
     Args:
         alpha: weight of the switching cost; None: that of the environment's objective.
-        level: "server" charges changes on every server, "job" those of a job's total, which is then packed.
+        level: "server": changes on every server have a cost; "job": only changes of a job's total number of
+            cores.
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
         lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The default is
-            that of ocorp, whose page says what the start changes.
+            that of ocorp, whose page says what it changes.
         literal: take only cores that lower the objective.
-        packing: "fresh" or "sticky", for level "job" or alpha 0; None: as the environment's parameter says.
+        packing: "fresh" or "sticky", for level "job" or alpha 0; None: that of the environment.
     """
 
     def __init__(

@@ -17,27 +17,27 @@ __all__ = ["TransientSVF"]
     views=("allocation", "priority"),
 )
 class TransientSVF(RulePolicy):
-    """Serves the job with the fewest core-slots first, where all jobs arrive at time 0.
+    """Serves the job with the fewest core-slots first, if all jobs arrive at time 0.
 
-    This is svf for the paper's transient case, in which nothing arrives later. Use it to reproduce that case;
-    it refuses a workload in which a job arrives after time 0, and knows plain jobs only. It needs the
-    declared work, and costs a sort per slot.
+    This is svf for the paper's transient case, in which nothing arrives later. Use it to reproduce that case:
+    workloads with memory, MapReduce jobs or later arrivals are errors. It needs the declared work, and takes
+    a sort per slot.
 
     In every slot:
 
-    1. Sort the jobs by core-slots in all, done ones included, fewest first, ties by row. The key never
-       changes, so every slot has the same order.
+    1. Sort the jobs by their total core-slots, fewest first, ties by row. The key never changes, so every
+       slot has the same order.
     2. Give each job its cap while cores are left; the last one gets what is left.
     3. Pack the cores: the largest server first, each takes the jobs that fit whole, most cores first; the
        other jobs are split over the servers with the most free cores. Sticky packing first leaves jobs where
        they are.
 
     Complexity: O(S + M (W + M)) per slot for W jobs and M servers, where S is Shell's sort of W numbers
-    (about W log W). Sticky packing adds O(M) for each server that a job was on. In view priority the
+    (about W log W). Sticky packing adds O(M) for each server on which a job had cores. In view priority the
     environment does steps 2 and 3.
 
     Args:
-        packing: "fresh" or "sticky"; None: as the environment's parameter says.
+        packing: "fresh" or "sticky"; None: that of the environment.
     """
 
     def __init__(self, packing: str | None = None) -> None:

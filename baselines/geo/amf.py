@@ -8,12 +8,12 @@ from schedgym.core.policy import register_policy
 __all__ = ["AggregateMaxMin"]
 
 _METHOD = (
-    "Flows replace the linear programs, unless method='lp', where Algorithm 5 tries a candidate with the "
-    'others at T or more ("= T_max" is wrong with floors above it). Of the shares only the aggregates are '
-    "unique."
+    "The shares are computed by flows, unless method='lp'. In the linear programs of Algorithm 5 the other "
+    'jobs have T_max or more; "= T_max", as printed, is wrong if a floor is above it. Only the aggregates '
+    "are unique, not the shares."
 )
-_FLOORS = " Every job keeps min(d_ij, u_j / n) at every site, n being the number of active jobs."
-_OPTIMISED = " Of the common shares (y) only that of the first job is unique."
+_FLOORS = " Every job gets at least min(d_ij, u_j / n) at every site j, where n is the number of active jobs."
+_OPTIMISED = " Of the y that rearranging finds, only that of the first job is unique."
 
 
 def _aggregate(sharing: bool, optimised: bool) -> Any:
@@ -24,7 +24,7 @@ def _aggregate(sharing: bool, optimised: bool) -> Any:
         source=f"guan2022, {printed}" + (" with (4.3) and (4.4)" if sharing else ""),
         deviations=_METHOD + (_FLOORS if sharing else "") + (_OPTIMISED if optimised else ""),
         views=carrying_views(name),
-        summary="Max-min fair aggregates, tasks at their associated sites"
+        summary="Makes the jobs' total slots max-min fair; tasks run at their associated sites"
         + (", with sharing incentive" if sharing else "")
         + (", rearranged so that jobs finish early." if optimised else "."),
         candidates={"known_durations": ()},  # more knowledge is no better choice of a value
@@ -38,41 +38,42 @@ def _aggregate(sharing: bool, optimised: bool) -> Any:
 @_aggregate(False, True)
 @_aggregate(True, True)
 class AggregateMaxMin(SharingPolicy):
-    """Aggregate max-min fairness: the jobs' slots, summed over the sites, are max-min fair.
+    """Aggregate max-min fairness: each job's sum of slots over all sites (its aggregate) is max-min fair.
 
-    A job that gets little at one site is compensated at others, unlike with imf. Use it as the fair policy
-    where each task has one site, its associated one; gamf also uses the others. It needs the numbers of
-    unfinished tasks only; opt- finishes jobs earlier with the same aggregates, and sig- gives no job less
-    than an equal part of every site would.
+    A job that gets few slots at one site gets more at others, unlike with imf. Use it as the fair policy if
+    each task has one site, its associated one; gamf also uses the other sites of a task. It needs the numbers
+    of unfinished tasks only. The variants opt-... finish jobs earlier with the same aggregates; with sig-...
+    every job gets at least what it could use of an equal part of every site.
 
     A job's demand at a site is its unfinished tasks there. At every decision:
 
-    1. Fill the sites one by one so as to level what jobs have so far, and enlarge that to a maximum flow. All
-       jobs form one part.
-    2. The level of a part is the sum of its jobs' slots over the number of these jobs; a job whose floor is
-       above the level keeps the floor.
+    1. Give out the slots of one site after another so that the jobs' sums are as equal as possible, and
+       enlarge the result to a maximum flow. At first all jobs and sites are one part.
+    2. The level of a part is the mean number of slots of its jobs. A job whose floor (the number of slots
+       that it must have, with ``sharing``) is above the level keeps its floor.
     3. Move slots along augmenting paths from jobs above the level to jobs below it (Dinic's method). If all
-       jobs reach it, the part is done. Else the minimum cut separates the jobs and sites above the level from
-       those below: go to 2 with each.
+       jobs reach it, the part is done. Else the minimum cut divides the part into the jobs and sites above
+       the level and those below; go to 2 with each of the two.
 
-    With ``optimised`` the shares are then rearranged: the jobs by unfinished tasks, fewest first, in turn get
-    the largest common share of their groups' demands that the aggregates of all admit, and are frozen.
+    With ``optimised`` the shares are then rearranged, so that the groups of a job finish at the same time. In
+    the order of their unfinished tasks, fewest first, each job gets the same share y of the demand of each of
+    its groups, with the largest y with which all aggregates stay as they are; then its shares are fixed.
 
-    The names amf, sig-amf, opt-amf and opt-sig-amf differ by both options: sig- sets ``sharing``, by which a
-    job first gets the least of its demand and an equal part at every site; opt- sets ``optimised``.
+    In the names, sig- sets ``sharing``: at every site a job gets at least an equal part of the slots, or its
+    demand if that is less. opt- sets ``optimised``.
 
     Complexity: at most 2 J flows per decision for J visible jobs, each O((J + M)^2 E) at worst on M sites
-    with E pairs of a job and a site where it has tasks. The flows of one depth of the cuts are of separate
-    parts, and together cost one flow of the whole. Sharing adds O(J M). Rearranging adds some flows of the
-    whole for each job with several sites that has not all it wants. Method "lp" solves O(J^2) linear programs
-    of E variables. In views weights and fair-rule the environment does this work.
+    with E pairs of a job and a site where it has tasks. The flows of the parts of one level of cuts together
+    cost as much as one flow of all jobs. Sharing adds O(J M). Rearranging adds some flows of all jobs for
+    each job with several sites whose demand is not met. Method "lp" solves O(J^2) linear programs with E
+    variables. In views weights and fair-rule the environment does this work.
 
     Args:
         sharing: guarantee the sharing incentive by floors at every site.
         optimised: rearrange the shares, job by job, so that jobs finish early.
         method: "flow" or "lp" (the thesis's linear programs).
-        known_durations: with ``optimised``: estimate when a job finishes by the durations of its tasks, as
-            the footnote of section 4.5.2 proposes, not by their number; for ``clairvoyant=True``.
+        known_durations: with ``optimised`` and ``clairvoyant=True``: estimate completion times by the
+            durations of tasks, as the footnote of section 4.5.2 proposes, instead of by their number.
     """
 
     def __init__(

@@ -8,13 +8,14 @@ from schedgym.core.policy import register_policy
 __all__ = ["BalancedTaskAllocation"]
 
 _ALGORITHMS = {
-    "btawj": ("Algorithm 1 (section 3.2.1)", "balanced on empty sites"),
-    "btaaj": ("Algorithm 2 (section 3.2.2)", "balanced on what is assigned already"),
+    "btawj": ("Algorithm 1 (section 3.2.1)", "as if the sites were empty"),
+    "btaaj": ("Algorithm 2 (section 3.2.2)", "on top of what is assigned already"),
 }
 _ORDERS = {"fcfs": "in order of arrival", "swag": "in SWAG's order"}
 _TIES = (
-    "The thesis leaves open which of the balanced placements is taken: the flow of Edmonds and Karp with "
-    "groups and sites in ascending order. Jobs of one instant are placed in order, each after the others."
+    "The thesis does not say which of several balanced placements is used; here it is the flow of Edmonds "
+    "and Karp with groups and sites in ascending order. Jobs that arrive at the same instant are placed one "
+    "after another."
 )
 
 
@@ -25,7 +26,7 @@ def _balanced(algorithm: str, order: str) -> Any:
         source=f"guan2022, {printed}",
         deviations=_TIES,
         views=carrying_views(f"{algorithm}-{order}"),
-        summary=f"A job is {words} as it arrives; jobs {_ORDERS[order]}.",
+        summary=f"Spreads a job evenly when it arrives, {words}; serves jobs {_ORDERS[order]}.",
         algorithm=algorithm,
         order=order,
     )
@@ -36,25 +37,23 @@ def _balanced(algorithm: str, order: str) -> Any:
 @_balanced("btaaj", "fcfs")
 @_balanced("btaaj", "swag")
 class BalancedTaskAllocation(AssignmentPolicy):
-    """Places a job as it arrives, with the least C tasks per slot at any site, and never again.
+    """Places a job once, when it arrives, with as few tasks per slot as possible at the busiest site.
 
-    The thesis's two simplest algorithms balance each job once, by itself or on the load of the others. Use
-    them where tasks cannot be moved after their job has arrived, and little time may go into a decision. They
-    need the numbers of tasks and their sites, no durations.
+    These are the thesis's two simplest algorithms. Use them if tasks cannot be moved after their job has
+    arrived, and decisions must be fast. They need the numbers of tasks and their sites, no durations.
 
     At every event, for each new job by arrival:
 
-    1. r_j is 0 at all sites (within jobs), or the waiting tasks assigned to site j, also of new jobs before
-       it (across jobs).
-    2. Find the least C for which a flow brings all tasks of the job from groups to their sites, of which site
-       j, with u_j slots, takes $max(C u_j - r_j, 0)$: begin with a C that the sites could bear in sum, and
-       raise it by the cut that a flow violates, until none does.
-    3. Assign the tasks as the flow goes.
+    1. r_j is 0 at all sites (btawj, within jobs), or the number of waiting tasks that are assigned to site j,
+       including those of new jobs before it (btaaj, across jobs).
+    2. Find the least C for which a flow sends all tasks of the job from its groups to their sites, where site
+       j with u_j slots takes at most $max(C u_j - r_j, 0)$ tasks. Begin with the C at which the sites have
+       enough room in total, and raise it according to the minimum cut until all tasks fit.
+    3. Assign the tasks according to this flow.
 
     Then order the jobs by arrival, or as swag does. The environment keeps the placement.
 
-    The names differ by both options: btawj places within jobs, btaaj across jobs; -fcfs orders by arrival,
-    -swag in SWAG's order.
+    The names give the options: btawj or btaaj, and the order -fcfs or -swag.
 
     Complexity: O(J K A) per event and a balance for each new job; in SWAG's order O(J^2 M) more; J visible
     jobs and M sites. A balance is two or three maximum flows as a rule, each O(K A + M log T) and O(K A + M)
@@ -64,7 +63,7 @@ class BalancedTaskAllocation(AssignmentPolicy):
     Args:
         algorithm: "btawj" (within jobs: r = 0) or "btaaj" (across jobs: r = what is assigned, not started).
         order: "fcfs" or "swag".
-        fine: C in multiples of 1 / gcd(slots) instead of whole tasks per slot.
+        fine: C is a multiple of 1 / gcd(slots), not a whole number of tasks per slot.
     """
 
     def __init__(self, algorithm: str, order: str, fine: bool = False) -> None:

@@ -8,13 +8,14 @@ from schedgym.core.policy import register_policy
 __all__ = ["GeneralAggregateMaxMin"]
 
 _METHOD = (
-    "Flows replace the linear programs, unless method='lp', where Algorithm 7 is corrected: a_ijk >= 0 "
-    "(5.2), demands are summed over groups (line 12), an unserved group needs a free site (line 15), and "
-    "candidates are tried with the others at T or more. Shares are decided anew when a group of a job has "
-    "finished, not a job's tasks at a site. Of the shares only the aggregates are unique."
+    "The shares are computed by flows, unless method='lp'. The linear programs of Algorithm 7 are corrected: "
+    "a_ijk >= 0 (5.2); demands are summed over groups (line 12); the free site of line 15 must be one of an "
+    "unserved group; and the other jobs have T_max or more, not T_max. Shares are computed again when a "
+    "group of a job has finished, not when a job has finished at a site. Only the aggregates are unique, not "
+    "the shares."
 )
-_FLOORS = " Every job keeps its largest flow alone with u_j / n of every site, n the active jobs."
-_OPTIMISED = " Of the common shares (y) only that of the first job is unique."
+_FLOORS = " Every job gets at least its maximum flow into u_j / n slots of each site j, for n active jobs."
+_OPTIMISED = " Of the y that rearranging finds, only that of the first job is unique."
 
 
 def _general(sharing: bool, optimised: bool) -> Any:
@@ -25,7 +26,7 @@ def _general(sharing: bool, optimised: bool) -> Any:
         source=f"guan2022, {printed}" + (" with (5.24)" if sharing else ""),
         deviations=_METHOD + (_FLOORS if sharing else "") + (_OPTIMISED if optimised else ""),
         views=carrying_views(name),
-        summary="Max-min fair aggregates, tasks at any of their sites"
+        summary="Makes the jobs' total slots max-min fair; tasks run at any of their sites"
         + (", with sharing incentive" if sharing else "")
         + (", rearranged so that jobs finish early." if optimised else "."),
         candidates={"known_durations": ()},  # more knowledge is no better choice of a value
@@ -39,14 +40,14 @@ def _general(sharing: bool, optimised: bool) -> Any:
 @_general(False, True)
 @_general(True, True)
 class GeneralAggregateMaxMin(SharingPolicy):
-    """General aggregate max-min fairness: as amf, with tasks at any of their available sites.
+    """General aggregate max-min fairness: like amf, but tasks run at any of their available sites.
 
-    The choice of sites lets the least aggregates become larger than with amf. Use it as the fair policy where
-    data are replicated, so that tasks may run at several sites. It needs the numbers of unfinished tasks
-    only; opt- finishes jobs earlier with the same aggregates, and sig- gives no job less than it could use
-    alone of an equal part of every site.
+    With a choice of sites the smallest aggregates (sums of a job's slots over all sites) can be larger than
+    with amf. Use it as the fair policy if data are replicated, so that tasks may run at several sites. It
+    needs the numbers of unfinished tasks only. The variants opt-... finish jobs earlier with the same
+    aggregates; with sig-... every job gets at least what it could use of an equal part of every site.
 
-    A group's demand is its unfinished tasks, for which all its sites count. At every decision:
+    The demand of a group is its unfinished tasks, which can run at any of its sites. At every decision:
 
     1. Fill the sites one by one so as to level what jobs have so far, and enlarge that to a maximum flow. All
        jobs form one part.
@@ -59,15 +60,15 @@ class GeneralAggregateMaxMin(SharingPolicy):
     With ``optimised`` the shares are then rearranged: the jobs by unfinished tasks, fewest first, in turn get
     the largest common share of their groups' demands that the aggregates of all admit, and are frozen.
 
-    The names gamf, sig-gamf, opt-gamf and opt-sig-gamf differ by both options: sig- sets ``sharing``, by
-    which a job's floor is what it could use alone of an equal part of every site; opt- sets ``optimised``.
+    In the names, sig- sets ``sharing``: the floor of a job is the number of slots that it could use of an
+    equal part of every site. opt- sets ``optimised``.
 
     Complexity: at most 2 J flows per decision for J visible jobs, each O((J + M)^2 A E) at worst on M sites
-    with E triples of a job, one of its K groups and one of its up to A sites. The flows of one depth of the
-    cuts are of separate parts, and together cost one flow of the whole. Sharing adds a flow of K groups to
-    their sites for each job. Rearranging adds some flows of the whole for each job with several groups that
-    has not all it wants. Method "lp" solves O(J^2) linear programs of E variables. In views weights and
-    fair-rule the environment does this work.
+    with E triples of a job, one of its K groups and one of its up to A sites. The flows of the parts of one
+    level of cuts together cost as much as one flow of all jobs. Sharing adds a flow of K groups to their
+    sites for each job. Rearranging adds some flows of all jobs for each job with several groups whose demand
+    is not met. Method "lp" solves O(J^2) linear programs with E variables. In views weights and fair-rule the
+    environment does this work.
 
     Args:
         sharing: guarantee the sharing incentive by floors of the aggregates.

@@ -1,4 +1,4 @@
-"""Classical rivals of the thesis's algorithms: first come first served, shortest remaining, random."""
+"""Classical policies beside the thesis's algorithms: first come first served, shortest remaining, random."""
 
 from schedgym.baselines.geo.assignment import PLACEMENTS, AssignmentPolicy, carrying_views
 from schedgym.core.policy import register_policy
@@ -21,21 +21,23 @@ _PLACEMENT = (
 class FirstComeFirstServed(AssignmentPolicy):
     """Serves jobs in order of arrival.
 
-    No job overtakes another, so that long jobs delay all later ones. Use it as the baseline without any
-    knowledge of the jobs' sizes; it is cheap.
+    No job overtakes another, so that long jobs delay all later ones. Use it as a baseline that knows nothing
+    about the jobs' sizes; it is fast.
 
     1. Order the jobs as they arrived.
-    2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
-       the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
+    2. Place all waiting tasks anew, job by job and the largest group first: each at the available site with
+       the least (load + 1) / slots, where the load includes the jobs before it; or (parameter ``placement``)
+       each at its associated site.
 
-    A free slot takes a task of the first job in the order that has one for its site.
+    A free slot of a site then runs a task of the first job in the order that has one at this site.
 
     Complexity: O(S + J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites, where S is
-    Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order holds
-    until the next event, and a slot offered costs O(J K). In view rule the environment does this work.
+    Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order is
+    kept until the next event, and each decision about a slot costs O(J K). In view rule the environment does
+    this work.
 
     Args:
-        placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
+        placement: "greedy" or "associated"; None: that of the environment, "greedy" in view assignment.
         literal: place by the thesis's formula (see ata-greedy).
     """
 
@@ -55,24 +57,26 @@ class FirstComeFirstServed(AssignmentPolicy):
 class ShortestRemaining(AssignmentPolicy):
     """Serves the jobs with the fewest unfinished tasks first, ties by arrival.
 
-    This is shortest remaining processing time where durations are unknown: tasks are counted instead. Use it
-    as the simplest rule that favours short jobs; it ignores how loaded the sites of a job are, which swag and
-    ata take into account. It is cheap.
+    This is shortest remaining processing time, with the number of tasks in place of their durations, which
+    are unknown. Use it as the simplest rule that favours short jobs; unlike swag and ata it ignores the load
+    of the sites. It is fast.
 
     At every event:
 
     1. Sort the jobs by unfinished tasks, running ones included.
-    2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
-       the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
+    2. Place all waiting tasks anew, job by job and the largest group first: each at the available site with
+       the least (load + 1) / slots, where the load includes the jobs before it; or (parameter ``placement``)
+       each at its associated site.
 
-    A free slot takes a task of the first job in the order that has one for its site.
+    A free slot of a site then runs a task of the first job in the order that has one at this site.
 
     Complexity: O(S + J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites, where S is
-    Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order holds
-    until the next event, and a slot offered costs O(J K). In view rule the environment does this work.
+    Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order is
+    kept until the next event, and each decision about a slot costs O(J K). In view rule the environment does
+    this work.
 
     Args:
-        placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
+        placement: "greedy" or "associated"; None: that of the environment, "greedy" in view assignment.
         literal: place by the thesis's formula (see ata-greedy).
     """
 
@@ -89,20 +93,20 @@ class ShortestRemaining(AssignmentPolicy):
 class Random(AssignmentPolicy):
     """Serves jobs in random order, drawn anew at every event.
 
-    Use it as the baseline that any rule should beat. It needs to know nothing of the jobs but where their
-    tasks may run, and is cheap.
+    Use it as the baseline that any rule should beat. It only needs to know where tasks may run, and is fast.
 
     1. Draw an order of the jobs; all orders are equally likely.
-    2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
-       the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
+    2. Place all waiting tasks anew, job by job and the largest group first: each at the available site with
+       the least (load + 1) / slots, where the load includes the jobs before it; or (parameter ``placement``)
+       each at its associated site.
 
-    A free slot takes a task of the first job in the order that has one for its site.
+    A free slot of a site then runs a task of the first job in the order that has one at this site.
 
     Complexity: O(J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites; O(J K A) at
     associated sites.
 
     Args:
-        placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
+        placement: "greedy" or "associated"; None: that of the environment, "greedy" in view assignment.
     """
 
     def __init__(self, placement: str | None = None) -> None:

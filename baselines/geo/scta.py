@@ -14,22 +14,24 @@ __all__ = ["SCTA"]
     views=carrying_views("scta"),
 )
 class SCTA(AssignmentPolicy):
-    """Schedule conscious task allocation: a new job gets the placement that suits its place in the order.
+    """Schedule conscious task allocation: places a new job on top of those before it in SWAG's order.
 
-    Only new jobs are placed, with the loads that precede them in the order, and then keep their sites. Use it
-    where tasks are bound to a site once their job has been admitted; it costs less than ata. It needs the
-    numbers of waiting tasks and their sites, no durations.
+    Order and placement of a new job are decided together; its tasks then keep their sites. Use it if tasks
+    cannot be moved after their job has arrived; it is faster than ata. It needs the numbers of waiting tasks
+    and their sites, no durations.
 
     At every event, for each new job by arrival:
 
-    1. Make SWAG's order of the jobs placed so far and the new one, r_j being the waiting tasks at site j of
-       the jobs in the order so far.
-    2. Whenever an estimate of the new job is needed, balance it on r (find by flows the least C tasks per
-       slot): its estimate is $max_j (r_j + q_ij) / u_j$ for its q_ij tasks at site j of u_j slots under that
-       placement. The job with the least estimate is appended, ties by arrival.
+    1. Make SWAG's order of the jobs placed so far and the new one. r_j is the number of waiting tasks at site
+       j of the jobs that are in the order already.
+    2. To estimate the completion of the new job, balance it on top of r: find by maximum flows the least C
+       with which no site has more than C tasks per slot. If q_ij of its tasks are at site j, which has u_j
+       slots, the estimate is $max_j (r_j + q_ij) / u_j$. Append the job with the least estimate to the order,
+       ties by arrival.
     3. When the new job is appended, it keeps the placement of that moment.
 
-    In the end SWAG orders all jobs. The environment keeps the placements of earlier jobs.
+    When all new jobs are placed, the jobs are served in SWAG's order. The environment keeps the placements of
+    earlier jobs.
 
     Complexity: O((N + 1) J^2 M + N J K A) per event and up to N J balances, for J visible jobs, N of them
     new, and M sites; with ``together`` O(J^2 M + J K A) and as many balances. A balance is two or three
@@ -37,7 +39,7 @@ class SCTA(AssignmentPolicy):
     no more than tasks, for T tasks in K groups of up to A sites. In view rule the environment does this work.
 
     Args:
-        fine: C of balance in multiples of 1 / gcd(slots) instead of whole tasks per slot.
+        fine: C is a multiple of 1 / gcd(slots), not a whole number of tasks per slot.
         together: jobs that arrive at one instant are placed in one pass.
     """
 

@@ -14,26 +14,25 @@ __all__ = ["SWAG"]
     views=carrying_views("swag"),
 )
 class SWAG(AssignmentPolicy):
-    """Orders jobs by how soon the loads of their sites let them complete; tasks stay at associated sites.
+    """Serves the job that can complete soonest under the load of its sites; tasks stay at associated sites.
 
-    This is the workload-aware greedy order from which the thesis starts. Use it as the baseline where tasks
-    cannot be moved between sites; ata and scta also choose the sites. It needs the numbers of waiting tasks,
-    no durations, and is cheap.
+    The thesis's own algorithms extend this order of jobs. Use it as the baseline if each task has to run at
+    one given site; ata and scta also choose the sites. It needs the numbers of waiting tasks, no durations,
+    and is fast.
 
-    The estimate of job i is $max_j (r_j + q_ij) / u_j$, where q_ij are its waiting tasks at site j, r_j those
-    of the jobs in the order so far, and u_j the site's slots; the maximum is over the sites where it has
-    waiting tasks. At every event the order is made anew:
+    The estimate of job i is $max_j (r_j + q_ij) / u_j$ over the sites j where it has waiting tasks: q_ij is
+    the number of these, r_j that of the jobs which are in the order already, and u_j the number of slots of
+    the site. At every event the order is made anew:
 
     1. Jobs without waiting tasks stand first. Set r to 0.
     2. Of the jobs not yet in the order, find the one with the least estimate; ties by arrival.
     3. Append it and add its tasks to r. Go to 2 until all are in the order.
 
-    An estimate is only computed again if r has grown at a site of the job and the job could still be the
-    least.
+    An estimate is only computed again if r has grown at a site of the job, and if it could be the least one.
 
     Complexity: O(J^2 M + J K A) per event for J visible jobs and M sites, K groups of up to A sites. In view
-    pick an order holds until the next event, and a slot offered costs O(J K). In view rule the environment
-    does this work.
+    pick the order is kept until the next event, and each decision about a slot costs O(J K). In view rule the
+    environment does this work.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """LaunchPolicy: decides which waiting job is launched next, and plans it.
 
 A policy is asked again after every launch, so that each call is one iteration of the paper's loops. Between
-the calls of a round it must keep which jobs have failed.
+the calls of a round it must remember which jobs have failed.
 
 OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of
 these plans are left out here: a job takes at least its least work over the vCPU that a job of so many tasks

@@ -24,23 +24,24 @@ __all__ = ["Concave"]
     needs={"model": "continuous"},
 )
 class Concave(ValuePolicy):
-    """Serves what is worth most in this slot, deadlines unknown (continuous model).
+    """Serves what has the most value in each slot, without looking at deadlines (continuous model).
 
-    The paper's algorithm solves the concave program of each slot exactly, but ignores the deadlines. Use it
-    as the main baseline of the continuous model; it needs the jobs' utilities. It costs more than s-greedy
+    This is the paper's main algorithm. It solves a concave optimisation problem in each slot exactly. Use it
+    as the main baseline of the continuous model; it needs the jobs' utilities. It takes longer than s-greedy
     and edf, as it searches for prices of the resources.
 
-    It maximises $sum_j f_j(y_j + x_j)$ under the resources' capacities and the jobs' parallelism, where job j
-    with y_j tasks done gets x_j more. At given prices of the resources, jobs buy tasks until the slope f'
-    falls to their cost.
+    It maximises $sum_j f_j(y_j + x_j)$ under the resources' capacities and the jobs' parallelism, where job
+    j, which has had y_j tasks, gets x_j more. At given prices of the resources (the dual variables), a job
+    gets tasks until the slope f' has fallen to the cost of a task (its response to the prices).
 
     1. If all jobs can have their caps together, they get them.
     2. Else start with one price for all resources that could be full, found by Newton's method.
-    3. At the prices every job buys at most its cap. One minus the loads is the gradient of a convex function
-       of the prices: take Newton steps, shortened until the function decreases, or search for one price alone
-       where they do not help.
-    4. Linear jobs buy all or nothing: they get a little curvature, which falls in up to 16 rounds of 3.
-    5. Scale to what fits, and keep the round with the smallest duality gap.
+    3. The dual function of the prices is convex, and its gradient is one minus the loads that follow from the
+       jobs' responses, each at most its cap. Minimise it by Newton steps, which are shortened until the
+       function decreases, or, where these do not help, by a search along one price.
+    4. Linear jobs would respond with all or nothing. Therefore their utilities get a small curvature, which
+       is reduced in up to 16 repetitions of 3.
+    5. Scale the result of each repetition down to what fits, and keep the one with the smallest duality gap.
 
     In view prices the action is the logarithms of the prices instead of amounts.
 

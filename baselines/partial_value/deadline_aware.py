@@ -1,4 +1,4 @@
-"""Algorithm 3 of the paper: the most valuable tasks, and of nearly as valuable ones the urgent."""
+"""Algorithm 3 of the paper: the most valuable tasks, and then urgent ones of nearly the same value."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ __all__ = ["DeadlineAware"]
     candidates={"p": (1, 5, 10, 25, 50), "rho": (0.05, 0.1, 0.25, 0.5, 1.0)},
 )
 class DeadlineAware(ValuePolicy):
-    """Serves the p most valuable tasks, then of those worth rho times their mean the most urgent.
+    """Serves the p most valuable tasks, and then the most urgent of the tasks that are nearly as valuable.
 
-    The paper's algorithm reserves a part of each slot for value and gives the rest to tasks that would soon
-    be too late. Use it with one resource of whole capacity C of which every task needs one unit (discrete
-    model); it refuses all others. It needs utilities and deadlines, and is cheap.
+    This algorithm of the paper serves the most valuable tasks in a part of each slot, and in the rest tasks
+    whose deadline is near. It is for one resource whose capacity C is a whole number and of which every task
+    needs one unit (discrete model); everything else is an error. It needs utilities and deadlines, and is
+    fast.
 
-    1. Serve tasks by value from a heap, ties by arrival: first p, then up to C.
-    2. If the next task is worth no more than rho times the mean value of the first p, or there is none, these
-       are served.
-    3. Else keep only the first p. Take the jobs by deadline, jobs of one deadline together: among these serve
-       tasks by value, as long as they are worth rho times that mean, until C are served.
+    1. Choose the C most valuable tasks (by a heap; ties by arrival). Let v be the mean value of the first p
+       of them.
+    2. If the next task has a value of at most rho v, or if there is none, serve the C tasks.
+    3. Else serve the first p, and then tasks with a value of at least rho v in the order of their jobs'
+       deadlines (by value among jobs with the same deadline), until C are served.
 
     By default $p = C / 2$, rounded up, and $rho = C / (2 C - p)$.
 
@@ -44,8 +45,8 @@ class DeadlineAware(ValuePolicy):
     deadlines (about N log N). In view rule the environment does this work.
 
     Args:
-        p: tasks that are served for their value; None: C / 2, rounded up.
-        rho: share of their mean value from which others are served by deadline; None: C / (2 C - p).
+        p: number of tasks that are served by value; None: C / 2, rounded up.
+        rho: least value of tasks that are served by deadline, as a share of v; None: C / (2 C - p).
     """
 
     def __init__(self, p: int | None = None, rho: float | None = None) -> None:

@@ -17,33 +17,34 @@ __all__ = ["MGreedy", "PrimalDual", "SGreedy"]
 @register_policy(
     "partial-value/m-greedy",
     source="zheng2016, Algorithm 2 with the greedy local algorithm",
-    deviations="Ties, which it leaves open: larger value, earlier arrival, lower task. skip=True is not in "
-    "the paper.",
+    deviations="The paper does not say how ties are broken; here by larger value, earlier arrival, lower "
+    "task. skip=True is not in the paper.",
     knows=("value",),
     views=("allocation", "rule", "priority"),
     needs={"model": "discrete"},
 )
 class MGreedy(ValuePolicy):
-    """Serves tasks by value per dominant share until one does not fit; or that one alone, if worth more.
+    """Serves tasks by value per dominant share until one does not fit, or only that one if it is worth more.
 
     This is the paper's greedy algorithm for whole tasks (discrete model) and several resources. Use it as the
-    main baseline of that model: it needs the utilities, ignores deadlines, and is cheap. local-optimal solves
-    the same problem of a slot exactly.
+    main baseline of that model. It needs the utilities, ignores deadlines, and is fast. local-optimal solves
+    the same problem exactly.
 
-    1. The dominant share of a task is $max_i r_i$, the largest part that it needs of any resource i; jobs of
-       which no task fits are left out.
-    2. Serve the task with the greatest value over dominant share, ties: larger value, then earlier arrival.
-       The tasks of a job come in order, each worth less than the one before, or as much if the job is linear.
+    1. The dominant share of a task is $max_i r_i$, the largest share that it needs of any resource i. Jobs
+       whose tasks do not fit into an empty slot are left out.
+    2. Serve the task with the greatest value / dominant share; ties: larger value, then earlier arrival. The
+       tasks of a job come in order; each has less value than the one before (the same value if the job is
+       linear).
     3. Stop at the first that does not fit (with ``skip``, pass over its job). If it alone is worth more than
        all that was served, serve it alone.
 
-    To save steps the bulk of the tasks is found at once, by a level of the key at which a resource is about
-    full; the order of 2 then takes back or adds the few that differ.
+    To save time, most tasks are found at once: all those with a key above a level at which a resource is
+    about full. Then single tasks are removed or added in the order of 2.
 
     Complexity: O(N m) per evaluation of that level (a few, at most 200), then O(N + t (log N + m)) for the t
-    tasks served or taken back one by one; N visible jobs and m resources. With linear jobs, or where few
-    tasks fit, there is no level and t is all tasks of the slot, those of a linear job counting as one. In
-    views rule and priority the environment does this work.
+    tasks that are added or removed one by one; N visible jobs and m resources. With linear jobs, or if few
+    tasks fit, no level is used, and t is the number of all tasks of the slot, where those of a linear job
+    count as one. In views rule and priority the environment does this work.
 
     Args:
         skip: pass over tasks that do not fit instead of stopping (view allocation).
@@ -66,31 +67,31 @@ class MGreedy(ValuePolicy):
 @register_policy(
     "partial-value/primal-dual",
     source="zheng2016, Algorithm 2 with the primal-dual local algorithm",
-    deviations="The exponent of the price update is garbled in print; prices are kept as logarithms, as "
+    deviations="The exponent of the price update is illegible in print. Prices are kept as logarithms, as "
     "e^(B - 1) overflows. Ties: larger value, earlier arrival, lower task.",
     knows=("value",),
     views=("allocation", "rule"),
     needs={"model": "discrete"},
 )
 class PrimalDual(ValuePolicy):
-    """Serves tasks by value per cost at prices that grow exponentially with what was served (discrete model).
+    """Serves tasks by value per cost, at prices that grow with the load of a resource (discrete model).
 
-    The prices steer later tasks of a slot away from the resources that are nearly full. Use it beside
-    m-greedy, which is cheaper, where several resources are scarce; it needs the utilities, and ignores
-    deadlines.
+    This is the second local algorithm of the paper's Algorithm 2. The prices make tasks expensive that need a
+    resource which is nearly full. Use it as a baseline beside m-greedy, which is faster, if several resources
+    are scarce. It needs the utilities, and ignores deadlines.
 
     1. All resources have price 1. Let R be the largest share that a task needs of any resource, and
-       $B = 1 / R$; jobs of which no task fits are left out.
+       $B = 1 / R$. Jobs whose tasks do not fit into an empty slot are left out.
     2. Stop when the prices of the m resources sum to more than $m e^(B - 1)$.
-    3. Of every job's next task, serve the one with the greatest value over cost, the cost being
-       $sum_i b_i r_i$ for price b_i and share r_i of resource i. Ties: larger value, then earlier arrival.
-    4. Every resource that it uses gets dearer by the factor $(m e^(B - 1))^(r_i / (1 - r_max))$, r_max being
-       the largest share of i that any task needs; go to 2.
+    3. Among the next tasks of all jobs, serve the one with the greatest value / cost. The cost is $sum_i b_i
+       r_i$ for price b_i and share r_i of resource i. Ties: larger value, then earlier arrival.
+    4. Multiply the price of every resource i that it uses by $(m e^(B - 1))^(r_i / (1 - r_max))$, where r_max
+       is the largest share of i that any task needs; go to 2.
 
     Prices start anew in every slot.
 
-    Complexity: O(T N m) per slot for T tasks served, N visible jobs and m resources: every task served is
-    sought among all jobs. In view rule the environment does this work.
+    Complexity: O(T N m) per slot for T served tasks, N visible jobs and m resources: each task is found by a
+    search over all jobs. In view rule the environment does this work.
     """
 
     def __init__(self) -> None:
@@ -100,30 +101,31 @@ class PrimalDual(ValuePolicy):
 @register_policy(
     "partial-value/s-greedy",
     source="zheng2016, section V",
-    deviations="Open in the paper: ties (here the earlier arrival), and whether a task that does not fit "
-    "ends the slot (here it does, unless skip).",
+    deviations="The paper does not say how ties are broken (here by the earlier arrival), nor whether a task "
+    "that does not fit ends the slot (here it does, unless skip=True).",
     knows=("value",),
     views=("allocation", "rule", "priority"),
 )
 class SGreedy(ValuePolicy):
-    """Serves the highest marginal values first, whatever they need, until a resource is full.
+    """Serves the tasks with the highest marginal values first, until a resource is full.
 
-    The paper's simple rival ignores what tasks need of the resources. Use it as the baseline of both models;
-    it needs the utilities, ignores deadlines, and is cheap.
+    The paper compares its algorithms with this heuristic, which ignores the demands of tasks. Use it as a
+    baseline of both models. It needs the utilities, ignores deadlines, and is fast.
 
-    Discrete model: whole tasks are served by value, ties by arrival, up to the first that does not fit (with
-    ``skip``, pass over its job); jobs of which no task fits are left out. Continuous model: all jobs are
-    served up to a common level of the slope f', at which a resource is full. A linear job comes in at its own
-    slope; those with equal slopes one after another by arrival.
+    Discrete model: tasks are served by value, ties by arrival, up to the first that does not fit (with
+    ``skip`` its job is passed over). Jobs whose tasks do not fit into an empty slot are left out. Continuous
+    model: all jobs are served until their slopes f' have fallen to a common level, at which a resource is
+    full. A linear job is served when the level reaches its slope; linear jobs with equal slopes are served
+    one after another by arrival.
 
-    The level is found by Newton's method; among linear jobs by bisection first. In the discrete model it
-    finds the bulk of the tasks, and the order takes back or adds the few that differ.
+    The level is found by Newton's method; if there are linear jobs, bisection over their slopes comes first.
+    In the discrete model most tasks are found by such a level, and single tasks are then removed or added.
 
     Complexity: O(N m) per evaluation of the level, for N visible jobs and m resources: a few, at most 200,
     and about log L more with L linear jobs, whose sort (Shell's method) takes about L log L. Discrete: O(N +
-    t (log N + m)) for the t tasks served or taken back one by one; with linear jobs, or where few tasks fit,
-    t is all tasks of the slot, those of a linear job counting as one. In views rule and priority the
-    environment does this work, but for O(N m) for the discrete scores.
+    t (log N + m)) for the t tasks that are added or removed one by one; with linear jobs, or if few tasks
+    fit, t is the number of all tasks of the slot, where those of a linear job count as one. In views rule and
+    priority the environment does this work, except O(N m) for the scores of the discrete model.
 
     Args:
         skip: pass over tasks that do not fit instead of stopping (discrete model, view allocation).

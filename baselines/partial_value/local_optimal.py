@@ -24,14 +24,14 @@ __all__ = ["LocalOptimal"]
     needs={"model": "discrete"},
 )
 class LocalOptimal(ValuePolicy):
-    """Serves the most valuable tasks of this slot, by integer programming: slow, for small instances.
+    """Serves the most valuable set of tasks in each slot, found by integer programming (slow).
 
-    The slot's problem is solved exactly, so that it shows how much m-greedy and primal-dual lose within a
-    slot. Use it for instances of a few jobs; it needs the utilities, and ignores deadlines.
+    As the problem of each slot is solved exactly, it shows how much m-greedy and primal-dual lose within a
+    slot. Use it for instances with few jobs. It needs the utilities, and ignores deadlines.
 
-    Every task that could be served now (up to its job's cap, and only of jobs of which a task fits alone) has
-    a variable, 0 or 1. The solver HiGHS maximises the sum of their values under one constraint per resource,
-    without a gap. As tasks of a job differ only in their falling values, only their number counts.
+    Every task that could be served now (up to its job's cap, and only if it fits alone) has a variable, 0 or
+    1. The solver HiGHS maximises the sum of their values under one constraint per resource, to optimality.
+    The tasks of a job have decreasing values, so that only the number of chosen tasks is used.
 
     Complexity: exponential in the number of variables, the sum of the caps, at worst; O(V m) to build the
     program for V of them and m resources.

@@ -1,4 +1,4 @@
-"""Rivals that need no utilities: equal opportunity, earliest deadline, first in first out, random order."""
+"""Policies that need no utilities: equal opportunity, earliest deadline, first in first out, random order."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Rand
 @register_policy(
     "partial-value/equal-opp",
     source="zheng2016, section V",
-    deviations="The paper leaves the discrete model open. There each round serves one task per job, the job "
-    "served least first, up to the first task that does not fit (with skip the other jobs go on).",
+    deviations="The paper does not describe the discrete model. Here each round serves one task per job, the "
+    "job served least first, up to the first task that does not fit (with skip the other jobs go on).",
     views=("allocation", "rule"),
 )
 class EqualOpportunity(ValuePolicy):
     """Gives every job the same number of tasks, as far as its cap allows, until a resource is full.
 
-    The paper's fair rival treats all jobs alike. Use it as the baseline without knowledge of utilities and
-    deadlines; it suits concave utilities, of which the first tasks are worth most. It is cheap.
+    The paper compares its algorithms with this policy, which treats all jobs in the same way. Use it as a
+    baseline that needs neither utilities nor deadlines. It does well with concave utilities, where the first
+    tasks of a job are worth most. It is fast.
 
-    Continuous model: one amount for all jobs, cut off at their caps, as large as fits; it grows in steps,
-    each at least to the next cap. Discrete model: by bisection the largest whole number that fits for all;
-    then one task more for jobs below their caps, those served least so far first, ties by arrival, until one
-    does not fit; with ``skip`` the other jobs go on in the same way. There, jobs of which no task fits are
-    left out.
+    Continuous model: all jobs get the same amount, but at most their cap; the amount is increased, from one
+    cap to the next, until a resource is full. Discrete model: all jobs get the largest whole number that
+    fits, found by bisection. Then jobs below their caps get one more task each, those that were served least
+    first, ties by arrival, until a task does not fit (with ``skip`` the other jobs go on). Jobs whose tasks
+    do not fit into an empty slot are left out.
 
     Complexity: continuous O(D N m) per slot for D different caps at worst (few steps as a rule), N visible
     jobs and m resources; discrete O(N m log U + S) for caps up to U, where S is Shell's sort of N numbers
-    (about N log N); with skip N more per round after a misfit. In view rule the environment does this work.
+    (about N log N); with skip N more for each round after the first task that does not fit. In view rule the
+    environment does this work.
 
     Args:
         skip: pass over tasks that do not fit instead of stopping (discrete model, view allocation).
@@ -62,11 +64,12 @@ class EqualOpportunity(ValuePolicy):
 class EarliestDeadlineFirst(ValuePolicy):
     """Serves jobs in order of deadline, each as much as fits.
 
-    The classical rule for deadlines ignores what jobs are worth. Use it as the baseline that needs deadlines
-    only; where not all jobs can be served, it wastes capacity on urgent jobs of little value. It is cheap.
+    The classical rule for deadlines ignores the values of jobs. Use it as a baseline that needs deadlines
+    only. If not all jobs can be served, it spends capacity on urgent jobs of little value. It is fast.
 
     In every slot the visible jobs are sorted by deadline, ties by arrival. Each in turn takes the most that
-    its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
+    its cap and all resources admit (discrete: whole tasks); a job that does not fit does not block the
+    others.
 
     Complexity: O(N m + S) per slot for N visible jobs and m resources, where S is Shell's sort of N numbers
     (about N log N). In view rule the environment does this work.
@@ -82,11 +85,11 @@ class EarliestDeadlineFirst(ValuePolicy):
 class FirstInFirstOut(ValuePolicy):
     """Serves jobs in order of arrival, each as much as fits.
 
-    Use it as the baseline without any knowledge: neither utilities nor deadlines play a part. It is the
-    cheapest policy, and early jobs can use up the capacity that later ones need more.
+    Use it as a baseline that needs neither utilities nor deadlines. It is the fastest policy, but early jobs
+    can take capacity that more valuable later jobs need.
 
-    In every slot the visible jobs have their turns as they arrived. Each in turn takes the most that its cap
-    and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
+    In every slot the visible jobs are served in order of arrival. Each in turn takes the most that its cap
+    and all resources admit (discrete: whole tasks); a job that does not fit does not block the others.
 
     Complexity: O(N m) per slot for N visible jobs and m resources. In view rule the environment does this
     work.
@@ -98,13 +101,12 @@ class FirstInFirstOut(ValuePolicy):
 
 @register_policy("partial-value/random", source="not in the paper: random order", views=("allocation",))
 class Random(ValuePolicy):
-    """Serves jobs in an order drawn for each slot, each as much as fits.
+    """Serves jobs in random order, drawn anew in every slot, each as much as fits.
 
-    Use it as the baseline that any rule should beat: neither utilities nor deadlines play a part. It is
-    cheap.
+    Use it as the baseline that any rule should beat. It needs neither utilities nor deadlines, and is fast.
 
     In every slot an order of the visible jobs is drawn; all orders are equally likely. Each in turn takes the
-    most that its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of
+    most that its cap and all resources admit (discrete: whole tasks); a job that does not fit does not block
     the others.
 
     Complexity: O(N m) per slot for N visible jobs and m resources.

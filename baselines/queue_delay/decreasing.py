@@ -9,33 +9,34 @@ __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
 
 _SOURCE = "noroozoliaee2014, section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
 _ONLINE = (
-    "The paper leaves open how the offline rule meets arrivals: an arriving task bypasses the queue, and a "
-    "completion scans the queue by decreasing size on the released server, passing over what does not fit."
+    "The paper does not say how the offline rule treats arrivals. Here an arriving task bypasses the queue, "
+    "and a server on which a task ends tries all waiting tasks by decreasing size, passing over those that "
+    "do not fit."
 )
 
 
 _SIZES = {
-    "nb": "L2 norm",
-    "dp": "dot product with what is free",
-    "product": "product",
-    "sum": "sum",
+    "nb": "L2 norm of the demand",
+    "dp": "dot product with the free resources",
+    "product": "product of cpu and memory",
+    "sum": "sum of cpu and memory",
     "avgsum": "sum weighted by the mean demands",
 }
 _BLOCKING = (
-    "First fit of section III-A1 tries only the front of the queue, and section III-A2 assigns by it: here "
-    "the queue is in the order of size, an arriving task joins it instead of bypassing it, and its front is "
-    "tried on all servers, so that no task waits for ever. ``bypass`` lets an arriving task pass the queue."
+    "Section III-A2 assigns tasks by the first fit of section III-A1, which tries only the front of the "
+    "queue. Here the queue is in the order of size, arriving tasks join it (unless bypass=True), and its "
+    "front is tried on all servers, so that no task waits for ever."
 )
 _BLOCKING_DOT = (
-    " The paper does not say how large a waiting task is, as it has a value for each server: here it is the "
-    "largest one, also if the task does not fit there."
+    " The paper does not say which of its dot products, one for each server, is the size of a waiting task; "
+    "here it is the largest one, even if the task does not fit on that server."
 )
 
 
 def _enter_first_fit(policy: Any) -> Any:
     """Register the class for each size, without and with blocking."""
     for size, words in _SIZES.items():
-        start = "Largest dot product" if size == "dp" else "First fit"
+        start = "largest dot product" if size == "dp" else "first fit"
         register_policy(
             f"queue-delay/ffd-{size}",
             source=_SOURCE,
@@ -43,17 +44,17 @@ def _enter_first_fit(policy: Any) -> Any:
             views=carrying_views(f"ffd-{size}"),
             # blocking has a name of its own, and bypass has a meaning with it only
             candidates={**candidates_of(f"ffd-{size}"), "blocking": (), "bypass": ()},
-            summary=f"{start} on arrival; completions scan by decreasing {words}.",
+            summary=f"Places arriving tasks by {start}, serves waiting ones by decreasing {words}.",
             size=size,
         )(policy)
-        start = "to the largest dot product" if size == "dp" else "first fit"
+        start = "largest dot product" if size == "dp" else "first fit"
         register_policy(
             f"queue-delay/ffd-{size}-blocking",
             source=_SOURCE,
             deviations=_BLOCKING + (_BLOCKING_DOT if size == "dp" else ""),
             views=("placement", "pick"),
             candidates=candidates_of(f"ffd-{size}"),
-            summary=f"Heads of the queue by decreasing {words}, {start}, until one fits nowhere.",
+            summary=f"Places tasks by decreasing {words}, by {start}; one that does not fit blocks.",
             size=size,
             blocking=True,
         )(policy)
@@ -66,10 +67,11 @@ def _enter_best_fit(policy: Any) -> Any:
         register_policy(
             f"queue-delay/bfd-{size}",
             source=_SOURCE,
-            deviations=_ONLINE + " Best: where the size of what is left is least (dp: its L2 norm).",
+            deviations=_ONLINE
+            + " The best server is the one where the size of what is left is least (for dp its L2 norm).",
             views=carrying_views(f"bfd-{size}"),
             candidates=candidates_of(f"bfd-{size}"),
-            summary=f"Best fit on arrival; completions scan by decreasing {words}.",
+            summary=f"Places arriving tasks by best fit, serves waiting ones by decreasing {words}.",
             size=size,
         )(policy)
     return policy
@@ -77,41 +79,43 @@ def _enter_best_fit(policy: Any) -> Any:
 
 @_enter_first_fit
 class FirstFitDecreasing(SchemePolicy):
-    """First fit on arrival (dp: largest dot product); completions scan the queue by decreasing size.
+    """Places arriving tasks by first fit (dp: largest dot product), and waiting tasks by decreasing size.
 
-    This is first fit decreasing of vector bin packing, made online: large tasks go first, as small ones still
-    fit later. Use it where execution times are unknown; it needs demands only, and so does not favour short
-    tasks as bf-exec does. It is cheap, and keeps no state between calls.
+    This is an online version of first fit decreasing, a heuristic for vector bin packing: large tasks go
+    first, as small ones still fit later. Use it if execution times are unknown. It needs demands only, and
+    does not favour short tasks as bf-exec does. It is fast, and keeps no state between calls.
 
     1. A task arrives: it starts on the lowest server on which it fits (dp: the one with the largest inner
        product of demand and free resources), or joins the queue.
-    2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
+    2. A task ends: its server starts the largest waiting task that fits, and so on, until none fits.
 
-    With ``blocking``, at both: the largest waiting task starts on the server that step 1 gives, again and
-    again, until one fits nowhere; with ``bypass`` at completions only. The dot product of a waiting task is
-    then the largest over all servers, also those on which it does not fit. Ties go to the earliest
-    submission. Sizes are computed anew at every decision, as those of dp and avgsum change.
+    With ``blocking``, an arriving task joins the queue. At arrivals and completions the largest waiting task
+    starts on the server that step 1 gives, and so on, until one fits nowhere. With ``bypass`` as well,
+    arriving tasks are placed by step 1, and the queue is tried at completions only. In both cases the size of
+    a waiting task by dp is its largest dot product over all servers, including those on which it does not
+    fit. Ties go to the earliest submission. Sizes are computed anew at every decision, as those of dp and
+    avgsum change.
 
     The size of a demand of c cpu and m memory is $(c^p + m^p)^(1/p)$ for nb, which is $sqrt(c^2 + m^2)$
     unless ``p`` is set, $c m$ for product, $w_c c + w_m m$ for sum (``weights``) and avgsum (the mean demands
     so far), and for dp the dot product with what is free on the server. The names ffd-nb, ffd-dp,
     ffd-product, ffd-sum and ffd-avgsum set ``size``; names that end in -blocking set ``blocking``.
 
-    Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; with
-    blocking O(Q + M), for dp O(Q M), for each start and for the head that blocks; M servers, Q visible
-    waiting tasks. Counting the visible tasks of a window of W adds O(log W). In view rule the environment
-    does this work.
+    Complexity: O(M) at an arrival; O(Q) for each start at a completion, and once more to find that no task
+    fits; with blocking O(Q + M), for dp O(Q M), for each start and for the task that fits nowhere; M servers,
+    Q visible waiting tasks. Counting the visible tasks in a window of W adds O(log W). In view rule the
+    environment does this work.
 
     Args:
         size: nb (L_p norm), dp (dot product with what is free), product, sum, or avgsum (weighted by the mean
             demands so far).
-        blocking: an arrival joins the queue, and heads in the order of size go to the first fitting server
-            (dp: to that of the largest dot product) until one fits nowhere, also at completions.
-        bypass: with ``blocking``: an arriving task starts where step 1 puts it, past the queue, and joins the
-            queue only if it fits nowhere; only completions try the heads.
-        weights: of cpu and memory in the size "sum".
-        p: of the norm in the size "nb", above 1; infinity compares the larger of cpu and memory. With a p
-            other than 2 the views rule and route cannot carry the policy.
+        blocking: tasks wait in one queue in the order of size, and a task that fits nowhere blocks those
+            behind it.
+        bypass: with ``blocking``: an arriving task passes the queue and is placed by step 1; it joins the
+            queue only if it fits nowhere.
+        weights: weights of cpu and memory in the size "sum".
+        p: exponent of the norm of the size "nb", above 1; with infinity the norm is the larger of cpu and
+            memory. The views rule and route support p = 2 only.
     """
 
     def __init__(
@@ -127,15 +131,15 @@ class FirstFitDecreasing(SchemePolicy):
 
 @_enter_best_fit
 class BestFitDecreasing(SchemePolicy):
-    """Best fit by a size on arrival; completions scan the queue by decreasing size.
+    """Places arriving tasks by best fit, and serves waiting tasks by decreasing size.
 
-    This is best fit decreasing of vector bin packing, made online: a task starts where it leaves least free.
-    Use it like the ffd policies, where execution times are unknown and servers should be filled tightly; it
-    needs demands only. It is cheap, and keeps no state between calls.
+    This is an online version of best fit decreasing, a heuristic for vector bin packing: a task starts on the
+    server on which the least remains free. Use it like the ffd policies if execution times are unknown. It
+    needs demands only. It is fast, and keeps no state between calls.
 
     1. A task arrives: of the servers on which it fits, it starts on the one where the size of what is left is
-       least (dp: its L2 norm); if there is none, it joins the queue.
-    2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
+       least (for dp its L2 norm); if it fits on none, it joins the queue.
+    2. A task ends: its server starts the largest waiting task that fits, and so on, until none fits.
 
     Ties go to the lowest server and to the earliest submission. Sizes are computed anew at every decision, as
     those of dp and avgsum change.
@@ -151,9 +155,9 @@ class BestFitDecreasing(SchemePolicy):
 
     Args:
         size: nb (L_p norm), dp (dot product with what is free), product, sum, or avgsum.
-        weights: of cpu and memory in the size "sum".
-        p: of the norm in the size "nb", above 1; infinity compares the larger of cpu and memory. With a p
-            other than 2 only the view placement can carry the policy.
+        weights: weights of cpu and memory in the size "sum".
+        p: exponent of the norm of the size "nb", above 1; with infinity the norm is the larger of cpu and
+            memory. All views except placement support p = 2 only.
     """
 
     def __init__(self, size: str, weights: tuple[float, float] = (1.0, 1.0), p: float = 2.0) -> None:

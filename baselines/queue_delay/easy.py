@@ -26,7 +26,7 @@ PLAN = record_dtype(
 
 
 class Memory(NamedTuple):
-    """What the policy remembers: its plan, and the running tasks in order of their ends."""
+    """Memory of the policy: its plan, and the running tasks in order of their ends."""
 
     plan: npt.NDArray[Any]  # [1] PLAN
     free: npt.NDArray[np.float64]  # [servers, 2] scratch space: cpu and memory
@@ -184,31 +184,32 @@ def decide(
     "queue-delay/easy-backfill",
     source="EASY backfilling: Lifka, The ANL/IBM SP scheduling system, JSSPP 1995; Mu'alem and Feitelson, "
     "IEEE TPDS 12 (6), 2001, section 2 (not in noroozoliaee2014)",
-    deviations="Users' estimates are the execution times themselves. There are several servers with two "
-    "resources each: the reservation is at the first instant at which the head fits on a server, on that "
-    "server, the lowest if there are several.",
+    deviations="Execution times take the place of the users' estimates. There are several servers with two "
+    "resources each; the reservation is for the first instant at which the head fits on one of them, and for "
+    "the lowest such server.",
     knows=("execution",),
     views=("placement",),
 )
 class EasyBackfill:
-    """First come first served, but later tasks start now where they do not delay the head of the queue.
+    """Serves tasks in order of submission; later tasks may start earlier if they do not delay the first one.
 
-    This is what most batch schedulers of computing centres do. Use it beside fcfs, to see what backfilling
-    gains without letting long or large tasks wait for ever, as bf-exec may. It needs execution times, for
-    which EASY takes the estimates that users give with their jobs.
+    EASY backfilling is what most batch schedulers of computing centres do. Use it beside fcfs, to see how
+    much backfilling gains while no task waits for ever, as one may under bf-exec. It needs execution times;
+    real systems use the estimates that users give with their jobs.
 
     At arrivals and completions alike:
 
     1. The task that has waited longest, the head, starts on the lowest server on which it fits; then the next
        one is tried.
-    2. A head that fits nowhere has a reservation: the first instant, and then the lowest server, at which it
-       fits if no further task starts.
+    2. A head that fits nowhere gets a reservation: the first instant at which it will fit on a server if no
+       other task starts, and the lowest such server.
     3. Each later task, in order of submission, starts on the lowest server on which it fits now and does not
-       delay the head: any other server, or the reserved one if the task ends by the reserved instant or fits
-       beside the head from then on.
+       delay the head. On the reserved server this is so if it ends by the reserved instant, or if it fits
+       beside the head after that; on all others it is always so.
 
-    As execution times are known, a head starts exactly at the instant reserved first. The policy keeps the
-    ends of the tasks that it has started, and evaluations should show it the whole queue (``window="all"``).
+    As execution times are known, a head starts exactly at the instant that was first reserved for it. The
+    policy remembers when the tasks that it has started will end. Evaluations should show it the whole queue
+    (``window="all"``).
 
     Complexity: O(R + M) for a reservation and O(Q M) for the scan at a completion, O(M) for the scan at an
     arrival; R running tasks, M servers, Q visible waiting tasks.

@@ -1,7 +1,7 @@
 """Offline vector bin packing: all tasks are known, and as few servers as possible hold them.
 
-This is a function of its own, not a policy: nothing arrives and nothing ends. The paper's online schemes
-descend from it, and it tells how many servers a set of tasks needs at once.
+This is a function, not a policy: all tasks are there at once, and none ends. The paper's online schemes are
+derived from it, and it says how many servers a set of tasks needs at the same time.
 
 Source: noroozoliaee2014, section III-A.
 """

@@ -90,7 +90,7 @@ class SchemePolicy:
         blocking: use the variant in which the head of the queue blocks (ffd schemes).
         bypass: let an arriving task pass a queue that blocks.
         weights: of cpu and memory in the size "sum".
-        p: of the L_p norm, above 1, infinity included (schemes that compare norms: :data:`NORMED`).
+        p: exponent of the L_p norm, above 1 or infinity (schemes that compare norms: :data:`NORMED`).
     """
 
     def __init__(

@@ -20,11 +20,11 @@ __all__ = ["MostEfficient", "Random"]
     views=("plan", "place"),
 )
 class MostEfficient(SingleJobPolicy):
-    """Puts every task on its most efficient server, sized by Eq. 16: the least energy.
+    """Puts every task on its most efficient server, which needs the least energy, and sizes tasks by Eq. 16.
 
-    The plan uses as little energy as any can, and tapra-fast starts from it. Use it as the cheapest baseline
-    that always keeps to a feasible cap; it needs the efficiencies, but ignores how many tasks share a server
-    and how little vCPU its groups have.
+    No plan uses less energy, and tapra-fast starts from this one. Use it as the fastest baseline that stays
+    within every feasible energy cap. It needs the efficiencies, but ignores how many tasks share a server and
+    how much vCPU its groups have.
 
     Ties go to the lowest server. In view place the plan is made at the first task and then carried out.
 
@@ -43,14 +43,15 @@ class MostEfficient(SingleJobPolicy):
     "single-job/random", source="schedgym (not in the paper)", knows=KNOWS, views=("plan", "place")
 )
 class Random(SingleJobPolicy):
-    """Puts every task, in order, on a random server with which the energy cap can still be kept.
+    """Puts every task on a random server, among those with which the energy cap can still be kept.
 
-    Use it as the baseline that any planner should beat. It needs the loads and efficiencies, only to keep to
-    the energy cap, and is cheap.
+    Use it as the baseline that any planner should beat. It uses the loads and efficiencies only to stay
+    within the energy cap, and is fast.
 
     1. Find the least energy of every task.
-    2. Task by task: draw evenly among the servers with which the energy so far, its own, and the least of all
-       tasks to come are within the cap; its most efficient server is always among them.
+    2. For each task in order, draw a server, with equal probabilities, from those on which the energy so far,
+       that of the task, and the least energy of all later tasks are within the cap. The most efficient server
+       is always one of them.
 
     The environment sizes the tasks by Eq. 16. In view place the plan is made at the first task and then
     carried out.

@@ -11,14 +11,14 @@ __all__ = ["GeneticAnnealing", "MinMin", "MinMinGenetic"]
 VIEWS = ("plan", "place")  # by Eq. 16; by equal shares only plan
 
 _SHARES = (
-    "The paper calls the resources that its rivals give to a task static (section 2), without a size. Its "
-    "order of planners holds with equal shares of every limit (allocation='equal-share'), not with Eq. 16 "
-    "('optra'); its numbers fit neither well."
+    "The paper says that these algorithms give tasks static resources (section 2), but not how much. With "
+    "equal shares of every limit (allocation='equal-share') the planners rank as in the paper, with Eq. 16 "
+    "('optra') they do not; its numbers fit neither well."
 )
 _GENETIC = _SHARES + (
-    " The paper cites only the idea of the genetic algorithm; here it has a population of 30, 60 "
-    "generations, tournaments of 2, one-point crossover with probability 0.8, every task reset with "
-    "probability 0.02, the best 2 kept, REC on every placement."
+    " The paper gives no parameters of the genetic algorithm. Here it has a population of 30, 60 "
+    "generations, tournaments of 2, one-point crossover with probability 0.8, and mutation of each task with "
+    "probability 0.02; the best 2 members are kept, and REC repairs every placement."
 )
 
 
@@ -38,28 +38,28 @@ def _rival(name: str, title: str, deviations: str) -> Any:
 
 @_rival("min-min", "Min-Min", _SHARES)
 class MinMin(PlanningPolicy):
-    """Places task by task where the tasks placed so far complete first, then reduces the energy to the cap.
+    """Places one task after another so that the placed tasks complete soonest, then reduces the energy.
 
     Min-Min is the classical greedy heuristic for independent tasks. Use it as a baseline, or as a start for
-    other searches: it is cheap, but looks at the energy cap only at the end. It needs the loads and
+    other searches. It is fast, but considers the energy cap only at the end. It needs the loads and
     efficiencies of all tasks.
 
-    1. Of all tasks not yet placed and all servers, take the pair after which the tasks placed so far complete
-       first; ties: the time of the task itself, then the lowest task, then server. Repeat until all are
-       placed.
-    2. While the energy cap is exceeded, move a task to a server where it is more efficient, such that the job
-       takes least time (REC).
+    1. Of all pairs of an unplaced task and a server, choose the one after which the placed tasks complete
+       soonest; ties: the shorter time of the task, then the lowest task, then the lowest server. Repeat until
+       all tasks are placed.
+    2. While the energy is above the cap, move one task to a server where it is more efficient, choosing the
+       move after which the job takes the least time (REC).
     3. Size the tasks.
 
-    With "optra" times are those of Eq. 16; a task whose least time of an earlier round is too long already is
-    not looked at again. If no plan is found in this way, every task goes to its most efficient server. The
-    name min-min-equal sets ``allocation="equal-share"``.
+    With "optra" times are those of Eq. 16. As times never fall, tasks whose least time in an earlier round
+    was too long are skipped. If no plan is found in this way, every task goes to its most efficient server.
+    The name min-min-equal sets ``allocation="equal-share"``.
 
     Complexity: O(n^2 M D) per plan, by equal shares O(n^2 M + n M D), then O(n (R + M D)) for each move of
-    REC; n tasks, M servers, R groups of servers, D of them around a server.
+    REC; n tasks, M servers, R groups of servers, D of them with a given server.
 
     Args:
-        allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
+        allocation: "optra" (Eq. 16) or "equal-share": the sizes by which placements are evaluated.
     """
 
     def __init__(self, allocation: str = "optra") -> None:
@@ -70,27 +70,28 @@ class MinMin(PlanningPolicy):
 class MinMinGenetic(PlanningPolicy):
     """Improves Min-Min's placement by a genetic algorithm.
 
-    The search keeps a population of placements, of which Min-Min's is one, and recombines the better ones.
-    Use it where a plan may cost much time: thousands of placements are evaluated, and its result is never
+    The search keeps a population of placements, one of which is that of Min-Min, and recombines the better
+    ones. Use it if planning may take long: it evaluates thousands of placements, and its result is never
     worse than that of min-min. It needs the loads and efficiencies of all tasks.
 
     1. The first generation is Min-Min's placement and random ones.
     2. Order the members by completion time and keep the best two. Make each other child from two parents,
-       each the better of two random members: cross them at one point, mostly, and send a few tasks to random
-       servers.
+       each the better of two random members: apply one-point crossover with probability 0.8, and move each
+       task to a random server with probability 0.02.
     3. Repair the child by REC and evaluate it.
     4. After all generations the best member is the plan.
 
-    REC follows every change of a placement: while the energy cap is exceeded, a task moves to a server where
-    it is more efficient, such that the job takes least time. If no plan is found in this way, every task goes
-    to its most efficient server. The name mm-ga-equal sets ``allocation="equal-share"``.
+    REC follows every change of a placement: while the energy is above the cap, one task moves to a server
+    where it is more efficient; the move after which the job takes the least time is chosen. If no plan is
+    found in this way, every task goes to its most efficient server. The name mm-ga-equal sets
+    ``allocation="equal-share"``.
 
     Complexity: Min-Min's (see there), and O(G P (P + R + n D + V n (R + M D))) per plan for G generations of
-    P members and V moves of REC per placement, of which random placements need many; n tasks, M servers, R
-    groups of servers, D of them around a server.
+    P members and V moves of REC per placement (many for random placements); n tasks, M servers, R groups of
+    servers, D of them with a given server.
 
     Args:
-        allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
+        allocation: "optra" (Eq. 16) or "equal-share": the sizes by which placements are evaluated.
         size: number of members of the population.
         generations: number of generations.
     """
@@ -101,30 +102,31 @@ class MinMinGenetic(PlanningPolicy):
 
 @_rival("gsa", "GSA", _GENETIC)
 class GeneticAnnealing(PlanningPolicy):
-    """Searches by a genetic algorithm whose children are improved by simulated annealing.
+    """Searches for a placement by a genetic algorithm that improves each child by simulated annealing.
 
-    The annealing steps let a child leave a local optimum before it competes. Use it where a plan may cost
-    much time: it evaluates six placements per child where mm-ga evaluates one. It needs the loads and
+    With the annealing steps a child can leave a local optimum before it is compared with others. Use it if
+    planning may take long: it evaluates six placements for each child, mm-ga only one. It needs the loads and
     efficiencies of all tasks.
 
     1. The first generation is random.
     2. Order the members by completion time and keep the best two. Make each other child from two parents,
-       each the better of two random members: cross them at one point, mostly, and send a few tasks to random
-       servers.
-    3. Repair the child by REC. Five times move a random task to a random server, repair, and accept that if
-       the completion time grows by $delta <= 0$, or else with probability $exp(-delta / T)$. The temperature
-       T starts at a tenth of the best completion time and falls by 5% in each generation.
+       each the better of two random members: apply one-point crossover with probability 0.8, and move each
+       task to a random server with probability 0.02.
+    3. Repair the child by REC. Then five times move a random task to a random server and repair. If the
+       completion time changes by $delta <= 0$, accept the move, else accept it with probability $exp(-delta /
+       T)$. The temperature T starts at a tenth of the best completion time and falls by 5% in each
+       generation.
     4. After all generations the best member is the plan.
 
-    REC: while the energy cap is exceeded, a task moves to a server where it is more efficient, such that the
-    job takes least time. If no plan is found in this way, every task goes to its most efficient server. The
-    name gsa-equal sets ``allocation="equal-share"``.
+    REC: while the energy is above the cap, one task moves to a server where it is more efficient; the move
+    after which the job takes the least time is chosen. If no plan is found in this way, every task goes to
+    its most efficient server. The name gsa-equal sets ``allocation="equal-share"``.
 
     Complexity: O(G P (P + 6 (R + n D + V n (R + M D)))) per plan for G generations of P members and V moves
-    of REC per placement; n tasks, M servers, R groups of servers, D of them around a server.
+    of REC per placement; n tasks, M servers, R groups of servers, D of them with a given server.
 
     Args:
-        allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
+        allocation: "optra" (Eq. 16) or "equal-share": the sizes by which placements are evaluated.
         size: number of members of the population.
         generations: number of generations.
     """

@@ -131,14 +131,14 @@ class Parameters:
 
     @staticmethod
     def window_field(default: int, what: str, most: int = 10**6) -> Any:
-        """The field ``window``: how many of ``what`` observations show, or "all"."""
-        help = f"visible {what}; 'all' sizes it by the workload"
+        """The field ``window``: the number of ``what`` that observations show, or "all"."""
+        help = f"number of visible {what}; 'all': as many as a workload can have"
         return parameter(default, help, minimum=1, maximum=most, choices=("all",))
 
     @staticmethod
     def trace_format_field() -> Any:
         """The field ``trace_format`` of problems that take a trace."""
-        return parameter(None, "the trace's format, a name or a YAML file (none: by its first line)")
+        return parameter(None, "the trace's format: a name or a YAML file (none: by the first line)")
 
     @classmethod
     def kinds(cls) -> dict[str, Any]:

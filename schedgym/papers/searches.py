@@ -68,6 +68,6 @@ def found_against(
     """
     figures = {"checked": searched.checked, "flawed": searched.flawed, **(figures or {})}
     if searched.found is None:
-        return Finding(Verdict.HOLDS, f"none among {searched.checked:,} {what}", figures=figures)
-    evidence = f"{searched.flawed:,} of {searched.checked:,} {what}; {text}"
+        return Finding(Verdict.HOLDS, f"true in all {searched.checked:,} {what}", figures=figures)
+    evidence = f"false in {searched.flawed:,} of {searched.checked:,} {what}; {text}"
     return Finding(verdict, evidence, counterexample=searched.found, figures=figures)

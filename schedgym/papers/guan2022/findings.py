@@ -38,13 +38,13 @@ def states(instance: Shown, name: str, values: Iterable[Fraction]) -> bool:
 
 def found_flaw(found: Search, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:
     """Return the finding of a search that has found a counterexample."""
-    text = f"the smallest in {found.looked()}" + (f"; {more}" if more else "")
+    text = f"this is the smallest counterexample in {found.looked()}" + (f"; {more}" if more else "")
     counted = {"enumerated": found.enumerated, "complete": found.complete()} | figures
     return Finding(verdict, text, counterexample=found.found, figures=counted)
 
 
 def found_nothing(found: Search, more: str = "", **figures: Any) -> Finding:
     """Return the finding of a search that has found no counterexample."""
-    text = f"none against it: {found.looked()}" + (f"; {more}" if more else "")
+    text = f"no counterexample in {found.looked()}" + (f"; {more}" if more else "")
     counted = {"enumerated": found.enumerated, "random": found.drawn, "complete": found.complete()}
     return Finding(HOLDS, text, figures=counted | figures)

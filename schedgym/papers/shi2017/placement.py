@@ -297,8 +297,10 @@ def _check_rounding(run: Run) -> Finding:
         beyond += not affords(job, start)
     figures = {"checked": checked, "beyond_the_cap": beyond}
     if searched.found is None:
-        return Finding(NOT_REPRODUCED, f"none among {searched.checked} jobs", figures=figures)
-    text = f"{beyond} of {checked:,} tiny jobs; the witness has one optimum only"
+        return Finding(
+            NOT_REPRODUCED, f"the cap is exceeded in none of {searched.checked} jobs", figures=figures
+        )
+    text = f"the cap is exceeded in {beyond} of {checked:,} tiny jobs; the witness has only one optimum"
     return Finding(HOLDS, text, witness=searched.found, figures=figures)
 
 

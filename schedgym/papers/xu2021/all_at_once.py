@@ -81,7 +81,9 @@ def _check_horizon(run: Run) -> Finding:
         return {"slots": slots}
 
     searched = find_flaw(tiny_instances(run), flaw)
-    text = f"all with a demand above all cores; without one, {narrow}"
+    text = (
+        f"in all of these a job demands more cores than there are; without such jobs it is false in {narrow}"
+    )
     figures = {"where_demands_fit": narrow}
     return found_against(CORRECTED if not narrow else REFUTED, searched, text, figures=figures)
 
@@ -186,9 +188,10 @@ def _check_lemma_2(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} states", figures=figures)
     text = (
-        f"as printed infeasible in {printed:,} of {checked:,} states (y > 1 or more than is left); with min"
+        f"the printed solution is infeasible in {printed:,} of {checked:,} states (y > 1, or more than is "
+        "left); with min"
     )
-    text += f" for max optimal and whole in all but {meant}"
+    text += f" in place of max it is optimal and in whole numbers in all but {meant}"
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
@@ -214,7 +217,7 @@ def _check_transient(run: Run) -> Finding:
             schedule.append(tuple(given))
         checked += 1
         differ += schedule != rule("svf", jobs, cores)
-    text = f"the same cores in every slot of {checked:,} instances (min for max)"
+    text = f"both give the same cores in every slot of {checked:,} instances (with min in place of max)"
     return Finding(judge(not differ), text, figures={"checked": checked, "differ": differ})
 
 
@@ -265,8 +268,11 @@ def _check_theorem_6(run: Run) -> Finding:
 
         searched[k] = find_flaw(tiny_instances(run), flaw)
     figures = {"k2_flawed": searched[2].flawed} | {f"k{k}_worst_ratio": str(x) for k, x in worst.items()}
-    text = f"k = 1, whatever the order of equal volumes; at worst {worst[1]} of the optimum; k = 2:"
-    text += f" {searched[2].flawed:,}, {float(worst[2]):.2f}. What is best in each slot is not best in all"
+    text = f"for k = 1 and any order of equal volumes, at worst {worst[1]} times the optimum; for k = 2 in"
+    text += (
+        f" {searched[2].flawed:,} instances, at worst {float(worst[2]):.2f} times. The best decision of "
+        "each slot is not the best for all slots"
+    )
     return found_against(REFUTED, searched[1], text, figures=figures)
 
 
@@ -359,10 +365,11 @@ def _check_corollary_2(run: Run) -> Finding:
     if worst > Fraction(3, 2) or found.excess > 0:
         return Finding(NOT_REPRODUCED, f"a ratio of {worst}", figures=figures)
     text = (
-        f"no counterexample: worst ratio {found.worst} of {found.checked:,} tiny instances, {ratio} of a hill"
+        f"no counterexample was found: the worst ratio is {found.worst} in {found.checked:,} tiny "
+        f"instances, {ratio} in a hill"
     )
-    text += f" climb, {float(max(family.values())):.3f} at least with wide short jobs before narrow long ones"
-    text += " (in the limit (1 + sqrt 2) / 2); not proven, as Theorem 6 is false"
+    text += f" climb, and {float(max(family.values())):.3f} for wide short jobs before narrow long ones"
+    text += " (in the limit (1 + sqrt 2) / 2); the statement is not proven, as Theorem 6 is false"
     return Finding(HOLDS, text, witness=witness | {"schedule": as_rows(schedule)}, figures=figures)
 
 
@@ -376,7 +383,7 @@ def _check_corollary_2(run: Run) -> Finding:
 def _check_introduction(run: Run) -> Finding:
     found = _ratios(run)
     figures = {"checked": found.checked, "worst_ratio": str(found.worst)}
-    text = f"worst ratio {found.worst} in {found.checked:,} instances; Corollary 2 says 3/2"
+    text = f"the worst ratio in {found.checked:,} instances is {found.worst}; Corollary 2 states 3/2"
     return Finding(judge(found.worst <= 2), text, figures=figures)
 
 
@@ -410,5 +417,8 @@ def _check_equation_45(run: Run) -> Finding:
     figures = {"checked": checked, "indifferent": same}
     if same < checked:
         return Finding(NOT_REPRODUCED, f"indifferent in {same} of {checked}", figures=figures)
-    text = f"x lacks the index i: Psi is the same for all placements ({same} of {checked} pairs of latencies)"
+    text = (
+        f"the index i of x is missing, so that Psi is the same for all placements ({same} of {checked} "
+        "pairs of latencies)"
+    )
     return Finding(CORRECTED, text, counterexample=example, figures=figures)

@@ -102,16 +102,19 @@ LONG_JOBS = 1000  # slots: 10000 s
 ROUNDING = 0.042  # of the variance: the largest deviation that the paper gives, 0.383 for 0.4
 
 BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
-STAND_IN = "a synthetic stand-in for ten hours of Google's 2011 trace: the paper does not say which it takes"
-MEMORY = "memory is drawn around 2 GB per core, servers have 4 GB per core: the paper names neither"
-TWO_NUMBERS = (
-    "the introduction says 34% of OCORP+M, section VI-A says it of OCORP, without memory, and section VI-C "
-    "24% of OCORP+M: the two do not agree"
+STAND_IN = (
+    "the workload is a synthetic stand-in for ten hours of Google's 2011 trace, as the paper does not "
+    "say which ones it uses"
 )
-NONE_DRAWN = "a class in which no job has any has no place on a logarithmic axis"
+MEMORY = "jobs have about 2 GB of memory per core, and servers 4 GB per core; the paper gives neither"
+TWO_NUMBERS = (
+    "the paper contradicts itself: for OCORP+M the introduction states 34% and section VI-C 24%; section "
+    "VI-A states 34% for OCORP, without memory"
+)
+NONE_DRAWN = "on the logarithmic axis classes without any are left out"
 BIG = (
-    "prices over demands differ by up to 1e11, and lambda moves by about t^2.5 a slot, against which an "
-    "alpha of 100 is little; those of 10,000 and 1,000,000 are ours, and not drawn"
+    "an alpha of 100 has little effect, as prices / demands differ by up to 1e11, and lambda changes by "
+    "about t^2.5 per slot; the paper does not have the values 10,000 and 1,000,000, which are not drawn"
 )
 
 
@@ -175,13 +178,14 @@ def _likeness(processing: Sequence[F8], cpu: Sequence[F8], servers: Sequence[int
     half = min(servers) / 2
     small = [(own <= half).mean() for own in cpu]
     return [
-        "the paper says this of its trace, and so it is no statement that a stand-in can judge:",
+        "the following are statements on the paper's trace, which cannot be judged on a stand-in:",
         f"most jobs take less than 100 s (section VI-B); in the stand-in {tell_share(short)} do",
-        f"jobs with a small demand usually take long (section VI-A); in the stand-in {'; '.join(lengths)}",
-        "a job needs far fewer cores than a server has (Remark 1); in the stand-in "
-        f"{np.mean([own.mean() for own in cpu]):.1f} in the mean, on servers of {min(servers)} to "
-        f"{max(servers)}, and {tell_share(small)} of the jobs need half of the smallest server or less: its "
-        "jobs are wider, and split more often",
+        "jobs with a small demand usually take long (section VI-A); in the stand-in the times are: "
+        f"{'; '.join(lengths)}",
+        "a job needs far fewer cores than a server has (Remark 1); in the stand-in it needs "
+        f"{np.mean([own.mean() for own in cpu]):.1f} on average, servers have {min(servers)} to "
+        f"{max(servers)}, and {tell_share(small)} of the jobs need at most half of the smallest server, "
+        "so that jobs are split more often",
     ]
 
 
@@ -215,8 +219,8 @@ def _surrogate(run: Run, played: Played) -> Judged:
     above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
     return Judged(
         "OCORP's fractional norm is always above the actual one, and close to it",
-        f"{tell([found])} at the end; not below it in {tell_share(ages)} of the slots, in "
-        f"{tell_share(finished)} if only finished jobs count",
+        f"{tell([found])} at the end; it is not below the actual one in {tell_share(ages)} of the slots "
+        f"({tell_share(finished)} if only finished jobs count)",
         verdict_of([above, level(CLOSE)(found)]),
     )
 
@@ -243,15 +247,16 @@ def _by_draw(played: Played) -> str:
     changes = own / best - 1.0
     low, middle, high = 100 * np.quantile(changes, (0.0, 0.5, 1.0))
     return (
-        f"by draw OCORP's norm is {low:+.0f}% to {high:+.0f}% against the best of SVF, SRVF and SRPT, in the "
-        f"median {middle:+.0f}%, and below it in {int((changes < 0).sum())} of {len(changes)} draws"
+        f"in single draws OCORP's norm differs by {low:+.0f}% to {high:+.0f}% from the best of SVF, SRVF "
+        f"and SRPT (median {middle:+.0f}%), and is below it in {int((changes < 0).sum())} of "
+        f"{len(changes)} draws"
     )
 
 
 def _narrowest(played: Played) -> str:
     """Describe the norm of SRF in this figure."""
     found = tell(compare_metric(played, "SRF", [OCORP], "l2"))
-    return f"the paper does not compare with SRF here, norm: {found}"
+    return f"the paper does not compare with SRF here; norm: {found}"
 
 
 @figure(
@@ -304,7 +309,7 @@ def _plateau(played: Played) -> Judged:
             level = int(np.argmax(entry["flowtime"] >= entry["flowtime"][-1]))
             empty = len(entry["unfinished"]) - int(np.argmax(entry["unfinished"][::-1] > 0))
             held.append(level == empty == -(-int(span) // step))
-    text = f"in {sum(held)} of {len(held)} schedules, to the step of the curves"
+    text = f"true in {sum(held)} of {len(held)} schedules, within one step of the curves"
     claim = "the curves of Fig. 2 level off and those of Fig. 3 reach 0 at the makespan"
     return Judged(claim, text, verdict_of(map(judge, held)))
 
@@ -337,14 +342,14 @@ def _waiting(run: Run) -> Outcome:
             against(OCORP, gaps[OCORP], {name: gaps[name] for name in ("SRPT", "SVF")}),
             lower(),
             what="longest time of long jobs without cores",
-            more=f"{tell_seconds(gaps[OCORP])}, of all jobs {every}",
+            more=f"{tell_seconds(gaps[OCORP])} under OCORP, for all jobs {every}",
         ),
     ]
     remarks = (
         STAND_IN,
-        "sizes are put into classes: a draw has few jobs of the same length above 1000 s",
-        "the paper draws the greatest and the least waiting as two curves of one panel, here they are two",
-        "long jobs are those of 60% of the longest one or more, about 20000 s at this size",
+        "jobs are grouped into classes of sizes, as a draw has few jobs of the same length above 1000 s",
+        "the greatest and the least waiting, two curves of one panel in the paper, are two panels here",
+        "long jobs are those with at least 60% of the longest time, about 20000 s at this size",
     )
     return Outcome(wait_panels(played, [OCORP, *RULES]), said, sizes_of(played), remarks)
 
@@ -441,7 +446,7 @@ def _preemptions(run: Run) -> Outcome:
         ),
         Judged(
             "at alpha = 100 jobs of less than 100 s are rarely preempted",
-            f"{tell_share(untouched, 1)} of them never, {tell_share(before, 1)} at alpha 0",
+            f"{tell_share(untouched, 1)} of them are never preempted; with alpha = 0 {tell_share(before, 1)}",
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
         ),
     ]
@@ -458,8 +463,8 @@ def _less_by_class(played: Played, name: str) -> Judged:
     held = [drop >= SUBSTANTIAL for drop in drops]
     fewer = sum(drop > 0.0 for drop in drops)
     text = (
-        f"at alpha = 100 fewer in {fewer} of {len(drops)} classes of sizes, at most half in {sum(held)}; "
-        f"the largest decrease is {100 * max(drops, default=0.0):.0f}%"
+        f"with alpha = 100 there are fewer in {fewer} of {len(drops)} classes of sizes, and at most half "
+        f"as many in {sum(held)}; the largest decrease is {100 * max(drops, default=0.0):.0f}%"
     )
     return Judged(
         f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict_of(map(judge, held))
@@ -514,8 +519,9 @@ def _migrations(run: Run) -> Outcome:
         BIG,
         NONE_DRAWN,
         "a migration is a slot in which a job runs on a server on which it did not run when it last ran",
-        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved; left where "
-        "they are (packing 'sticky', 3 draws) long jobs still migrate several times as often as at 10",
+        "with alpha = 0 jobs are packed anew in each slot, as in section IV-A, and thus migrate; if they "
+        "stay where possible (packing 'sticky', 3 draws), long jobs still migrate several times as often "
+        "as with alpha = 10",
     )
     return Outcome([_counts(played, "migrations")], said, sizes_of(played), remarks)
 
@@ -690,7 +696,10 @@ def _mapreduce(run: Run) -> Outcome:
         ),
         _same_work(played, OCORP),
     ]
-    cut = "jobs of the stand-in are cut into map and reduce tasks: the paper does not say how it gets its own"
+    cut = (
+        "jobs of the stand-in are divided into map and reduce tasks; the paper does not say how its own "
+        "are made"
+    )
     return Outcome(panels, said, sizes_of(played), (STAND_IN, BOUND, cut))
 
 

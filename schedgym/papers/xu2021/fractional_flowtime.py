@@ -112,7 +112,9 @@ def _check_equation_6(run: Run) -> Finding:
     if worst > 2:
         return Finding(NOT_REPRODUCED, f"a ratio of {worst}", figures=figures)
     text = f"the largest of {checked:,} ratios (k = 1, 2, 3) is {worst}: every job has p^k <= f^k, and its"
-    return Finding(HOLDS, text + " other part is a mean of age^k <= f^k", witness=example, figures=figures)
+    return Finding(
+        HOLDS, text + " other part is a mean of values age^k <= f^k", witness=example, figures=figures
+    )
 
 
 def _confirm_surrogate_above(instance: Shown) -> bool:
@@ -177,7 +179,8 @@ def _check_lower_bounds(run: Run) -> Finding:
     shares = ", ".join(f"{name} {ratio}" for name, ratio in largest.items())
     verdict = judge(max(largest.values()) <= 1)
     text = (
-        f"largest share of the optimum in {checked:,} instances: {shares}; the last two are not the paper's"
+        f"largest ratio of bound and optimum in {checked:,} instances: {shares}; the last two bounds are "
+        "not in the paper"
     )
     return Finding(verdict, text, figures=figures)
 
@@ -218,7 +221,7 @@ def _check_pooled(run: Run) -> Finding:
         figures[f"{name}_above"] = searched.flawed
         smallest = smallest or searched
     assert smallest is not None
-    text = f"by slots left; by core-slots left {figures['srvf_above']:,}"
+    text = f"with slots left as the key; with core-slots left in {figures['srvf_above']:,}"
     return found_against(REFUTED, smallest, text, figures=figures)
 
 
@@ -236,7 +239,7 @@ def _check_single(run: Run) -> Finding:
             checked += 1
             worse += flowtime(jobs, rule("srpt", jobs, 1)) > flowtime_best(jobs, 1)[0]
     figures = {"checked": checked, "worse": worse}
-    return Finding(judge(not worse), f"in all {checked:,} instances", figures=figures)
+    return Finding(judge(not worse), f"true in all {checked:,} instances", figures=figures)
 
 
 def _confirm_below(instance: Shown) -> bool:
@@ -295,9 +298,17 @@ def _check_fractional_above(run: Run) -> Finding:
     searched = found["Eq. 27", 0]
     figures = {f"below_at_gamma_{name}_from_{start}": one.flawed for (name, start), one in found.items()}
     below = found[str(GAMMA), 0].found
-    more = "" if below is None else f", {float(Fraction(below['fractional']) / below['actual']):.2f} at 4000"
-    text = (
-        "Gamma of Eq. 27, lambda from 0; a job that is served, waits and is served again has f above p + mean"
+    more = (
+        ""
+        if below is None
+        else (
+            f" (fractional / actual {float(Fraction(below['fractional']) / below['actual']):.2f} with Gamma "
+            "4000)"
+        )
     )
-    text += f" age{more}; with lambda from 1e11 in {found['Eq. 27', STARTS[1]].flawed:,}"
+    text = (
+        "with Gamma of Eq. 27 and lambda from 0: a job that is served, waits and is served again has f "
+        "above p + mean"
+    )
+    text += f" age{more}; with lambda from 1e11 in {found['Eq. 27', STARTS[1]].flawed:,} instances"
     return found_against(REFUTED, searched, text, figures=figures)

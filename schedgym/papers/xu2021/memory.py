@@ -115,9 +115,9 @@ def _check_iterations(run: Run) -> Finding:
     if later or best is None:
         return Finding(NOT_REPRODUCED, f"changed after the second in {later} slots", figures=figures)
     text = (
-        f"x and z are final after two in all {sum(rounds.values()):,} slots; in {rounds[3]:,} the second "
-        "improves on the first, and there the test of the loop takes a third, which changes nothing: the "
-        "second x fits as it is"
+        f"x and z are final after two iterations in all {sum(rounds.values()):,} slots; in {rounds[3]:,} "
+        "the second improves on the first, and the loop makes a third, which changes nothing, as the "
+        "second x fits"
     )
     return Finding(HOLDS, text, witness=best[1], figures=figures)
 
@@ -214,10 +214,11 @@ def _check_theorem_1(run: Run) -> Finding:
     takes, widths = (", ".join(map(str, row)) for row in ([int(ratio) for ratio in ratios], wide))
     sorting, counts = ", ".join(f"{each:.1f}" for each in compared), ", ".join(map(str, sizes))
     text = (
-        f"one job of M cores on M servers of one core and 1 GB takes {takes} x n max M_i cells of knapsacks "
-        f"for M = {widths}; (n + M - 1) max M_i are enough in all {checked:,} slots. The order of Eq. 21 "
-        f"takes {sorting} comparisons a job for n = {counts}: O(n log n + (n + M) max M_i). Every x after "
-        "the first is a transportation problem, which takes more"
+        f"for one job of M cores on M servers of one core and 1 GB, the knapsack problems need {takes} "
+        f"times n max M_i cells for M = {widths}; (n + M - 1) max M_i cells are enough in all {checked:,} "
+        f"slots. The order of Eq. 21 takes {sorting} comparisons per job for n = {counts}, in total O(n "
+        "log n + (n + M) max M_i). Every x after the first is a transportation problem, which takes "
+        "longer"
     )
     slot = _wide_job(2)
     found = _operations(slot)
@@ -293,9 +294,15 @@ def _check_theorem_2(run: Run) -> Finding:
         return Finding(NOT_REPRODUCED, f"min(1, .) fails in {broken} of {checked:,} slots", figures=figures)
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
-    text = f"the ratio is above 1 and not reached in {above:,} of {checked:,} slots; min(1, ratio) is in all"
+    text = (
+        f"in {above:,} of {checked:,} slots the ratio is above 1 and not reached; min(1, ratio) is "
+        "reached in all"
+    )
     if beyond:
-        text += f"; with the work left as a cap d_min must be the least cap ({reached} of {optimum} else)"
+        text += (
+            f"; if the work left limits cores, d_min must be the least such limit (else it is reached in "
+            f"{reached} of {optimum})"
+        )
     return Finding(CORRECTED, text, counterexample=best[1], figures=figures)
 
 
@@ -338,7 +345,8 @@ def _check_alternation(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
-        f"below the optimum in {below:,} of {checked:,} slots, at worst {worst} of it: a job that the first"
+        f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a "
+        "job that the first"
     )
     text += " x leaves out never comes back (without backfill)"
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)
@@ -402,7 +410,8 @@ def _check_equation_19(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} servers", figures=figures)
     text = (
-        f'less in {less:,} of {checked:,} servers, more in {more}: "<=" is meant, and what follows needs it'
+        f'it is worth less on {less:,} of {checked:,} servers, and more on {more}: "<=" is meant, which '
+        "the rest of the proof needs"
     )
     return Finding(CORRECTED if not more else NOT_REPRODUCED, text, counterexample=best[1], figures=figures)
 
@@ -461,6 +470,6 @@ def _check_hosts(run: Run) -> Finding:
     figures = {"checked": checked, "where_a_job_is_wider_than_a_server": wide}
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} packings", figures=figures)
-    text = "a server can get parts of more than two jobs, even where each job fits on each server (else in"
+    text = "a server can get parts of more than two jobs, even if each job fits on each server (if not, in"
     text += f" {wide:,} more cases of {checked:,} packings), so n is not bounded as the proof says"
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)

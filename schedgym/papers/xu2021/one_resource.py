@@ -114,9 +114,10 @@ def _check_lemma_1(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
-        f"as printed below the optimum in {printed:,} of {checked:,} slots, as case 3 is empty; with case 2"
+        f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; "
+        "if case 2"
     )
-    text += f" summing to j - 1, in {meant}"
+    text += f" sums to j - 1, it is in {meant}"
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
@@ -159,8 +160,14 @@ def _check_line_7(run: Run) -> Finding:
     figures = {"checked": checked, "served_as_printed": served, "finished_with_gamma_minus_a": served_right}
     if served or example is None:
         return Finding(NOT_REPRODUCED, f"{served} of {checked} lone jobs are served", figures=figures)
-    text = f"none of {checked} lone jobs that arrive at 2 to 4 is served in {slots:,} slots (k = 1, mu = t,"
-    text += f" lambda from 0); a = 1 divides by 0; with Gamma - a, Gamma by Eq. 27, {served_right} finish"
+    text = (
+        f"none of {checked} single jobs that arrive in slots 2 to 4 is served in {slots:,} slots (k = 1, "
+        "mu = t,"
+    )
+    text += (
+        f" lambda from 0), and a = 1 divides by 0; with Gamma - a, and Gamma of Eq. 27, {served_right} of "
+        "them finish"
+    )
     return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
 
@@ -200,7 +207,7 @@ def _check_benchmark(run: Run) -> Finding:
     text = (
         f"y* = 0 in all {checked:,} instances, as all weights are positive: the regret is the algorithm's own"
     )
-    text += " cost, and an algorithm that serves nobody has none"
+    text += " cost, and an algorithm that serves no job has a regret of 0"
     return Finding(REFUTED, text, counterexample=example, figures={"checked": checked})
 
 
@@ -236,7 +243,10 @@ def _check_equation_26(run: Run) -> Finding:
             example = {"arrival": a, "processing": p, "gamma": int(gamma), "T": end}
             example |= {"double_sum": str(double), "single_sum": str(goal * (end - a))}
     figures = {"checked": checked, "differ": differ, "differ_over_arrived_jobs": wrong}
-    text = f"they differ in {differ} of {checked} lone idle jobs; over the jobs with a < T in {wrong}"
+    text = (
+        f"the sums differ for {differ} of {checked} single jobs without service; with the sum over the "
+        f"jobs with a < T only, for {wrong}"
+    )
     return Finding(CORRECTED if not wrong else REFUTED, text, counterexample=example, figures=figures)
 
 
@@ -312,10 +322,11 @@ def _check_theorem_4(run: Run) -> Finding:
     figures["largest_ratio"] = str(worst)
     first, high = STARTS
     text = (
-        f"k = 1, beta = 0, mu = T^k, T = Gamma, lambda from 0; k = 2: {above[2, first]:,}; lambda from 1e11:"
+        f"for k = 1, beta = 0, mu = T^k, T = Gamma and lambda from 0; for k = 2 in {above[2, first]:,}; "
+        "with lambda from 1e11 in"
     )
-    text += f" {above[1, high]:,} and {above[2, high]:,}; at most {float(worst):.1f} x"
-    text += " the bound. As y* = 0, any algorithm that ends all jobs has a regret of OPT_P2 or more"
+    text += f" {above[1, high]:,} and {above[2, high]:,}; the regret is up to {float(worst):.1f} times"
+    text += " the bound. As y* = 0, every algorithm that completes all jobs has a regret of at least OPT_P2"
     return found_against(REFUTED, searched[1, first], text, figures=figures)
 
 
@@ -383,8 +394,8 @@ def _check_online(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked} pairs", figures=figures)
     text = (
-        f"a job yet to come changes the decisions before it comes in {differ} of {checked} pairs of workloads"
-        " (lambda from 0)"
+        f"a job that arrives later changes decisions before its arrival in {differ} of {checked} pairs of "
+        "workloads (lambda from 0)"
     )
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)
 
@@ -435,7 +446,7 @@ def _check_gamma(run: Run) -> Finding:
     if min(gammas) <= GAMMA:
         return Finding(HOLDS, f"Eq. 27 gives {gammas}", figures=figures)
     text = f"Eq. 27 gives {gammas[0]:.0f} on the stand-in for the trace; any arrival after slot 2000"
-    text += " gives 2 a > 4000"
+    text += " makes 2 a, and so Gamma of Eq. 27, larger than 4000"
     own = _stand_in(0)
     example = {"seed": 0, "latest_arrival": max(own[0]), "four_times_the_work": float(_gamma_of(own)[1])}
     return Finding(REFUTED, text, counterexample=example | {"gamma": GAMMA}, figures=figures)
@@ -472,7 +483,7 @@ def _check_least_slots(run: Run) -> Finding:
     searched = find_flaw(tiny_instances(run), flaw)
     if below:
         return Finding(NOT_REPRODUCED, f"{below} schedules are shorter", figures={"below": below})
-    return found_against(CORRECTED, searched, "a lower bound; a job needs p slots")
+    return found_against(CORRECTED, searched, "it is only a lower bound, as a job needs at least p slots")
 
 
 def _confirm_step(instance: Shown) -> bool:
@@ -493,7 +504,9 @@ def _check_step(run: Run) -> Finding:
     betas = {k: k - (k + Fraction(1, 2)) for k in range(1, 11)}
     allowed = sum(0 <= beta < 1 for beta in betas.values())
     example = {"k": K, "exponent": str(K + Fraction(1, 2)), "beta": str(betas[K])}
-    text = "beta is -1/2 for every k; mu also changes from slot to slot, in the theorems it does not"
+    text = (
+        "it would be -1/2 for every k; in addition mu changes from slot to slot, in the theorems it does not"
+    )
     if allowed:
         return Finding(HOLDS, f"for {allowed} of {len(betas)} k", figures={"allowed": allowed})
     return Finding(REFUTED, text, counterexample=example, figures={"allowed": 0, "checked": len(betas)})
@@ -553,7 +566,8 @@ def _check_corollary_1(run: Run) -> Finding:
     if min(figures["gap_over_T"]) < Fraction(1, 8):
         return Finding(NOT_REPRODUCED, f"gaps {gaps} for T = {horizons}", figures=figures)
     text = (
-        f"n equal unit jobs on one core, T = Gamma = 4 n: gaps {gaps} for T = {horizons}, linear in T; under"
+        f"n equal unit jobs on one core with T = Gamma = 4 n have gaps of {gaps} slots for T = "
+        f"{horizons}, which is linear in T; under"
     )
     text += " any policy the last of n waits n - 1 = T / 4 - 1 slots"
     return Finding(REFUTED, text, counterexample=example, figures=figures)
@@ -643,10 +657,8 @@ def _check_switching(run: Run) -> Finding:
     figures = {"checked": checked, "split_is_cheaper": less, "four_cores_on_four_servers": four}
     if example is None:
         return Finding(HOLDS, f"in all {checked} splits", figures=figures)
-    text = (
-        f"a job that starts again pays less for all {less} of {checked} splits than on one server: 4 cores as"
-    )
-    text += f" 1+1+1+1 cost alpha {four}, as 4 alpha"
+    text = f"for a job that starts again, {less} of {checked} splits cost less than one server: 4 cores as"
+    text += f" 1+1+1+1 cost {four} alpha, on one server 1 alpha"
     return Finding(REFUTED, text, counterexample=example, figures=figures)
 
 
@@ -705,8 +717,8 @@ def _check_theorem_5_regret(run: Run) -> Finding:
     # a constant may be large, but must not grow with n
     bounded = (max(own) <= 8 and own[-1] <= 2 * max(own[0], 1.0) for own, _ in found.values())
     text = (
-        f"n = {', '.join(map(str, _equal_jobs(run)))} equal jobs on one core, k = 2: regret over the bound "
-        f"{told[0.0]} for beta = 0; {told[0.5]} for beta = 1/2, where {100 * found[0.5][1]:.0f}% of the work "
-        "is done by T: as y* = 0, what is not served has no regret"
+        f"n = {', '.join(map(str, _equal_jobs(run)))} equal jobs on one core, k = 2: regret / bound is "
+        f"{told[0.0]} for beta = 0 and {told[0.5]} for beta = 1/2, where {100 * found[0.5][1]:.0f}% of "
+        "the work is done by T (as y* = 0, work that is not served has no regret)"
     )
     return Finding(judge(all(bounded)), text, figures=figures)

@@ -206,7 +206,10 @@ def judge_least_work(run: Run, played: Played, policy: str, source: str) -> Judg
         texts.append(f"{NAMES[rival]} {100 * held:.0f}%")
         always &= held == 1.0
     verdict = IN_PART if stated.verdict == HOLDS and not always else stated.verdict
-    text = f"{stated.measured}; share of the time in which its mean is not above that of {', '.join(texts)}"
+    text = (
+        f"{stated.measured}; share of the time in which its mean is at most that of the other scheme: "
+        f"{', '.join(texts)}"
+    )
     return Judged(stated.claim, text, verdict)
 
 
@@ -214,5 +217,5 @@ def judge_done(played: Played, policy: str) -> Judged:
     """Judge that most jobs have finished by Gamma."""
     done = played.values(policy, "done")
     verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED
-    text = f"{tell_share(done, 1)} of the jobs, at least {tell_share([min(done)], 1)} in every draw"
+    text = f"{tell_share(done, 1)} of the jobs, and at least {tell_share([min(done)], 1)} in every draw"
     return Judged(f"most jobs have finished by Gamma = {GAMMA} slots under {policy}", text, verdict)

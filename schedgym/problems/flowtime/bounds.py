@@ -1,12 +1,12 @@
 """Lower bounds on the sum of flowtime^k.
 
-All of them ignore on which server a core is (servers are pooled) and that cores are whole numbers. In 2D,
-memory counts twice: as a second pooled resource, and because a job can use only servers with enough of it.
+All of them pool the servers, and ignore that cores are whole numbers. In 2D they use memory in two ways: as a
+second pooled resource, and because a job can only run on servers with enough memory.
 
-The paper's bounds come from the fractional relaxation P2 (:func:`optimal_fractional`): OPT_P2 - sum p^k and
-OPT_P2 / 2, which is the mean of OPT_P2 - sum p^k and sum p^k, so never the largest. The optimum over the
-prices of :func:`priced_bound` is at least as large as all three, because there a job may choose a schedule
-where P2 lets it mix them, and is charged its flowtime^k where P2 charges a mean over its slots.
+The paper's bounds come from the fractional relaxation P2 (:func:`optimal_fractional`): sum p^k, OPT_P2 - sum
+p^k, and the mean of these two, OPT_P2 / 2. The best :func:`priced_bound` is at least as large as all three:
+there each job has one schedule and costs flowtime^k, while in P2 it can mix schedules and costs a mean over
+its slots.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None
 
 
 def processing_bound(workload: Workload, norm: float = 2.0) -> float:
-    """Return the bound from every job alone on all servers: the sum of (its least number of slots)^k.
+    """Return the bound if every job had all servers for itself: the sum of (least number of slots)^k.
 
     The least number is p (MapReduce: p^m + p^r), or more if the servers open to the job have too few cores.
     """

@@ -13,9 +13,11 @@ KINDS = ("1d", "2d", "mapreduce")
 ESTIMATIONS = ("none", "waste", "under", "order")
 VIEWS = (
     View("allocation", "Box: cores of each job on each server in this slot", masked=False),
-    View("priority", "Box: per job a score; cores are filled and packed in that order", masked=False),
-    View("pick", "Discrete: which job gets cores next, at once; last = close the slot"),
-    View("rule", "Discrete: which named rule decides this slot"),
+    View(
+        "priority", "Box: a score per job; jobs get cores in that order, which are then packed", masked=False
+    ),
+    View("pick", "Discrete: the job that gets its cores next; the last closes the slot"),
+    View("rule", "Discrete: the rule that decides this slot"),
 )
 
 METRICS = (
@@ -35,11 +37,11 @@ METRICS = (
     Metric("finished", "jobs", "jobs that finished", "max"),
     Metric("mean_waiting", "slots", "mean of flowtime minus processing time", "min"),
     Metric(
-        "waiting_small", "slots", "the same over the half of the jobs with the least processing time", "min"
+        "waiting_small", "slots", "mean_waiting of the half of the jobs with the least processing time", "min"
     ),
-    Metric("waiting_medium", "slots", "the same over those between the half and the top tenth", "min"),
+    Metric("waiting_medium", "slots", "mean_waiting of the jobs between that half and the top tenth", "min"),
     Metric(
-        "waiting_big", "slots", "the same over the tenth of the jobs with the most processing time", "min"
+        "waiting_big", "slots", "mean_waiting of the tenth of the jobs with the most processing time", "min"
     ),
     Metric("preemptions", "", "slots in which an unfinished job lost all its cores", "min"),
     Metric("migrations", "", "slots in which a job ran on a server new to it since it last ran", "min"),
@@ -52,13 +54,13 @@ METRICS = (
     Metric(
         "mean_unfinished",
         "core-slots",
-        "unfinished work summed over all slots, over the slots up to the last arrival",
+        "unfinished work, summed over all slots, divided by the slots up to the last arrival",
         "min",
     ),
     Metric(
         "waiting_longest",
         "slots",
-        "as mean_waiting, over the jobs with 60% of the longest processing time or more",
+        "mean_waiting of the jobs with at least 60% of the longest processing time",
         "min",
     ),
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
@@ -87,7 +89,7 @@ class FlowtimeParameters(Parameters):
     }
     kind: str = parameter("1d", "cores only, cores and memory, or jobs of two phases", choices=KINDS)
     jobs: int | str = parameter(
-        60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+        60, "jobs in an episode; 'all': all jobs of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
     servers: str = parameter("16+8+8+4+4+4+2+2", "cores of each server")
     memory_per_core: float = parameter(
@@ -98,7 +100,7 @@ class FlowtimeParameters(Parameters):
     )
     load: float | None = parameter(
         0.95,
-        "work over all core-slots of the horizon (none: a trace keeps its own gaps)",
+        "work divided by all core-slots of the horizon (none: arrivals as in the trace)",
         minimum=1e-3,
         needs=("horizon 'none', which follows from it", lambda own: own.horizon is None),
     )
@@ -109,7 +111,7 @@ class FlowtimeParameters(Parameters):
         maximum=10**7,
     )
     estimation: str = parameter(
-        "none", "kind and effect of declared demands (none: they are true)", choices=ESTIMATIONS
+        "none", "effect of wrong declared demands (none: declared demands are true)", choices=ESTIMATIONS
     )
     variance: float = parameter(
         *(0.5, "variance of declared demands' relative error"),
@@ -121,7 +123,7 @@ class FlowtimeParameters(Parameters):
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
     trace_format: str | None = Parameters.trace_format_field()
-    latency: bool = parameter(False, "whether generated mapreduce tasks have latencies to the servers")
+    latency: bool = parameter(False, "true: generated mapreduce tasks have latencies to the servers")
     slot_seconds: float = parameter(
         *(10.0, "length of a slot in a trace [s]"),
         minimum=0,
@@ -129,7 +131,7 @@ class FlowtimeParameters(Parameters):
         needs=("a trace", lambda own: own.trace is not None),
     )
     clairvoyant: bool = parameter(
-        False, "whether observations have Gamma of Eq. 27 over the whole workload, with jobs to come"
+        False, "true: observations have Gamma of Eq. 27 for all jobs, also those to come"
     )
     norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
     alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
@@ -142,7 +144,9 @@ class FlowtimeParameters(Parameters):
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "unfinished jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    action_mask: bool = parameter(
+        True, "true: observations have the mask of feasible actions, if there is one"
+    )
     normalize: bool = parameter(False, "divide rewards by the sum of processing^k over the episode's jobs")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 

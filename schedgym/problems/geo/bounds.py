@@ -1,7 +1,8 @@
 """Lower bounds on the objective of any schedule of a Geo workload.
 
-Three bounds on the mean response: each job alone on empty sites, all jobs on one machine as fast as all
-slots together (shortest remaining work first), and a mixture of both for several sets of sites.
+There are three bounds on the mean response. The first gives each job all sites for itself. The second runs
+all jobs on one machine that is as fast as all slots together, shortest remaining work first. The third mixes
+both for several sets of sites.
 """
 
 from __future__ import annotations

@@ -18,15 +18,16 @@ class GeoAssignEnv(SchedulingEnv):
     ## Description
     Site j has u_j slots; a slot runs one task at a time. Jobs arrive over time, each with many tasks. A
     task's data lie at some sites, and it may run only there; the tasks of a job with the same list of sites
-    are a *task group*, and the first site of the list is its *associated* one. Tasks are not preempted, and
-    their durations are not known before they end. A job completes when its last task does; the aim is the
-    least mean response time $sum_i (c_i - a_i) / N$ of the N jobs, completion c_i minus arrival a_i.
+    form a *task group*, and the first site of the list is the group's *associated* site. Tasks are not
+    preempted, and their durations are not known before they end. A job completes when its last task does; the
+    aim is the least mean response time $sum_i (c_i - a_i) / N$ of the N jobs, completion c_i minus arrival
+    a_i.
 
-    Time moves from instant to instant; at each, all tasks that end come first, then the jobs that arrive. At
-    an arrival or the completion of a job a decision is due if any task waits: an order of the active jobs,
-    and for each waiting task the site where it is to run (it may change until the task starts). A free slot
-    then takes the first job of the order that has a waiting task assigned to it: its lowest group, its first
-    task.
+    At an instant first all tasks that end are handled, then the jobs that arrive. When a job arrives or
+    completes, and a task waits, the agent decides in which order the active jobs are served, and at which
+    site each waiting task is to run (this may change until the task starts). A free slot of a site then goes
+    to the first job of the order that has a waiting task assigned to the site, and within the job to its
+    lowest group.
 
     ```python
     import gymnasium as gym
@@ -45,32 +46,33 @@ class GeoAssignEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible jobs, K groups, and A sites at most per group. In a Box only the rows of
-    visible jobs are read.
+    The parameter `view` chooses the action space. W is the number of visible jobs, K that of groups, and A
+    the most sites of a group. In a Box only the rows of visible jobs are read.
 
     | view | space | meaning |
     |---|---|---|
-    | `assignment` | `Box(W, 1 + K A)` | per job a score, then its waiting tasks by group and site |
-    | `priority` | `Box(W,)` | per job a score; tasks are placed by `placement` in that order |
-    | `pick` | `Discrete(W)` | whenever a slot is free that a visible job can use: which job takes it |
-    | `rule` | `Discrete(10)` | which algorithm decides at this event (ASSIGN_RULES) |
+    | `assignment` | `Box(W, 1 + K A)` | a score per job, then its number of waiting tasks by group and site |
+    | `priority` | `Box(W,)` | a score per job; tasks are placed in that order as parameter `placement` says |
+    | `pick` | `Discrete(W)` | the job that takes the free slot; asked whenever a visible job can use one |
+    | `rule` | `Discrete(10)` | the algorithm that decides at this event (`ASSIGN_RULES` in `rules.py`) |
     | `shares`, `weights`, `fair-rule` | | as in :class:`GeoFairEnv` |
 
     The job with the highest score is served first; equal scores are served in order of arrival.
     `placement="greedy"` places job after job in that order, larger groups first, each task at the available
-    site with the least (load + 1) / u_j (ATA-Greedy's rule; with the jobs ordered as ATA-Greedy orders them
-    this is ATA-Greedy); `"associated"` leaves every task at its associated site (in SWAG's order, SWAG). In
-    view `pick` a job uses the slot for its lowest group that may run there (`dispatch_sites="associated"`:
-    that has it as its associated site).
+    site with the least (load + 1) / u_j; if the scores give ATA-Greedy's order, the result is ATA-Greedy.
+    `placement="associated"` leaves every task at its associated site; with SWAG's order the result is SWAG.
+    In view `pick` a job uses the slot for its lowest group that may run at the site (with
+    `dispatch_sites="associated"`: whose associated site it is).
 
     Jobs beyond the window come last, in order of arrival, and stay at their associated sites until they
     are visible (view `pick`: they take only slots that no visible job can use; view `rule` decides on all
     jobs). View `priority` cannot express BTAwJ, BTAaJ and SCTA, which do not place all tasks anew.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
-    counts are rounded down, a surplus is cut from the last site, missing tasks go to the associated one; a
-    pick that cannot use the slot becomes the first job that can. With `strict=True` they raise
-    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise.
+    numbers of tasks are rounded down; if they are too many, the last sites get fewer, and if they are too
+    few, the rest goes to the associated site; a pick of a job that cannot use the slot is replaced by the
+    first job that can. With `strict=True` they raise InvalidAction and nothing changes. Malformed actions
+    (shape, type, NaN) always raise.
 
     ## Observation Space
     `observation="dict"`, in exact units; active jobs stand first, in order of arrival:
@@ -78,38 +80,39 @@ class GeoAssignEnv(SchedulingEnv):
     | key | shape | meaning |
     |---|---|---|
     | `clock` | (1,) | time [s] |
-    | `event` | (3,) | flags: an arrival, a completion since the last decision; a slot is open now |
-    | `slots`, `free` | (M,) | slots of each site: in all, free |
+    | `event` | (3,) | flags: since the last decision a job arrived, one completed; a slot is free now |
+    | `slots`, `free` | (M,) | slots of each site, and how many of them are free |
     | `sites` | (K, A) | the sites of each group, the associated one first; -1 pads |
     | `group_mask` | (K,) | which groups exist |
     | `arrival`, `age` | (W,) | per visible job [s] |
     | `remaining` | (W,) | unfinished tasks |
     | `waiting` | (W, K) | tasks that have not started, by group |
     | `running` | (W, K, A) | running tasks, by group and site |
-    | `assigned` | (W, K, A) | waiting tasks by the site they are assigned to; order views only |
+    | `assigned` | (W, K, A) | waiting tasks by assigned site; views `assignment`, `priority`, `rule` |
     | `seconds` | (W, K) | with `clairvoyant=True`: sum of the durations of the unfinished tasks [s] |
-    | `new` | (W,) | jobs on which nothing has been decided yet |
+    | `new` | (W,) | 1 for jobs that arrived after the last decision |
     | `job_mask` | (W,) | which rows hold a job |
-    | `active`, `backlog` | (1,) | active jobs: in all, beyond the window |
+    | `active`, `backlog` | (1,) | number of active jobs, and of those beyond the window |
     | `open_site` | Discrete(M + 1) | view `pick`: the site of the free slot, M at the end |
     | `action_mask` | (W,) or (rules,) | feasible discrete actions; not with `action_mask=False` |
 
-    The flag of a completion is set when a job has completed; in the views of shares also when a job's group
-    has, and with `aggressive=True` when a task has. Nothing of the future is shown, and no duration, but for
-    `seconds`.
+    The flag of a completion is set when a job has completed; in views `shares`, `weights` and `fair-rule`
+    also when all tasks of a group have, and with `aggressive=True` when any task has. Observations contain
+    nothing about the future, and no durations except `seconds`.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 8):
 
-    - `jobs` (W, 7 + K + M [+ M]): c of the unfinished, waiting and running tasks; age / (age + 10 s); new; c
-      of the tasks that may start at the open site, and of those running there; c of the waiting tasks per
-      group, of the running tasks per site, and in order views of the assigned ones per site.
+    - `jobs` (W, 7 + K + M [+ M]), where c is taken of numbers of tasks: c(unfinished), c(waiting),
+      c(running); age / (age + 10 s); new; c of those that may start at the open site, and of those that run
+      there; c(waiting) for each group; c(running) for each site; and where observations have `assigned`, c of
+      the tasks assigned to each site.
     - `sites` (M, 5): c(slots); free share; c of the waiting tasks that may run there; c of those assigned to
       it; open.
-    - `globals` (7,): event; c of the active jobs, of those beyond the window, and of the waiting tasks;
+    - `globals` (7,): event; c of the numbers of active jobs, of jobs beyond the window, and of waiting tasks;
       clock / (clock + 10 min).
     - `job_mask`, `action_mask`.
 
-    Tokens leave out the groups' lists of sites, and how running and assigned tasks divide into groups.
+    Tokens do not contain the groups' lists of sites, nor the groups of running and assigned tasks.
 
     ## Rewards
     The reward depends on ``objective``. "response": $-n t / N$, where n jobs were active while the time t
@@ -121,23 +124,24 @@ class GeoAssignEnv(SchedulingEnv):
 
     ## Starting State
     The arrival of the first job; all slots are free. The workload is drawn from (seed, number of the
-    episode), or given by `reset(options={"workload": ...})`, with as many sites and at most as many different
-    lists of sites as there are sites (a file given as the parameter `workload` may have any number).
+    episode), or given by `reset(options={"workload": ...})`. A given workload must have the same number of
+    sites as the environment, and no more different lists of sites than that; a file given as the parameter
+    `workload` may have any number of both.
 
     ## Episode End
     Terminated when all jobs have completed; never truncated. `info["metrics"]` holds the metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.geo.problem.GeoParameters`, and `render_mode` ("ansi",
-    "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    The fields of :class:`~schedgym.problems.geo.problem.GeoParameters`; `render_mode` ("ansi", "rgb_array",
+    "human") and `copy`; for `gym.make_vec` also `autoreset_mode` and `threads`.
 
     ## Source
-    guan2022, chapter 3. Workloads: its own, the Facebook trace of 2010 in the SWIM format (`trace=`), or a
+    guan2022, chapter 3. Workloads: the thesis's Facebook trace of 2010 in the SWIM format (`trace=`), or a
     generator fitted to it (see :mod:`~schedgym.problems.geo.workload`).
 
     ## Deviations
-    The thesis leaves open simultaneous events and ties; both are resolved as described above. No decision is
-    asked for at an event where no task waits, as it would change nothing.
+    The thesis does not say how simultaneous events and ties are handled; here it is done as described above.
+    If no task waits at an event, there is no decision, as it would change nothing.
 
     ## Version History
     * v0: first version.
@@ -161,16 +165,16 @@ class GeoFairEnv(SchedulingEnv):
     time are those of GeoAssign.
 
     ## Description
-    Sites, jobs, and task groups are those of :class:`GeoAssignEnv`. Here a decision is a *share*: a_ikj slots
-    of site j for the tasks of job i's group k. Shares are targets: as tasks are not preempted, a free slot
-    goes to the waiting job with the least running / share at that site (ties: the larger share, then the
-    earlier arrival), and within the job to the group with the least running / share (ties: the larger
-    share, then the lower index). Jobs without a share come last: fewest running at the site, then in all,
-    then the earlier arrival (`work_conserving=False`: the slot stays empty for them, unless nothing else
-    runs or arrives any more).
+    Sites, jobs, and task groups are those of :class:`GeoAssignEnv`. Here a decision gives *shares*: a_ikj
+    slots of site j for the tasks of job i's group k. Shares are targets, as tasks are not preempted: a free
+    slot goes to the waiting job with the least (running tasks / share) at that site, and within the job to
+    the group with the least (running tasks / share). Ties go to the larger share, then to the earlier arrival
+    or the lower index. Jobs without a share get a slot only if no other job wants it: first those with the
+    fewest running tasks at the site, then with the fewest in total, then the earlier arrival. With
+    `work_conserving=False` such a slot stays empty, unless nothing else runs or will arrive.
 
-    A decision is due, if any task waits, at an arrival and when a job's group has finished; with
-    `aggressive=True`, at every end of a task.
+    If a task waits, the agent decides when a job arrives and when a group of a job has finished; with
+    `aggressive=True` also whenever a task ends.
 
     ```python
     import gymnasium as gym
@@ -188,35 +192,36 @@ class GeoFairEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible jobs, K groups, and A sites at most per group. In a Box only the rows of
-    visible jobs are read.
+    The parameter `view` chooses the action space. W is the number of visible jobs, K that of groups, and A
+    the most sites of a group. In a Box only the rows of visible jobs are read.
 
     | view | space | meaning |
     |---|---|---|
     | `shares` | `Box(W, K, A)` | slots of each group at each of its sites; negative: no task starts there |
-    | `weights` | `Box(W,)` | shares are the weighted max-min fair ones; all equal: GAMF, or AMF |
-    | `fair-rule` | `Discrete(9)` | which algorithm shares the sites at this event (FAIR_RULES) |
-    | `pick` | `Discrete(W)` | whenever a slot is free that a visible job can use: which job takes it |
+    | `weights` | `Box(W,)` | a weight per job, for weighted max-min fair shares (all equal: GAMF, or AMF) |
+    | `fair-rule` | `Discrete(9)` | the algorithm that decides at this event (`FAIR_RULES` in `rules.py`) |
+    | `pick` | `Discrete(W)` | the job that takes the free slot; asked whenever a visible job can use one |
     | `assignment`, `priority`, `rule` | | as in :class:`GeoAssignEnv` |
 
-    View `weights`: with `dispatch_sites="all"` tasks may run at every site of their group (GAMF), with
-    "associated" at the associated one only (AMF). Weights below 1e-9 of the largest are raised to that.
+    In view `weights` tasks may run at every site of their group (`dispatch_sites="all"`, as in GAMF) or at
+    the associated one only (`"associated"`, as in AMF). Weights below 1e-9 of the largest one are raised to
+    1e-9 of it.
 
-    Jobs beyond the window have no share, and in view `weights` weight 1; view `fair-rule` decides on all
-    active jobs, and with `clairvoyant=True` its opt- algorithms use the durations.
+    Jobs beyond the window have no share; in view `weights` they have weight 1. View `fair-rule` decides on
+    all active jobs; with `clairvoyant=True` its algorithms opt-... use the durations.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     shares are scaled down to the group's unfinished tasks, then to the slots of the site; a group with
-    waiting tasks and no site left open has its associated one opened; negative weights become 0. With
+    waiting tasks that may start nowhere may start at its associated site; negative weights become 0. With
     `strict=True` they raise InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always
     raise.
 
     ## Observation Space
-    As that of :class:`GeoAssignEnv`; the unfinished tasks of a group, the demand of the thesis, are
-    `waiting` plus `running` summed over the sites.
+    The same as that of :class:`GeoAssignEnv`. The unfinished tasks of a group, which the thesis calls its
+    demand, are `waiting` plus the sum of `running` over the sites.
 
     ## Rewards
-    As those of :class:`GeoAssignEnv`; the default objective is "fairness".
+    The same as those of :class:`GeoAssignEnv`; the default objective is "fairness".
 
     ## Starting State
     As that of :class:`GeoAssignEnv`.
@@ -231,10 +236,10 @@ class GeoFairEnv(SchedulingEnv):
     guan2022, chapters 4 and 5.
 
     ## Deviations
-    The thesis recomputes when a job has finished at a site, which for tasks with a choice of sites is not
-    defined: here it does so when a job's group has finished. Closed entries (negative shares) are not in the
-    thesis: with them policies of chapter 4, which know one site per task, act in the same environment as
-    those of chapter 5. All else is as in :class:`GeoAssignEnv`.
+    The thesis recomputes shares when a job has finished at a site. This is not defined for tasks with a
+    choice of sites; here shares are recomputed when a group of a job has finished. Negative shares are not in
+    the thesis: policies of chapter 4, in which a task has one site, use them to close the other sites. All
+    else is as in :class:`GeoAssignEnv`.
 
     ## Version History
     * v0: first version.

@@ -12,19 +12,21 @@ __all__ = ["DURATIONS", "OBJECTIVES", "PROBLEM", "VIEWS", "GeoParameters"]
 VIEWS = (
     View(
         "assignment",
-        "Box: per job a score (order of service) and counts of tasks per group and site",
+        "Box: a score per job (order of service), and its number of tasks for each group and site",
         masked=False,
     ),
     View(
         "shares",
-        "Box: per job the slots of each group at each of its sites; negative: not there",
+        "Box: slots for each group of each job at each of its sites; negative: no task starts there",
         masked=False,
     ),
-    View("priority", "Box: per job a score; the tasks are placed by `placement` in that order", masked=False),
-    View("weights", "Box: per job a weight; shares are the weighted max-min fair ones", masked=False),
-    View("pick", "Discrete: which job takes the free slot of the open site"),
-    View("rule", "Discrete: which named algorithm orders and places the jobs at this event"),
-    View("fair-rule", "Discrete: which named algorithm shares the sites at this event"),
+    View(
+        "priority", "Box: a score per job; tasks are placed in that order as `placement` says", masked=False
+    ),
+    View("weights", "Box: a weight per job; shares are weighted max-min fair", masked=False),
+    View("pick", "Discrete: the job that takes the free slot of the open site"),
+    View("rule", "Discrete: the algorithm that orders and places the jobs at this event"),
+    View("fair-rule", "Discrete: the algorithm that shares the sites at this event"),
 )
 DURATIONS = ("pareto", "constant", "per-job")
 OBJECTIVES = ("response", "fairness", "weighted")
@@ -39,10 +41,19 @@ METRICS = (
     Metric("max_response", "s", "largest response time", "min"),
     Metric("makespan", "s", "first arrival to last completion", "min"),
     Metric("utilization", "", "busy share of all slots over the makespan", "max"),
-    Metric("load", "", "work over all slots times the span, first to last arrival; 0 without a span"),
-    Metric("longest_over_span", "", "longest task over the span; 0 without a span"),
-    Metric("fairness", "slots", "integral of the standard deviation of occupied slots over the span", "min"),
-    Metric("fairness_integral", "slot s", "integral of the standard deviation of occupied slots", "min"),
+    Metric(
+        "load",
+        "",
+        "work / (all slots * span), the span being the time from first to last arrival; 0 without a span",
+    ),
+    Metric("longest_over_span", "", "longest task / span; 0 without a span"),
+    Metric("fairness", "slots", "fairness_integral / span", "min"),
+    Metric(
+        "fairness_integral",
+        "slot s",
+        "integral over time of the standard deviation over the active jobs of the slots that they occupy",
+        "min",
+    ),
     *(
         Metric(f"{statistic}_std{suffix}", "slots", f"{word} of that standard deviation {window}", "min")
         for suffix, window in _DRAIN
@@ -59,11 +70,11 @@ METRICS = (
         for suffix, window in _DRAIN
     ),
     Metric("weighted_cost", "", "mean response and fairness, weighted", "min", recorded=False),
-    Metric("recomputations", "", "decisions (view pick: slots given)", recorded=False),
+    Metric("recomputations", "", "number of decisions (view pick: of slots given)", recorded=False),
     Metric(
         "sharing_violations",
         "",
-        "decided shares below what the job could use alone of an equal part of every site; 0 without shares",
+        "decided shares that are below what the job could use of an equal part of every site",
         "min",
         recorded=False,
     ),
@@ -83,23 +94,26 @@ class GeoParameters(Parameters):
         "trace": ("max_tasks",),
     }
     jobs: int | str = parameter(
-        50, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+        50, "jobs in an episode; 'all': all jobs of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
     sites: int = parameter(10, "sites", minimum=1, maximum=1000)
     slots: int = parameter(4, "slots of each site", minimum=1, maximum=10**6)
     choices: int = parameter(2, "sites at which a task may run (k)", minimum=1, maximum=1000)
     zipf: float = parameter(
-        1.0, "skew of the tasks' sites: the i-th of a job's random list has weight i^-zipf", minimum=0
+        1.0, "skew: the i-th site of a job's random order of sites has weight i^-zipf", minimum=0
     )
     utilization: float = parameter(
-        0.6, "work over all slots times the span; arrivals are scaled to it", minimum=1e-3, maximum=1e3
+        0.6,
+        "work / (all slots * time from first to last arrival), to which arrivals are scaled",
+        minimum=1e-3,
+        maximum=1e3,
     )
     durations: str = parameter("pareto", "task durations; 'per-job': equal within a job", choices=DURATIONS)
     mean_duration: float = parameter(
         2.0, "mean duration before the cap [s]", minimum=1e-3, maximum=1e6, exclusive=False
     )
     duration_cap: float | None = parameter(
-        None, "longest task [s] (none: the Pareto tail is not cut)", minimum=0, exclusive=True
+        None, "longest duration [s] (none: no limit)", minimum=0, exclusive=True
     )
     max_tasks: int = parameter(100, "most tasks of a generated job", minimum=1, maximum=10**6)
     workload: str | None = parameter(None, "workload file that every episode uses")
@@ -108,23 +122,35 @@ class GeoParameters(Parameters):
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    action_mask: bool = parameter(
+        True, "true: observations have the mask of feasible actions, if there is one"
+    )
     placement: str = parameter(
         "greedy",
-        "view priority, and fcfs and srpt in view rule: how tasks are placed",
+        "placement of tasks in view priority, and by fcfs and srpt in view rule",
         choices=("greedy", "associated"),
     )
     dispatch_sites: str = parameter(
-        "all", "views weights and pick: where tasks may start", choices=("all", "associated")
+        "all",
+        "views weights and pick: sites of its group at which a task may start",
+        choices=("all", "associated"),
     )
     clairvoyant: bool = parameter(
-        False, "whether observations have the durations of each job's unfinished tasks, summed by group"
+        False,
+        "true: observations have the sum of the durations of the unfinished tasks of each job and group",
     )
-    aggressive: bool = parameter(False, "views shares, weights and fair-rule: decide at every end of a task")
+    aggressive: bool = parameter(
+        False, "views shares, weights and fair-rule, true: decide whenever a task ends"
+    )
     work_conserving: bool = parameter(
-        True, "views shares, weights and fair-rule: whether jobs without a share take slots left free"
+        True,
+        "views shares, weights and fair-rule, true: jobs without a share take slots that no other job wants",
     )
-    objective: str = parameter("response", "what the sum of rewards measures", choices=OBJECTIVES)
+    objective: str = parameter(
+        "response",
+        "objective: the rewards sum to minus the mean response, minus fairness, or a weighted sum of both",
+        choices=OBJECTIVES,
+    )
     fairness_weight: float = parameter(
         0.5,
         "objective weighted: weight of fairness; the rest is the mean response",

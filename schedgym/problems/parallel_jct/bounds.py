@@ -1,7 +1,8 @@
 """Lower bounds on the average time in the system of any ParallelJCT schedule.
 
-Three bounds: each job alone in the empty data centre, all jobs on one machine as fast as all servers together
-(shortest remaining work first), and a mixture of both. All of them count time up to the end of the episode.
+There are three bounds. The first gives each job the whole data centre for itself. The second runs all jobs on
+one machine that is as fast as all servers together, shortest remaining work first. The third mixes both. Time
+after the end of the episode does not count.
 """
 
 from __future__ import annotations

@@ -16,32 +16,33 @@ class ParallelJCTEnv(SchedulingEnv):
     `pick` only the job is chosen, and TaPRA-fast plans it.
 
     ## Description
-    Jobs arrive over time, each with tasks that can run at once. Task i has a load [vCPU s]; on server j,
-    whose efficiency for it is lambda_ij in (0, 1], its equivalent load is $Leq_ij = load_i / lambda_ij$. With
-    c vCPU it runs for $Leq_ij / c$ seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is its
-    power per vCPU: 1, unless a workload gives others. A job is launched as a whole: every task gets a server
-    and reserves vCPU there until it completes. Three things limit a launch:
+    Jobs arrive over time, each with tasks that can run at the same time. Task i has load_i [vCPU s] and on
+    server j the efficiency lambda_ij in (0, 1]; its equivalent load there is $Leq_ij = load_i / lambda_ij$.
+    With c vCPU it runs for $Leq_ij / c$ seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is
+    its power per vCPU (1, unless a workload gives other values). A job is launched as a whole: every task
+    gets a server and reserves vCPU there until it completes. Three limits hold at a launch:
 
-    * a server's vCPU that nobody has reserved;
-    * of what is available in a rack, a pod, and the data centre (*groups* of servers), a job may reserve the
-      shares `rack_share`, `pod_share` and `data_centre_share`: limit B_k = share times available; a workload
-      may give other groups, in which a vCPU on server j counts $A_jk$ (else 1);
-    * the job's energy: at most E_MAX.
+    * on a server, only vCPU that no task has reserved can be reserved;
+    * in each *group* k of servers (rack, pod, data centre) a job may reserve B_k = share * available vCPU,
+      with the shares `rack_share`, `pod_share` and `data_centre_share`; a workload may define other groups,
+      in which a vCPU on server j counts $A_jk$ instead of 1;
+    * the energy of the job may be at most E_MAX.
 
-    For a placement the best vCPU are known in closed form (Eq. 16): with $T_k = sum_i A_jk Leq_i / B_k$ over
-    the tasks i in group k, a task runs for the largest T_k of its server's groups.
+    For a given placement, Eq. 16 gives the best numbers of vCPU: group k takes the time $T_k = sum_i A_jk
+    Leq_i / B_k$ over its tasks i, and a task runs for the largest T_k among the groups of its server.
 
-    The vCPU of a server that nobody has reserved go to the tasks there in proportion to their equivalent
-    loads, and are taken back whenever jobs are planned (DRC; with `drc=False` they stay idle). A job
-    completes with its last task; the aim is the least mean time in the system $sum_j (c_j - a_j) / J$ of the
-    J jobs, completion c_j minus arrival a_j.
+    The residual vCPU of a server, which no task has reserved, are distributed to its running tasks in
+    proportion to their equivalent loads, until jobs are planned again (DRC; with `drc=False` they stay idle).
+    A job completes with its last task; the aim is the least mean time in the system $sum_j (c_j - a_j) / J$
+    of the J jobs, completion c_j minus arrival a_j.
 
-    Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and completions,
-    if a job waits. In each round every waiting job gets a new E_MAX of (1 + 0.1 U) times its energy at
-    efficiency 1 (with power 1 its load), with U uniform on [0, 1); a job that cannot run within it has failed
-    in this round. If a job's least energy, with every task on its most efficient server, is above all such
-    draws, E_MAX is that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on
-    until the agent ends it, or all visible waiting jobs were launched or have failed.
+    If a job waits, there is a round of decisions at each tick (0, `tick`, 2 `tick`, ...), at each arrival and
+    completion, or at both (parameter `rounds`). In each round every waiting job gets a new E_MAX of (1 + 0.1
+    U) times its energy at efficiency 1 (with power 1 this is its load), with U uniform on [0, 1); a job that
+    cannot run within this cap fails in the round. If the least energy of a job, with every task on its most
+    efficient server, is above all such caps, E_MAX is that energy. A workload can give `energy_cap_ratio` in
+    place of 1 + 0.1 U. A round ends when the agent ends it, or when all visible waiting jobs were launched or
+    have failed.
 
     ```python
     import gymnasium as gym
@@ -58,7 +59,8 @@ class ParallelJCTEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible waiting jobs (rows, in order of arrival), M servers, jobs of N tasks at most:
+    The parameter `view` chooses the action space. W is the number of visible waiting jobs (rows, in order of
+    arrival), M that of servers, and N the most tasks of a job:
 
     | view | space | meaning |
     |---|---|---|
@@ -67,17 +69,17 @@ class ParallelJCTEnv(SchedulingEnv):
     | `place` | `Discrete(W + 1 + M)` | a row or W; then W + 1 + server for each of the job's tasks in order |
     | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
 
-    View `plan`: vCPU that are all 0 mean those of Eq. 16. View `search` starts with every task on its most
-    efficient server; a move must keep E_MAX and make the task's time smaller, and the search ends by itself
-    when there is no such move, or after `max_moves`. With a plan under which a task
-    would never end, the job has failed in this round.
+    In view `plan`, if all vCPU are 0 they are set by Eq. 16. View `search` starts with every task on its most
+    efficient server. A move is legal if the energy stays within E_MAX and the task becomes faster; the search
+    ends by itself when no move is legal, or after `max_moves`. If a task of a plan would never end, the job
+    fails in this round.
 
-    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: a
-    row that is no job, or one that has failed, ends the round; servers of a plan are rounded and clipped,
-    energy above E_MAX is reduced by the paper's REC (the job fails if that cannot be done), vCPU beyond a
-    limit become those of Eq. 16; a server that cannot take the next task becomes the one that can with the
-    least equivalent load; an illegal move launches. With `strict=True` they raise InvalidAction and nothing
-    changes. Malformed actions (shape, type, NaN) always raise.
+    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: an
+    empty row, or one of a job that has failed, ends the round; servers of a plan are rounded and clipped,
+    energy above E_MAX is reduced by the paper's REC (if that is impossible, the job fails), and vCPU beyond a
+    limit are replaced by those of Eq. 16; a server that cannot take the next task is replaced by the one with
+    the least equivalent load that can; an illegal move launches the job. With `strict=True` they raise
+    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise.
 
     ## Observation Space
     `observation="dict"`, in exact units, with R groups, T rows for tasks of visible waiting jobs, and the
@@ -86,80 +88,80 @@ class ParallelJCTEnv(SchedulingEnv):
     | key | shape | meaning |
     |---|---|---|
     | `clock`, `time_to_tick` | (1,) | [s] |
-    | `event` | (3,) | what happens now: an arrival, the completion of a task, a tick |
-    | `capacity`, `available` | (M,) | vCPU of each server: in all, not reserved |
-    | `groups` | (R, M) | the servers of each group; A_jk if a workload file has other weights |
+    | `event` | (3,) | flags of what happens now: an arrival, the completion of a task, a tick |
+    | `capacity`, `available` | (M,) | vCPU of each server, and how many are not reserved |
+    | `groups` | (R, M) | 1 for the servers of each group; A_jk if a workload file has other weights |
     | `limits` | (R,) | B_k, the vCPU that one job may reserve in each group now, by weight |
     | `job`, `arrival`, `age` | (W,) | index; [s] |
     | `tasks`, `first_task` | (W,) | number of tasks, and row of the first one in `load`, `efficiency` |
     | `total_load` | (W,) | [vCPU s] |
     | `least_energy`, `energy_cap` | (W,) | [power * vCPU s] |
-    | `failed`, `job_mask` | (W,) | whether the job has failed in this round; which rows hold a job |
-    | `waiting`, `backlog` | (1,) | waiting jobs: in all, beyond the window |
-    | `load` | (T,) | of the visible jobs' tasks [vCPU s]; rows that no job points to mean nothing |
+    | `failed`, `job_mask` | (W,) | 1 if the job has failed in this round; 1 for rows that hold a job |
+    | `waiting`, `backlog` | (1,) | number of waiting jobs, and of those beyond the window |
+    | `load` | (T,) | of the visible jobs' tasks [vCPU s]; rows to which no job points have no meaning |
     | `efficiency` | (T, M) | of the visible jobs' tasks |
-    | `power`, `least_work` | (T,), (W,) | only with a workload file that gives power: of tasks; see below |
-    | `running` | (1,) | running tasks in all |
+    | `power`, `least_work` | (T,), (W,) | of tasks; see below; only with a workload that gives power |
+    | `running` | (1,) | number of running tasks |
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
-    | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
+    | `run_leq`, `run_remaining` | (S,) | equivalent load, and what is left of it [vCPU s] |
     | `run_base`, `run_extra` | (S,) | vCPU reserved, and given beyond that until the next round |
-    | `open_job`, `next_task` | Discrete | views `place`, `search`: row being planned (W: none), its task |
-    | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
+    | `open_job`, `next_task` | Discrete | views `place`, `search`: row of the planned job (W: none); task |
+    | `placement`, `energy` | (N,), (1,) | of that job: servers of its tasks (-1: none yet); energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
 
-    `least_work` [vCPU s] is a job's work with every task on its most efficient server; where all power is 1
-    it is `least_energy`, and is not shown.
+    `least_work` [vCPU s] is the sum of a job's equivalent loads with every task on its most efficient server.
+    If all power is 1, it equals `least_energy` and is left out.
 
-    At the end of the episode the rows of jobs are empty. Nothing of the future is shown.
+    At the end of the episode the rows of jobs are empty. Observations contain nothing about the future.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 32) and t(s) = s / (s + 100) of s
     seconds:
 
-    - `jobs` (W, 7): t(age); c(tasks); l / (l + 100 s of all servers) of the load l; least energy over E_MAX;
-      failed; t of the least work over what one job may reserve in all; being planned.
-    - `servers` (M, 7): capacity over the largest; available share; c(running tasks); 1 if tasks can get vCPU
-      there; and in view `place` for the next task: efficiency; t of the time it would take; 1 if it may go
-      there.
+    - `jobs` (W, 7): t(age); c(tasks); l / (l + 100 s * all vCPU) of the load l; least energy / E_MAX; failed;
+      t(least work / vCPU that one job may reserve); 1 if it is being planned.
+    - `servers` (M, 7): capacity / the largest; available share; c(running tasks); 1 if tasks can get vCPU
+      there; and in view `place` for the next task: efficiency; t(time that it would take); 1 if it may be
+      placed there.
     - `globals` (11,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
-      time to the tick over `tick`; progress of the job being planned; its energy over E_MAX; t of its time so
-      far.
-    - `moves` (N, M, 3), view `search`: efficiency; t of the task's time there; 1 if the move is legal.
+      time to the next tick / `tick`; of the job being planned: progress, energy / E_MAX, and t(its time so
+      far).
+    - `moves` (N, M, 3), view `search`: efficiency; t(time of the task there); 1 if the move is legal.
     - `job_mask`, `action_mask`.
 
-    Tokens leave out which servers form a group, and the single tasks of waiting jobs.
+    Tokens do not contain the groups of servers, nor the individual tasks of waiting jobs.
 
     ## Rewards
-    When n jobs are in the system while the time t passes, the reward is $-n t / J$, which sums to exactly
-    minus the average time in the system [s]; jobs that never complete are charged up to `max_time`.
+    When n jobs are in the system while the time t passes, the reward is $-n t / J$. An episode sums to
+    exactly minus the average time in the system [s]; jobs that never complete count up to `max_time`.
     `normalize=True` divides by the mean time that each job alone would need on all servers (least work over
     all vCPU).
 
     ## Starting State
     The first round; all servers are free. The workload is drawn from (seed, number of the episode), or given
-    by `reset(options={"workload": ...})`: on as many servers in the same groups, no job with more tasks than
-    an action can hold, no power but 1 unless the observation shows it.
+    by `reset(options={"workload": ...})`. A given workload must have the same number of servers in the same
+    groups, no job with more tasks than an action can hold, and power 1 unless the observation shows it.
 
     ## Episode End
     Terminated when all jobs have completed; truncated at `max_time`. `info["metrics"]` holds the metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.parallel_jct.problem.ParallelJCTParameters`, and `render_mode`
-    ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    The fields of :class:`~schedgym.problems.parallel_jct.problem.ParallelJCTParameters`; `render_mode`
+    ("ansi", "rgb_array", "human") and `copy`; for `gym.make_vec` also `autoreset_mode` and `threads`.
 
     ## Source
-    shi2017, section 5. Workloads: its own, by three readings of its distribution of the number of tasks,
-    or the jobs of a trace (Google 2011, SWIM).
+    shi2017, section 5. Workloads: the paper's generator, with a choice of three readings of its distribution
+    of the number of tasks, or the jobs of a trace (Google 2011, SWIM).
 
     ## Deviations
-    Servers' own vCPU are limits (the paper's list forgets them; `server_caps=False` follows it, and then a
-    server can be given more than it has, as long as its rack has something available). An episode has a fixed
-    number of jobs in place of an hour of arrivals. The paper leaves open the ticks and the order of
-    simultaneous events: here arrivals come first, then completions, then decisions; events within 1e-9
-    (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. The paper draws
+    The vCPU of each server are a limit, too. The paper's list of limits leaves them out; with
+    `server_caps=False` it is used as printed, and a server can get more load than it has vCPU. An episode has
+    a fixed number of jobs instead of an hour of arrivals. The paper does not say how long a tick is, nor how
+    simultaneous events are ordered: here arrivals come first, then completions, then decisions; events within
+    1e-9 (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as 0. The paper draws
     E_MAX whenever the scheduler is to schedule the job. Here the draw at the r-th tick at which a job waits
-    depends on r alone, and rounds between ticks have draws of their own. So a policy that decides at ticks
-    finds the same E_MAX with `rounds` "ticks" and "all", and one that decides at arrivals and completions
-    with "events" and "all". A round that the MAR test stops has its draw, too.
+    depends on r alone, and rounds between ticks have draws of their own. Therefore a policy that decides at
+    ticks gets the same E_MAX with `rounds="ticks"` and `"all"`, and a policy that decides at arrivals and
+    completions gets the same with `"events"` and `"all"`. Rounds that the MAR test ends also draw E_MAX.
 
     ## Version History
     * v0: first version.

@@ -11,10 +11,11 @@ __all__ = ["METRICS", "PROBLEM", "READINGS", "ROUNDS", "VIEWS", "ParallelJCTPara
 
 VIEWS = (
     View("plan", "Box: a job with the server and vCPU of each task, or the end of the round", masked=False),
-    View("pick", "Discrete: which job is planned by TaPRA-fast and launched; last = end the round"),
+    View("pick", "Discrete: the job that TaPRA-fast plans and that is launched; the last ends the round"),
     View("place", "Discrete: a job, then a server for each of its tasks"),
     View(
-        "search", "Discrete: a job, then moves of its tasks from their most efficient servers; last = launch"
+        "search",
+        "Discrete: a job, then moves of its tasks from their most efficient servers; the last launches it",
     ),
 )
 READINGS = ("x70", "scale-half", "shape-half")
@@ -31,10 +32,15 @@ METRICS = (
     Metric("makespan", "s", "from the first arrival to the last completion", "min"),
     Metric("finished", "jobs", "jobs that completed", "max"),
     Metric("launched", "jobs", "jobs that were launched", "max"),
-    Metric("utilization", "", "vCPU at work over all vCPU, mean over time", "max"),
+    Metric("utilization", "", "share of all vCPU that work, mean over time", "max"),
     Metric("energy", "vCPU s", "energy of the launched jobs' placements", "min"),
-    Metric("energy_share", "", "energy over that of the launched jobs at efficiency 1", "min"),
-    Metric("granted", "jobs", "jobs whose least energy exceeds every cap, and is granted as the cap", ""),
+    Metric("energy_share", "", "energy / energy of the same jobs at efficiency 1", "min"),
+    Metric(
+        "granted",
+        "jobs",
+        "jobs whose least energy is above every cap that could be drawn, and becomes their cap",
+        "",
+    ),
     Metric("failures", "", "jobs that a round could not launch, summed over rounds", "min", recorded=False),
     Metric("rounds", "", "rounds of decisions", "", recorded=False),
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
@@ -53,13 +59,16 @@ class ParallelJCTParameters(Parameters):
         "trace": ("reading", "rate"),
     }
     jobs: int | str = parameter(
-        60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+        60, "jobs in an episode; 'all': all jobs of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
     reading: str = parameter(
         "x70", "reading of the paper's Weibull distribution of the number of tasks", choices=READINGS
     )
     most_tasks: int | None = parameter(
-        None, "most tasks of a job (none: 70 for x70, else 200; any of a trace)", minimum=1, maximum=10**6
+        None,
+        "most tasks of a job (none: 70 for x70, else 200; no limit for a trace)",
+        minimum=1,
+        maximum=10**6,
     )
     rate: float = parameter(0.15, "arrivals per second", minimum=1e-6, maximum=1e9)
     load_max: float = parameter(1000.0, "drawn loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
@@ -75,15 +84,17 @@ class ParallelJCTParameters(Parameters):
     data_centre_share: float = parameter(
         0.2, "share of all available vCPU that a job may use", minimum=1e-6, maximum=1
     )
-    server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
+    server_caps: bool = parameter(
+        True, "true: the vCPU of each server are a limit, too (not in the paper's list)"
+    )
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     trace_format: str | None = Parameters.trace_format_field()
-    drc: bool = parameter(True, "whether running tasks share the unreserved vCPU (DRC)")
+    drc: bool = parameter(True, "true: running tasks share the unreserved vCPU (DRC)")
     tick: float = parameter(10.0, "time between ticks [s]", minimum=1e-3, maximum=1e12)
     rounds: str = parameter(
         "ticks",
-        "when rounds of decisions begin: at ticks, at arrivals and completions, or both",
+        "beginning of rounds of decisions: at ticks, at arrivals and completions, or at both",
         choices=ROUNDS,
     )
     max_time: float = parameter(
@@ -96,8 +107,12 @@ class ParallelJCTParameters(Parameters):
     window: int | str = Parameters.window_field(32, "waiting jobs")
     running_window: int | str = Parameters.window_field(128, "running tasks", 10**7)
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
-    normalize: bool = parameter(False, "divide rewards by the mean of the jobs' least times alone")
+    action_mask: bool = parameter(
+        True, "true: observations have the mask of feasible actions, if there is one"
+    )
+    normalize: bool = parameter(
+        False, "divide rewards by the mean of the jobs' least times, each alone on all servers"
+    )
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
     def __post_init__(self) -> None:
@@ -143,7 +158,7 @@ PROBLEM = Problem(
         # 60% to 280% smaller, of which the rivals' time is 1.6 times
         Statement("section 6.2, Fig. 6", "ontapra", _RIVALS, "average_jct", 0.375),
         Statement(
-            "the same, with the MAR test for all",
+            "section 6.2, Fig. 6, if all make the MAR test",
             "ontapra",
             tuple(f"{r}-mar" for r in _RIVALS),
             "average_jct",

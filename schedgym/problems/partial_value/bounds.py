@@ -1,19 +1,17 @@
 """Upper bounds on the total value, and offline optima with their schedules.
 
-The offline programme (zheng2016, programme 1) serves x of job j in slot t, x <= X, sum over t of x <= Y,
-loads <= 1, and maximises sum_j f_j(sum over t of x). Slots between two events (an arrival, or a slot after a
-deadline) have the same jobs. As the f are concave and the constraints convex, service may be spread evenly
-over them: so the programme has one variable per job and interval, not slot. The cap u = min(X, Y) excludes
-huge X; it is also at most the number of tasks that fits an empty resource.
+The offline programme (zheng2016, programme 1) maximises $sum_j f_j(sum_t x_jt)$, where x_jt tasks of job j
+are served in slot t, with $x_jt <= X_j$, $sum_t x_jt <= Y_j$ and no resource overloaded. The set of active
+jobs only changes at an arrival or after a deadline. In the slots between, service can be spread evenly, as f
+is concave and the constraints are convex, so that the programme has one variable for each job and interval.
+Its upper limit is the least of X, Y and the number of tasks that fit on empty resources.
 
-Every bound here is a Lagrangian one. For any prices b >= 0 of the resources in the intervals,
-
-    sum_j f_j(y_j) <= sum over intervals, resources of b n (1 + 1e-9) + sum_j max (f_j(y) - what y costs j),
-
-because no schedule uses more of a resource than n slots have, and the service of any schedule is among those
-over which each job maximises on its own. Each job does so in closed form: it buys its cheapest slots first,
-until f' falls to the price. So the bound holds for all prices, even if a solver did not converge; 1e-9 is the
-tolerance of loads, and an allowance for rounding is added.
+Every bound here is a Lagrangian bound. For any prices b_it >= 0 of resource i in interval t, which has n_t
+slots, the value of a schedule is at most $sum_it b_it n_t (1 + 10^(-9)) + sum_j max_y (f_j(y) - K_j(y))$, as
+no schedule uses more of a resource than its slots have. $K_j(y)$ is the least cost of y tasks of job j. Each
+maximum is known in closed form: a job takes its cheapest slots first, until f' falls to the price. As the
+bound holds for all prices, it is valid even if a solver did not converge. 1e-9 is the tolerance of loads; an
+allowance for rounding is added.
 """
 
 from __future__ import annotations

@@ -9,21 +9,21 @@ __all__ = ["PartialValueEnv", "PartialValueVectorEnv"]
 
 
 class PartialValueEnv(SchedulingEnv):
-    """Serve jobs that are worth something when partly done, before their deadlines.
+    """Serve jobs with deadlines, of which a part that is done in time has a value, too.
 
     An agent decides how many tasks of each job are served in every slot. Use the environment to study
-    overload: not all jobs can be completed before their deadlines, and a part of a job has a value, too. The
-    continuous model is smooth; the discrete one is a packing problem in every slot.
+    overload, where not all jobs can be completed before their deadlines. In the continuous model any amount
+    can be served; the discrete model with whole tasks is a packing problem in every slot.
 
     ## Description
     Time consists of slots 1, 2, ...; job j can be served in the slots from its arrival to its deadline, both
-    included, with at most X_j tasks a slot (`parallelism`) and Y_j in all (`tasks`). A task of job j needs
-    the share r_ij = demand / capacity of resource i, and the x_j tasks of each job that are served in a slot
-    must fit: $sum_j r_ij x_j <= 1$ for each resource. A job that got y tasks is worth $f_j(y)$, which is
+    included, with at most X_j tasks in a slot (`parallelism`) and Y_j in total (`tasks`). A task of job j
+    needs the share r_ij = demand / capacity of resource i, and the x_j tasks of each job that are served in a
+    slot must fit: $sum_j r_ij x_j <= 1$ for each resource. A job that got y tasks is worth $f_j(y)$, which is
     concave and non-decreasing with $f_j(0) = 0$: $v y$ for `linear`, $v y^q$ for `power` with the exponent q,
     $v log(1 + y)$ for `log`. The aim is the largest total value $sum_j f_j(y_j)$.
 
-    With `model="continuous"` tasks can be cut at will. With `model="discrete"` (the default with
+    With `model="continuous"` any part of a task can be served. With `model="discrete"` (the default with
     `single=True`) tasks are whole, and task k of a job is worth $f(k) - f(k - 1)$.
 
     ```python
@@ -43,36 +43,37 @@ class PartialValueEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible active jobs and m resources. In a Box over jobs only the rows of visible jobs
-    are read.
+    The parameter `view` chooses the action space. W is the number of visible active jobs, m that of
+    resources. In a Box over jobs only the rows of visible jobs are read.
 
     | view | space | meaning |
     |---|---|---|
     | `allocation` | `Box(W,)` | tasks of each job in this slot (discrete: whole numbers) |
     | `prices` | `Box(m,)` in [-50, 50] | logarithm of each resource's price; continuous model only |
-    | `priority` | `Box(W,)` in [-1, 1] | per job a score s; its value counts exp(10 s) times |
-    | `rule` | `Discrete(8)` | which rule decides this slot (RULES) |
+    | `priority` | `Box(W,)` in [-1, 1] | a score s per job, whose value is multiplied by exp(10 s) |
+    | `rule` | `Discrete(8)` | the rule that decides this slot (`RULES` in `rules.py`) |
 
-    In view `prices` every active job, also beyond the window, buys the tasks whose worth exceeds their cost,
+    In view `prices` every active job, also beyond the window, gets the tasks whose value exceeds their cost,
     $x = min(max(g(sum_i b_i r_ij) - y, 0), u)$, where g is the inverse of the slope f', b_i are the prices,
-    and u is the most that the job may get now; -50 means a price of 0. What does not fit is scaled down as in
-    `allocation`. Algorithm 1 is the point whose prices clear the slot.
+    and u is the most that the job may get now; -50 means a price of 0. If this does not fit, it is scaled
+    down as in `allocation`. With the prices at which demand equals capacity this is Algorithm 1.
 
-    In view `priority` of the discrete model, tasks are served by exp(10 s) times value per dominant share, up
-    to the first that does not fit; with `single_task` that one is taken alone if its exp(10 s) times value is
-    larger than that of the others together. With all s = 0 this is m-greedy. In the continuous model
-    exp(10 s) f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. Jobs
-    beyond the window have the score -1.
+    In view `priority` of the discrete model, tasks are served in the order of exp(10 s) * value / dominant
+    share (the largest share that a task needs of any resource), up to the first task that does not fit. With
+    `single_task` this task is served alone if its exp(10 s) * value is larger than that of all served tasks
+    together. If all s are 0 this is m-greedy. In the continuous model all jobs are served until exp(10 s) f'
+    has fallen to a common level, at which a resource is full. If all s are 0 this is s-greedy. Jobs beyond
+    the window have the score -1.
 
-    View `rule` decides on all active jobs; a rule that is not for the model, or needs deadlines that are
-    hidden, is masked.
+    View `rule` decides on all active jobs. Rules for the other model, and rules that need hidden deadlines,
+    are masked.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: tasks
     are clipped to [0, u] (discrete: rounded down); if they do not fit, x_j is multiplied by the least of
-    $min(1, 1 / load_i)$ over the resources i that it uses (discrete: the last task with the lowest value per
-    dominant share is dropped until all fit); a masked rule becomes fifo. With `strict=True` they raise
-    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise. Scores and prices
-    are never infeasible.
+    $min(1, 1 / load_i)$ over the resources i that it uses (discrete: until all fit, the task with the lowest
+    value per dominant share is dropped, the last one if there are several); a masked rule is replaced by
+    fifo. With `strict=True` they raise InvalidAction and nothing changes. Malformed actions (shape, type,
+    NaN) always raise. Scores and prices are never infeasible.
 
     ## Observation Space
     `observation="dict"`, in exact units; active jobs stand first, in order of arrival:
@@ -87,12 +88,12 @@ class PartialValueEnv(SchedulingEnv):
     | `served`, `cap` | (W,) | y so far; u, the most tasks in this slot: min(X, Y - y) |
     | `value`, `exponent`, `utility` | (W,) | v, exponent, kind of f: 0 linear, 1 power, 2 log |
     | `marginal` | (W,) | value of one more task (of what is left, if less): f(y + min(1, u)) - f(y) |
-    | `demand` | (W, m) | of a task, absolute |
+    | `demand` | (W, m) | demand of a task, in units of the resources |
     | `job_mask` | (W,) | which rows hold a job |
-    | `active`, `backlog` | (1,) | active jobs: in all, beyond the window |
+    | `active`, `backlog` | (1,) | number of active jobs, and of those beyond the window |
     | `action_mask` | (8,) | view `rule`, not with `action_mask=False` |
 
-    Nothing of the future is shown.
+    Observations contain nothing about the future.
 
     `observation="features"` gives float32 tokens, with q(x, c) = x / (x + c):
 
@@ -110,18 +111,19 @@ class PartialValueEnv(SchedulingEnv):
 
     ## Starting State
     Slot 1; nothing has been served. The workload is drawn from (seed, number of the episode), or given by
-    `reset(options={"workload": ...})` with as many resources.
+    `reset(options={"workload": ...})`; a given workload must have the same number of resources.
 
     ## Episode End
     Terminated after the last deadline, or when all jobs have arrived and none can be served any more; never
-    truncated. Empty slots are steps, too. `info["metrics"]` holds the metrics.
+    truncated. Slots without jobs are steps, too. `info["metrics"]` holds the metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.partial_value.problem.PartialValueParameters`, and `render_mode`
-    ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    The fields of :class:`~schedgym.problems.partial_value.problem.PartialValueParameters`; `render_mode`
+    ("ansi", "rgb_array", "human") and `copy`; for `gym.make_vec` also `autoreset_mode` and `threads`.
 
     ## Source
-    zheng2016. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.
+    zheng2016. Workloads: the paper's generator, or the jobs of a trace, with deadlines that follow from their
+    durations (`slack`).
 
     ## Deviations
     A load fits if it is at most 1 + 1e-9; a job is done at Y - 1e-9 tasks. The paper leaves ties open; they

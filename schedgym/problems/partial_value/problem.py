@@ -15,22 +15,28 @@ UTILITIES = ("linear", "power", "log")
 HEAVY = ("job", "resource")
 VIEWS = (
     View("allocation", "Box: tasks of each job in this slot", masked=False),
-    View("prices", "Box: logarithm of the price of each resource; jobs buy what pays", masked=False),
     View(
-        "priority", "Box: per job a score that multiplies its value; tasks are served by value", masked=False
+        "prices",
+        "Box: logarithm of the price of each resource; jobs get tasks whose value exceeds their cost",
+        masked=False,
     ),
-    View("rule", "Discrete: which named rule decides this slot"),
+    View(
+        "priority", "Box: a score per job that multiplies its value; tasks are served by value", masked=False
+    ),
+    View("rule", "Discrete: the rule that decides this slot"),
 )
 
 METRICS = (
     Metric("value", "", "total value of the jobs by their tasks served", "max"),
-    Metric("value_share", "", "the same over the value of all jobs served in full", "max"),
+    Metric("value_share", "", "value / value if all jobs were served in full", "max"),
     Metric("mean_served", "", "mean over the jobs of the share of their tasks that was served", "max"),
     Metric("completed", "jobs", "jobs served in full", "max"),
     Metric("expired", "jobs", "jobs whose deadline passed before they were served in full", "min"),
     Metric("never_served", "jobs", "jobs that got nothing", "min"),
     Metric("utilization", "", "mean load of all resources over all slots", "max"),
-    Metric("peak_utilization", "", "mean load of the resource with the highest one, over all slots", "max"),
+    Metric(
+        "peak_utilization", "", "mean load over all slots of the resource with the highest mean load", "max"
+    ),
     Metric("full_slots", "", "share of the slots in which a resource was full", ""),
     Metric("slots", "slots", "slots of the episode", ""),
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
@@ -57,10 +63,12 @@ class PartialValueParameters(Parameters):
         "trace": DRAWN,
     }
     model: str | None = parameter(
-        None, "tasks can be cut, or are whole (none: whole if single, else cut)", choices=MODELS
+        None,
+        "parts of tasks can be served, or only whole tasks (none: discrete if single, else continuous)",
+        choices=MODELS,
     )
     jobs: int | str = parameter(
-        100, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+        100, "jobs in an episode; 'all': all jobs of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
     rate: float = parameter(10.0, "arrivals per slot", minimum=0, exclusive=True)
     windows: float = parameter(6.0, "mean slots from arrival to deadline", minimum=0, exclusive=True)
@@ -69,7 +77,7 @@ class PartialValueParameters(Parameters):
     )
     heavy: str = parameter(
         "job",
-        "each job draws its heavy demand, or all jobs share one per resource",
+        "heavy demands: drawn for each job, or one for each resource that all jobs share",
         choices=HEAVY,
         needs=("several resources", _several),
     )
@@ -89,7 +97,7 @@ class PartialValueParameters(Parameters):
         needs=("utility 'power'", lambda own: own.utility == "power"),
     )
     deadlines: str = parameter(
-        "shown", "whether observations show the deadlines of jobs", choices=("shown", "hidden")
+        "shown", "observations show the deadlines of jobs, or hide them", choices=("shown", "hidden")
     )
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
@@ -98,16 +106,21 @@ class PartialValueParameters(Parameters):
     slot_seconds: float = parameter(300.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
     slack: float = parameter(2.0, "a trace's deadline: arrival plus this many durations", minimum=1)
     load: float | None = parameter(
-        1.5, "trace: work over capacity in the window; sets the capacity", minimum=0, exclusive=True
+        1.5,
+        "trace: work / capacity in the window, from which the capacity follows",
+        minimum=0,
+        exclusive=True,
     )
     single_task: bool = parameter(
-        *(True, "view priority: whether one misfit may replace all others"),
+        *(True, "view priority, true: the first task that does not fit may be served in place of all others"),
         needs=("model 'discrete'", lambda own: own.model == "discrete"),
     )
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    action_mask: bool = parameter(
+        True, "true: observations have the mask of feasible actions, if there is one"
+    )
     normalize: bool = parameter(False, "divide rewards by the value of all jobs served in full")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
@@ -135,7 +148,7 @@ PROBLEM = Problem(
     source="zheng2016: scheduling of deadline-sensitive jobs with partial values",
     ids={
         "schedgym/PartialValue-v0": Variant(
-            title="Serve jobs that are worth something when partly done, before their deadlines: most value",
+            title="Serve jobs with deadlines, of which a part done in time has a value, too: most value",
             parameters={},
             table=("value", "value_share", "utilization", "completed", "expired", "never_served"),
             policies=("concave", "m-greedy", "primal-dual", "deadline-aware", "s-greedy", "equal-opp", "edf"),

@@ -1,10 +1,11 @@
-"""Bounds on the mean queuing delay: for any scheduler, and the paper's two theorems.
+"""Bounds on the mean queuing delay: lower bounds for any scheduler, and those of the paper's two theorems.
 
-``lower_bound`` depends on the workload alone, so it certifies a schedule's gap. Nearly always the largest of
-its parts is the priced bound. All parts pool the servers, as if a task could run on several of them.
+``lower_bound`` depends on the workload alone; no schedule has a lower mean delay. It is the largest of
+several bounds, nearly always ``priced_bound``. All of them pool the servers, as if a task could run on
+several.
 
-The inequalities of theorems 5.1 and 5.2 contain the schedule's own response time; they are claims about a
-schedule, and are computed as printed and corrected.
+The inequalities of theorems 5.1 and 5.2 contain the response time of a schedule, so they are statements about
+that schedule. ``theorem_bounds`` computes them as printed and as corrected.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ __all__ = ["QueueDelayEnv", "QueueDelayVectorEnv"]
 class QueueDelayEnv(SchedulingEnv):
     """Start tasks on heterogeneous servers so that they wait as little as possible.
 
-    An agent decides on which server each waiting task starts, or that it waits longer. Use the
+    An agent decides for each waiting task on which server it starts, or that it waits longer. Use the
     environment to study online packing of two resources, where a task stays on its server once it has
     started. Episodes consist of many small decisions; views `route` and `rule` have fewer.
 
@@ -21,10 +21,10 @@ class QueueDelayEnv(SchedulingEnv):
     capacity in both resources. Tasks are neither preempted nor moved. The aim is the least mean queuing delay
     $sum_i (s_i - a_i) / K$ of the K tasks, start s_i minus arrival a_i.
 
-    Time moves from epoch to epoch: at one instant first all completions are released, then each server
-    that released something has a *completion epoch* (ascending index), then each arriving task has an
-    *arrival epoch* (order of submission). Within an epoch the agent places any number of tasks, one per
-    step, and then closes it.
+    Decisions are made in epochs. At an instant at which tasks complete or arrive, first all completed tasks
+    free their resources. Then each server with a completed task has a *completion epoch* (in order of index),
+    and each arriving task has an *arrival epoch* (in order of submission). In an epoch the agent places any
+    number of tasks, one per step, and then closes the epoch.
 
     ```python
     import gymnasium as gym
@@ -41,20 +41,24 @@ class QueueDelayEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with W visible waiting tasks and M servers:
+    The parameter `view` chooses the action space. W is the number of visible waiting tasks (slots), M that of
+    servers:
 
     | view | space | meaning |
     |---|---|---|
     | `placement` | `MultiDiscrete([W + 1, M])` | start a slot's task on a server; task W closes the epoch |
-    | `pick` | `Discrete(W + 1)` | start a slot's task on the server that `rule` gives; W closes the epoch |
+    | `pick` | `Discrete(W + 1)` | start a slot's task on the server chosen by `rule`; W closes the epoch |
     | `route` | `Discrete(M + 1)` | at arrivals only: a server for the arriving task, or M, the queue |
-    | `rule` | `Discrete(19)` | which named scheme decides this epoch (all but the random ones) |
+    | `rule` | `Discrete(19)` | the policy that decides this epoch (`RULE_SCHEMES` in `rules.py`) |
 
-    In view `route` a released server scans the queue by `order`, starting what fits. In view `pick` a
-    completion epoch offers the released server only (`scope="released"`, which bf-exec needs) or all
-    (`scope="all"`, which fcfs needs); an arrival epoch offers all servers. `rule` is "first", "best" (least
-    L2 norm of what is left after the placement), "worst" (largest), "dot" (largest inner product of demand
-    and free resources), or "best-" with another size in place of the norm.
+    In view `route` a completion epoch needs no action: the server with the completed task (the *released*
+    server) tries all waiting tasks in the order that parameter `order` gives, and starts those that fit. In
+    view `pick` tasks can start on the released server only (`scope="released"`, which bf-exec needs) or on
+    all servers (`scope="all"`, which fcfs needs); in an arrival epoch they can always start on all. Parameter
+    `rule` is "first" (the first server on which the task fits), "best" (the one with the least L2 norm of
+    what is left after the placement), "worst" (the largest norm), "dot" (the largest inner product of demand
+    and free resources), or "best-product", "best-sum", "best-avgsum" with another measure in place of the
+    norm.
 
     An infeasible placement (an empty slot, a task that does not fit) is repaired: it closes the epoch (in
     view `route`: it queues the task), is counted in the metric `repaired`, and flagged in
@@ -70,7 +74,7 @@ class QueueDelayEnv(SchedulingEnv):
     | `epoch` | Discrete(3) | 0 arrival, 1 completion, 2 the episode has ended |
     | `arriving` | Discrete(W + 1) | slot of the arriving task while it waits, else W |
     | `released` | Discrete(M + 1) | the server of a completion epoch, else M |
-    | `capacity`, `remaining` | (M, 2) | cpu and memory of each server: in all, free |
+    | `capacity`, `remaining` | (M, 2) | cpu and memory of each server, and what is free of them |
     | `arrival`, `execution`, `waiting` | (W,) | per visible waiting task [s] |
     | `demand` | (W, 2) | cpu and memory per visible waiting task |
     | `task_mask` | (W,) | which slots hold a task; those stand first, in order of arrival |
@@ -78,36 +82,37 @@ class QueueDelayEnv(SchedulingEnv):
     | `backlog` | (1,) | tasks that wait beyond the window |
     | `action_mask` | (actions,), or (W, M) pairs | feasible actions; not with `action_mask=False` |
 
-    The arriving task is always visible: in its place among the waiting ones if the window reaches it,
-    else in the last slot. Nothing of the future is shown.
+    The arriving task is always visible: in its place among the waiting ones if it is within the window, else
+    in the last slot. Observations contain nothing about the future.
 
     `observation="features"` gives the same as float32 tokens, with e(t) = log1p(t) / log1p(86400):
 
     - `tasks` (W, 5): cpu; memory; e(execution); waiting / (waiting + 3600); arriving.
     - `servers` (M, 5): capacity of cpu and memory; free cpu and memory; released.
-    - `globals` (10,): arrival epoch; completion epoch; n / (n + 32) of the waiting tasks and of those beyond
-      the window; mean cpu and memory; clock / (clock + 86400); mean and standard deviation of e(execution)
-      of the tasks submitted so far; l / (l + 1) of the load l that these have offered, which is their work
-      [s] in the busier resource if all servers did it, over the time since the first arrival.
+    - `globals` (10,): arrival epoch; completion epoch; n / (n + 32) of the number of waiting tasks, and of
+      those beyond the window; mean cpu and memory; clock / (clock + 86400); mean and standard deviation of
+      e(execution) of the tasks submitted so far; l / (l + 1) of the load l so far. This load is the time that
+      all servers together would need for the tasks submitted so far, in the resource in which this is longer,
+      over the time since the first arrival.
     - `task_mask`, `action_mask`.
 
     ## Rewards
     When n tasks wait while the time t passes, the reward is $-n t / K$, else 0. Undiscounted, an episode sums
-    to exactly minus the mean queuing delay [s]. `normalize=True` divides by the mean execution time of the
-    episode's tasks instead (a constant per episode that the agent does not see).
+    to exactly minus the mean queuing delay [s]. `normalize=True` divides rewards by the mean execution time
+    of the episode's tasks (a constant of the episode that the agent does not see).
 
     ## Starting State
     The arrival epoch of the first task; all servers are empty. The workload is drawn from (seed, number
     of the episode), or given by `reset(options={"workload": ...})`.
 
     ## Episode End
-    Terminated when all tasks have finished. Truncated when tasks wait but none runs and none will arrive;
-    they are charged as if run one after another from that instant. `info["metrics"]` holds the metrics.
+    Terminated when all tasks have finished. Truncated when tasks wait but none runs and none will arrive any
+    more; their delays are counted as if they ran one after another from then on. `info["metrics"]` holds the
+    metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.queue_delay.problem.QueueDelayParameters`, and
-    `render_mode` ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and
-    `threads`.
+    The fields of :class:`~schedgym.problems.queue_delay.problem.QueueDelayParameters`; `render_mode` ("ansi",
+    "rgb_array", "human") and `copy`; for `gym.make_vec` also `autoreset_mode` and `threads`.
 
     ## Source
     M. NoroozOliaee, B. Hamdaoui, M. Guizani, M. Ben Ghorbel: Online Multi-Resource Scheduling for Minimum
@@ -115,8 +120,8 @@ class QueueDelayEnv(SchedulingEnv):
     :mod:`~schedgym.problems.queue_delay.workload`), or windows of a real trace.
 
     ## Deviations
-    The paper does not say in which order simultaneous events are handled, nor what becomes of tasks that wait
-    for ever under its first fit schemes as printed; both are resolved as described above.
+    The paper does not say in which order simultaneous events are handled; the order here is that of the
+    epochs. Under its first fit schemes as printed some tasks never start; then the episode is truncated.
 
     ## Version History
     * v0: first version.

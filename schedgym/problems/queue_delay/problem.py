@@ -10,9 +10,14 @@ __all__ = ["ORDERS", "PROBLEM", "SERVER_RULES", "QueueDelayParameters"]
 
 VIEWS = (
     View("placement", "MultiDiscrete (waiting task, server); the last task index closes the epoch"),
-    View("pick", "Discrete: which waiting task starts now, on the server that `rule` gives; last = close"),
-    View("route", "Discrete, at arrivals only: a server or (last) the queue; completions by `order`"),
-    View("rule", "Discrete: which named scheme decides this whole epoch"),
+    View(
+        "pick",
+        "Discrete: the waiting task that starts now, on the server chosen by `rule`; the last: close",
+    ),
+    View(
+        "route", "Discrete, at arrivals only: a server, or (the last) the queue, which is served by `order`"
+    ),
+    View("rule", "Discrete: the policy that decides this whole epoch"),
 )
 SERVER_RULES = ("first", "best", "worst", "dot", "best-product", "best-sum", "best-avgsum")
 ORDERS = ("submission", "execution", "norm", "product", "sum", "avgsum", "dot")
@@ -33,10 +38,15 @@ METRICS = (
         for suffix, window in _WINDOWS
         for r in ("cpu", "memory")
     ),
-    Metric("mean_queued", "tasks", "time average of the number waiting, over the makespan", "min"),
-    Metric("mean_running", "tasks", "time average of the number running, over the makespan"),
+    Metric("mean_queued", "tasks", "number of waiting tasks, averaged over the makespan", "min"),
+    Metric("mean_running", "tasks", "number of running tasks, averaged over the makespan"),
     Metric("beta", "", "share of the makespan in which tasks wait", "min"),
-    Metric("stranded", "tasks", "tasks that never ran (charged as if run one after another)", "min"),
+    Metric(
+        "stranded",
+        "tasks",
+        "tasks that never ran (their delays are counted as if they ran one after another)",
+        "min",
+    ),
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
@@ -60,8 +70,8 @@ class QueueDelayParameters(Parameters):
     )
     load: float | None = parameter(
         None,
-        "offered load of the busiest resource: arrivals are scaled to it (none: arrival_rate holds, "
-        "and a trace keeps its own gaps)",
+        "offered load of the busiest resource, to which arrivals are scaled (none: arrivals by "
+        "arrival_rate, or as in the trace)",
         minimum=1e-3,
     )
     execution_sigma: float = parameter(
@@ -74,14 +84,16 @@ class QueueDelayParameters(Parameters):
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "waiting tasks", 10**7)
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions")
-    rule: str = parameter("best", "view pick: which server the task gets", choices=SERVER_RULES)
+    action_mask: bool = parameter(True, "true: observations have the mask of feasible actions")
+    rule: str = parameter("best", "view pick: rule that chooses the server of the task", choices=SERVER_RULES)
     scope: str = parameter(
         "released",
-        "view pick: servers open at a completion, the released one or all",
+        "view pick: servers on which tasks can start at a completion: the released one, or all",
         choices=("released", "all"),
     )
-    order: str = parameter("execution", "view route: how a released server scans the queue", choices=ORDERS)
+    order: str = parameter(
+        "execution", "view route: order in which a released server tries the waiting tasks", choices=ORDERS
+    )
     normalize: bool = parameter(False, "divide rewards by the mean execution time of the episode's tasks")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 

@@ -1,7 +1,7 @@
 """Lower bounds on the completion time of a SingleJob over all plans.
 
-The relaxation lets tasks be cut into pieces on any servers. It loses most because a piece may be on a server
-where the whole task would take too long; :func:`whole_task_bound` corrects that.
+In the relaxation a task can be cut into pieces that run on different servers. Its bound is low mainly because
+a piece may run on a server where the whole task would take too long; :func:`whole_task_bound` forbids that.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def task_bound(workload: Workload) -> float:
 
 
 def whole_task_bound(workload: Workload) -> float:
-    """Return a lower bound [s] that also keeps tasks from servers on which they alone take too long.
+    """Return a lower bound [s] that also forbids servers on which a task alone would take too long.
 
     Let t_ij be the least time of task i on server j (:func:`alone_times`), and R(t) the optimum of the
     relaxation without the pairs with t_ij > t; R falls as t grows. A plan with completion time t has no pair

@@ -18,17 +18,17 @@ class SingleJobEnv(SchedulingEnv):
     ## Description
     A job has n independent tasks; task i has load_i vCPU seconds of work. On server j of M its equivalent
     load is $Leq_ij = load_i / e_ij$ with the efficiency e_ij in (0, 1]: with c vCPU it runs for $Leq_ij / c$
-    seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is its power per vCPU: 1, unless a
-    workload gives others. All energy may be at most the cap E_MAX. Groups of servers (each server, the racks,
-    pods and data centre of a fat tree, or any others) limit what the job may have: a vCPU on server j counts
-    $A_jk$ in group k, which is 1 if the server is in the group and 0 if not, unless a workload gives other
-    weights; all may count B_k. All tasks start at 0; the job completes with its last task, and the aim is the
-    least completion time (JCT).
+    seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is its power per vCPU (1, unless a
+    workload gives other values). The energy of all tasks may be at most the cap E_MAX. In each group k of
+    servers (each server, the racks, pods and data centre of a fat tree, or any others) the job may have B_k
+    vCPU. A vCPU on server j counts $A_jk$, which is 1 if the server is in group k and 0 if not, unless a
+    workload gives other weights. All tasks start at time 0; the job completes with its last task, and the aim
+    is the least completion time (JCT).
 
-    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time
-    $T_k = sum_i A_jk Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's
-    groups, and the job $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with
-    how many vCPU.
+    For a given placement, Eq. 16 of the paper gives the best numbers of vCPU (sizes): group k takes the time
+    $T_k = sum_i A_jk Leq_i / B_k$ over its tasks i, a task runs for the largest T_k among the groups of its
+    server, and the job takes $max_k T_k$. Therefore an action only chooses the servers of tasks; in view
+    `plan` it can also choose their vCPU.
 
     ```python
     import gymnasium as gym
@@ -48,7 +48,7 @@ class SingleJobEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with N tasks at most, and M servers.
+    The parameter `view` chooses the action space. N is the most tasks of a job, M the number of servers.
 
     | view | space | meaning |
     |---|---|---|
@@ -57,89 +57,91 @@ class SingleJobEnv(SchedulingEnv):
     | `search` | `Discrete(N M + 1)` | i M + j moves task i to server j; N M stops |
 
     View `plan` is one step; only the rows of the job's tasks are read. View `search` starts with every task
-    on its most efficient server (ties: the lowest index), from where the moves of the paper's local search
-    lead to TaPRA-fast. A move is legal if the cap is kept and the task becomes faster, by 1e-9 at least. In
-    view `place` a server is legal if the cap can still be kept when all tasks to come run where they are most
-    efficient; a task's own most efficient server always is.
+    on its most efficient server (ties: the lowest index); TaPRA-fast starts there, too. A move is legal if
+    the energy stays within the cap and the task becomes faster by at least 1e-9. In view `place` a server is
+    legal if the cap can still be kept when all later tasks run where they are most efficient; a task's most
+    efficient server is always legal.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`.
     View `plan`: servers are rounded and clipped; if the energy exceeds the cap, tasks move to more
-    efficient servers by REC (Algorithm 2); vCPU that are not given for all tasks, or are negative, or
-    exceed a limit by more than 1e-9 of it, or take longer than 1e30 s, are replaced by those of Eq. 16.
-    View `place`: the task's most efficient server. View `search`: stop. With `strict=True` they raise
-    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise.
+    efficient servers by REC (Algorithm 2); vCPU that are not given for all tasks, or are negative, or exceed
+    a limit by more than 1e-9 of it, or take longer than 1e30 s, are replaced by those of Eq. 16. View
+    `place`: an illegal server is replaced by the task's most efficient one. View `search`: an illegal move
+    stops the search. With `strict=True` they raise InvalidAction and nothing changes. Malformed actions
+    (shape, type, NaN) always raise.
 
     ## Observation Space
     `observation="dict"`, in exact units, with R groups:
 
     | key | shape | meaning |
     |---|---|---|
-    | `load` | (N,) | of each task [vCPU s]; 0 behind the last |
+    | `load` | (N,) | of each task [vCPU s]; 0 after the last |
     | `efficiency` | (N, M) | e_ij |
     | `power` | (N,) | a_i |
     | `task_mask` | (N,) | which rows hold a task |
     | `capacity` | (M,) | vCPU of each server |
-    | `groups` | (R, M) | whether a server is in a group; A_jk if a workload file has other weights |
+    | `groups` | (R, M) | 1 for the servers of each group; A_jk if a workload file has other weights |
     | `limits` | (R,) | B_k [vCPU, by weight]; 0 for rows without a group |
-    | `energy_cap`, `energy` | (1,) | E_MAX, and of the tasks placed [vCPU s] |
+    | `energy_cap`, `energy` | (1,) | E_MAX, and energy of the placed tasks [vCPU s] |
     | `placement` | (N,) | server of each task, -1: not placed |
     | `next_task` | Discrete(N + 1) | view `place`: the task to be placed, N at the end |
     | `action_mask` | (M,) or (N M + 1,) | legal discrete actions; not with `action_mask=False` |
 
-    `observation="features"` gives float32 tokens. A time t is shown as $t / (t + u)$, where u is the pooled
-    time (see Rewards), or in view `search` the present completion time, which is thus shown as 0.5. The spare
-    energy is what the cap leaves when the tasks that are not placed use the least they can; shares of it are
-    cut off at 1.
+    `observation="features"` gives float32 tokens. A time t becomes $t / (t + u)$, where u is the pooled time
+    (see Rewards), or in view `search` the present completion time, which thus becomes 0.5. The spare energy
+    is the cap minus the energy of the placed tasks and the least energy of all others; shares of it are at
+    most 1.
 
     - `jobs` (N, 8), per task: load / (load + mean load); highest and mean efficiency; share of the servers
-      with 0.9 of the highest; placed; next (view `search`: as long as the job, within 1e-9); efficiency and
-      time at its server.
-    - `servers` (M, 3): the vCPU that its groups allow there, over the largest of those; time of its slowest
-      group; the time that so many vCPU need for the tasks not placed that are most efficient there. In view
-      `place` four more (M, 7) on the next task there: efficiency; time; share of the spare energy that it
-      takes over its least; legal.
-    - `pairs` (N, M, 3), views `plan` and `search`, of each task on each server: efficiency; its time there,
-      if it alone moved; the change of its energy (from the least if not placed) over the spare energy, from
-      -1.
-    - `globals` (7,): progress (tasks placed, moves over `max_moves`); completion time over itself plus the
-      pooled time; energy over the cap; spare energy over what it was at first; least energy of the tasks not
-      placed over that of all; n / (n + 40); the load feature of the next task.
+      with at least 0.9 of the highest; 1 if it is placed; 1 if it is next (view `search`: if it takes as long
+      as the job, within 1e-9); efficiency and time on its server.
+    - `servers` (M, 3): vCPU that the groups allow on it / the largest such number; time of its slowest group;
+      time that these vCPU would need for all unplaced tasks for which this server is the most efficient. In
+      view `place` (M, 7) with four more numbers on the next task there: efficiency; time; (its energy minus
+      its least energy) / spare energy; 1 if it is legal.
+    - `pairs` (N, M, 3), views `plan` and `search`, of each task on each server: efficiency; time there, if no
+      other task moves; change of its energy (from its least energy if it is not placed) / spare energy, at
+      least -1.
+    - `globals` (7,): progress (share of the tasks placed, or moves / `max_moves`); completion time /
+      (completion time + pooled time); energy / cap; spare energy / spare energy at first; least energy of the
+      unplaced tasks / least energy of all; n / (n + 40); the first feature of the next task.
     - `job_mask`, `action_mask`.
 
-    Two features already make a heuristic in view `place`: to take the legal server with the least (time +
-    share of the spare energy) is some 15% behind TaPRA-fast (the median at 40 tasks and 54 servers). In view
-    `search` the move of the first longest task to where its time is least is TaPRA-fast.
+    Simple heuristics use few features. In view `place` the legal server with the least (time + share of the
+    spare energy) gives completion times some 15% above those of TaPRA-fast (median, 40 tasks and 54 servers).
+    In view `search` TaPRA-fast moves the first task that takes longest to the server where its time is least.
 
     ## Rewards
-    With "incremental" the reward is minus the increase of the completion time of the tasks placed. In view
-    `search` the first reward also contains minus the completion time with which the episode began. With
-    "terminal" the reward is minus the completion time at the end. Either sums to exactly minus the JCT [s].
-    `normalize=True` divides by the pooled time of the episode, a lower bound on the JCT: the least possible
-    work over an upper bound on the total vCPU that the limits allow, level by level of the tree
-    (`largest_capacity` in schedgym/solvers/placement.py).
+    With `reward="incremental"` each reward is minus the increase of the completion time of the placed tasks;
+    in view `search` the initial completion time is part of the first reward. With `reward="terminal"` the
+    last reward is minus the completion time, and all others are 0. Both sum to exactly minus the JCT [s].
+    `normalize=True` divides by the pooled time of the episode, which is a lower bound on the JCT: the least
+    possible work divided by an upper bound on the vCPU that the limits allow in total (`largest_capacity` in
+    schedgym/solvers/placement.py).
 
     ## Starting State
-    At first nothing is placed, except in view `search`. The job is drawn from (seed, number of the episode),
-    or given by `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups
-    as the observation has rows, and with weights of 0 and 1 unless the observation shows others. A file given
-    as the parameter `workload` decides these numbers, and what is shown.
+    No task is placed, except in view `search`. The job is drawn from (seed, number of the episode), or given
+    by `reset(options={"workload": ...})`. A given job must have the same number of servers, at most as many
+    tasks and groups as the observation has rows, and weights of 0 and 1 unless the observation shows others.
+    A file given as the parameter `workload` sets these numbers.
 
     ## Episode End
     Terminated when all tasks are placed; view `search`: when the agent stops, no move is legal any more, or
     after `max_moves`. Never truncated. `info["metrics"]` holds the metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.single_job.problem.SingleJobParameters`, and `render_mode`
-    ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    The fields of :class:`~schedgym.problems.single_job.problem.SingleJobParameters`; `render_mode` ("ansi",
+    "rgb_array", "human") and `copy`; for `gym.make_vec` also `autoreset_mode` and `threads`.
 
     ## Source
     shi2017: the offline problem (TaPRA), with its generator (see
     :mod:`~schedgym.problems.single_job.workload`).
 
     ## Deviations
-    The paper's list of limits lacks the servers' own capacities, which its Eq. 5 needs: they are limits here
-    (`server_caps=False`: as printed). The energy may exceed the cap by 1e-12 of it, for rounding. The
-    paper's draws are often infeasible: see the workload.
+    The paper's list of limits leaves out the capacity of each server, which its Eq. 5 contains. Here it is a
+    limit, too; with `server_caps=False` the list is used as printed. The energy may exceed the cap by 1e-12
+    of it, for rounding. Many jobs drawn as in the paper have no feasible plan;
+    :mod:`~schedgym.problems.single_job.workload` says what is done then.
 
     ## Version History
     * v0: first version.

@@ -12,7 +12,7 @@ __all__ = ["DRAWN", "METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check
 VIEWS = (
     View("plan", "Box: server and vCPU of every task, at once", masked=False),
     View("place", "Discrete: the server of the next task"),
-    View("search", "Discrete: move one task of a whole placement to another server; last = stop"),
+    View("search", "Discrete: move one task of a complete placement to another server; the last stops"),
 )
 
 METRICS = (
@@ -20,7 +20,7 @@ METRICS = (
     Metric("energy", "vCPU s", "sum of power * load / efficiency, the energy used", "min"),
     Metric("energy_share", "", "energy over the energy cap", ""),
     Metric("allocated", "vCPU", "vCPU of all tasks", ""),
-    Metric("utilization", "", "vCPU of all tasks over the capacity of all servers", ""),
+    Metric("utilization", "", "vCPU of all tasks / vCPU of all servers", ""),
     Metric("mean_task_time", "s", "mean execution time of a task", "min"),
     Metric("servers_used", "", "servers with a task", ""),
     Metric(
@@ -60,16 +60,24 @@ class SingleJobParameters(Parameters):
     rack_share: float = parameter(0.3, "share of a rack's vCPU for the job", minimum=1e-6, maximum=1)
     pod_share: float = parameter(0.2, "share of a pod's vCPU for the job", minimum=1e-6, maximum=1)
     data_centre_share: float = parameter(0.2, "share of all vCPU for the job", minimum=1e-6, maximum=1)
-    server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
+    server_caps: bool = parameter(
+        True, "true: the vCPU of each server are a limit, too (not in the paper's list)"
+    )
     workload: str | None = parameter(None, "workload file that every episode uses")
     reward: str = parameter(
-        "incremental", "when the completion time is charged", choices=("incremental", "terminal")
+        "incremental",
+        "reward for each increase of the completion time, or once at the end",
+        choices=("incremental", "terminal"),
     )
     max_moves: int = parameter(200, "view search: moves after which it stops", minimum=1, maximum=10**6)
     view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
     observation: str = Parameters.observation_field()
-    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
-    normalize: bool = parameter(False, "divide rewards by the least time of pooled servers")
+    action_mask: bool = parameter(
+        True, "true: observations have the mask of feasible actions, if there is one"
+    )
+    normalize: bool = parameter(
+        False, "divide rewards by the pooled time, a lower bound on the completion time"
+    )
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
     def __post_init__(self) -> None:
@@ -112,7 +120,7 @@ PROBLEM = Problem(
             for policy in _PAPER
         ),
         *(
-            Statement("the same, if they split limits equally", policy, _EQUAL, "jct", 0.28)
+            Statement("section 6.1, Fig. 4, if they split limits equally", policy, _EQUAL, "jct", 0.28)
             for policy in _PAPER
         ),
     ),
