@@ -63,9 +63,9 @@ def print_claims(
     _print_counts(console, whole, found)
     differing = [result for result in results if not result.as_recorded]
     for result in differing:
-        for reading, (recorded, found) in result.differing.items():
+        for reading, (recorded, verdict) in result.differing.items():
             under = f" under {reading}" if reading else ""
-            text = f"{result.claim.name}{under}: recorded {recorded}, found {found}"
+            text = f"{result.claim.name}{under}: recorded {recorded}, found {verdict}"
             console.print(escape(text), style="bold red", soft_wrap=True)
     seconds = time.perf_counter() - began
     ours = sum(result.claim.ours for result in results)
