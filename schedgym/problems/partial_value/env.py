@@ -61,8 +61,10 @@ class PartialValueEnv(SchedulingEnv):
     In view `priority` of the discrete model, tasks are served by exp(10 s) times value per dominant share, up
     to the first that does not fit; with `single_task` that one is taken alone if its exp(10 s) times value is
     larger than that of the others together. With all s = 0 this is m-greedy. In the continuous model
-    exp(10 s) f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. Jobs
-    beyond the window have the score -1.
+    exp(10 s) f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. With
+    `serving="program"` the continuous model serves by Algorithm 1 as if jobs were worth exp(10 s) times as
+    much, so that all resources are used; with all s = 0 this is concave. Jobs beyond the window have the
+    score -1.
 
     View `rule` decides on all active jobs; a rule that is not for the model, or needs deadlines that are
     hidden, is masked.
