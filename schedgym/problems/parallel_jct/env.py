@@ -13,7 +13,7 @@ class ParallelJCTEnv(SchedulingEnv):
 
     An agent decides which waiting job starts now, and where and with how many vCPU its tasks run. Use the
     environment to study online scheduling of whole jobs, where order and placement matter together. In view
-    `pick` only the job is chosen, and a planner of the paper places and sizes its tasks.
+    `pick` only the job is chosen, and TaPRA-fast plans it.
 
     ## Description
     Jobs arrive over time, each with tasks that can run at once. Task i has a load [vCPU s]; on server j,
@@ -63,16 +63,14 @@ class ParallelJCTEnv(SchedulingEnv):
     | view | space | meaning |
     |---|---|---|
     | `plan` | `Box(1 + N, 2)` | (row, 0), then (server, vCPU) of each task; row W ends the round |
-    | `pick` | `Discrete(W + 1)` | the job that is planned by `planner` and launched; W ends the round |
+    | `pick` | `Discrete(W + 1)` | the job that is planned by TaPRA-fast and launched; W ends the round |
     | `place` | `Discrete(W + 1 + M)` | a row or W; then W + 1 + server for each of the job's tasks in order |
     | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
 
-    View `plan`: vCPU that are all 0 mean those of Eq. 16. View `pick`: with `planner="tapra-fast"` the plan
-    is TaPRA-fast's; with "min-min" it is what REC and TaPRA's local search make of Min-Min's placement, which
-    uses more servers (TaPRA-fast's where that cannot meet E_MAX). View `search` starts with every task on
-    its most efficient server; a move must keep E_MAX and make the task's time smaller, and the search ends by
-    itself when there is no such move, or after `max_moves`. With a plan under which a task would never end,
-    the job has failed in this round.
+    View `plan`: vCPU that are all 0 mean those of Eq. 16. View `search` starts with every task on its most
+    efficient server; a move must keep E_MAX and make the task's time smaller, and the search ends by itself
+    when there is no such move, or after `max_moves`. With a plan under which a task
+    would never end, the job has failed in this round.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: a
     row that is no job, or one that has failed, ends the round; servers of a plan are rounded and clipped,
@@ -122,11 +120,9 @@ class ParallelJCTEnv(SchedulingEnv):
     - `servers` (M, 7): capacity over the largest; available share; c(running tasks); 1 if tasks can get vCPU
       there; and in view `place` for the next task: efficiency; t of the time it would take; 1 if it may go
       there.
-    - `globals` (14,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
+    - `globals` (11,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
       time to the tick over `tick`; progress of the job being planned; its energy over E_MAX; t of its time so
-      far; and of the loads of the jobs that have arrived so far, in seconds of all servers: t of their
-      geometric mean, d / (d + 1) of the standard deviation d of their logarithms, l / (l + 1) of their sum l
-      over the time since the first arrival.
+      far.
     - `moves` (N, M, 3), view `search`: efficiency; t of the task's time there; 1 if the move is legal.
     - `job_mask`, `action_mask`.
 
