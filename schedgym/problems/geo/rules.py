@@ -408,6 +408,48 @@ def _is_stale(i: int, scratch: AssignScratch) -> Any:
 
 
 @helper
+def _raise_bound(i: int, rows: Any, cluster: Any, scratch: AssignScratch) -> Any:
+    """Raise the bound on the estimate of a job to be placed to what its sites, filled as water, would reach.
+
+    Sites above the level take nothing, and so do not count. Whole tasks reach the next multiple of a slot's
+    part where all sites have as many slots. Returns False if the bound stays.
+    """
+    slots, load, at = cluster.slots, scratch.load, scratch.at
+    sites = slots.shape[0]
+    most = 0
+    for k in range(rows.waiting.shape[1]):
+        most += rows.waiting[i, k]
+    weight = 0
+    largest = 0
+    alike = True
+    for j in range(sites):
+        if at[i, j] > 0:
+            most += load[j]
+            weight += slots[j]
+            alike = alike and (largest == 0 or slots[j] == largest)
+            largest = slots[j]
+    dropped = True
+    for j in range(sites):
+        scratch.trial[j] = at[i, j]
+    while dropped:
+        dropped = False
+        for j in range(sites):
+            if scratch.trial[j] > 0 and load[j] * weight > most * slots[j]:
+                scratch.trial[j] = 0
+                most -= load[j]
+                weight -= slots[j]
+                dropped = True
+    if alike:
+        most = (most * largest + weight - 1) // weight
+        weight = largest
+    if most * scratch.low_bottom[i] <= scratch.low[i] * weight:
+        return False
+    scratch.low[i] = most
+    scratch.low_bottom[i] = weight
+    return True
+
+
+@helper
 def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> int:
     """Make a heap of the rows in ``left``, without estimates yet; return how many it holds.
 
@@ -486,6 +528,9 @@ def _append(
             if not _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
                 break
             if _is_stale(i, scratch):
+                if scratch.how[i] != FIXED and _raise_bound(i, rows, cluster, scratch):
+                    _sink(i, kept, scratch)
+                    continue
                 _estimate(i, unit, options, rows, cluster, work, counts)
                 scratch.made[i] = position
                 _sink(i, kept, scratch)
