@@ -47,7 +47,7 @@ Row = tuple[float, float, int, int]  # minutes, MiB, open files, threads
 
 
 def resident() -> float:
-    """The memory of this process [MiB], without what it has freed: that would hide what is lost for an hour."""
+    """The memory of this process [MiB] without what it has freed, which would hide what is lost."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # compiling alone leaves hundreds of MiB free
     pages = int(Path("/proc/self/statm").read_text().split()[1])

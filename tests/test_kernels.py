@@ -211,8 +211,8 @@ def test_kernels_compile_where_nothing_can_be_kept(tmp_path) -> None:
     for number, name in enumerate(("first", "second")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__pycache__").write_text("no folder")
-        source = f"from schedgym.core.jit import kernel\n\n\n@kernel\ndef add(x):\n    return x[2] + {number}\n"
-        (tmp_path / name / "kernels.py").write_text(source)
+        code = f"@kernel\ndef add(x):\n    return x[2] + {number}\n"
+        (tmp_path / name / "kernels.py").write_text(f"from schedgym.core.jit import kernel\n\n\n{code}")
     home = tmp_path / "home"
     home.write_text("no folder")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
