@@ -13,7 +13,7 @@ CPU's in the last bits; workloads are drawn with them, so that a seed's workload
 
 With NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1 all of this runs on numba's simulator of a GPU, slowly.
 
-Experimental: how fast this is has not been measured yet.
+Experimental, speed not yet measured.
 """
 
 from __future__ import annotations

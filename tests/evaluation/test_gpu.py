@@ -70,7 +70,6 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
     }
     assert "bandwidth" not in rows[1] and rows[2]["bandwidth"].count("%") == 2 and rows[2]["ratio"] > 0
     assert rows[5]["divergence"] == round(rows[5]["value"] / rows[3]["value"], 2) > 0
-    assert all(rows[k]["episodes"] > 0 for k in (1, 2, 3, 5))
     assert "8 environments: left out: num_envs: 8 environments take 9 GiB" in shown
 
 
