@@ -299,7 +299,7 @@ def _measure_environments(
             more["divergence"] = round(rate / rates[num_envs], 2)
         else:
             rates[num_envs] = rate
-            shares = (f"{100.0 * rate * moved / bandwidth:.2g}%" for moved in runs[0][2:])
+            shares = (f"{100.0 * rate * moved / bandwidth:.3g}%" for moved in runs[0][2:])
             more |= {"ratio": round(rate / base, 2), "bandwidth": " to ".join(shares)}
         what = f"{case.parameters.get('view', '')}, features, {num_envs:,} environments, {where}"
         report.add(what, [run.rate for run in runs], "steps/s", target, **more)
