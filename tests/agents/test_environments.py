@@ -18,7 +18,7 @@ from schedgym.agents import environments, modules, ppo
 from tests.agents.test_ppo import QUEUE, VALUE, configuration
 from tests.core.test_cuda import simulate
 from tests.core.test_cuda_gpu import has_gpu
-from tests.long import long
+from tests.long import long, some
 
 FLOWTIME, FAIR = "schedgym/FlowtimePacking-v0", "schedgym/GeoFair-v0"
 #: with a critic and with copies, of each kind of views: a choice, a pair, scores
@@ -69,16 +69,17 @@ def check_training(id: str, view: str, copies: int) -> None:
 
 TRAINING = """
 import sys
+from schedgym.agents.gradient import one_thread
 from schedgym.core import cuda
 from tests.agents.test_environments import WAYS, check_training
 cuda.BLOCK = 4
-check_training(*WAYS[int(sys.argv[1])])
+with one_thread():  # as all trainings
+    check_training(*WAYS[int(sys.argv[1])])
 print("equal")
 """
 
 
-@long
-@pytest.mark.parametrize("number", range(len(WAYS)))
+@pytest.mark.parametrize("number", some(range(len(WAYS))))
 def test_trainings_on_the_simulator_are_those_of_the_cpu(number: int) -> None:
     assert simulate(TRAINING, str(number)).split() == ["equal"]
 
