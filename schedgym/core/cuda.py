@@ -433,8 +433,8 @@ class CudaSimulator:
 
     def make_results(self) -> Results:
         """New arrays for the results of steps, which share ``ended``."""
-        kinds = (np.float64, np.bool_, np.bool_, np.bool_)
-        return Results(*(_empty((self.num_envs,), kind) for kind in kinds), self._ended)
+        terminated, truncated, repaired = (_empty((self.num_envs,), np.bool_) for _ in range(3))
+        return Results(_empty((self.num_envs,), np.float64), terminated, truncated, repaired, self._ended)
 
     def _reserve(self, name: str, length: int) -> None:
         """Make a dimension at least so long; arrays that grow pass through the host.
