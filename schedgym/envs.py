@@ -633,7 +633,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 class CudaVectorEnv(SchedulingVectorEnv):
     """``num_envs`` environments on an NVIDIA GPU: ``gym.make_vec(id, num_envs=n, device="cuda")``.
 
-    Experimental: how fast it is has not been measured yet. It needs the extra ``cuda``. Spaces, seeds,
+    Experimental, speed not yet measured. It needs the extra ``cuda``. Spaces, seeds,
     episodes and the order of events are those of :class:`SchedulingVectorEnv`. What differs:
 
     - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch,

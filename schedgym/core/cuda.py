@@ -13,7 +13,7 @@ CPU's in the last bits; workloads are drawn with them, so that a seed's workload
 
 With NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1 all of this runs on numba's simulator of a GPU, slowly.
 
-Experimental: how fast this is has not been measured yet.
+Experimental, speed not yet measured.
 """
 
 from __future__ import annotations
@@ -433,8 +433,8 @@ class CudaSimulator:
 
     def make_results(self) -> Results:
         """New arrays for the results of steps, which share ``ended``."""
-        kinds = (np.float64, np.bool_, np.bool_, np.bool_)
-        return Results(*(_empty((self.num_envs,), kind) for kind in kinds), self._ended)
+        terminated, truncated, repaired = (_empty((self.num_envs,), np.bool_) for _ in range(3))
+        return Results(_empty((self.num_envs,), np.float64), terminated, truncated, repaired, self._ended)
 
     def _reserve(self, name: str, length: int) -> None:
         """Make a dimension at least so long; arrays that grow pass through the host.
