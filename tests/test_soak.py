@@ -12,7 +12,7 @@ from tests import soak
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-@pytest.mark.parametrize("pieces, status", [(0, 0), (500, 1)])
+@pytest.mark.parametrize("pieces, status", [(0, 0), (5_000, 1)])
 def test_lost_memory_is_found(pieces: int, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lost: list[Any] = []
 
@@ -24,5 +24,5 @@ def test_lost_memory_is_found(pieces: int, status: int, monkeypatch: pytest.Monk
         time.sleep(0.05)
 
     monkeypatch.setattr(soak, "play_round", play)
-    monkeypatch.setattr(soak, "LIMIT", 60.0)  # MiB a minute, where 600 are lost
+    monkeypatch.setattr(soak, "LIMIT", 60.0)  # MiB a minute; 5 are lost in each round
     assert soak.soak(0.02, None) == status
