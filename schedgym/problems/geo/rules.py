@@ -324,30 +324,32 @@ def _estimate(
 def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> int:
     """Set ``at`` of a job: from its counts if they are fixed, else from the sites where it can run.
 
-    Returns the entry of its task if it waits for one only (of its group's first site, if that is open); else
-    -1.
+    Returns:
+        the entry of its task, if it waits for one only: where that is placed, or the first site of its group
+        if it is still to be placed; else -1.
     """
     groups, width = cluster.sites.shape
     at = scratch.at
     for j in range(cluster.slots.shape[0]):
         at[i, j] = 0
-    fixed = scratch.how[i] == FIXED
     tasks = 0
-    entry = 0
+    entry = -1
     for k in range(groups):
-        waiting = rows.waiting[i, k]
-        if waiting > 0:
-            tasks += waiting
-            for a in range(width):
-                j = cluster.sites[k, a]
-                if j >= 0:
-                    count = counts[i, k * width + a] if fixed else 1
-                    if fixed:
-                        at[i, j] += count
-                    else:
-                        at[i, j] = 1
-                    if count > 0 and (fixed or a == 0):
-                        entry = k * width + a
+        if rows.waiting[i, k] == 0:
+            continue
+        tasks += rows.waiting[i, k]
+        for a in range(width):
+            j = cluster.sites[k, a]
+            if j < 0:
+                continue
+            if scratch.how[i] == FIXED:
+                at[i, j] += counts[i, k * width + a]
+                if counts[i, k * width + a] > 0:
+                    entry = k * width + a
+            else:
+                at[i, j] = 1
+                if a == 0:
+                    entry = k * width
     return entry if tasks == 1 else -1
 
 
@@ -371,7 +373,11 @@ def _is_bound_before(i: int, other: int, scratch: AssignScratch) -> Any:
 
 @helper
 def _sink(i: int, size: int, scratch: AssignScratch) -> None:
-    """Put job i in the place of the first of the heap ``left``, which holds ``size``."""
+    """Put job i in the place of the first of the heap ``left``, which holds ``size``.
+
+    The heap of :mod:`schedgym.core.heap` has floats as keys, and leaves ties open. Bounds are fractions and
+    must be compared exactly: a job with a lower bound behind the first one would be missed.
+    """
     left = scratch.left
     x = 0
     while 2 * x + 1 < size:
