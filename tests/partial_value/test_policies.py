@@ -53,6 +53,17 @@ def test_policies_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_pat
     assert measured["value"] == pytest.approx(expected.value, rel=1e-7)
 
 
+def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
+    """A second task adds less than a first one of a job that is worth a little less."""
+    job = oracle.Job
+    first = job(1, 2, 1, 4, (1.0,), 1.0, oracle.POWER)
+    instance = oracle.Instance((first, first._replace(v=0.9)), (1.0,), discrete=True)
+    env = environment(instance, tmp_path, view="allocation")
+    measured, _, record = run(env, make_policy("partial-value/local-optimal"))
+    assert record.job.tolist() == [0, 1]
+    assert measured["value"] == pytest.approx(1.9)
+
+
 @pytest.mark.parametrize(
     "name", ["concave", "m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo"]
 )
