@@ -125,9 +125,9 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
 
 
 def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> None:
-    """OnTaPRA looks first at the job of the least work, but of two equal plans takes the first job's."""
-    loads, efficiency = ((8.0,), (4.0,)), ((1.0, 1.0), (0.5, 0.5))
-    jobs = tuple(oracle.Job(0.0, load, (row,)) for load, row in zip(loads, efficiency, strict=True))
+    """OnTaPRA looks first at the second job, whose work could be done sooner if it were even."""
+    row = (1.0, 1.0)
+    jobs = (oracle.Job(0.0, (8.0,), (row,)), oracle.Job(0.0, (8.0, 4.0), (row, row)))
     plain = oracle.Workload(jobs, (4.0, 4.0), oracle.fat_tree(2, 1, 1, 1), 2.0)
     assert oracle.simulate(plain, "ontapra", draw=lambda *_: 0.0).launches[0][0] == 0
     env = environment(ours(plain, 0), tmp_path, **PLAN)
