@@ -22,9 +22,12 @@ from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.runner import evaluate, make_env
 from tests.agents.cases import CASES, SHIPPED, fitted, vector
+from tests.long import all_but
 from tests.test_all_problems import IDS, busy, small
 
 ID = "schedgym/QueueDelay-v0"
+#: the kernels of whole episodes take a quarter of a minute and more
+COMPILED_SLOWLY = tuple(f"schedgym/{name}-v0" for name in ("GeoAssign", "ParallelJCT", "PartialValue"))
 
 
 def make(id: str, view: str, seed: int = 0, **parameters: Any) -> Agent:
@@ -201,7 +204,7 @@ def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
                     assert problem.objective_of(mine) == problem.objective_of(theirs)
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", all_but(IDS, COMPILED_SLOWLY))
 def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
     view = SHIPPED[id]
     agents = {"first": AgentPolicy(make(id, view)), "second": AgentPolicy(make(id, view, seed=1))}
