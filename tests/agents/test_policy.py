@@ -21,13 +21,11 @@ from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.runner import evaluate, make_env
-from tests.agents.cases import CASES, SHIPPED, fitted, vector
+from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, fitted, vector
 from tests.long import all_but
 from tests.test_all_problems import IDS, busy, small
 
 ID = "schedgym/QueueDelay-v0"
-#: the kernels of whole episodes take a quarter of a minute and more
-COMPILED_SLOWLY = tuple(f"schedgym/{name}-v0" for name in ("GeoAssign", "ParallelJCT", "PartialValue"))
 
 
 def make(id: str, view: str, seed: int = 0, **parameters: Any) -> Agent:

@@ -279,7 +279,8 @@ def simulate(program: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("half", some(range(2)))
+@long
+@pytest.mark.parametrize("half", range(2))
 def test_trajectories_on_the_simulator_are_those_of_the_cpu(half: int) -> None:
     found = simulate(TRAJECTORIES, str(half)).split()
     assert found == [case.id for case in CASES[half::2]]
