@@ -46,8 +46,8 @@ class Environments(ABC):
         whole: environments whose episode ends wait for :meth:`begin`; else they begin the next one at once.
 
     Attributes:
-        live: which environments play, bool [B].
-        running: how many of them.
+        live: True for the environments that play, bool [B].
+        running: number of these.
         history: by what the environments are brought back to where they were.
     """
 
@@ -223,7 +223,7 @@ def make_environments(
     Args:
         id: environment id.
         parameters: parameters of the environment.
-        num_envs: how many.
+        num_envs: number of environments.
         device: name of torch's device, or "auto": see :func:`~schedgym.agents.modules.find_device`. With
             "cuda" the environments are there, too.
         whole: see :class:`Environments`.

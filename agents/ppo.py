@@ -109,7 +109,7 @@ class Batch:
         actions: int64 [n], or float [n, size] for a Box.
         log_probs: logarithms of their probabilities when they were played, [n].
         advantages: divided by their standard deviation, [n].
-        targets: what the critic is to learn, [n]; None: there is no critic.
+        targets: values that the critic is to learn, [n]; None: there is no critic.
         lengths: number of tokens of each that are not cut off, int64 [n].
     """
 
@@ -215,7 +215,7 @@ class Training:
 
     @property
     def critic(self) -> bool:
-        """Whether there is one."""
+        """True if the training has a critic."""
         return bool(self.options.copies == 1)
 
     def act(self, seen: Observation) -> tuple[Tensor, Tensor]:
@@ -278,7 +278,7 @@ class Training:
         )
 
     def measure(self, rewards: Tensor, ends: Tensor) -> float:
-        """What rewards are divided by: the spread of the discounted sums of rewards so far."""
+        """Return the spread of the discounted sums of rewards so far, by which rewards are divided."""
         sums = []
         for reward, going in zip(rewards.unbind(), (1.0 - ends).unbind(), strict=True):
             sums.append(self.options.gamma * self.sums + reward)

@@ -613,7 +613,7 @@ def made(figure: Figure, scale: str) -> dict[str, Any] | None:
 
 
 def duration(seconds: float) -> str:
-    """How long a figure took, about."""
+    """The approximate running time of a figure."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
@@ -743,7 +743,7 @@ def growth_row(row: Mapping[str, Any]) -> list[str]:
 
 
 def machine(measured: Mapping[str, Any]) -> str:
-    """Where a benchmark ran, if its file tells."""
+    """The machine on which a benchmark ran; "" if its file does not say."""
     found = measured.get("manifest", {}).get("machine")
     return f"Measured on {plain(found['cpu'])}, {found['cores']} cores, one of them used." if found else ""
 

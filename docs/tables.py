@@ -248,7 +248,7 @@ def _instead(claim: dict[str, Any], **found: str) -> dict[str, Any]:
 
 
 def verdicts() -> str:
-    """How many statements of each paper hold, and how many further ones are checked."""
+    """The numbers of statements of each paper that hold, and of further ones that are checked."""
     rows = []
     for paper in PAPERS:
         counted = collections.Counter(kind_of(said["verdict"]) for said in statements(paper))

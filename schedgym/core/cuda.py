@@ -71,7 +71,7 @@ REFUSED, NEEDED, WAITING, ENDED = range(4)
 
 
 class Results(NamedTuple):
-    """What a step did, and which episodes are over, in the GPU's memory: [B] each."""
+    """The results of a step, and the episodes that are over, in the GPU's memory: [B] each."""
 
     reward: Any
     terminated: Any
@@ -321,8 +321,8 @@ class CudaSimulator:
 
     Attributes:
         observation: name -> array in the GPU's memory, [B, ...]; kernels overwrite it.
-        results: what the last step did, in the GPU's memory.
-        waiting: how many episodes are over, and have not been begun anew.
+        results: those of the last step, in the GPU's memory.
+        waiting: number of episodes that are over, and after which none has begun.
         continuous, metric_names, action_shape: see :class:`~schedgym.core.simulator.Simulator`.
         seeded: [B], on the host.
     """
@@ -423,7 +423,7 @@ class CudaSimulator:
         return _Tables(_table(kind, rows, False), _table(kind, space, True), tuple(memory))
 
     def _shown(self, buffer: npt.NDArray[Any]) -> Any:
-        """What ``buffer``, a view of one of the template's arrays, is in the GPU's memory."""
+        """Return the array in the GPU's memory for ``buffer``, a view of one of the template's arrays."""
         if buffer.size == 0:
             return _empty((self.num_envs, *buffer.shape[1:]), buffer.dtype)
         address = buffer.ctypes.data

@@ -36,23 +36,23 @@ UNITS = (("days", 172_800.0, 86_400.0), ("h", 10_800.0, 3_600.0), ("min", 600.0,
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """Where the pieces of work of a schedule are drawn.
+    """The positions at which the pieces of work of a schedule are drawn.
 
     Rows are servers (sites; of a large fat tree its racks), or jobs where a problem has no servers. Pieces
     that share a row at the same time lie in lanes of it. Rows count from the top, in lanes.
 
     Attributes:
-        problem: whose schedule it is.
+        problem: the problem of the schedule.
         unit: of the times.
-        job_word, row_word: what a job and a row are called.
+        job_word, row_word: words for a job and for a row.
         by_job: True if rows are jobs.
         owner: the job of each row of the record.
         order: the rows of the record that are drawn, by start.
         y: the middle of the lane of each of these.
         colours: the colour of each of these.
         names: of the rows.
-        begin, depth: of the rows: where they begin, and their number of lanes.
-        bottom: where the last row ends.
+        begin, depth: of the rows: position of the first lane, and number of lanes.
+        bottom: position at which the last row ends.
         windows: (arrival, deadline, middle of the lane) of each row that is a job with a deadline.
         text: a sentence on what is drawn, and what is left out.
     """
@@ -341,7 +341,7 @@ def _draw_pieces(
 
 
 def _units(loads: list[Load]) -> str:
-    """What the loads are measured in, where that is too long for an axis."""
+    """Return the units of the loads that are too long for an axis."""
     names: dict[str, list[str]] = {}
     for load in loads:
         if len(load.unit) > LONGEST_UNIT:

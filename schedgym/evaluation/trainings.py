@@ -53,10 +53,11 @@ class TrainingSpec:
         name: of the agent files, and the label of the agents in the store.
         config: configuration of the trainings, apart from its seed.
         seeds: seeds of the trainings.
-        folder: where agent files, checkpoints and the store are; on a cluster one that all machines share.
+        folder: folder of the agent files, checkpoints and the store; on a cluster one that all machines
+            share.
         command: command that repeats a training, up to its seed and its file.
         log_dir: folder for TensorBoard, with a folder for each seed; None: no logs.
-        device: where algorithm "ppo" computes; None: the CPU.
+        device: device on which algorithm "ppo" computes; None: the CPU.
     """
 
     name: str

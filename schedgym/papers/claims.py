@@ -31,7 +31,7 @@ class Result:
 
     @property
     def finding(self) -> Finding:
-        """What was found under the default reading."""
+        """The finding under the default reading."""
         return next(iter(self.findings.values()))
 
     @property

@@ -174,7 +174,7 @@ def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Form
 
 
 def beginning(source: Any) -> str | tuple[str, ...]:
-    """What a trace is recognised by: the first line of a text file, the columns of any other table."""
+    """Return the part by which a format is recognised: a text file's first line, or a table's columns."""
     if isinstance(source, str | Path) and Path(source).suffix != ".parquet":
         return first_line(source)
     return column_names(source, TableLayout(columns={}))
@@ -194,7 +194,7 @@ def candidates(begin: str | tuple[str, ...]) -> Iterator[Format | TableFormat]:
 
 
 def refuse_assuming(format: Format | TableFormat, source: Any, instead: str) -> None:
-    """Raise TraceFormatError if a format that was recognised assumes what the file does not tell.
+    """Raise TraceFormatError if a format that was recognised makes assumptions beyond the file.
 
     Args:
         format: the format.

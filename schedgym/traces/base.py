@@ -272,7 +272,7 @@ def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
 
 
 def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Which tasks fit a machine, alone; a memory that no machine tells limits nothing.
+    """True for tasks that fit an empty machine, [N]; memory is no limit if it is not given for machines.
 
     As in the problems, a demand may pass a capacity by CAPACITY_TOLERANCE of the largest machine.
     """
@@ -328,7 +328,7 @@ class DataSet:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class About:
-    """What is known of a trace format.
+    """Facts on a trace format.
 
     Attributes:
         name: name for ``read_trace(format=...)``.
@@ -530,7 +530,7 @@ class Table:
         self.dropped[reason] += 1
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What ``dropped`` counts, with the first line of each reason."""
+        """The rows that ``dropped`` counts, with the first line of each reason."""
         return tuple(LeftOut(reason, self.dropped[reason], *first) for reason, first in self._first.items())
 
     def __iter__(self) -> Iterator[tuple[float, ...]]:

@@ -301,7 +301,7 @@ def guess_machines(source: Any) -> TableLayout:
 
 
 def describe_columns(format: TableLayout) -> str:
-    """Which quantity comes from which column, in which unit, in one line."""
+    """Return one line on the columns and units of the quantities."""
     parts = []
     for name, field in format.columns.items():
         unit = field.unit or next(iter(TASKS.get(name, ())), "")
@@ -363,7 +363,7 @@ def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
 
 
 def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
-    """Whether the numbers of some columns have a decimal comma; 1,234 may be a thousand and more."""
+    """Return True if numbers of some columns have a decimal comma; 1,234 may also mean 1234."""
     columns = [_known_texts(piece, name) for name in names]
     if any(_POINT.fullmatch(text) for texts in columns for text in texts):
         return False
@@ -431,7 +431,7 @@ def _columns(
 
 
 def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str]) -> bool:
-    """Whether a column of a common name holds what is meant: a column "value" may be of something else."""
+    """Return True if a column of a common name has plausible values: "value" may mean something else."""
     known = _known_texts(piece, column)
     if quantity == "preemptible":
         return all(text.lower() in FLAGS for text in known)

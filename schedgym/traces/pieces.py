@@ -46,7 +46,7 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
     Args:
         source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
             or a pandas data frame.
-        layout: how a text file is laid out.
+        layout: the layout of text files.
         rows: in a piece.
 
     Raises:

@@ -147,7 +147,7 @@ def open_trace(path: Path) -> IO[bytes]:
 
 
 def _kind(packed: IO[bytes], path: Path) -> str:
-    """How a file is packed, by its first bytes, or else by its name; "" if it is not."""
+    """Return the compression of a file, by its first bytes, or else by its name; "" if there is none."""
     head = packed.read(8)
     packed.seek(0)
     for kind, (first, _) in PACKED.items():

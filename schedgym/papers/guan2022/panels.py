@@ -1,4 +1,4 @@
-"""What the figures of guan2022 draw: axes, marks and curves as in the thesis."""
+"""The panels of the figures of guan2022: axes, marks and curves as in the thesis."""
 
 from __future__ import annotations
 

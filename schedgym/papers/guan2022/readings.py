@@ -1,4 +1,4 @@
-"""What the thesis leaves open, and the choices that are run.
+"""The points that the thesis leaves open, and the choices that are run.
 
 The defaults are those under which the order of its algorithms holds best on the Facebook trace. With a
 duration of its own for each task, the longest task of a job decides its response time whatever the algorithm

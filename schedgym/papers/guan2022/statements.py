@@ -1,4 +1,4 @@
-"""What sections 3.4, 4.7 and 5.6 of guan2022 say about its experiments, and the rules that judge it.
+"""The statements of sections 3.4, 4.7 and 5.6 of guan2022 on its experiments, and the rules that judge them.
 
 A statement is a sentence of the thesis, shortened, with the function that judges it on runs. Figures judge it
 on the traces, the claims of ``experiments`` on a generator that is fitted to one of them.

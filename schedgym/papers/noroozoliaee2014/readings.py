@@ -1,4 +1,4 @@
-"""What the paper leaves open about the measures of size (section III-A) and its measurements (section VI)."""
+"""Points that the paper leaves open, on measures of size (section III-A) and measurements (section VI)."""
 
 from __future__ import annotations
 

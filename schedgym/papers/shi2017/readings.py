@@ -1,4 +1,4 @@
-"""What the paper leaves open about its experiments (section 6), and the choices that there are.
+"""The points that the paper leaves open on its experiments (section 6), and the choices.
 
 Defaults are those under which most of the paper's own statements hold: equal shares in all statements on
 times of Figs. 4 and 5, the MAR test of all schedulers in those of Fig. 6(a) (without it the rivals take 3 to

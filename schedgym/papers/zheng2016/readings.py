@@ -1,4 +1,4 @@
-"""What zheng2016 leaves open, of what turns a verdict.
+"""The points that zheng2016 leaves open, and that change a verdict.
 
 Tried without effect on any verdict: deadlines rounded up or to the nearest slot, whole heavy demands, ties
 of equal deadlines in Algorithm 3, equal-opp by totals, by shares or at random, primal-dual's B over all jobs.
