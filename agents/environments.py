@@ -1,4 +1,4 @@
-"""The environments of a training, on the CPU or on a GPU: what they show and tell are torch's tensors.
+"""The environments of a training, on the CPU or on a GPU, with results as tensors of torch.
 
 On a GPU the environments are those of ``gym.make_vec(..., device="cuda")`` (see :mod:`schedgym.core.cuda`);
 tensors share the memory of their arrays, and actions are taken from where torch writes them. Seeds, episodes
@@ -48,7 +48,7 @@ class Environments(ABC):
     Attributes:
         live: True for the environments that play, bool [B].
         running: number of these.
-        history: by what the environments are brought back to where they were.
+        history: actions from which the state of the environments is restored.
     """
 
     def __init__(self, simulator: Any, device: Any, whole: bool) -> None:

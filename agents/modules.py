@@ -121,7 +121,7 @@ class Network(_Module):  # type: ignore[misc]
         return tokens.estimate(self.layout, self._parameters, observation, torch)
 
     def see(self, observation: Mapping[str, Any]) -> Observation:
-        """A batch of live buffers as the network reads it: a copy, without last tokens that nobody has.
+        """A batch of buffers as input of the network: a copy, without last tokens that are empty everywhere.
 
         The buffers are arrays of numpy, or tensors on the network's device.
         """

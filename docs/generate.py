@@ -765,7 +765,7 @@ API = {
     "schedgym.core.workload": "Workloads",
     "schedgym.core.workload_files": "Workload files",
     "schedgym.core.source": "Sources",
-    "schedgym.core.future": "Another future",
+    "schedgym.core.future": "Changed futures",
     "schedgym.core.arrays": "Arrays",
     "schedgym.core.stepping": "Steps",
     "schedgym.core.tables": "Tables",

@@ -138,7 +138,7 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
     def act(
         table: Any, tools: Any, begins: Any, others: int, episodes: Any, results: Any, outcome: Any, most: int
     ) -> None:
-        """Begin episodes, and let all other environments do what ``others`` is, if nobody refused.
+        """Begin episodes, and give all other environments the command ``others``, if none was refused.
 
         With HOLD none begins.
         """
@@ -373,7 +373,7 @@ class CudaSimulator:
         return (array[:1], self.num_envs) if is_batch else (array, None)
 
     def needs(self, num_envs: int) -> int:
-        """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of what they hand out."""
+        """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of their results."""
         template, lanes = self.template, BLOCK * math.ceil(min(num_envs, MOST_LANES) / BLOCK)
         total = sum(self._bytes(array, is_batch, num_envs) for array, is_batch in self._arrays())
         for kind in (template.environment, template.drawing, template.episode):
@@ -401,7 +401,7 @@ class CudaSimulator:
             )
 
     def _bind(self) -> None:
-        """Make tables and the views of arrays that are handed out."""
+        """Make tables and the views of arrays that callers get."""
         template = self.template
         self._main = self._tables(template.environment)
         self._drawing = self._tables(template.drawing) if template.source is not None else None

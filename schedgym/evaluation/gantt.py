@@ -212,7 +212,7 @@ def plot_schedule(
     span: tuple[float, float] | None = None,
     most_rows: int = MOST_ROWS,
 ) -> Any:
-    """Draw a schedule: who ran where and when, and below it the load of each resource by job.
+    """Draw a schedule: the times and servers of the work of each job, and below it the load of each resource.
 
     Rows are servers (sites; of a fat tree with more than ``most_rows`` servers its racks), or jobs from
     arrival to deadline where a problem has no servers. Jobs that run at the same time have different
@@ -225,8 +225,9 @@ def plot_schedule(
         title: None: the policy and the problem; "" for none.
         width: of the figure, in inches.
         span: first and last instant that are drawn, in the problem's unit of time; None: all, but if the last
-            twentieth of the work takes longer than all before, only its begin, which the picture then says.
-        most_rows: rows that are drawn; further ones are left out, which the picture then says.
+            twentieth of the work takes longer than all before, only the beginning of it (the picture says
+            so).
+        most_rows: largest number of rows that are drawn; further ones are left out (the picture says so).
 
     Returns:
         a matplotlib figure: ``figure.savefig("schedule.svg")`` writes it.

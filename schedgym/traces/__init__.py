@@ -135,12 +135,12 @@ def read_trace(
         path: the file of tasks, or of jobs; for formats published in parts, also their folder; for formats
             that are tables, also a Parquet file or a pandas data frame.
         nodes: the file of machines, for formats that have one.
-        format: a name of :func:`formats`, the path of a YAML file that declares one, or a format; None goes
-            by the first line of the (first) file, or the names of the columns.
+        format: a name of :func:`formats`, the path of a YAML file that declares one, or a format; None:
+            recognised by the first line of the (first) file, or the names of the columns.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them under
             "malformed" (of machines: "machine: malformed").
-        limit: read only the first so many valid tasks (jobs) of the file (what follows is not even checked);
-            None reads all.
+        limit: largest number of valid tasks (jobs) that are read; the rest of the file is not checked. None
+            reads all.
 
     Returns:
         a trace of tasks in seconds, cores and GiB (or shares, see :attr:`Trace.unit`); of a format that
@@ -268,8 +268,8 @@ def inspect_trace(
           (cores, memory; largest by the smaller of its two shares of the trace's maxima),
           ``tasks_without_machine`` (tasks larger than every machine) and ``offered_load`` per resource:
           the tasks' volume (demand times duration) over the capacity of all machines between the first
-          and the last arrival, None when these coincide. A memory that no machine tells limits nothing,
-          and its facts are None.
+          and the last arrival, None when these coincide. If the memory of machines is not known, it is no
+          limit, and its facts are None.
     """
     check_on_error(on_error)
     check_limit(limit)

@@ -207,7 +207,7 @@ def guess_format(
     Rows without a submission, duration, end, cpus or memory are left out and counted, and where durations
     follow from ends, also rows without a start, if there is such a column: a job that was cancelled in the
     queue has an end, but did not run. A duration takes the place of an end. NaN, None, NULL, N/A, NaT and
-    Unknown stand for an empty field. What follows from names and values is checked by nobody: look at
+    Unknown stand for an empty field. Guesses from names and values can be wrong: check them with
     :func:`describe_columns`.
 
     Args:
@@ -218,7 +218,7 @@ def guess_format(
         where: column -> the texts that rows must have in it; others are left out.
 
     Raises:
-        UnknownName: for a quantity that there is not.
+        UnknownName: for an unknown quantity.
         InvalidParameter: for a unit that a quantity does not have.
         TraceFormatError: when no column is one of submissions or durations: names the columns that there are.
         FileNotFoundError: when there is no such file.

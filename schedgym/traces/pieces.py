@@ -51,7 +51,7 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
 
     Raises:
         FileNotFoundError: when there is no such file.
-        TraceFormatError: when it cannot be read on; what comes before has been handed out.
+        TraceFormatError: when the rest cannot be read; the pieces before it have been returned.
     """
     if not isinstance(source, str | Path):
         yield from _frame_chunks(source, rows)
