@@ -58,7 +58,7 @@ def test_cards_tell_where_agents_lose_and_whose_results_they_are(tables) -> None
         text = tables.card(path)
         assert len(rows) and text.count("| worse |") == worse.sum()
         assert text.count("| better |") == better.sum()
-        assert ("- Worse than the best baseline: " in text) == worse.any()
+        assert ("- Worse than the best baseline in the settings " in text) == worse.any()
         agent = load_agent(path)
         assert agent.sha256[:16] in text and agent.metadata["command"] in text
         other = dataclasses.replace(agent, sha256="0" * 64)
