@@ -513,7 +513,10 @@ def _confirm_ratio(instance: Shown) -> bool:
 @claim(
     PAPER,
     "m-approximation",
-    text="at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, m sites",
+    text=(
+        "at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, for "
+        "m sites"
+    ),
     source="section 3.2.5, (3.1) to (3.3)",
     recorded=CORRECTED,
     confirm=_confirm_ratio,

@@ -172,7 +172,7 @@ def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
 @claim(
     PAPER,
     "amf-lying-per-site",
-    text="when a job lies, the useful allocations of all jobs together grow at no site",
+    text="if a job misreports, the sum of all jobs' useful allocations does not grow at any site",
     source="Lemma 4.3, Corollary 4.1",
     recorded=HOLDS,
 )
@@ -192,7 +192,10 @@ def _check_lemma_4_3(run: Run) -> Finding:
 @claim(
     PAPER,
     "amf-lying-spreads",
-    text="if a job benefits, also at site j, and an honest job loses at site j, then the latter benefits too",
+    text=(
+        "if a misreporting job benefits, also at site j, and an honest job loses there, the honest one "
+        "benefits, too"
+    ),
     source="Lemma 4.4",
     recorded=HOLDS,
 )
@@ -274,7 +277,7 @@ register_fairness(
 @claim(
     PAPER,
     "demand-beyond-slots",
-    text="where a demand exceeds the site's slots, the aggregates do not depend on by how much",
+    text="if a demand exceeds the site's slots, the aggregates do not depend on the excess",
     source="section 4.5.3",
     recorded=HOLDS,
 )

@@ -257,7 +257,7 @@ def _ingredient(name: str, text: str, side: str, reading: _Reading, why: str) ->
     @claim(
         PAPER,
         f"theorem-{number}-{name}",
-        text=f"Theorem {number} as corrected, but {text}",
+        text=f"Theorem {number} as corrected even holds {text}",
         source=f"Theorem {number}",
         recorded=REFUTED,
         ours=True,
@@ -332,7 +332,7 @@ def _confirm_idle(shown: Shown) -> bool:
 @claim(
     PAPER,
     "theorem-5.1-any-scheduler",
-    text="Theorem 5.1 as corrected, but for any scheduler",
+    text="Theorem 5.1 as corrected even holds for any scheduler",
     source="Theorem 5.1",
     recorded=REFUTED,
     ours=True,

@@ -134,7 +134,7 @@ def _confirm_normalisation(shown: Shown) -> bool:
 @claim(
     PAPER,
     "normalisation",
-    text="capacities are normalised without loss of generality: by what, does not matter to BF-EXEC",
+    text="capacities are normalised without loss of generality: the divisor does not change BF-EXEC",
     source="section II",
     recorded=REFUTED,
     confirm=_confirm_normalisation,
@@ -251,7 +251,9 @@ def _confirm_more_servers(shown: Shown) -> bool:
 @claim(
     PAPER,
     "more-servers-always",
-    text="an additional server never adds to the queuing delay under BF-EXEC (not said: 'the chances' rise)",
+    text=(
+        "an additional server never adds to the queuing delay under BF-EXEC (the paper: 'the chances' rise)"
+    ),
     source="section III-A",
     recorded=REFUTED,
     ours=True,
@@ -293,7 +295,7 @@ def _confirm_stranded(shown: Shown) -> bool:
 @claim(
     PAPER,
     "literal-queue",
-    text="under FF, BF, WF and RF, a completion trying the head of the queue on its server, every task runs",
+    text="every task runs under FF, BF, WF and RF, where a released server tries the head of the queue",
     source="section III-A1",
     recorded=CORRECTED,
     confirm=_confirm_stranded,
@@ -514,7 +516,9 @@ def _shortest_first(instance: Instance) -> int:
 @claim(
     PAPER,
     "same-size",
-    text="if all tasks have the same size, the shortest task first minimises the queuing delay (all at once)",
+    text=(
+        "for tasks of the same size, submitted at once, the shortest task first minimises the queuing delay"
+    ),
     source="section III-B",
     recorded=HOLDS,
 )
@@ -567,7 +571,7 @@ def _confirm_greedy(shown: Shown) -> bool:
 @claim(
     PAPER,
     "greedy-optimal",
-    text="for tasks of one dimension that are there at once, the shortest task first is optimal",
+    text="for tasks of one dimension, submitted at once, the shortest task first is optimal",
     source="section III-B",
     recorded=CORRECTED,
     confirm=_confirm_greedy,
@@ -592,7 +596,7 @@ def _confirm_same_size(shown: Shown) -> bool:
 @claim(
     PAPER,
     "bf-exec-same-size",
-    text="BF-EXEC does so, too: if all tasks have the same size and are there at once, optimal (not said)",
+    text="BF-EXEC is optimal, too, for tasks of the same size that are submitted at once (not said)",
     source="sections III-B and IV",
     recorded=REFUTED,
     ours=True,
@@ -626,7 +630,9 @@ def _confirm_before(shown: Shown) -> bool:
 @claim(
     PAPER,
     "best-fit-before",
-    text="the least norm of the remaining resources (IV) is best fit: the least after the placement (III-A1)",
+    text=(
+        "the least norm of the remaining resources (IV) is best fit, the least remainder afterwards (III-A1)"
+    ),
     source="section IV against section III-A1",
     recorded=CORRECTED,
     confirm=_confirm_before,

@@ -43,7 +43,7 @@ def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int 
 @claim(
     PAPER,
     "energy",
-    text="the energy of a task is alpha Load / lambda, whatever its vCPU",
+    text="the energy of a task is alpha Load / lambda, for any vCPU",
     source="section 3.4.3, Eqs. 7 and 8",
     recorded=HOLDS,
 )
@@ -237,7 +237,7 @@ def _confirm_coefficients(shown: Shown) -> bool:
 @claim(
     PAPER,
     "coefficients",
-    text="A_jk is the coefficient of server j in constraint k, and B_k what it allows (any numbers)",
+    text="A_jk is the coefficient of server j in constraint k, and B_k its limit (any numbers)",
     source="Table 1, Eq. 4, with Theorem 1",
     recorded=CORRECTED,
     confirm=_confirm_coefficients,

@@ -341,7 +341,7 @@ def _check_slf(run: Run) -> Finding:
 @claim(
     PAPER,
     "figure-6a-slf",
-    text="than SLF, FCFS takes as long and LLF 80% longer with DRC, 80% and 225% longer without",
+    text="with DRC, FCFS takes as long as SLF and LLF 80% longer; without DRC, 80% and 225% longer",
     source="section 6.2.4, Fig. 6(a)",
     under=(MAR, TASKS),
     recorded=_in_order(IN_PART, NO, NO, NO, NO, NO),

@@ -158,7 +158,10 @@ def _confirm_data_centre(shown: Shown) -> bool:
 @claim(
     PAPER,
     "data-centre-row",
-    text="of the 1 + y + y^2 / 2 constraints the data centre's (0.2) limits a job besides the pods' (0.2)",
+    text=(
+        "of the 1 + y + y^2 / 2 constraints, the data centre's (0.2) limits jobs in addition to the "
+        "pods' (0.2)"
+    ),
     source="section 6.1.1",
     recorded=REFUTED,
     ours=True,

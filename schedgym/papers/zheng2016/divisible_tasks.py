@@ -302,7 +302,7 @@ def _confirm_bounded(shown: Shown) -> bool:
 @claim(
     PAPER,
     "theorem-3.2-bounded",
-    text="Theorem III.2 also with bounds on parallelism (not said: section III-C excludes them)",
+    text="Theorem III.2 also holds with bounds on parallelism (section III-C excludes them)",
     source="Theorem III.2, Example 2",
     recorded=REFUTED,
     ours=True,

@@ -287,7 +287,9 @@ def _lemma_4(case: Case) -> Iterator[bool]:
 @claim(
     PAPER,
     "lemma-3.4",
-    text="of jobs that a slot serves, later slots serve all or none, and all end at one f'/r (but jobs done)",
+    text=(
+        "later slots serve all jobs of a slot or none, and all end with the same f'/r (except complete ones)"
+    ),
     source="Lemma III.4, section III-C (one resource, one deadline, no bound on parallelism)",
     recorded=HOLDS,
 )
@@ -397,7 +399,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
 @claim(
     PAPER,
     "lemma-3.6",
-    text="with these beta, alpha and t >= a_j, f'(y_j) - alpha_j - beta_t r_j is <= 0; it is 0 if x_jt > 0",
+    text="f'(y_j) - alpha_j - beta_t r_j <= 0 with these alpha and beta if t >= a_j, and 0 if x_jt > 0",
     source="Lemma III.6, section III-C (one resource, one deadline, no bound on parallelism)",
     recorded=CORRECTED,
     confirm=_confirm_lemma_3_6,
