@@ -6,12 +6,13 @@ TOOLS := .cache/tools/bin
 HASHES ?= yes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test test-all lint format bench docs wheel lock sbom clean
+.PHONY: help compare test test-all test-cuda lint format bench docs wheel lock sbom clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
 	@echo "make test      run the tests, but for the long ones: minutes"
 	@echo "make test-all  run all tests"
+	@echo "make test-cuda compile the kernels of all environments for GPUs, with NVIDIA's compiler"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
@@ -24,6 +25,11 @@ compare: $(VENV)/.eval
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long" $(ARGS)
+
+# NVIDIA's compiler is some 200 MB to download, and needs no GPU
+test-cuda: $(VENV)/.dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cuda]"
+	NUMBA_BOUNDSCHECK=0 $(BIN)/python -m pytest tests/core/test_cuda_ptx.py $(ARGS)
 
 test-all: export SCHEDGYM_FUZZ ?= 2000
 test-all: $(VENV)/.dev

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import ResetNeeded
+from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -135,14 +135,18 @@ def find_cuda() -> Any:
     """The module :mod:`schedgym.core.cuda`, where environments can run on a GPU.
 
     Raises:
-        gymnasium.error.DependencyNotInstalled: without the extra ``cuda``.
+        gymnasium.error.DependencyNotInstalled: without the extra ``cuda``, or a part of it.
         InvalidParameter: if there is no GPU.
     """
     if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
         require("numba_cuda", "cuda")
-    from schedgym.core import cuda
+    try:
+        from schedgym.core import cuda
 
-    cuda.check_device()
+        cuda.check_device()
+    except RuntimeError as error:  # of numba-cuda, where one of NVIDIA's libraries is missing
+        reason = str(error).partition(":")[0]
+        raise DependencyNotInstalled(f'numba-cuda: {reason}; run: pip install "schedgym[cuda]"') from error
     return cuda
 
 
@@ -629,7 +633,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 class CudaVectorEnv(SchedulingVectorEnv):
     """``num_envs`` environments on an NVIDIA GPU: ``gym.make_vec(id, num_envs=n, device="cuda")``.
 
-    Experimental: how fast it is has not been measured yet. It needs the extra ``cuda``. Spaces, seeds,
+    Experimental, speed not yet measured. It needs the extra ``cuda``. Spaces, seeds,
     episodes and the order of events are those of :class:`SchedulingVectorEnv`. What differs:
 
     - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch,

@@ -96,6 +96,7 @@ LONGEST = 900
 LONG_FILES = {
     "schedgym/problems/geo/dynamics.py": "the phases of one step, which share their arrays",
     "schedgym/problems/flowtime/workload.py": "three kinds of jobs over one schema: generator, trace, checks",
+    "schedgym/problems/geo/rules.py": "the thesis's orders, placements and shares, over the same work space",
     "schedgym/problems/partial_value/rules.py": "the paper's algorithms, compiled against one another",
     "schedgym/solvers/max_min.py": "one flow network, and the fair shares that are computed on it",
     "schedgym/solvers/placement.py": "one search over placements, and the moves that it is made of",

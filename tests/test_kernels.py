@@ -185,14 +185,43 @@ def run_there(code: str, folder: Path, **environment: str) -> list:
     return json.loads(result.stdout)
 
 
-def test_kernels_compile_where_nothing_can_be_cached(monkeypatch) -> None:
-    """A read-only installation without a home: numba refuses to cache, and must compile all the same."""
+NOWHERE = """
+import warnings
+import numpy as np
+from schedgym.core import second_process
+from schedgym.core.jit import kernel
 
-    def refuse(function):
-        raise RuntimeError("cannot cache function 'double': no locator available for file '...'")
+second_process._may_help = lambda: True
+second_process.subprocess = None  # it would compile for nothing
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    import first.kernels, second.kernels
+    made = [first.kernels.add, second.kernels.add]
+    second_process.compile_calls([(add, (np.arange(3),)) for add in made])
+    assert [add(np.arange(3)) for add in made] == [2, 3]
+    space = {"kernel": kernel}
+    exec("@kernel\\ndef double(x):\\n    return 2 * x", space)  # in no file
+    assert space["double"](21) == 42
+print(*(warning.message for warning in seen), sep="\\n")
+"""
 
-    monkeypatch.setattr(jit, "KernelCache", refuse)
-    assert jit.kernel(lambda x: 2 * x)(21) == 42
+
+def test_kernels_compile_where_nothing_can_be_kept(tmp_path) -> None:
+    """A read-only installation and home: one warning, and no second process whose kernels would be lost."""
+    for number, name in enumerate(("first", "second")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__pycache__").write_text("no folder")
+        code = f"@kernel\ndef add(x):\n    return x[2] + {number}\n"
+        (tmp_path / name / "kernels.py").write_text(f"from schedgym.core.jit import kernel\n\n\n{code}")
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
+    environment |= {"XDG_CACHE_HOME": str(home), "NUMBA_CACHE_DIR": ""}
+    command = [sys.executable, "-c", NOWHERE]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1 and done.stdout.startswith(str(home))
+    assert "compiled kernels cannot be kept (Not a directory)" in done.stdout
 
 
 @long
@@ -219,9 +248,14 @@ def test_kernels_that_the_package_brings(tmp_path) -> None:
     assert result(SCHEDGYM_SHIP_KERNELS="1", **level) == [1.5, 0, 1]
     features = kernel_cache.FEATURES
     fits = all(llvmlite.binding.get_host_cpu_features().get(name) for name in features)
-    assert result() == [1.5, 1, 0] if fits else [1.5, 0, 1]
+    assert result() == ([1.5, 1, 0] if fits else [1.5, 0, 1])
     assert result("kernel_cache.FEATURES = ('no-such-feature',)") == [1.5, 0, 1]
     assert result(SCHEDGYM_SHIP_KERNELS="1", **level)[1] == 1, "made once"
+    read_only = tmp_path / "home"  # no folder can be written to
+    read_only.write_text("no folder")
+    shutil.rmtree(tmp_path / "schedgym/problems/__pycache__", ignore_errors=True)
+    (tmp_path / "schedgym/problems/__pycache__").write_text("no folder")
+    assert result(NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(read_only)) == ([1.5, 1, 0] if fits else [1.5, 0, 1])
     with (tmp_path / "schedgym/problems/a_kernel.py").open("a") as file:
         file.write("# edited\n")
     assert result() == [1.5, 0, 1]

@@ -48,7 +48,7 @@ class BalancedTaskAllocation(AssignmentPolicy):
        including those of new jobs before it (btaaj, across jobs).
     2. Find the least C for which a flow sends all tasks of the job from its groups to their sites, where site
        j with u_j slots takes at most $max(C u_j - r_j, 0)$ tasks. Begin with the C at which the sites have
-       enough room in total, and raise it according to the minimum cut until all tasks fit.
+       enough capacity in total, and raise it according to the minimum cut until all tasks fit.
     3. Assign the tasks according to this flow.
 
     Then order the jobs by arrival, or as swag does. The environment keeps the placement.

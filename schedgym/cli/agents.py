@@ -112,7 +112,7 @@ class Training:
             "--device",
             metavar="NAME",
             help="Where algorithm ppo runs its environments and computes: cpu, cuda, or auto: a GPU where "
-            "there is one (experimental; needs the extra cuda). Default: cpu.",
+            "there is one (experimental, speed not yet measured; needs the extra cuda). Default: cpu.",
         ),
     ] = None
 

@@ -32,8 +32,8 @@ def bench(
     device: Annotated[
         str,
         typer.Option(
-            help="cpu, or cuda to measure environments and PPO on an NVIDIA GPU, and one CPU core beside it; "
-            "with --training only PPO, a minute each."
+            help="cpu, or cuda to measure environments and PPO on an NVIDIA GPU, and one CPU core beside it "
+            "(experimental); with --training only PPO."
         ),
     ] = "cpu",
     json: Json = None,

@@ -13,7 +13,7 @@ CPU's in the last bits; workloads are drawn with them, so that a seed's workload
 
 With NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1 all of this runs on numba's simulator of a GPU, slowly.
 
-Experimental: how fast this is has not been measured yet.
+Experimental, speed not yet measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import cuda as numba_cuda
 
-from schedgym.core.arrays import SCRATCH, declarations, members
+from schedgym.core.arrays import SCRATCH, Member, declarations, members
 from schedgym.core.jit import COMPILED
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import root_seed
@@ -224,10 +224,8 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
     return _cuda.device_array(shape, dtype)
 
 
-def _view(memory: Any, shape: tuple[int, ...], dtype: Any, offset: int, strides: Any = None) -> Any:
+def _view(memory: Any, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Any:
     """An array over bytes in the GPU's memory, which it keeps alive."""
-    if math.prod(shape) == 0:
-        return _empty(shape, dtype)
     if SIMULATED:
         return type(memory)(np.ndarray(shape, dtype, memory._ary, offset, strides))
     return _cuda.from_cuda_array_interface(
@@ -343,30 +341,30 @@ class CudaSimulator:
         self._seeds_there = _cuda.to_device(self.seeds)
         self._episodes_there = _cuda.to_device(np.zeros(num_envs, dtype=np.int64))
         self._outcome = _cuda.to_device(np.zeros(4, dtype=np.int64))
+        self._ended = _cuda.to_device(np.zeros(num_envs, dtype=bool))
         self.results = self.make_results()
-        self.results.ended.copy_to_device(np.zeros(num_envs, dtype=bool))
         self.waiting = 0
         self._bind()
 
     # Memory -----------------------------------------------------------------------------------
 
+    @property
+    def _kinds(self) -> tuple[type[Any], ...]:
+        """The bundles that the kernels of a step, of a draw and of the metrics work on."""
+        return self.template.environment, self.template.drawing, self.template.episode
+
     def _arrays(self) -> Iterator[tuple[npt.NDArray[Any], bool]]:
         """Every array of the template but for work space, once, and whether axis 0 is the environment."""
         seen = set()
-        template = self.template
-        for kind in (template.environment, template.drawing, template.episode):
-            for member in members(kind):
-                bundle = None if member.kind == SCRATCH else self._bundle(member.name)
-                for array in bundle or ():
-                    if id(array) not in seen:
-                        seen.add(id(array))
-                        yield array, member.kind == ""
+        for member in (member for kind in self._kinds for member in members(kind)):
+            for array in self._bundle(member) or ():
+                if id(array) not in seen:
+                    seen.add(id(array))
+                    yield array, member.kind == ""
 
-    def _bundle(self, name: str) -> Any:
-        """The template's bundle of this name, as :meth:`Simulator._table` finds it."""
-        template = self.template
-        others = {"metrics": template.metrics, "source": getattr(template.source, "arrays", None)}
-        return others.get(name, getattr(template.arrays, name, None))
+    def _bundle(self, member: Member) -> Any:
+        """The template's bundle; None for work space, of which each lane has its own."""
+        return None if member.kind == SCRATCH else self.template.bundle(member.name)
 
     def _one(self, array: npt.NDArray[Any], is_batch: bool) -> tuple[npt.NDArray[Any], int | None]:
         """The arguments of :class:`_Memory` for an array of the template."""
@@ -376,7 +374,7 @@ class CudaSimulator:
         """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of their results."""
         template, lanes = self.template, BLOCK * math.ceil(min(num_envs, MOST_LANES) / BLOCK)
         total = sum(self._bytes(array, is_batch, num_envs) for array, is_batch in self._arrays())
-        for kind in (template.environment, template.drawing, template.episode):
+        for kind in self._kinds:
             for bundle in make_tools(kind, template.sizes):
                 total += lanes * sum(array.nbytes for array in bundle or ())
         shown = sum(buffer.nbytes // 2 for buffer in template.observation.values())
@@ -412,7 +410,7 @@ class CudaSimulator:
         """The tables of the kernels that work on the bundles of ``kind``."""
         rows: list[Any] = []
         for member in members(kind):
-            bundle = None if member.kind == SCRATCH else self._bundle(member.name)
+            bundle = self._bundle(member)
             made = None if bundle is None else [self.memory[id(array)].in_table() for array in bundle]
             rows.append((member, made))
         lanes, space, memory = self.blocks * BLOCK, [], []
@@ -424,22 +422,19 @@ class CudaSimulator:
 
     def _shown(self, buffer: npt.NDArray[Any]) -> Any:
         """Return the array in the GPU's memory for ``buffer``, a view of one of the template's arrays."""
+        shape, address = (self.num_envs, *buffer.shape[1:]), buffer.ctypes.data
         if buffer.size == 0:
-            return _empty((self.num_envs, *buffer.shape[1:]), buffer.dtype)
-        address = buffer.ctypes.data
+            return _empty(shape, buffer.dtype)
         for array, _ in self._arrays():
             offset = address - array.ctypes.data
             if 0 <= offset < array.nbytes:
-                shape = (self.num_envs, *buffer.shape[1:])
                 return _view(self.memory[id(array)].bytes, shape, buffer.dtype, offset, buffer.strides)
         raise TypeError("an entry of the observation is no view of an array of the environment")
 
     def make_results(self) -> Results:
         """New arrays for the results of steps, which share ``ended``."""
-        count = self.num_envs
-        ended = self.results.ended if hasattr(self, "results") else _empty((count,), np.bool_)
-        terminated, truncated, repaired = (_empty((count,), np.bool_) for _ in range(3))
-        return Results(_empty((count,), np.float64), terminated, truncated, repaired, ended)
+        terminated, truncated, repaired = (_empty((self.num_envs,), np.bool_) for _ in range(3))
+        return Results(_empty((self.num_envs,), np.float64), terminated, truncated, repaired, self._ended)
 
     def _reserve(self, name: str, length: int) -> None:
         """Make a dimension at least so long; arrays that grow pass through the host.

@@ -52,6 +52,7 @@ _UNUSED: Any = (
     untyped_passes.LiteralUnroll,
     untyped_passes.LiteralPropagationSubPipelinePass,
     typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
     typed_passes.NoPythonSupportedFeatureValidation,
 )
 
@@ -81,7 +82,7 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
         dispatcher.linked = _linked(function, options)
         dispatcher.line = function.__code__.co_firstlineno
         KERNELS[function.__module__, dispatcher.line] = dispatcher
-        with contextlib.suppress(RuntimeError):  # neither the package nor a home can be written to
+        with contextlib.suppress(RuntimeError):  # it is in no file
             dispatcher._cache = KernelCache(function)
     return dispatcher
 
@@ -98,12 +99,14 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
     @property
     def is_kept(self) -> bool:
         """True if compiled code is kept on disk."""
-        return isinstance(self._cache, KernelCache)
+        return isinstance(self._cache, KernelCache) and self._cache.keeps
 
     def is_at_hand(self, kinds: Any) -> bool:
         """Return True if there is code for arguments of these types, in memory or on disk."""
         writable = tuple(map(_writable, kinds))
-        return writable in self.overloads or (self.is_kept and self._cache.holds(writable, self.targetctx))
+        if writable in self.overloads:
+            return True
+        return isinstance(self._cache, KernelCache) and self._cache.holds(writable, self.targetctx)
 
     @property
     def _numba_type_(self) -> Any:

@@ -30,7 +30,9 @@ __all__ = ["LEVEL", "SHIPPED", "SHIPPING", "KernelCache", "source_files", "sourc
 _binding: Any = binding
 _config: Any = config
 _FunctionCache: Any = caching.FunctionCache
+_CompileResultCacheImpl: Any = caching.CompileResultCacheImpl
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
+_UserWideCacheLocator: Any = caching.UserWideCacheLocator
 
 #: folder of the kernels that the package brings
 SHIPPED = Path(__file__).parents[1] / "kernels"
@@ -85,24 +87,43 @@ def source_stamp(file: Path) -> str:
 
 
 class _Index(_IndexDataCacheFile):  # type: ignore[misc]
-    """numba's index of the machine code of a kernel, which is empty if it cannot be understood."""
+    """numba's index of the machine code of a kernel, which is empty if it cannot be read or understood."""
 
     def _load_index(self) -> Any:
         try:
             return super()._load_index()
-        except (AttributeError, ImportError):  # it names classes that are no more, as after an upgrade
+        except (AttributeError, ImportError, OSError):  # as when it names classes from before an upgrade
             return {}
+
+
+class _Unwritable(_UserWideCacheLocator):  # type: ignore[misc]
+    """The user's cache, named where no folder can be written to; numba would have no cache at all."""
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        """Return the locator of a function in a file, and None for one that is in none."""
+        return cls(function, file) if os.path.exists(file) else None
+
+
+class _Implementation(_CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (*_CompileResultCacheImpl._locator_classes, _Unwritable)
 
 
 class KernelCache(_FunctionCache):  # type: ignore[misc]
     """The cache of a kernel: machine code in the user's cache, and that of the package.
 
+    Attributes:
+        keeps: True if compiled kernels are written to disk; False if no folder can be written to.
+
     Raises:
-        RuntimeError: if numba finds no folder that can be written to.
+        RuntimeError: for a function that is in no file.
     """
+
+    _impl_class = _Implementation
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self.keeps = not isinstance(self._impl.locator, _Unwritable)
         stamp = source_stamp(Path(function.__code__.co_filename).resolve())
         base = self._impl.filename_base
         self._shipped = _Index(str(SHIPPED / function.__module__), base, stamp)
@@ -135,13 +156,18 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
             Path(folder).mkdir(parents=True, exist_ok=True)
             super().save_overload(kinds, data)
         except OSError as error:
-            _warn_once(folder, error.strerror or str(error))
+            _warn(folder, error.strerror or str(error))
 
 
-@functools.cache
-def _warn_once(folder: str, reason: str) -> None:
+_warned: set[str] = set()
+
+
+def _warn(folder: str, reason: str) -> None:
+    """Say once in a process that kernels cannot be kept, and why; each package has a folder of its own."""
     text = f"{folder}: compiled kernels cannot be kept ({reason}): every process compiles its own"
-    warnings.warn(text, RuntimeWarning, stacklevel=2)
+    if not _warned:
+        _warned.add(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _fields(kinds: Any) -> tuple[Any, ...]:

@@ -271,9 +271,12 @@ class Simulator(ABC):
 
     def _table(self, kind: type[Any]) -> tuple[Any, Any]:
         """The table for kernels that work on some of the bundles."""
+        return tabled(kind(*map(self.bundle, kind._fields)), self.sizes)
+
+    def bundle(self, name: str) -> Any:
+        """The bundle of this name, of the environments, a draw or the metrics; None if there is none."""
         others = {"metrics": self.metrics, "source": getattr(self.source, "arrays", None)}
-        bundles = (others.get(name, getattr(self.arrays, name, None)) for name in kind._fields)
-        return tabled(kind(*bundles), self.sizes)
+        return others.get(name, getattr(self.arrays, name, None))
 
     @property
     def state(self) -> Any:

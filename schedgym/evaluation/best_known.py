@@ -15,9 +15,10 @@ current schedule, or than the one that was current some time ago. How large chan
 that succeed.
 
 It finds what the view can say. In view ``pick`` of ParallelJCT it orders the jobs, and OnTaPRA's planning
-places their tasks; in view ``priority`` of PartialValue linear jobs are served by score until one resource is
-full. Where an agent's score has a very large weight, keys do not outweigh it. :func:`take_best` takes the
-best policy's schedule where the search does not beat it.
+places their tasks. Where an agent's score has a very large weight, keys do not outweigh it. Where few jobs
+wait, most changes of parameters change nothing and are taken: they can add up to scores beyond the bounds of
+a view, which no key brings back. :func:`take_best` takes the best policy's schedule where the search does not
+beat it.
 """
 
 from __future__ import annotations

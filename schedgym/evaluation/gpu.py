@@ -11,6 +11,9 @@ time. A step moves at least what it hands out (written by the kernels, read and 
 results and the actions; and at most that, and every array of an environment read and written once. Both
 shares are given: how much of an array a step touches depends on what happens in it.
 
+Divergence: threads of a warp that take different branches wait for each other. Where all environments have
+the same seed and actions, none does; ``divergence`` says how many times as fast they are then.
+
 PPO. The shipped configuration trains on one CPU core; on the GPU it has more environments and larger batches.
 A trained step is a decision that was played and learned from; the seconds are those of a clock on the wall,
 after an update that compiles. The objective is that of the agent at the end, on the validation's episodes.
@@ -44,7 +47,7 @@ from schedgym.extras import require
 __all__ = ["SIZES", "Measured", "TrainingRate", "copy_rate", "environment_rate", "main", "train_for"]
 
 SIZES = (1 << 10, 1 << 14, 1 << 16, 1 << 18)  # environments on the GPU
-SECONDS, TRAINING_SECONDS, LONG_SECONDS = 1.0, 10.0, 60.0  # of a run, and of a training
+SECONDS, TRAINING_SECONDS = 1.0, 60.0  # of a run, and of a training
 QUICK = 10  # a quick run is shorter by this factor
 REPETITIONS = 3
 WARM_UP = 3  # steps
@@ -109,13 +112,15 @@ def copy_rate(size: int = COPIED) -> float:
     return 2.0 * size * count / (perf_counter() - begin)
 
 
-def _actor(env: Any, own: _Torch) -> Callable[[Any], Any]:
+def _actor(env: Any, own: _Torch, alike: bool) -> Callable[[Any], Any]:
     """The function observation -> actions; both are on the GPU if the environments are."""
     space, on_gpu = env.single_action_space, hasattr(env.simulator, "template")
     as_tensor: Any = require("schedgym.agents.environments", "agents").as_tensor
     if isinstance(space, spaces.Box):
         low, high = np.maximum(space.low, -0.9), np.minimum(space.high, 0.9)
         fixed = np.random.default_rng(0).uniform(low, high, (env.num_envs, *space.shape))
+        if alike:
+            fixed[:] = fixed[0]
         given = own.torch.from_numpy(fixed).to("cuda") if on_gpu and own.has_gpu else fixed
         return lambda observation: given
 
@@ -126,7 +131,9 @@ def _actor(env: Any, own: _Torch) -> Callable[[Any], Any]:
     return act
 
 
-def environment_rate(case: Benchmark, num_envs: int, device: str, seconds: float) -> Iterator[Measured]:
+def environment_rate(
+    case: Benchmark, num_envs: int, device: str, seconds: float, alike: bool = False
+) -> Iterator[Measured]:
     """Measure a vector environment again and again.
 
     Args:
@@ -134,6 +141,7 @@ def environment_rate(case: Benchmark, num_envs: int, device: str, seconds: float
         num_envs: number of environments, in the place of the benchmark's.
         device: "cpu" or "cuda".
         seconds: of a measurement; it takes at least one step.
+        alike: all environments have the same seed, and actions.
 
     Raises:
         InvalidParameter: if there is no GPU, or its memory is too small.
@@ -142,8 +150,8 @@ def environment_rate(case: Benchmark, num_envs: int, device: str, seconds: float
     env: Any = gym.make_vec(
         case.id, num_envs=num_envs, autoreset_mode=case.autoreset, device=device, **case.parameters
     ).unwrapped
-    act = _actor(env, own)
-    observation, _ = env.reset(seed=0)
+    act = _actor(env, own, alike)
+    observation, _ = env.reset(seed=[0] * num_envs if alike else 0)
     handed = sum(array.nbytes for array in observation.values()) // num_envs
     other = 2 * 8 * max(math.prod(env.single_action_space.shape), 1) + 2 * 12  # actions and results
     held = 0
@@ -233,7 +241,7 @@ def main(
         name: an environment id or a problem; None: all of them.
         quick: a tenth of the time, one repetition.
         json: file for the results.
-        training: only trainings, of a minute each.
+        training: only trainings.
         sizes: numbers of environments on the GPU.
 
     Raises:
@@ -256,9 +264,7 @@ def main(
             _measure_environments(vectors[0], report, sizes, repetitions, (share * SECONDS, limit * 1e9))
         config = _trained(id)
         if config is not None:
-            _measure_trainings(
-                config, report, repetitions, share * (LONG_SECONDS if training else TRAINING_SECONDS)
-            )
+            _measure_trainings(config, report, repetitions, share * TRAINING_SECONDS)
         result = finish("gpu", report.rows, json)  # each time: a run that is cut off leaves what it found
     return result
 
@@ -272,32 +278,33 @@ def _measure_environments(
 ) -> None:
     """Add the rows of a benchmark; ``limits`` are the seconds of a run, and the GPU's bytes per second."""
     seconds, bandwidth = limits
-    base = 0.0
-    for device, num_envs in (("cpu", case.num_envs), *(("cuda", size) for size in sizes)):
+    base, rates = 0.0, dict[int, float]()  # of the CPU, and of each number of environments on the GPU
+    middle = sizes[len(sizes) // 2]
+    on_gpu = [*(("cuda", size, False) for size in sizes), ("cuda", middle, True)]
+    for device, num_envs, alike in [("cpu", case.num_envs, False), *on_gpu]:
+        if alike and num_envs not in rates:  # left out
+            continue
         try:
-            runs = list(islice(environment_rate(case, num_envs, device, seconds), repetitions))
+            runs = list(islice(environment_rate(case, num_envs, device, seconds, alike), repetitions))
         except InvalidParameter as error:
             _leave_out(report, num_envs, error)
             continue
         finally:
             _Torch().free()
         rate = statistics.median(run.rate for run in runs)
-        more: dict[str, Any] = {"episodes": runs[0].episodes}
+        more: dict[str, Any] = {"num_envs": num_envs, "episodes": runs[0].episodes}
+        where, target = "GPU", ">= 50 x"
         if device == "cpu":
-            base = rate
+            base, where, target = rate, "one CPU core", "-"
+        elif alike:
+            where, target = "alike, GPU", "-"
+            more["divergence"] = round(rate / rates[num_envs], 2)
         else:
-            shares = (f"{100.0 * rate * moved / bandwidth:.2g}%" for moved in runs[0][2:])
+            rates[num_envs] = rate
+            shares = (f"{100.0 * rate * moved / bandwidth:.3g}%" for moved in runs[0][2:])
             more |= {"ratio": round(rate / base, 2), "bandwidth": " to ".join(shares)}
-        where = "one CPU core" if device == "cpu" else "GPU"
-        view = case.parameters.get("view", "")
-        report.add(
-            f"{view}, features, {num_envs:,} environments, {where}",
-            [run.rate for run in runs],
-            "steps/s",
-            "-" if device == "cpu" else ">= 50 x",
-            num_envs=num_envs,
-            **more,
-        )
+        what = f"{case.parameters.get('view', '')}, features, {num_envs:,} environments, {where}"
+        report.add(what, [run.rate for run in runs], "steps/s", target, **more)
 
 
 def _leave_out(report: Report, num_envs: int, error: InvalidParameter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ pytest.importorskip("yaml", reason="needs the extra agents")
 import torch
 
 from schedgym.agents import environments, modules, ppo
+from schedgym.agents.files import load_agent
 from tests.agents.test_ppo import QUEUE, VALUE, configuration
 from tests.core.test_cuda import simulate
 from tests.core.test_cuda_gpu import has_gpu
-from tests.long import long
+from tests.long import long, some
 
 FLOWTIME, FAIR = "schedgym/FlowtimePacking-v0", "schedgym/GeoFair-v0"
 #: with a critic and with copies, of each kind of views: a choice, a pair, scores
@@ -69,18 +71,53 @@ def check_training(id: str, view: str, copies: int) -> None:
 
 TRAINING = """
 import sys
+from schedgym.agents.gradient import one_thread
 from schedgym.core import cuda
 from tests.agents.test_environments import WAYS, check_training
 cuda.BLOCK = 4
-check_training(*WAYS[int(sys.argv[1])])
+with one_thread():  # as all trainings
+    check_training(*WAYS[int(sys.argv[1])])
 print("equal")
 """
 
 
-@long
-@pytest.mark.parametrize("number", range(len(WAYS)))
+@pytest.mark.parametrize("number", some(range(len(WAYS))))
 def test_trainings_on_the_simulator_are_those_of_the_cpu(number: int) -> None:
     assert simulate(TRAINING, str(number)).split() == ["equal"]
+
+
+SMALL = """
+id: schedgym/PartialValue-v0
+algorithm: ppo
+view: priority
+parameters: {jobs: 5, rate: 10.0, window: 4}
+steps: 60
+num_envs: 4
+network: {width: 8}
+ppo: {copies: 4, batch_size: 16, n_epochs: 1}
+evaluation: {every: 30, episodes: 2}
+"""
+
+COMMAND = """
+import sys
+from schedgym.cli import main
+from schedgym.core import cuda
+cuda.BLOCK = 4
+for device in ("cpu", "cuda"):
+    options = ["--config", sys.argv[1], "--device", device, "-o", f"{sys.argv[2]}/{device}.npz"]
+    assert main(["train", "schedgym/PartialValue-v0", *options]) == 0
+"""
+
+
+@long
+def test_the_command_trains_the_same_agent_on_the_simulator(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    simulate(COMMAND, str(path), str(tmp_path))
+    here, there = (load_agent(tmp_path / f"{device}.npz") for device in ("cpu", "cuda"))
+    assert here.weights.keys() == there.weights.keys()
+    for name, array in here.weights.items():
+        np.testing.assert_array_equal(there.weights[name], array, err_msg=name)
 
 
 @pytest.mark.skipif(not has_gpu() or not torch.cuda.is_available(), reason="needs an NVIDIA GPU")

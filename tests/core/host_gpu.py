@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-__all__ = ["HostArray", "HostGPU"]
+__all__ = ["Elsewhere", "HostArray", "HostGPU"]
 
 #: the number of the lane that runs, and of all lanes
 PLACE = np.zeros(2, dtype=np.int64)
@@ -65,6 +65,8 @@ DEVICE = _device()
 class HostArray(np.ndarray):
     """An array of the stand-in's memory."""
 
+    __cuda_ndarray__ = True  # by which numba knows an array in a GPU's memory
+
     def copy_to_host(self) -> np.ndarray:
         return np.array(self, subok=False, copy=True)
 
@@ -79,6 +81,14 @@ class HostArray(np.ndarray):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {**self.__array_interface__, "version": 3}
+
+
+class Elsewhere:
+    """An array of another library, which tells where its memory is, and nothing else."""
+
+    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+        self.__cuda_array_interface__ = self.__array_interface__ = interface
+        self.owner = owner
 
 
 class _Launcher:
@@ -138,14 +148,11 @@ class HostGPU:
         made[...] = values
         return made
 
-    def as_cuda_array(self, array: HostArray) -> HostArray:
-        return array
+    def as_cuda_array(self, array: Any) -> HostArray:
+        return self.from_cuda_array_interface(array.__cuda_array_interface__, array)
 
-    def from_cuda_array_interface(self, interface: dict[str, Any], owner: HostArray) -> HostArray:
-        offset = interface["data"][0] - owner.ctypes.data
-        shape, dtype = interface["shape"], np.dtype(interface["typestr"])
-        made = np.ndarray(shape, dtype, owner, offset, interface["strides"])
-        return made.view(HostArray)
+    def from_cuda_array_interface(self, interface: dict[str, Any], owner: Any) -> HostArray:
+        return np.asarray(Elsewhere(interface, owner)).view(HostArray)
 
     def jit(self, function: Any) -> _Launcher:
         return _Launcher(function)

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import shutil
+import subprocess
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from schedgym.core.problem import get_problem, list_problems
-from tests.long import some
+from tests.long import long
 
 CAPABILITY = (9, 0)  # H100 and H200
-CASES = [(problem.name, view.name) for problem in list_problems().values() for view in problem.views]
+#: the problem and default view of each environment id
+DEFAULTS = {
+    (problem.name, vars(problem.build(id, {}))["view"]): id
+    for problem in list_problems().values()
+    for id in problem.ids
+}
+CASES = [
+    pytest.param(problem.name, view.name, marks=() if (problem.name, view.name) in DEFAULTS else long)
+    for problem in list_problems().values()
+    for view in problem.views
+]
+#: (problem, view, name of the kernel) -> PTX; view "": of a kernel that all views of a problem share
+MADE: dict[tuple[str, str, str], str] = {}
 
 
 def has_compiler() -> bool:
     """Return True if numba-cuda and NVIDIA's compiler are installed."""
     if importlib.util.find_spec("numba_cuda") is None:
         return False
-    from numba.cuda.cudadrv import nvvm
-
     try:
+        from numba.cuda.cudadrv import nvvm
+
         nvvm.NVVM()
     except Exception:  # of many kinds, as the compiler is a shared library that is looked for
         return False
@@ -59,24 +75,58 @@ def compile_to_ptx(problem: str, view: str, monkeypatch: pytest.MonkeyPatch) -> 
         act=(*tables, flags, types.int64, numbers, results, numbers, types.int64),
         measure=(*tables, flags),
     )
-    made = {}
     functions = cuda.functions(get_problem(problem), view)
+    found = {}
     for name, function, signature in zip(cuda.Kernels._fields, functions, signatures, strict=True):
-        with cuda.uncontracted():
-            made[name], _ = numba_cuda.compile(
-                function, types.void(*signature), device=False, abi="numba", output="ptx", cc=CAPABILITY
-            )
-    return made
+        key = problem, view if name in ("check", "act") else "", name
+        if key not in MADE:
+            with cuda.uncontracted():
+                MADE[key], _ = numba_cuda.compile(
+                    function, types.void(*signature), device=False, abi="numba", output="ptx", cc=CAPABILITY
+                )
+        found[name] = MADE[key]
+    return found
+
+
+def test_each_id_has_a_view_that_is_compiled_for_every_change() -> None:
+    """.ci/run compiles the views that are not marked long."""
+    assert sorted(DEFAULTS.values()) == sorted(
+        id for problem in list_problems().values() for id in problem.ids
+    )
 
 
 @needs_compiler
-@pytest.mark.parametrize(("problem", "view"), some(CASES, of=len(CASES)))
+@pytest.mark.parametrize(("problem", "view"), CASES)
 def test_kernels_compile(problem: str, view: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = compile_to_ptx(problem, view, monkeypatch)
     for name, ptx in found.items():
         assert ".entry" in ptx and ".target sm_90" in ptx, name
-        # no memory is allocated, and no reference counted
-        assert "NRT_" not in ptx and "malloc" not in ptx, name
+        # no function is left to be found elsewhere, no memory is allocated, and no reference counted
+        assert ".extern" not in ptx and "NRT_" not in ptx and "malloc" not in ptx, name
+
+
+def assembler() -> str | None:
+    """The path of ptxas, which makes machine code of PTX; None: there is none."""
+    found = importlib.util.find_spec("nvidia.cuda_nvcc")
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        return shutil.which("ptxas", path=str(Path(folder, "bin")))
+    return None
+
+
+@needs_compiler
+@pytest.mark.skipif(not has_compiler() or assembler() is None, reason="needs ptxas")
+@long
+@pytest.mark.parametrize(("problem", "view"), [case.values for case in CASES])
+def test_kernels_assemble(problem: str, view: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """NVIDIA's assembler makes machine code of them, which keeps all values in registers."""
+    for name, ptx in compile_to_ptx(problem, view, monkeypatch).items():
+        path = tmp_path / f"{name}.ptx"
+        path.write_text(ptx)
+        command = [str(assembler()), "-v", "-arch=sm_90", "-o", str(path.with_suffix(".cubin")), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        spilled = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
+        assert spilled and not any(map(int, spilled)), f"{name}: {done.stderr}"
 
 
 @needs_compiler

@@ -36,7 +36,11 @@ SMALL: dict[str, dict[str, Any]] = {
 TOYS_ARE_FOR = {"parallel-jct": {"tick": 5.0, "rounds": "ticks"}}
 #: optima that the agents' views do not say, or only with keys beyond those of a short search, and why
 UNSAID = {
-    ("schedgym/PartialValue-v0", "example-1"): "linear jobs are served by score until one resource is full",
+    (
+        "schedgym/PartialValue-v0",
+        "example-1",
+    ): "steps of parameters add up to scores beyond the view's bounds",
+    ("schedgym/PartialValue-v0", "urgent-first"): "the same",
     ("schedgym/ParallelJCT-v0", "vector-5"): "the planning of OnTaPRA places the tasks",
     (QUEUE, "short-first"): "the agent's weight on empty servers, 1000, is more than keys come to",
 }

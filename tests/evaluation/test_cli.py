@@ -131,7 +131,7 @@ def test_list_and_describe_know_every_id(capsys):
 def test_describe_a_policy(capsys, name):
     assert cli.main(["describe", name]) == 0
     out = capsys.readouterr().out
-    assert "blocking=false" in out and "size=nb" in out and "Deviations: The paper leaves open" in out
+    assert "blocking=false" in out and "size=nb" in out and "Deviations: The paper does not say" in out
 
 
 def test_compare_prints_the_table_and_writes_what_was_asked(capsys, tmp_path):

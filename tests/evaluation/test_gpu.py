@@ -54,13 +54,14 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
         "pick, features, 2 environments, GPU",
         "pick, features, 4 environments, GPU",
         "left out",
+        "pick, features, 4 environments, alike, GPU",
         "ppo pick, 4 environments, one CPU core, trained steps per second",
         "ppo pick, 4 environments, one CPU core, mean_delay after 0 s",
         "ppo pick, 5 environments, GPU, trained steps per second",
         "ppo pick, 5 environments, GPU, mean_delay after 0 s",
     ]
     rates = [row for row in rows if row.get("unit") == "steps/s"]
-    assert len(rates) == 5 and all(row["value"] > 0 and len(row["runs"]) == 3 for row in rates)
+    assert len(rates) == 6 and all(row["value"] > 0 and len(row["runs"]) == 3 for row in rates)
     assert rows[4] == {
         "id": "schedgym/QueueDelay-v0",
         "what": "left out",
@@ -68,6 +69,7 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
         "reason": "num_envs: 8 environments take 9 GiB",
     }
     assert "bandwidth" not in rows[1] and rows[2]["bandwidth"].count("%") == 2 and rows[2]["ratio"] > 0
+    assert rows[5]["divergence"] == round(rows[5]["value"] / rows[3]["value"], 2) > 0
     assert "8 environments: left out: num_envs: 8 environments take 9 GiB" in shown
 
 

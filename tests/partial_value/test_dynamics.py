@@ -214,6 +214,15 @@ def test_scores_reproduce_the_greedy_rules(discrete: bool, seed: int, tmp_path: 
     assert play(plain, dominant)[2].digest() == greedy[2].digest()
 
 
+@pytest.mark.parametrize("seed", some(range(10), 4))
+def test_scores_of_the_program_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
+    instance = draw(random.Random(seed), discrete=False, max_jobs=8, adversarial=bool(seed % 2))
+    by_rule = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index("concave"))
+    program = environment(instance, tmp_path, view="priority", serving="program")
+    by_score = play(program, lambda o: np.zeros(len(o["job"])))
+    assert by_rule[2].digest() == by_score[2].digest()
+
+
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("discrete", [False, True])
 def test_repairs_equal_the_oracle(discrete: bool, seed: int, tmp_path: Any) -> None:

@@ -305,6 +305,34 @@ def test_scores_contain_the_greedy_rules(kinds: tuple[str, ...]) -> None:
         assert by_priority(case, np.zeros(len(case.ids))) == by_rule("s-greedy", case)
 
 
+def by_weight(case: Case, scores: Any) -> list[float]:
+    n = len(case.ids)
+    x = np.full(len(case.rows.cap), math.nan)
+    every = np.zeros(len(x))
+    every[:n] = scores
+    before = case.rows.value.copy()
+    dual = make_dual_scratch(len(x), len(case.capacity))
+    rules.allocate_by_weight(n, every, case.rows, case.scratch, dual, x)
+    np.testing.assert_array_equal(case.rows.value, before)
+    return case.full(x)
+
+
+@pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
+def test_weights_are_values_of_the_program(kinds: tuple[str, ...]) -> None:
+    """Scores of 0 are Algorithm 1; others are Algorithm 1 for jobs that are worth so much more."""
+    rng, changed = np.random.default_rng(17), 0
+    for number, state in enumerate(instances(150, 18, kinds=kinds)):
+        case = case_of(state, spare=number % 2)
+        assert by_weight(case, np.zeros(len(case.ids))) == by_rule("concave", case)
+        scores = rng.normal(0.0, 1.0, len(case.ids))
+        other = scaled(state, dict(zip(case.ids, np.exp(scores), strict=True)))
+        found = by_weight(case, scores)
+        assert found == pytest.approx(by_rule("concave", case_of(other)), rel=1e-6, abs=1e-6)
+        assert max(oracle.load(state.instance, found)) <= 1.0 + CLOSE
+        changed += found != by_rule("concave", case)
+    assert changed > of_trials(30)
+
+
 def scaled(state: State, factors: dict[int, float]) -> State:
     """The state with the values of jobs multiplied."""
     jobs = tuple(job._replace(v=job.v * factors.get(j, 1.0)) for j, job in enumerate(state.instance.jobs))

@@ -58,7 +58,8 @@ def wanted(kind: int, v: float, alpha: float, y: float, u: float, price: float) 
         return u
     if kind == LINEAR:
         return u if price < v else 0.0
-    stop = v / price - 1.0 if kind == LOG else math.exp(math.log(v * alpha / price) / (1.0 - alpha))
+    power = math.log(v * alpha / price) / (1.0 - alpha)
+    stop = v / price - 1.0 if kind == LOG else math.exp(min(power, 700.0))  # beyond every cap
     return min(max(stop - y, 0.0), u)
 
 

@@ -127,7 +127,7 @@ class GeoParameters(Parameters):
     )
     placement: str = parameter(
         "greedy",
-        "placement of tasks in view priority, and by fcfs and srpt in view rule",
+        "view priority, and fcfs and srpt in view rule: placement of tasks",
         choices=("greedy", "associated"),
     )
     dispatch_sites: str = parameter(

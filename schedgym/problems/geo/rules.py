@@ -124,18 +124,21 @@ class AssignScratch(NamedTuple):
     load: Annotated[Integers, "site"]  # tasks of the jobs in the order so far
     trial: Annotated[Integers, "site"]
     units: Annotated[Integers, "site"]  # slots in the unit of balance
-    changed: Annotated[Integers, "site"]  # sites whose load the last job changed
+    changed: Annotated[Integers, "site"]  # jobs in the order after the last one that changed the load
     tasks: Annotated[Integers, "group"]
     placement: Annotated[Integers, "group", "choice"]
     #: tasks of a job at a site; for a job still to be placed, 1 if it can run there
     at: Annotated[Integers, "job", "site"]
     how: Annotated[Integers, "job"]  # FIXED, BALANCED or GREEDY
-    fresh: Annotated[Integers, "job"]  # whether an estimate holds at the present loads
+    made: Annotated[Integers, "job"]  # jobs in the order when the estimate was made; -1: there is none
     top: Annotated[Integers, "job"]  # the estimate is top / bottom
     bottom: Annotated[Integers, "job"]
     low: Annotated[Integers, "job"]  # no estimate at higher loads is below low / low_bottom
     low_bottom: Annotated[Integers, "job"]
-    left: Annotated[Integers, "job"]  # jobs not in the order yet
+    left: Annotated[Integers, "job"]  # jobs not in the order yet; a heap by their bounds
+    held: Annotated[Integers, "job"]  # jobs taken from the heap for the present choice
+    behind: Annotated[Integers, "job"]  # the next job that waits for the same single task; -1: none does
+    last: Annotated[Integers, "group", "choice"]  # of the jobs that wait for one task there, the last so far
     key: Annotated[Integers, "job"]
 
 
@@ -273,7 +276,8 @@ def _estimate(
     The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. For fixed tasks it increases
     with the loads; so it does for greedily placed ones (every group gets the least of the numbers
     (load + 1) / u_j, which a higher load only raises), except with ``literal``. For balanced tasks the level
-    C increases; the estimate, which need not, is above the next lower level.
+    C increases; the estimate, which need not, is above the next lower level, and with sites of one unit each
+    no less than C.
     """
     scratch, slots = work.assigning, cluster.slots
     load, trial = scratch.load, scratch.trial
@@ -303,30 +307,50 @@ def _estimate(
     scratch.low[i] = top
     scratch.low_bottom[i] = bottom
     if how == BALANCED:
-        scratch.low[i] = level - 1
+        for j in range(sites):
+            if scratch.at[i, j] > 0 and scratch.units[j] > 1:
+                level -= 1
+                break
+        scratch.low[i] = level
         scratch.low_bottom[i] = unit
     elif how == GREEDY and options.literal:
         scratch.low[i] = 0
         scratch.low_bottom[i] = 1
     scratch.top[i] = top
     scratch.bottom[i] = bottom
-    scratch.fresh[i] = 1
 
 
 @helper
-def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
-    """Set ``at`` of a job: from its counts if they are fixed, else from the sites where it can run."""
+def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> int:
+    """Set ``at`` of a job: from its counts if they are fixed, else from the sites where it can run.
+
+    Returns:
+        the entry of its task, if it waits for one only: where that is placed, or the first site of its group
+        if it is still to be placed; else -1.
+    """
     groups, width = cluster.sites.shape
+    at = scratch.at
     for j in range(cluster.slots.shape[0]):
-        scratch.at[i, j] = 0
-    if scratch.how[i] == FIXED:
-        _add(i, cluster, counts, scratch.at[i])
-        return
+        at[i, j] = 0
+    tasks = 0
+    entry = -1
     for k in range(groups):
+        if rows.waiting[i, k] == 0:
+            continue
+        tasks += rows.waiting[i, k]
         for a in range(width):
             j = cluster.sites[k, a]
-            if j >= 0 and rows.waiting[i, k] > 0:
-                scratch.at[i, j] = 1
+            if j < 0:
+                continue
+            if scratch.how[i] == FIXED:
+                at[i, j] += counts[i, k * width + a]
+                if counts[i, k * width + a] > 0:
+                    entry = k * width + a
+            else:
+                at[i, j] = 1
+                if a == 0:
+                    entry = k * width
+    return entry if tasks == 1 else -1
 
 
 @helper
@@ -340,27 +364,141 @@ def _is_before(top: int, bottom: int, i: int, scratch: AssignScratch, best: int)
 
 
 @helper
-def _settle(i: int, cluster: Any, scratch: AssignScratch, counts: Integers32, size: int) -> None:
-    """Add the appended job to the loads; mark the estimates that this changes as stale."""
+def _is_bound_before(i: int, other: int, scratch: AssignScratch) -> Any:
+    """Return True if the bound on job i's estimate is below another job's; ties by row."""
+    mine = scratch.low[i] * scratch.low_bottom[other]
+    theirs = scratch.low[other] * scratch.low_bottom[i]
+    return mine < theirs or (mine == theirs and i < other)
+
+
+@helper
+def _sink(i: int, size: int, scratch: AssignScratch) -> None:
+    """Put job i in the place of the first of the heap ``left``, which holds ``size``.
+
+    The heap of :mod:`schedgym.core.heap` has floats as keys, and leaves ties open. Bounds are fractions and
+    must be compared exactly: a job with a lower bound behind the first one would be missed.
+    """
+    left = scratch.left
+    x = 0
+    while 2 * x + 1 < size:
+        child = 2 * x + 1
+        if child + 1 < size and _is_bound_before(left[child + 1], left[child], scratch):
+            child += 1
+        if _is_bound_before(i, left[child], scratch):
+            break
+        left[x] = left[child]
+        x = child
+    left[x] = i
+
+
+@helper
+def _rise(i: int, size: int, scratch: AssignScratch) -> None:
+    """Add job i to the heap ``left``, which holds ``size``."""
+    left = scratch.left
+    x = size
+    while x > 0 and _is_bound_before(i, left[(x - 1) >> 1], scratch):
+        left[x] = left[(x - 1) >> 1]
+        x = (x - 1) >> 1
+    left[x] = i
+
+
+@helper
+def _is_stale(i: int, scratch: AssignScratch) -> Any:
+    """Return True if a job has no estimate, or one from before the last change of a site that it counts."""
+    if scratch.made[i] < 0:
+        return True
+    for j in range(scratch.changed.shape[0]):
+        if scratch.at[i, j] > 0 and scratch.changed[j] > scratch.made[i]:
+            return True
+    return False
+
+
+@helper
+def _raise_bound(i: int, rows: Any, cluster: Any, scratch: AssignScratch) -> Any:
+    """Raise the bound on the estimate of a job to be placed to what its sites, filled as water, would reach.
+
+    Sites above the level take nothing, and so do not count. Whole tasks reach the next multiple of a slot's
+    part where all sites have as many slots. Returns False if the bound stays.
+    """
+    slots, load, at = cluster.slots, scratch.load, scratch.at
+    sites = slots.shape[0]
+    most = 0
+    for k in range(rows.waiting.shape[1]):
+        most += rows.waiting[i, k]
+    weight = 0
+    largest = 0
+    alike = True
+    for j in range(sites):
+        if at[i, j] > 0:
+            most += load[j]
+            weight += slots[j]
+            alike = alike and (largest == 0 or slots[j] == largest)
+            largest = slots[j]
+    dropped = True
+    for j in range(sites):
+        scratch.trial[j] = at[i, j]
+    while dropped:
+        dropped = False
+        for j in range(sites):
+            if scratch.trial[j] > 0 and load[j] * weight > most * slots[j]:
+                scratch.trial[j] = 0
+                most -= load[j]
+                weight -= slots[j]
+                dropped = True
+    if alike:
+        most = (most * largest + weight - 1) // weight
+        weight = largest
+    if most * scratch.low_bottom[i] <= scratch.low[i] * weight:
+        return False
+    scratch.low[i] = most
+    scratch.low_bottom[i] = weight
+    return True
+
+
+@helper
+def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> int:
+    """Make a heap of the rows in ``left``, without estimates yet; return how many it holds.
+
+    Jobs that wait for one task each at the same entry have equal estimates, and only the first of them is in
+    the heap: ``behind`` leads to the next.
+    """
+    groups, width = scratch.last.shape
+    for k in range(groups):
+        for a in range(width):
+            scratch.last[k, a] = -1
+    kept = 0
+    for x in range(size):
+        i = scratch.left[x]
+        scratch.made[i] = -1
+        scratch.low[i] = 0
+        scratch.low_bottom[i] = 1
+        scratch.behind[i] = -1
+        e = _note_sites(i, rows, cluster, scratch, counts)
+        before = -1
+        if e >= 0:
+            before = scratch.last[e // width, e % width]
+            scratch.last[e // width, e % width] = i
+        if before >= 0 and scratch.how[before] == scratch.how[i]:
+            scratch.behind[before] = i
+        else:
+            scratch.left[kept] = i
+            kept += 1
+    return kept
+
+
+@helper
+def _settle(i: int, position: int, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
+    """Add the appended job to the loads, and note the sites that change."""
     at = scratch.at
     sites = cluster.slots.shape[0]
     if scratch.how[i] != FIXED:
         for j in range(sites):
             at[i, j] = 0
         _add(i, cluster, counts, at[i])
-    changed = 0
     for j in range(sites):
         if at[i, j] > 0:
             scratch.load[j] += at[i, j]
-            scratch.changed[changed] = j
-            changed += 1
-    for x in range(size):
-        other = scratch.left[x]
-        if scratch.fresh[other] == 1:
-            for y in range(changed):
-                if at[other, scratch.changed[y]] > 0:
-                    scratch.fresh[other] = 0
-                    break
+            scratch.changed[j] = position + 1
 
 
 @pure_kernel
@@ -368,6 +506,9 @@ def _append(
     size: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
 ) -> None:
     """Append the job with the least estimate (ties: by row) until all are in the order.
+
+    The heap has the least bound first: behind a bound that is not below the best estimate so far there is
+    nothing better.
 
     Args:
         size: number of rows in ``left``, ascending; all have waiting tasks.
@@ -380,35 +521,44 @@ def _append(
         counts: [>= n, E] of the jobs with FIXED tasks.
     """
     scratch = work.assigning
-    left, fresh = scratch.left, scratch.fresh
+    left, held = scratch.left, scratch.held
     for j in range(cluster.slots.shape[0]):
         scratch.load[j] = 0
-    for x in range(size):
-        i = left[x]
-        fresh[i] = 0
-        scratch.low[i] = 0
-        scratch.low_bottom[i] = 1
-        _note_sites(i, rows, cluster, scratch, counts)
+        scratch.changed[j] = 0
+    kept = _set_out(size, rows, cluster, scratch, counts)
     for position in range(size):
         best = -1
-        where = -1
-        for x in range(size - position):
-            i = left[x]
-            if fresh[i] == 1 and _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
-                best = i
-                where = x
-        for x in range(size - position):
-            i = left[x]
-            # recompute the estimate only if its bound allows it to be the best
-            if fresh[i] == 0 and _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
+        passed = 0
+        while kept > 0:
+            i = left[0]
+            if not _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
+                break
+            if _is_stale(i, scratch):
+                if scratch.how[i] != FIXED and _raise_bound(i, rows, cluster, scratch):
+                    _sink(i, kept, scratch)
+                    continue
                 _estimate(i, unit, options, rows, cluster, work, counts)
-                if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
-                    best = i
-                    where = x
+                scratch.made[i] = position
+                _sink(i, kept, scratch)
+                continue
+            kept -= 1
+            _sink(left[kept], kept, scratch)
+            held[passed] = i
+            passed += 1
+            if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
+                best = i
         order[position] = best
-        for x in range(where, size - position - 1):
-            left[x] = left[x + 1]
-        _settle(best, cluster, scratch, counts, size - position - 1)
+        for x in range(passed):
+            i = held[x]
+            if i == best:
+                i = scratch.behind[best]
+                if i < 0:
+                    continue
+                scratch.low[i] = scratch.low[best]
+                scratch.low_bottom[i] = scratch.low_bottom[best]
+            _rise(i, kept, scratch)
+            kept += 1
+        _settle(best, position, cluster, scratch, counts)
 
 
 @helper

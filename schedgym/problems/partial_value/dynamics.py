@@ -34,6 +34,7 @@ from schedgym.problems.partial_value.rules import (
     Scratch,
     allocate_by_priority,
     allocate_by_rule,
+    allocate_by_weight,
     buy,
     decode_prices,
     repair,
@@ -56,7 +57,7 @@ from schedgym.solvers.dual_prices import DualScratch, gain
 __all__ = ["DECIDE", "Environment", "step"]
 
 JOB_FEATURES = len(JOB_COLUMNS)
-
+ORDER, PROGRAM = range(2)  # how view priority serves, in the order of the descriptor
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
@@ -75,6 +76,7 @@ CONFIG = record_dtype(
     ("discrete", np.int64),
     ("hidden", np.int64),  # deadlines
     ("single_task", np.int64),
+    ("serving", np.int64),
     ("prices", np.int64),  # view prices
     ("window", np.int64),
     ("features", np.int64),
@@ -428,12 +430,18 @@ def sell(env: Environment, feasible: bool) -> None:
 
 @helper
 def prioritize(env: Environment, feasible: bool) -> None:
-    """View priority: multiply each visible job's value by exp(MOST_SCORE * its score), and serve by that."""
+    """View priority: multiply each visible job's value by exp(MOST_SCORE * its score), and serve by that.
+
+    Whole tasks, and others unless the parameter ``serving`` says "program", are served in that order.
+    """
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
     for r in range(active):
         score = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else -1.0
         scores[r] = MOST_SCORE * min(max(score, -1.0), 1.0)
     discrete, single_task = config.discrete != 0, config.single_task != 0
+    if config.serving == PROGRAM and not discrete:
+        allocate_by_weight(active, scores, env.rows, env.scratch, env.dual, env.state.x)
+        return
     allocate_by_priority(discrete, single_task, active, scores, env.rows, env.scratch, env.state.x)
 
 

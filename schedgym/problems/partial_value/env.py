@@ -62,8 +62,10 @@ class PartialValueEnv(SchedulingEnv):
     share (the largest share that a task needs of any resource), up to the first task that does not fit. With
     `single_task` this task is served alone if its exp(10 s) * value is larger than that of all served tasks
     together. If all s are 0 this is m-greedy. In the continuous model all jobs are served until exp(10 s) f'
-    has fallen to a common level, at which a resource is full. If all s are 0 this is s-greedy. Jobs beyond
-    the window have the score -1.
+    has fallen to a common level, at which a resource is full. If all s are 0 this is s-greedy. With
+    `serving="program"` the continuous model serves by Algorithm 1 as if each job were worth exp(10 s) times
+    as much, so that all resources are used. If all s are 0 this is concave. Jobs beyond the window have the
+    score -1.
 
     View `rule` decides on all active jobs. Rules for the other model, and rules that need hidden deadlines,
     are masked.

@@ -8,10 +8,11 @@ from typing import Any
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["HEAVY", "METRICS", "MODELS", "PROBLEM", "UTILITIES", "VIEWS", "PartialValueParameters"]
+__all__ = ["HEAVY", "METRICS", "MODELS", "PROBLEM", "SERVING", "UTILITIES", "VIEWS", "PartialValueParameters"]
 
 MODELS = ("continuous", "discrete")
 UTILITIES = ("linear", "power", "log")
+SERVING = ("order", "program")  # of view priority
 HEAVY = ("job", "resource")
 VIEWS = (
     View("allocation", "Box: tasks of each job in this slot", masked=False),
@@ -114,6 +115,12 @@ class PartialValueParameters(Parameters):
     single_task: bool = parameter(
         *(True, "view priority, true: the first task that does not fit may be served in place of all others"),
         needs=("model 'discrete'", lambda own: own.model == "discrete"),
+    )
+    serving: str = parameter(
+        "order",
+        "view priority: how jobs are served by their weighted values: in their order; or, if tasks can be "
+        "cut, by the program of Algorithm 1",
+        choices=SERVING,
     )
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")

@@ -61,6 +61,7 @@ __all__ = [
     "Scratch",
     "allocate_by_priority",
     "allocate_by_rule",
+    "allocate_by_weight",
     "allocate_in_order",
     "buy",
     "deadline_aware",
@@ -1008,6 +1009,22 @@ def allocate_by_priority(
                 largest = 1.0
             scratch.weight[r] = rows.value[r] * factor / largest if largest > 0.0 else np.inf
     _greedy(False, single_task, n, rows, scratch, x)
+
+
+@pure_kernel
+def allocate_by_weight(
+    n: int, scores: Any, rows: Rows, scratch: Scratch, dual: DualScratch, x: Floats
+) -> None:
+    """Serve by Algorithm 1 as if each job were worth exp(score) times as much (continuous model).
+
+    Scores [>= n] are in [-MOST_SCORE, MOST_SCORE]; those that are all 0 are CONCAVE.
+    """
+    for r in range(n):
+        scratch.weight[r] = rows.value[r]
+        rows.value[r] *= math.exp(scores[r])
+    solve_slot(n, rows, dual, scratch.price, x)
+    for r in range(n):
+        rows.value[r] = scratch.weight[r]
 
 
 @pure_kernel

@@ -11,7 +11,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value import views, workload
-from schedgym.problems.partial_value.problem import PROBLEM, PartialValueParameters
+from schedgym.problems.partial_value.problem import PROBLEM, SERVING, PartialValueParameters
 from schedgym.problems.partial_value.tokens import JOB_COLUMNS
 
 __all__ = ["PartialValueSimulator", "make_simulator"]
@@ -50,6 +50,7 @@ class PartialValueSimulator(Simulator):
                 "discrete": parameters.model == "discrete",
                 "hidden": parameters.deadlines == "hidden",
                 "prices": parameters.view == "prices",
+                "serving": SERVING.index(parameters.serving),
                 "window": self.window,
                 "zero_copy": zero_copy,
             },

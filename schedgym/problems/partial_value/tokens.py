@@ -49,5 +49,5 @@ TOKENS = Tokens(
         ),
         "rule": RULE_VIEW,
     },
-    acting=("window", "single_task"),
+    acting=("window", "single_task", "serving"),
 )
