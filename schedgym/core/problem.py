@@ -96,8 +96,8 @@ def parameter(
         maximum: the largest value.
         exclusive: True to leave the minimum out.
         choices: the texts that it may be.
-        needs: what it has no effect without, in words, and whether these parameters have that; where they do
-            not, it must not be given.
+        needs: condition without which it has no effect: in words, and as a function of the parameters; where
+            they do not, it must not be given.
     """
     metadata = {
         "help": help,

@@ -284,9 +284,10 @@ def _check_balanced_allocation(run: Run) -> Finding:
     if example is None:
         return Finding(HOLDS, f"{checked:,} jobs against all placements", figures=figures)
     text = (
-        f"C is the least rounded up to a whole number in all {checked:,} jobs against all placements; below"
+        f"C is the least value, rounded up to a whole number, in all {checked:,} jobs compared with all "
+        "placements; below"
     )
-    text += f" the next whole number any maximum flow will do: ours is above the least in {worse:,}"
+    text += f" this number any maximum flow is allowed: ours is above the least value in {worse:,}"
     return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
 
@@ -452,7 +453,10 @@ def _check_table_3_2(run: Run) -> Finding:
             if beside["BTAAJ"] != alone["BTAAJ"] and example is None:
                 example = {"slots": slots, "outstanding": ahead, "tasks": tasks} | beside
     text = ", ".join(f"{label}'s in {count}" for label, count in moved.items())
-    text = f"tasks of another job ahead change the allocation of a new job in {checked} cases: {text}"
+    text = (
+        f"waiting tasks of another job change the allocation of a new job in {checked} cases: "
+        f"differs under {text}"
+    )
     figures = {"checked": checked} | {f"changed_{label}": count for label, count in moved.items()}
     if moved["BTAAJ"] == 0:
         return Finding(judge(moved["BTAWJ"]), text, figures=figures)
@@ -509,7 +513,10 @@ def _confirm_ratio(instance: Shown) -> bool:
 @claim(
     PAPER,
     "m-approximation",
-    text="at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, m sites",
+    text=(
+        "at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, for "
+        "m sites"
+    ),
     source="section 3.2.5, (3.1) to (3.3)",
     recorded=CORRECTED,
     confirm=_confirm_ratio,
@@ -537,7 +544,10 @@ def _check_m_approximation(run: Run) -> Finding:
         )
     ata = _worst_ata(run)
     figures["worst_ratio_over_m_of_ata_with_several_slots"] = str(ata)
-    text = f"one slot a site: holds in {checked:,} decisions against brute force, worst ratio "
+    text = (
+        f"with one slot per site it holds in {checked:,} decisions compared with all possible ones, worst "
+        "ratio "
+    )
     text += ", ".join(f"{float(ratio):.2f} at m = {m}" for m, ratio in worst.items())
     beyond = _beyond_m()
     if beyond is None:
@@ -545,7 +555,7 @@ def _check_m_approximation(run: Run) -> Finding:
     text += (
         "; with several slots SCTA can exceed m, whatever flow is taken (the proof counts tasks, not time)"
     )
-    text += f"; ATA has {float(ata):.2f} m at most at random"
+    text += f"; in random instances ATA is at most {float(ata):.2f} m times the least"
     return Finding(CORRECTED, text, counterexample=beyond, figures=figures)
 
 

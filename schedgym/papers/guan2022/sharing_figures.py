@@ -75,12 +75,13 @@ __all__: list[str] = []
 F8 = npt.NDArray[np.float64]
 
 NO_DRAIN = (
-    "time counts up to the last arrival: the few jobs whose long tasks outlast the others would be most of it"
+    "only the time up to the last arrival counts, as most of the time after it belongs to a few jobs "
+    "with long tasks"
 )
 SHARED_BOUND = "the lower bound is that of tasks with two available sites, as in chapter 5"
 RECOMPUTED = (
-    "shares are decided anew when a group of a job has finished: with a choice of sites it is not defined "
-    "when a job has finished at a site"
+    "shares are decided again when a group of a job has finished, as it is not defined when a job with a "
+    "choice of sites has finished at a site"
 )
 
 
@@ -165,7 +166,7 @@ def _heavy(durations: Sequence[F8]) -> Judged:
     light = 0.01 * (1.0 + math.log(100.0))
     measured = (
         f"the longest 1% of the stand-in's tasks have {100 * parts.mean():.0f}% of the work "
-        f"({100 * low:.0f} to {100 * high:.0f}); of exponential ones {100 * light:.1f}%"
+        f"({100 * low:.0f} to {100 * high:.0f}); with exponential durations it would be {100 * light:.1f}%"
     )
     claim = "durations in the Google trace have a heavy tail"
     return Judged(claim, measured, judge(low > light))

@@ -1,4 +1,4 @@
-"""What sections 3.4, 4.7 and 5.6 of guan2022 say about its experiments, and the rules that judge it.
+"""The statements of sections 3.4, 4.7 and 5.6 of guan2022 on its experiments, and the rules that judge them.
 
 A statement is a sentence of the thesis, shortened, with the function that judges it on runs. Figures judge it
 on the traces, the claims of ``experiments`` on a generator that is fitted to one of them.
@@ -244,7 +244,7 @@ def judge_percentiles(played: Played) -> Judged:
                     more += ends[0] > 0
                     count += 1
             low, high = (f"{100 * n / count:.0f}%" for n in (fewer, more))
-            texts.append(f"{policy} than {rival} lower at {low}, higher at {high}")
+            texts.append(f"{policy} lower than {rival} at {low}, higher at {high}")
             part = 2 * fewer >= count and count - more >= ALMOST_ALL * count
             verdicts.append(HOLDS if fewer >= ALMOST_ALL * count else IN_PART if part else NOT_REPRODUCED)
     claim = (
@@ -328,7 +328,7 @@ def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
     at = ", ".join(f"{skew:g}" for skew in jobs.skews)
     text = ", ".join(f"{100 * share:.0f}" for share in shares)
     what = "jobs in decisions" if by_job else "decisions"
-    measured = f"{text}% of some {counts[0][1]} {what} at skews of {at}"
+    measured = f"{text}% of about {counts[0][1]} {what} at skews of {at}"
     verdict = verdict_of(judge(share > 0.5) for share in shares)
     whom = "their" if by_job else "every"
     claim = f"most allocations of Basic {kind} give {whom} job its sharing incentive"

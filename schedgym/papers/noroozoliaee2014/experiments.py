@@ -130,7 +130,10 @@ def _check_execution_times(run: Run) -> Finding:
     total = sum(len(each.low) for each in found.values())
     relative = {name: _rounded(each.relative) for name, each in found.items()}
     least, most = (pick(map(pick, relative.values())) for pick in (min, max))
-    text = f"the same first phase, the queue by decreasing size: delays {least:+.0%} to {most:+.0%},"
+    text = (
+        f"with the same first phase, and the queue by decreasing size, delays are {least:+.0%} to "
+        f"{most:+.0%},"
+    )
     text += f" significantly longer in {clear} of {total} settings"
     return Finding(judge(clear == total), text, figures={"relative": relative, "clear": clear})
 
@@ -277,7 +280,7 @@ def _check_utilisation_delay(run: Run) -> Finding:
     delay = _compare(frame, "bf-exec", rival, "mean_delay")
     used = _compare(frame, "bf-exec", rival, "utilization_cpu_to_last_arrival")
     both = sum(d > 0 and u > 0 for d, u in zip(delay.low, used.low, strict=True))
-    text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and delays longer, in"
+    text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and has a longer delay, in"
     text += f" {searched.flawed} of {searched.checked:,} tiny instances; in the runs, to the last arrival,"
     text += f" at {both} of {len(used.low)} numbers of servers: {used.shown()}"
     figures = {"checked": searched.checked, "flawed": searched.flawed, "both": both}

@@ -1,4 +1,4 @@
-"""What the paper says of its experiments, and no figure shows.
+"""Statements of the paper on its experiments that no figure shows.
 
 What it says of its figures is judged there (``figures``, ``schedgym reproduce``). The jobs are those of the
 preset "kw", at the small scale a quarter as many in a quarter of the time.

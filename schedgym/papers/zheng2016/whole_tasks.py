@@ -149,7 +149,10 @@ def _check_greedy(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"a ratio of {worst}, {not_optimal} slots not optimal", figures=figures
         )
-    text = f"worst ratio {worst} in {checked:,} instances, every slot optimal; with values 1.01 and 1"
+    text = (
+        f"the worst ratio is {worst} in {checked:,} instances, and every slot is optimal; with the values "
+        "1.01 and 1 it is"
+    )
     text += f" {float(ratio):.4f}"
     witness = show_instance(instance) | show_ratio(instance, s_greedy, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
@@ -237,7 +240,9 @@ def _check_m_greedy(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"{found.part} of the factor, {found.infeasible} infeasible", figures=figures
         )
-    text = f"{found.checked:,} slots: the best is at most {found.worst:.3f} times what it gets,"
+    text = (
+        f"{found.checked:,} slots: the best utility is at most {found.worst:.3f} times that of the algorithm,"
+    )
     text += f" {found.part:.3f} of the factor; m = 3, B = 10, with tasks that use all resources:"
     text += f" {float(Fraction(details['ratio'])):.3f}"
     return Finding(HOLDS, text, witness=show_instance(instance) | details, figures=figures)
@@ -275,8 +280,8 @@ def _check_primal_dual(run: Run) -> Finding:
     if found.part > 1 or found.infeasible:
         text = f"{found.part} of the factor, {found.infeasible} infeasible"
         return Finding(NOT_REPRODUCED, text, figures=figures)
-    text = f"it never overloads a resource, and in {found.checked:,} slots the best is at most"
-    text += f" {found.worst:.3f} times what it gets, {found.part:.3f} of the factor"
+    text = f"it never overloads a resource, and in {found.checked:,} slots the best utility is at most"
+    text += f" {found.worst:.3f} times that of the algorithm, {found.part:.3f} of the factor"
     text += " (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else ""
     return Finding(HOLDS, text, figures=figures)
 
@@ -296,7 +301,7 @@ def _check_printed_exponent() -> Finding:
         for r in range(1, c)
         for y in range(1, c + 1)
     )
-    return found_against(REFUTED, find_flaw(cases, flaw), "it stops after one task")
+    return found_against(REFUTED, find_flaw(cases, flaw), "the algorithm stops after one task")
 
 
 def _aware_bound(c: int) -> Fraction:
@@ -396,8 +401,8 @@ def _check_theorem_4_2(run: Run) -> Finding:
     if beyond:
         return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)
     tight = {c: max(found.values()) for c, found in family.items()}
-    text = "all with odd C, where C/2 is no whole number: p = (C +- 1)/2, rho = C/(2C - p) give"
-    text += " 1 + 4C^2/(5C^2 - 1), never exceeded; reached"
+    text = "in all of them C is odd, so that C/2 is no whole number: p = (C +- 1)/2 and rho = C/(2C - p) give"
+    text += " 1 + 4C^2/(5C^2 - 1), which is never exceeded; reached are"
     reached = {c: f"{float(ratio):.5f}" for c, ratio in tight.items()}
     text += f" C = 1: {reached[1]}, 3: {reached[3]}, 5: {reached[5]}; even C = 2: {reached[2]},"
     text += f" 4: {reached[4]}; C = 3 with p = 1 and rho = 2/3: {float(down):.5f}"
@@ -442,5 +447,7 @@ def _check_dominance(run: Run) -> Finding:
         for instance in enumerate_instances(count, slots, (1, 2, 3), tasks, values, parallelism=2)
     )
     return found_against(
-        REFUTED, find_flaw(cases, flaw), "by value per share it may leave more of the slot empty"
+        REFUTED,
+        find_flaw(cases, flaw),
+        "as it sorts by value per dominant share, m-greedy may leave more of a slot empty",
     )
