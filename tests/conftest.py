@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,30 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the notebooks to ``make test-all``: they take minutes."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Leave the notebooks to ``make test-all``: they take minutes; order the tests for several processes."""
     for item in items:
         if Path(item.path).suffix == ".ipynb":
             item.add_marker(long)
+    yield  # others leave tests out
+    if hasattr(config, "workerinput"):
+        items[:] = in_halves(items)
+
+
+HALVES = (("flowtime", "geo", "queuedelay"), ("paralleljct", "partialvalue", "singlejob"))
+
+
+def in_halves(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Order the tests so that of two processes each compiles what the kernels of three problems share.
+
+    A process runs a half of the tests, and then takes from the end of the other's half. So each half begins
+    with the tests that name a problem, and ends with those that name none.
+    """
+    named: dict[int | None, list[pytest.Item]] = {None: [], 0: [], 1: []}
+    for item in items:
+        name = item.nodeid.lower().replace("-", "").replace("_", "")
+        halves = (half for half in (0, 1) if any(problem in name for problem in HALVES[half]))
+        named[next(halves, None)].append(item)
+    rest = max(len(items) // 2 - len(named[0]), 0)
+    return [*named[0], *named[None][:rest], *named[1], *named[None][rest:]]

@@ -81,7 +81,7 @@ def test_a_network_that_learned_nothing_does_not() -> None:
     assert mean(id, parameters, rows) > 1.1 * mean(id, parameters, theirs)
 
 
-@pytest.mark.parametrize("name", all_but(CLONES, ["weights"]))
+@pytest.mark.parametrize("name", all_but(CLONES, ["weights", "rule"]))
 def test_what_is_shown_is_what_the_policy_did(name: str) -> None:
     """Features, decisions and rewards are those of the same episode, played again."""
     id, parameters, policy, *_ = CLONES[name]
