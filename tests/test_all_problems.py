@@ -131,7 +131,7 @@ def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, obj
 
 @pytest.mark.parametrize(
     ("id", "extra"),
-    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=10),
+    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=20),
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     for view in get_problem(id).views:

@@ -160,7 +160,7 @@ def test_environments_that_do_not_play() -> None:
     assert np.isnan(found[1]).all() and not np.isnan(found[[0, 2]]).any()
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", all_but(IDS, COMPILED_SLOWLY))
 def test_evaluations_of_shipped_agents(id: str) -> None:
     agent = make_agent("pretrained", id)
     env = make_env(id, agent.acting_parameters(id, small(id)))

@@ -21,6 +21,7 @@ from schedgym.solvers.dual_prices import (
     make_dual_scratch,
     solve_slot,
 )
+from tests.long import long
 from tests.partial_value import oracle
 
 CLOSE, INACCURATE = 1e-8, 1e-6
@@ -140,6 +141,7 @@ def slots(draw: Any, kinds: tuple[int, ...] = (LINEAR, POWER, LOG)) -> Slot:
     )
 
 
+@long
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @settings(max_examples=80)
 @given(slots())
