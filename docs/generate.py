@@ -49,6 +49,7 @@ from schedgym.papers import (  # noqa: E402
     list_claims,
     list_figures,
     show,
+    verdicts,
 )
 
 MOST_BYTES = 150_000  # of a picture
@@ -475,16 +476,17 @@ def errata() -> list[Any]:
         registered = list_claims(paper.key)
         own, ours = ([claim for claim in registered if claim.ours == mark] for mark in (False, True))
         parts = [f"# {paper.title}", plain(paper.citation), environments_of(paper.problems)]
+        stated = {said.name: said for said in verdicts.statements(paper)}
         parts += open_points(paper)
-        parts.append(claim_table(own) if own else "No claim of this paper is registered.")
+        parts.append(claim_table(own, stated) if own else "No claim of this paper is registered.")
         for claim in own:
-            parts += claim_parts(claim, evidence.get(claim.name))
+            parts += claim_parts(claim, evidence.get(claim.name), stated[claim.name])
         if ours:
             parts += [
                 "## Statements that the paper does not make",
                 "They tell how far a claim above holds, or what one might conclude from the paper. They are "
                 "not counted among its claims.",
-                claim_table(ours),
+                claim_table(ours, {}),
             ]
         for claim in ours:
             parts += claim_parts(claim, evidence.get(claim.name), level=3)
@@ -512,14 +514,12 @@ def open_points(paper: Paper) -> list[str]:
     ]
     turned = [
         [
-            plain(said["claim"]),
-            code(said["place"]),
-            "<br>".join(
-                f"{plain(name)}: {own.get('found', own.get('verdict'))}" for name, own in under.items()
-            ),
+            plain(said.text),
+            code(said.name) if said.name else ", ".join(code(own.figure) for own in said.shown),
+            "<br>".join(f"{plain(words)}: {verdict}" for words, verdict in said.readings.items()),
         ]
-        for said in tables.statements(paper)
-        if (under := said["readings"])
+        for said in verdicts.statements(paper)
+        if len(said.readings) > 1
     ]
     return [
         "## What the paper leaves open",
@@ -531,29 +531,44 @@ def open_points(paper: Paper) -> list[str]:
     ]
 
 
-def claim_table(claims: Iterable[Claim]) -> str:
-    """Claims with links to their evidence, and their verdicts."""
+def claim_table(claims: Iterable[Claim], stated: Mapping[str, verdicts.Stated]) -> str:
+    """Claims with links to their evidence, and their verdicts with what figures show of them."""
     rows = [
         [
             f"[{claim.short}](#{slug(claim.short)})",
             plain(claim.source),
             plain(claim.text),
-            claim.verdict,
+            stated[claim.name].verdict if claim.name in stated else claim.verdict,
         ]
         for claim in claims
     ]
     return table(["claim", "source", "what is claimed", "verdict"], rows)
 
 
-def claim_parts(claim: Claim, entry: Mapping[str, Any] | None, level: int = 2) -> list[str]:
+def claim_parts(
+    claim: Claim, entry: Mapping[str, Any] | None, stated: verdicts.Stated | None = None, level: int = 2
+) -> list[str]:
     """A claim: its verdict, what the committed run found, and the command that checks it."""
+    verdict = claim.verdict if stated is None else stated.verdict
     return [
         f"{'#' * level} {claim.short} {{ #{slug(claim.short)} }}",
         f"**{plain(claim.source)}**: {plain(claim.text)}",
-        f"**Verdict**: {claim.verdict}.",
+        f"**Verdict**: {verdict}.",
+        *([] if stated is None or not stated.shown else [by_figures(stated, claim)]),
         *finding(entry),
         f"```bash\nschedgym claims {claim.name}\n```",
     ]
+
+
+def by_figures(stated: verdicts.Stated, claim: Claim) -> str:
+    """What each figure shows of a claim by default, and the verdict without them if it is another one."""
+    pages = (
+        f"[{own.figure}](../figures/{claim.paper.key}.md#{anchor(own.figure.partition('/')[2])}) "
+        f"({own.scale} scale): {own.verdict}"
+        for own in stated.shown
+    )
+    small = "" if claim.verdict == stated.verdict else f"; `schedgym claims` alone: {claim.verdict}"
+    return f"Figures: {', '.join(pages)}{small}."
 
 
 def environments_of(ids: Iterable[str]) -> str:

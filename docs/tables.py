@@ -1,8 +1,9 @@
 """Write tables of README.md and of pages in docs from what was measured: ``python docs/tables.py``.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
-docs/leaderboard.csv, docs/agents.csv, docs/claims.json, docs/reproduced, docs/sbom.json, baselines/tuned.json
-and the shipped agents; a test holds texts and sources together.
+docs/leaderboard.csv, docs/agents.csv, docs/reproduced, docs/sbom.json, baselines/tuned.json, the verdicts
+that are recorded with the claims, and the shipped agents; a test holds texts and sources together. What the
+figures of docs/reproduced show of the papers' statements goes into schedgym/papers/verdicts.json as well.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from schedgym.core.problem import get_problem
 from schedgym.evaluation.statistics import judge_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
-from schedgym.papers import PAPERS, Paper, list_claims, list_figures
-from schedgym.papers.readings import KINDS, kind_of, sum_up
+from schedgym.papers import PAPERS, Figure, Paper, list_figures
+from schedgym.papers.verdicts import COMMITTED, HEADS, count_row
 from schedgym.traces import formats
 
 DOCS = Path(__file__).parent
+#: scale -> folder of the figures that are committed at it
+FOLDERS = {"small": "reproduced", "paper": "reproduced/paper"}
 #: where differences refer to another policy than the one that the paper proposes
 PROPOSED = {"schedgym/GeoAssign-v0": "ata"}
 
@@ -193,69 +196,41 @@ def ratio(row: pandas.Series[float]) -> str:
     return f"{row['mean']:.4g} {row['unit']}, no bound"
 
 
-def statements(paper: Paper) -> Iterator[dict[str, Any]]:
-    """The statements of a paper with their verdicts: its claims, then what its figures are said to show.
+def figures_verdicts() -> str:
+    """What the committed figures show, each statement under each reading, as schedgym/papers/verdicts.json.
 
-    A statement on a figure that is also a claim comes once, as the claim. A figure counts at the paper's
-    scale where that is committed, else at the small one, and so do readings under which only the latter was
-    run; what it says of a claim at the paper's scale counts before what `schedgym claims` measures at the
-    small one. ``claim`` is the text, ``place`` the claim's name or the figure's.
+    A figure counts at the paper's scale where it is committed at it, and at the small one under readings that
+    only the latter was run under.
     """
-    large = dict(_at_papers_scale(paper))
-    claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
-    for claim in claims:
-        if claim["claim"].startswith(f"{paper.key}/") and not claim["ours"]:
-            own = large.get(claim["claim"], {})
-            yield {**claim, **_instead(claim, **own), "claim": claim["text"], "place": claim["claim"]}
-    for figure in list_figures(paper.key):
+    rows = []
+    for figure in list_figures():
         found: dict[str, dict[str, Any]] = {}
-        for folder in ("", "paper"):
-            path = DOCS / "reproduced" / folder / f"{figure.stem}.json"
-            for said in json.loads(path.read_text(encoding="utf-8"))["claims"] if path.exists() else []:
-                readings = found.get(said["claim"], said)["readings"] | said["readings"]
-                verdicts = {name: own["verdict"] for name, own in readings.items()}
-                verdict = sum_up(verdicts) if verdicts else said["verdict"]
-                found[said["claim"]] = {
-                    **said,
-                    "readings": readings,
-                    "verdict": verdict,
-                    "place": figure.name,
-                }
-        yield from (said for said in found.values() if not said["name"])
+        scale = ""
+        for scale in made_at(figure):
+            for said in committed(figure, scale)["claims"]:
+                own = {words: under["verdict"] for words, under in said["readings"].items()}
+                known = found.get(said["claim"], {"text": said["claim"], "name": "", "readings": {}})
+                readings = known["readings"] | (own or {"": said["verdict"]})
+                found[said["claim"]] = known | {"name": said["name"], "readings": readings}
+        rows.append({"figure": figure.name, "scale": scale, "statements": list(found.values())})
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
-def _at_papers_scale(paper: Paper) -> Iterator[tuple[str, dict[str, str]]]:
-    """Claims that figures judge at the paper's scale: name, and verdict and evidence by default."""
-    for figure in list_figures(paper.key):
-        path = DOCS / "reproduced" / "paper" / f"{figure.stem}.json"
-        for said in json.loads(path.read_text(encoding="utf-8"))["claims"] if path.exists() else []:
-            own = next(iter(said["readings"].values()), said)
-            if said["name"]:
-                yield said["name"], {"found": own["verdict"], "evidence": own["measured"]}
+def made_at(figure: Figure) -> list[str]:
+    """The scales at which a figure is committed, the small one first."""
+    return [scale for scale in FOLDERS if (DOCS / FOLDERS[scale] / f"{figure.stem}.json").exists()]
 
 
-def _instead(claim: dict[str, Any], **found: str) -> dict[str, Any]:
-    """Readings and verdict of a claim with another finding under the default reading, if there is one."""
-    if not found:
-        return {}
-    readings = dict(claim["readings"])
-    if not readings:
-        return {"verdict": found["found"]}
-    default = next(iter(readings))
-    readings[default] = {**readings[default], **found}
-    return {"readings": readings, "verdict": sum_up({name: own["found"] for name, own in readings.items()})}
+def committed(figure: Figure, scale: str) -> dict[str, Any]:
+    """The results of a figure at a scale."""
+    path = DOCS / FOLDERS[scale] / f"{figure.stem}.json"
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def verdicts() -> str:
     """How many statements of each paper hold, and how many other statements are checked besides."""
-    rows = []
-    for paper in PAPERS:
-        counted = collections.Counter(kind_of(said["verdict"]) for said in statements(paper))
-        ours = sum(claim.ours for claim in list_claims(paper.key))
-        counts = [counted.total(), *(counted[kind] for kind in KINDS), ours]
-        rows.append([f"{paper.key} ({paper.topic})", *map(str, counts)])
-    heads = ["paper", "its statements", "hold", *KINDS[1:], "checked besides: not the paper's"]
-    return table(heads, rows)
+    return table([*HEADS], [count_row(paper) for paper in PAPERS])
 
 
 def citations() -> str:
@@ -344,5 +319,6 @@ def filled(path: Path, text: str) -> str:
 
 
 if __name__ == "__main__":
+    COMMITTED.write_text(figures_verdicts(), encoding="utf-8")  # from which the tables of papers are made
     for path in TABLES:
         path.write_text(filled(path, path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -35,9 +35,14 @@ class Result:
         return next(iter(self.findings.values()))
 
     @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict by the words of the reading."""
+        return {reading: finding.verdict for reading, finding in self.findings.items()}
+
+    @property
     def verdict(self) -> str:
         """The verdicts under all readings in one: :func:`~schedgym.papers.readings.sum_up`."""
-        return sum_up({reading: finding.verdict for reading, finding in self.findings.items()})
+        return sum_up(self.verdicts)
 
     @property
     def differing(self) -> dict[str, tuple[Verdict, Verdict]]:

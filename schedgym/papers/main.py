@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from schedgym.papers.figures import reproduce
 from schedgym.papers.judging import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
 from schedgym.papers.paper import Paper
 from schedgym.papers.readings import OTHERWISE, count_verdicts, kind_of
-from schedgym.papers.registry import list_figures
+from schedgym.papers.registry import list_claims, list_figures
+from schedgym.papers.verdicts import HEADS, count_row, statements
 
 __all__ = ["print_claims", "print_figures"]
 
@@ -54,8 +55,12 @@ def print_claims(
             status.update(escape(f"{done}/{total} {name}"))
 
         results = check_claims(*names, scale=scale, seed=seed, progress=tell)
-    for paper in dict.fromkeys(result.claim.paper for result in results):
-        _print_paper(console, paper, [result for result in results if result.claim.paper == paper])
+    papers = list(dict.fromkeys(result.claim.paper for result in results))
+    found = {result.claim.name: result.verdicts for result in results}
+    for paper in papers:
+        _print_paper(console, paper, [result for result in results if result.claim.paper == paper], found)
+    whole = [paper for paper in papers if all(claim.name in found for claim in list_claims(paper.key))]
+    _print_counts(console, whole, found)
     differing = [result for result in results if not result.as_recorded]
     for result in differing:
         for reading, (recorded, found) in result.differing.items():
@@ -80,13 +85,34 @@ def print_claims(
     return 1 if differing else 0
 
 
-def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
+def _print_counts(console: Any, papers: Sequence[Paper], found: Mapping[str, Mapping[str, str]]) -> None:
+    """Print the table of how many statements of whole papers hold, with what the figures show of them."""
+    if not papers:
+        return
+    table = require("rich.table").Table(
+        title="The papers' statements: the claims of this run, and what the committed figures show",
+        title_justify="left",
+        title_style="bold",
+        box=require("rich.box").SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for heading in HEADS:
+        table.add_column(heading, justify="left" if heading == HEADS[0] else "right")
+    for paper in papers:
+        table.add_row(*count_row(paper, found))
+    console.print(table)
+
+
+def _print_paper(
+    console: Any, paper: Paper, results: Sequence[Result], found: Mapping[str, Mapping[str, str]]
+) -> None:
     """Print the claims of a paper, their count by verdict, what it does not state itself, and instances."""
     escape = require("rich.markup").escape
     titles = {False: f"{paper.key}: {paper.title}", True: f"{paper.key}: statements that it does not make"}
+    stated = {said.name: said.verdict for said in statements(paper, found)}
     for ours, title in titles.items():
         if own := [result for result in results if result.claim.ours == ours]:
-            _print_verdicts(console, title, own)
+            _print_verdicts(console, title, own, stated)
             if not ours:
                 console.print(count_verdicts(result.verdict for result in own), soft_wrap=True)
     for kind in ("counterexample", "witness"):
@@ -100,7 +126,8 @@ def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
     console.print()
 
 
-def _print_verdicts(console: Any, title: str, results: Sequence[Result]) -> None:
+def _print_verdicts(console: Any, title: str, results: Sequence[Result], stated: Mapping[str, str]) -> None:
+    """Print claims with the verdicts of the run and, where it is another one, that with their figures."""
     escape = require("rich.markup").escape
     table = require("rich.table").Table(
         title=escape(title),
@@ -118,6 +145,8 @@ def _print_verdicts(console: Any, title: str, results: Sequence[Result]) -> None
         verdict = result.verdict
         colour = COLOURS[kind_of(verdict)]
         mark = "" if result.as_recorded else f" (recorded: {result.claim.verdict})"
+        if (whole := stated.get(result.claim.name, verdict)) != verdict:
+            mark += f"; with its figures: {whole}"
         table.add_row(
             escape(result.claim.short),
             escape(result.claim.source),

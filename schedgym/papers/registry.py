@@ -110,10 +110,12 @@ class Figure(Entry):
     Attributes:
         title: what the figure shows, in our words.
         make: function that runs the experiment.
+        beside: name of the figure whose sentences in the paper are about this one, too, as of another trace.
     """
 
     title: str
     make: Make = dataclasses.field(compare=False)
+    beside: str = ""
 
     @property
     def stem(self) -> str:
@@ -170,16 +172,19 @@ def claim(
 
 
 def figure(
-    paper: Paper, name: str, *, title: str, source: str, under: Sequence[OpenPoint] = ()
+    paper: Paper, name: str, *, title: str, source: str, under: Sequence[OpenPoint] = (), beside: str = ""
 ) -> Callable[[Make], Make]:
     """Decorate a function that runs policies by :meth:`Run.play` to register the figure ``paper.key/name``.
+
+    ``beside`` is the name, without that of the paper, of a figure that shares its sentences.
 
     Raises:
         ValueError: if the name is taken by another claim or figure.
     """
 
     def enter(make: Make) -> Make:
-        _register(Figure(f"{paper.key}/{name}", paper, source, tuple(under), title, make))
+        other = f"{paper.key}/{beside}" if beside else ""
+        _register(Figure(f"{paper.key}/{name}", paper, source, tuple(under), title, make, other))
         return make
 
     return enter

@@ -94,6 +94,11 @@ def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_
     assert text.count("| -1.5 | no interval |") == 2 and "- No interval, and no verdict: `" in text
 
 
+def test_the_verdicts_of_figures_are_those_of_the_results(tables) -> None:
+    text = tables.COMMITTED.read_text(encoding="utf-8")
+    assert tables.figures_verdicts() == text, "run python docs/tables.py"
+
+
 def test_verdicts_count_only_what_the_papers_say(tables) -> None:
     rows = {row.split(" ")[1]: row.split(" | ") for row in tables.verdicts().splitlines()[2:]}
     for paper in PAPERS:

@@ -108,7 +108,7 @@ def _responses(run: Run, trace: Trace) -> Outcome:
     played = assigned(run, jobs)
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all(ASSIGNING, played, jobs.name), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(ASSIGNING, played), jobs.sizes, remarks)
 
 
 @figure(
@@ -128,6 +128,7 @@ def _responses_google(run: Run) -> Outcome:
     title="mean response by skew, Facebook",
     source="Fig. 3.12, section 3.4",
     under=(DURATIONS, EVENNESS),
+    beside="fig3.11",
 )
 def _responses_facebook(run: Run) -> Outcome:
     return _responses(run, facebook)
@@ -144,7 +145,7 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
         panels.append(response_curves(title, places, shares))
     sizes = f"{jobs.sizes}; {closeness(panels)}"
     remarks = (*jobs.remarks, assigning_remark(run))
-    return Outcome(panels, judge_all(DISTRIBUTIONS, played, jobs.name), sizes, remarks)
+    return Outcome(panels, judge_all(DISTRIBUTIONS, played), sizes, remarks)
 
 
 @figure(
@@ -164,6 +165,7 @@ def _response_distribution_google(run: Run) -> Outcome:
     title="distribution of responses, Facebook, skew 1",
     source="Fig. 3.14, section 3.4",
     under=(DURATIONS, EVENNESS),
+    beside="fig3.13",
 )
 def _response_distribution_facebook(run: Run) -> Outcome:
     return _response_distribution(run, facebook)
@@ -174,7 +176,7 @@ def _by_sites(run: Run, trace: Trace) -> Outcome:
     played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
     panels = by_utilization(played, "choices", SITES_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all(BY_SITES, played, jobs.name), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(BY_SITES, played), jobs.sizes, remarks)
 
 
 @figure(
@@ -194,6 +196,7 @@ def _by_sites_google(run: Run) -> Outcome:
     title="mean response by available sites, Facebook",
     source="Fig. 3.16, section 3.4",
     under=(DURATIONS, EVENNESS),
+    beside="fig3.15",
 )
 def _by_sites_facebook(run: Run) -> Outcome:
     return _by_sites(run, facebook)

@@ -197,7 +197,7 @@ def _recomputation(run: Run) -> Outcome:
     }
     others = aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
     said = [
-        *judge_all(LITTLE, played, jobs.name),
+        *judge_all(LITTLE, played),
         judge_little_difference("so it is at other skews and utilisations", others),
     ]
     panels = [deviation_panel("", curves)]
@@ -222,7 +222,7 @@ def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judge
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, ["IMF", *AMF])
     said = [
-        *judge_all(SHARED_DEVIATIONS, played, jobs.name),
+        *judge_all(SHARED_DEVIATIONS, played),
         judge_incentive(run, jobs, "AMF"),
         *(make(run, jobs) for make in more),
     ]
@@ -233,7 +233,7 @@ def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judge
 def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
     part = jobs._replace(parameters={**jobs.parameters, "utilization": 0.6}, episodes=run.size(2, 2, 2))
     grid = {"zipf": run.size([0.0, 2.0], [0.0, 2.0], [1.0])}
-    return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid), jobs.name)[0]
+    return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
 
 
 @figure(
@@ -253,6 +253,7 @@ def _deviation_of_amf_google(run: Run) -> Outcome:
     title="deviation of allocations by skew, Facebook, 60%",
     source="Fig. 4.5, section 4.7",
     under=(DURATIONS,),
+    beside="fig4.4",
 )
 def _deviation_of_amf_facebook(run: Run) -> Outcome:
     return _deviation_of_amf(run, facebook, _aggressive_facebook)
@@ -263,7 +264,7 @@ def _response_of_amf(run: Run, trace: Trace) -> Outcome:
     played = only(shared(run, jobs), ["IMF", *AMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, SHARED_BOUND, COMMON)
-    return Outcome(panels, judge_all(SHARED_RESPONSES, played, jobs.name), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(SHARED_RESPONSES, played), jobs.sizes, remarks)
 
 
 @figure(
@@ -283,6 +284,7 @@ def _response_of_amf_google(run: Run) -> Outcome:
     title="mean response by skew under IMF and AMF, Facebook",
     source="Fig. 4.7, section 4.7",
     under=(DURATIONS,),
+    beside="fig4.6",
 )
 def _response_of_amf_facebook(run: Run) -> Outcome:
     return _response_of_amf(run, facebook)
@@ -295,7 +297,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
     said = [
-        *judge_all(GENERAL_DEVIATIONS, played, jobs.name),
+        *judge_all(GENERAL_DEVIATIONS, played),
         nearer_by_caption(played),
         judge_two_groups(played),
         judge_incentive(run, jobs, "GAMF"),
@@ -321,6 +323,7 @@ def _deviation_of_gamf_google(run: Run) -> Outcome:
     title="deviation of allocations, AMF and GAMF, Facebook, 60%",
     source="Fig. 5.2, section 5.6",
     under=(DURATIONS,),
+    beside="fig5.1",
 )
 def _deviation_of_gamf_facebook(run: Run) -> Outcome:
     return _deviation_of_gamf(run, facebook)
@@ -331,7 +334,7 @@ def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
     played = only(shared(run, jobs), [*AMF, *GAMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, RECOMPUTED, COMMON)
-    return Outcome(panels, judge_all(GENERAL_RESPONSES, played, jobs.name), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(GENERAL_RESPONSES, played), jobs.sizes, remarks)
 
 
 @figure(
@@ -351,6 +354,7 @@ def _response_of_gamf_google(run: Run) -> Outcome:
     title="mean response by skew under AMF and GAMF, Facebook",
     source="Fig. 5.4, section 5.6",
     under=(DURATIONS,),
+    beside="fig5.3",
 )
 def _response_of_gamf_facebook(run: Run) -> Outcome:
     return _response_of_gamf(run, facebook)

@@ -94,17 +94,13 @@ class Said(NamedTuple):
     judge: Callable[[Played], Judged]
 
 
-def judge_all(statements: Mapping[str, Said], played: Played, trace: str) -> list[Judged]:
-    """Judge statements on the runs of a trace.
-
-    Those on a synthetic workload have the name of the claim, which also runs on one: they count once. What
-    the Facebook trace shows counts beside it.
-    """
-    return [_named(said.judge(played), name, trace) for name, said in statements.items()]
+def judge_all(statements: Mapping[str, Said], played: Played) -> list[Judged]:
+    """Judge statements on the runs of a trace, by the names of their claims."""
+    return [_named(said.judge(played), name) for name, said in statements.items()]
 
 
-def _named(judged: Judged, name: str, trace: str) -> Judged:
-    return judged if trace == "Facebook" else dataclasses.replace(judged, name=f"{PAPER.key}/{name}")
+def _named(judged: Judged, name: str) -> Judged:
+    return dataclasses.replace(judged, name=f"{PAPER.key}/{name}")
 
 
 # rules -----------------------------------------------------------------------------------------------
@@ -336,7 +332,7 @@ def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
     verdict = verdict_of(judge(share > 0.5) for share in shares)
     whom = "their" if by_job else "every"
     claim = f"most allocations of Basic {kind} give {whom} job its sharing incentive"
-    return _named(Judged(claim, measured, verdict), INCENTIVES[kind], jobs.name)
+    return _named(Judged(claim, measured, verdict), INCENTIVES[kind])
 
 
 #: the claims that most allocations satisfy the sharing incentive
