@@ -14,7 +14,8 @@ _ALGORITHMS = {
 _ORDERS = {"fcfs": "in order of arrival", "swag": "in SWAG's order"}
 _TIES = (
     "The thesis leaves open which of the balanced placements is taken: the flow of Edmonds and Karp with "
-    "groups and sites in ascending order. Jobs of one instant are placed in order, each after the others."
+    "groups and sites in ascending order. Jobs of one instant are placed in order, each after the others. C is "
+    "a multiple of 1 / gcd(slots), not a whole number, unless fine=False."
 )
 
 
@@ -64,8 +65,10 @@ class BalancedTaskAllocation(AssignmentPolicy):
     Args:
         algorithm: "btawj" (within jobs: r = 0) or "btaaj" (across jobs: r = what is assigned, not started).
         order: "fcfs" or "swag".
-        fine: C in multiples of 1 / gcd(slots) instead of whole tasks per slot.
+        fine: C in multiples of 1 / gcd(slots), so that a job of few tasks is spread evenly as well; False: in
+            whole tasks per slot, as printed. The thesis's statements hold best with the former (its reading
+            "evenness").
     """
 
-    def __init__(self, algorithm: str, order: str, fine: bool = False) -> None:
+    def __init__(self, algorithm: str, order: str, fine: bool = True) -> None:
         super().__init__(f"{algorithm}-{order}", fine=fine)

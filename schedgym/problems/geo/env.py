@@ -53,7 +53,7 @@ class GeoAssignEnv(SchedulingEnv):
     | `assignment` | `Box(W, 1 + K A)` | per job a score, then its waiting tasks by group and site |
     | `priority` | `Box(W,)` | per job a score; tasks are placed by `placement` in that order |
     | `pick` | `Discrete(W)` | whenever a slot is free that a visible job can use: which job takes it |
-    | `rule` | `Discrete(10)` | which algorithm decides at this event (ASSIGN_RULES) |
+    | `rule` | `Discrete(10)` | which algorithm decides at this event (ASSIGN_RULES, options by default) |
     | `shares`, `weights`, `fair-rule` | | as in :class:`GeoFairEnv` |
 
     The job with the highest score is served first; equal scores are served in order of arrival.
