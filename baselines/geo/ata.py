@@ -9,8 +9,8 @@ __all__ = ["ATA", "ATAGreedy"]
 @register_policy(
     "geo/ata",
     source="guan2022, Algorithm 4 (section 3.2.4)",
-    deviations="Estimates are divided by the slots (line 22 omits it). C is a multiple of 1 / gcd(slots), not "
-    "a whole number, unless fine=False.",
+    deviations="Estimates are divided by the slots (line 22 omits it). C is a multiple of 1 / gcd(slots), "
+    "not a whole number, unless fine=False.",
     views=carrying_views("ata"),
 )
 class ATA(AssignmentPolicy):

@@ -507,9 +507,9 @@ def _check_allocations(run: Run) -> Finding:
         ordered &= alone and between and set(counts["ATA"]) == {jobs * (jobs + 1) // 2}
     counted = ", ".join(f"{policy} {count}" for policy, count in most.items())
     text = (
-        "ATA computes g (g + 1) / 2 allocations, SCTA up to g, BTAWJ and BTAAJ one"
-        f"{'' if ordered else ': not so'} in 20 draws for each g up to {numbers[-1]}; most for {numbers[-1]} jobs: "
-        f"{counted}"
+        "ATA computes g (g + 1) / 2 allocations, SCTA up to g, BTAWJ and BTAAJ one: "
+        f"{'true' if ordered else 'false'} in 20 draws for each g up to {numbers[-1]}; most for {numbers[-1]} "
+        f"jobs: {counted}"
     )
     figures = {"most_jobs": numbers[-1]} | {f"most_{policy}": count for policy, count in most.items()}
     return Finding(judge(ordered), text, figures=figures)

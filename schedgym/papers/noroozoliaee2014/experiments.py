@@ -240,8 +240,8 @@ def _check_utilisation_fcfs(run: Run) -> Finding:
     found = [_compare(frame, "bf-exec", "fcfs", f"utilization_{name}{window}") for name in RESOURCES]
     clear = [high < 0 for each in found for high in each.high]
     text = (
-        f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {sum(clear)} of {len(clear)} "
-        "settings"
+        f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {sum(clear)} of "
+        f"{len(clear)} settings"
     )
     figures = {"cpu": found[0]._asdict(), "memory": found[1]._asdict()}
     return Finding(verdict_of(map(judge, clear)), text, figures=figures)

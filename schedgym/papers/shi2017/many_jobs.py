@@ -335,8 +335,8 @@ def _check_slf(run: Run) -> Finding:
     # 95% interval by Fisher's transformation
     low, high = (math.tanh(math.atanh(rank) + z / math.sqrt(len(loads) - 3)) for z in (-1.96, 1.96))
     text = (
-        f"rank correlation {rank:.2f} ({low:.2f} to {high:.2f}) in {len(loads)} plans of TaPRA-fast on 54 empty "
-        "servers (workload x70)"
+        f"rank correlation {rank:.2f} ({low:.2f} to {high:.2f}) in {len(loads)} plans of TaPRA-fast on 54 "
+        "empty servers (workload x70)"
     )
     return Finding(judge(low > 0.5), text, figures={"rank_correlation": [rank, low, high]})
 

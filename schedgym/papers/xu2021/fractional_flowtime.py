@@ -120,9 +120,9 @@ def _check_equation_6(run: Run) -> Finding:
 def _nested(count: int) -> list[Job]:
     """Return jobs for one core: some that fall in size, then a stream of jobs that are smaller still.
 
-    Sizes fall from 2 count to count + 1 slots, and each of these jobs arrives when its predecessor has one slot
-    left. Then 4 count^2 jobs of count slots arrive one after another without a break. For k = 1 a slot of a
-    job costs (t - a) / p + 1. Of two jobs the larger one therefore loses less by waiting, and the least
+    Sizes fall from 2 count to count + 1 slots, and each of these jobs arrives when its predecessor has one
+    slot left. Then 4 count^2 jobs of count slots arrive one after another without a break. For k = 1 a slot
+    of a job costs (t - a) / p + 1. Of two jobs the larger one therefore loses less by waiting, and the least
     fractional flowtime is that of the smallest size first.
     """
     jobs: list[Job] = []
@@ -176,8 +176,8 @@ def _check_factor(run: Run) -> Finding:
         return Finding(NOT_REPRODUCED, f"ratios {shown}", figures=figures)
     text = (
         f"with k = 1, one core, and {', '.join(map(str, counts))} jobs that are nearly done when a stream of "
-        f"smaller ones begins, the optimal schedule of P2 has {shown} times the least flowtime; within a factor "
-        "of two is only its fractional flowtime (Eq. 6)"
+        f"smaller ones begins, the optimal schedule of P2 has {shown} times the least flowtime; within a "
+        "factor of two is only its fractional flowtime (Eq. 6)"
     )
     surrogate, optimum = zip(*found, strict=True)
     example = {"nested_jobs": counts, "flowtime": list(surrogate), "optimum": list(optimum)}

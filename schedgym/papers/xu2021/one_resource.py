@@ -294,8 +294,8 @@ def _check_unfinished(run: Run) -> Finding:
     if below:
         return Finding(NOT_REPRODUCED, f"below it in {below:,} of {checked:,} runs", figures=figures)
     text = (
-        f"in all {checked:,} runs of OCORP (k = 1, mu = 1) that end at Gamma of Eq. 27 or 2 slots later: after "
-        "Gamma a job's part of the sum is p or more, which is all of its work"
+        f"in all {checked:,} runs of OCORP (k = 1, mu = 1) that end at Gamma of Eq. 27 or 2 slots later: "
+        "after Gamma a job's part of the sum is p or more, which is all of its work"
     )
     return Finding(HOLDS, text, witness=example, figures=figures)
 

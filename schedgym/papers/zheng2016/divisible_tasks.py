@@ -152,9 +152,7 @@ def _check_reduces(run: Run) -> Finding:
         checked += 1
         differ += play(instance, algorithm_1_rule) != play(instance, _first_fit)
     figures = {"checked": checked, "differ": differ}
-    text = (
-        f"the same allocations in {checked - differ:,} of {checked:,} instances of two jobs whose values differ"
-    )
+    text = f"the same allocations in {checked - differ:,} of {checked:,} instances of jobs unequal in value"
     return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
 
 

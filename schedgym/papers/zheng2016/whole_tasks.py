@@ -424,8 +424,8 @@ def _check_deltas(run: Run) -> Finding:
     if unequal or elsewhere or one == Fraction(9, 5):
         return Finding(NOT_REPRODUCED, f"unequal at {unequal}, least elsewhere {elsewhere}", figures=figures)
     text = (
-        f"equal at all {parts + 1} p for C = {', '.join(map(str, capacities))}, and least at C/2, where they are "
-        "0.8; 1.8 is the ratio 1 + delta, as the next line of the proof has it"
+        f"equal at all {parts + 1} p for C = {', '.join(map(str, capacities))}, and least at C/2, where they "
+        "are 0.8; 1.8 is the ratio 1 + delta, as the next line of the proof has it"
     )
     shown = {"C": 2, "p": 1, "rho": "2/3", "delta_1": as_text(one), "printed": "9/5"}
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
