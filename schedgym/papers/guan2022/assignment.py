@@ -508,8 +508,8 @@ def _check_allocations(run: Run) -> Finding:
     counted = ", ".join(f"{policy} {count}" for policy, count in most.items())
     text = (
         "ATA computes g (g + 1) / 2 allocations, SCTA up to g, BTAWJ and BTAAJ one: "
-        f"{'true' if ordered else 'false'} in 20 draws for each g up to {numbers[-1]}; most for {numbers[-1]} "
-        f"jobs: {counted}"
+        f"{'true' if ordered else 'false'} in 20 draws for each g up to {numbers[-1]}; most for "
+        f"{numbers[-1]} jobs: {counted}"
     )
     figures = {"most_jobs": numbers[-1]} | {f"most_{policy}": count for policy, count in most.items()}
     return Finding(judge(ordered), text, figures=figures)
