@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 from fractions import Fraction as F
 
@@ -360,6 +361,24 @@ def test_the_surrogates_optimum_is_the_smallest_size_first() -> None:
     least = fractional(instance, rows)
     assert least == tiny.fractional_best(jobs, 1)[0]
     assert fractional(instance, tiny.rule("srpt", jobs, 1)) > least
+
+
+def test_the_fit_bounds_the_unfinished_work_from_its_horizon_on() -> None:
+    """By the oracle's sum over slots (Eq. 26) and its served slots; before the horizon it is no bound."""
+    before, since = [], []
+    for instance, _, _ in tiny_instances(60):
+        gamma = oracle.eq27(instance)
+        limit = math.ceil(gamma) + 2
+        outcome = oracle.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=limit)
+        done = F(0)
+        for t, (used, fit) in enumerate(
+            zip(outcome.used, oracle.fit_curve(instance, outcome, gamma), strict=True), start=1
+        ):
+            done += sum(F(amount, job.cpu) for amount, job in zip(used, instance.jobs, strict=True))
+            left = sum(job.processing for job in instance.jobs if job.arrival < t) - done
+            (before if t < gamma else since).append(fit - float(left))
+    assert min(before) < -0.1 and min(since) > -1e-9
+    assert len(since) > 60
 
 
 # confirmations can fail --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp, minimize_scalar
 
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.zheng2016 import lemmas
@@ -165,6 +165,28 @@ def test_first_fit_by_linear_programmes() -> None:
             )
             assert tiny.slot_gain(instance, served, x) == pytest.approx(-best.fun)
             served = tuple(a + b for a, b in zip(served, x, strict=True))
+
+
+def worst_case(capacity, p, rho):
+    """The larger of the two bounds on g_t / V_t, from the values of the tasks that are served."""
+    values = [1.0] * p + [rho] * (capacity - p)
+    better = sum([1.0] * capacity) - sum([rho] * (capacity - p))
+    return max(sum([rho] * capacity), better) / sum(values)
+
+
+@pytest.mark.parametrize("capacity", [2, 3, 4, 7, 10])
+def test_the_deltas_of_theorem_4_2_by_search(capacity) -> None:
+    """The best rho of each p is C / (2 C - p). It gives 0.8 at p = C / 2, and more where C is odd."""
+    found = {}
+    for p in range(1, capacity):
+        best = minimize_scalar(lambda rho, p=p: worst_case(capacity, p, rho), bounds=(0, 1), method="bounded")
+        assert best.x == pytest.approx(capacity / (2 * capacity - p), abs=1e-4)
+        found[p] = best.fun
+    least = (
+        4 * capacity**2 / (5 * capacity**2 - capacity % 2)
+    )  # of p = (C - 1) / 2 and (C + 1) / 2, if C is odd
+    assert min(found.values()) == pytest.approx(least, abs=1e-4)
+    assert min(found, key=found.get) in (capacity // 2, (capacity + 1) // 2)
 
 
 RULES = {"m-greedy": tiny.m_greedy, "s-greedy": tiny.s_greedy, "primal-dual": tiny.primal_dual}
