@@ -138,7 +138,7 @@ class AssignmentPolicy(GeoPolicy):
         """See :meth:`GeoPolicy.beyond`."""
         if interface.view == "assignment":
             return {}
-        given = {name: value for name, value in self.flags.items() if value != PLAIN[name]}
+        given: dict[str, Any] = {name: value for name, value in self.flags.items() if value != PLAIN[name]}
         if interface.view == "pick" and self.placement == "greedy":
             given["placement"] = self.placement
         return given

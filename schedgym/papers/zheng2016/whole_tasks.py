@@ -64,7 +64,7 @@ def _task_view_best(instance: Instance) -> Number:
     ]
     best: Number = 0
     for chosen in itertools.product(*windows):
-        schedule = [
+        schedule: Schedule = [
             tuple(
                 sum(1 for (j, _), at in zip(tasks, chosen, strict=True) if j == own and at == t)
                 for own in range(len(instance.jobs))
