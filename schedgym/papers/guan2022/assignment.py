@@ -93,6 +93,7 @@ class _Queues:
         self.groups, self.slots = groups, list(slots)
         self.waiting: dict[int, dict[tuple[int, int], int]] = {}
         self.order: list[int] = []
+        self.allocations = 0  # balances so far
 
     def load(self, jobs: Iterable[int]) -> list[int]:
         load = [0] * len(self.slots)
@@ -103,6 +104,7 @@ class _Queues:
 
     def place(self, i: int, tasks: Sequence[int], load: Sequence[int]) -> None:
         placement = balance(tasks, pad(self.groups), self.slots, load)[1]
+        self.allocations += 1
         self.waiting[i] = {
             (k, j): int(placement[k, a])
             for k, group in enumerate(self.groups)
@@ -463,6 +465,54 @@ def _check_table_3_2(run: Run) -> Finding:
     verdict = REFUTED if moved["BTAWJ"] else CORRECTED
     more = "; with the two names swapped the table says what sections 3.2.1 and 3.2.2 do"
     return Finding(verdict, text + more, counterexample=example, figures=figures)
+
+
+def _count_allocations(rows: Sequence[Sequence[int]], policy: str) -> int:
+    """Return how many task allocations a policy computes when the last of some waiting jobs arrives."""
+    groups, slots = ((0,), (0, 1), (1,)), [1, 1]
+    queues = _Queues(groups, slots)
+    for i, row in enumerate(rows):
+        queues.place(i, row, [0, 0])
+    queues.allocations = 0
+    if policy == "BTAWJ":
+        queues.place(len(rows) - 1, rows[-1], [0, 0])
+        queues.swag()
+    elif policy == "BTAAJ":
+        queues.place(len(rows) - 1, rows[-1], queues.load(range(len(rows) - 1)))
+        queues.swag()
+    else:
+        queues.swag(range(len(rows)) if policy == "ATA" else [len(rows) - 1])
+    return queues.allocations
+
+
+@claim(
+    PAPER,
+    "task-allocations",
+    text="to order g jobs anew ATA computes O(g^2) task allocations, considerably more than SCTA; from BTAAJ "
+    "to ATA the computational complexity increases",
+    source="sections 3.2.4 and 3.2.5",
+    recorded=HOLDS,
+)
+def _check_allocations(run: Run) -> Finding:
+    policies = ("BTAWJ", "BTAAJ", "SCTA", "ATA")
+    numbers = range(1, 9 if run.small else 17)
+    most = dict.fromkeys(policies, 0)
+    ordered = True
+    for jobs in numbers:
+        drawn = [run.rng.integers(1, 9, (jobs, 3)).tolist() for _ in range(20)]
+        counts = {policy: [_count_allocations(rows, policy) for rows in drawn] for policy in policies}
+        most = {policy: max(values) for policy, values in counts.items()}
+        alone = set(counts["BTAWJ"]) == set(counts["BTAAJ"]) == {1}
+        between = all(1 <= scta <= jobs for scta in counts["SCTA"])
+        ordered &= alone and between and set(counts["ATA"]) == {jobs * (jobs + 1) // 2}
+    counted = ", ".join(f"{policy} {count}" for policy, count in most.items())
+    text = (
+        "ATA computes g (g + 1) / 2 allocations, SCTA up to g, BTAWJ and BTAAJ one: "
+        f"{'true' if ordered else 'false'} in 20 draws for each g up to {numbers[-1]}; most for "
+        f"{numbers[-1]} jobs: {counted}"
+    )
+    figures = {"most_jobs": numbers[-1]} | {f"most_{policy}": count for policy, count in most.items()}
+    return Finding(judge(ordered), text, figures=figures)
 
 
 def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]) -> int:

@@ -35,7 +35,6 @@ __all__ = [
     "FAIR",
     "GAMF",
     "GOOGLE_MEAN",
-    "GOOGLE_TASKS",
     "RESPONSE",
     "RESPONSES",
     "SHARERS",
@@ -94,7 +93,7 @@ SPREADS = np.linspace(0.0, 100.0, 201)  # of those of deviations [slots]
 TRACE_DAYS = 29  # length of the 2011 Google trace, and so of its longest observable task
 DAY = 86400.0  # s
 GOOGLE_MEAN = 1374.7  # s, of the durations
-GOOGLE_JOBS, GOOGLE_TASKS = 2944, 48504
+GOOGLE_JOBS = 2944
 FACEBOOK_JOBS, FACEBOOK_TASKS = 24024, 1102281
 
 STAND_IN = (

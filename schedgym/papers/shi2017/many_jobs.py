@@ -231,7 +231,7 @@ FAST = "TaPRA-fast"
 WITHOUT_DRC = {"OnTaPRA": 70, "SLF": 15, "FCFS": 110, "LLF": 120}  # by how much each becomes longer [%]
 OVER_SLF = {True: {"LLF": 80}, False: {"FCFS": 80, "LLF": 225}}  # with DRC, without [%]
 SIMILAR = 0.10  # "similar", to which the paper puts no number
-ALMOST = 0.05  # "about 5%"
+BETTER = 5  # by how much TaPRA-fast's JCT is above TaPRA's [%]
 
 NO = NOT_REPRODUCED
 DRC_UNDER = (MAR, TASKS, THRESHOLD)
@@ -332,10 +332,13 @@ def _check_slf(run: Run) -> Finding:
             loads.append(float(load.sum()))
             times.append(found.jct)
     rank = float(spearmanr(loads, times).statistic)
+    # 95% interval by Fisher's transformation
+    low, high = (math.tanh(math.atanh(rank) + z / math.sqrt(len(loads) - 3)) for z in (-1.96, 1.96))
     text = (
-        f"rank correlation {rank:.2f} in {len(loads)} plans of TaPRA-fast on 54 empty servers (workload x70)"
+        f"rank correlation {rank:.2f} ({low:.2f} to {high:.2f}) in {len(loads)} plans of TaPRA-fast on 54 "
+        "empty servers (workload x70)"
     )
-    return Finding(judge(rank > 0.5), text, figures={"rank_correlation": rank})
+    return Finding(judge(low > 0.5), text, figures={"rank_correlation": [rank, low, high]})
 
 
 @claim(
@@ -422,15 +425,15 @@ def _jobs(played: Played) -> str:
     "figure-6a-fast",
     text="online, TaPRA is about 5% better than TaPRA-fast",
     source="section 6.2.4, Fig. 6(a)",
-    recorded=IN_PART,
+    recorded=NOT_REPRODUCED,
 )
 def _check_fast_online(run: Run) -> Finding:
     played, found = play_planners(run), []
     for drc, name in DRC.items():
         read = metric(played, "average_jct", drc=drc)
         for label in SCHEDULERS:
-            found += at(name, against(read, _with(FAST, [label]), _with("TaPRA", [label])))
-    return found_by(found, level(ALMOST), what=_jobs(played))
+            found += at(name, against(read, _with(FAST, [label]), _with("TaPRA", [label]), BETTER))
+    return found_by(found, what=_jobs(played))
 
 
 @claim(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
-from schedgym.papers.exact import as_text
+from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import found_against
 from schedgym.papers.zheng2016.concave import (
     LOG,
@@ -43,12 +43,14 @@ from schedgym.papers.zheng2016.instances import (
 )
 from schedgym.papers.zheng2016.readings import FRACTIONAL
 from schedgym.papers.zheng2016.reference import (
+    Amounts,
     Instance,
     Job,
     Schedule,
     feasible,
     linear_best,
     m_greedy,
+    most_tasks,
     play,
     shares,
     value,
@@ -121,6 +123,37 @@ def _check_first_fit(run: Run) -> Finding:
         return Finding(NOT_REPRODUCED, text, figures=figures)
     witness = show_instance(instance) | show_ratio(instance, algorithm_1_rule, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
+
+
+def _first_fit(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    """Serve one slot by FirstFit, for one resource and unit demands: the jobs of the highest values first."""
+    left: Number = instance.capacity[0]
+    x: list[Number] = [0] * len(instance.jobs)
+    caps = most_tasks(instance, slot, served)
+    for j in sorted(range(len(x)), key=lambda j: -instance.jobs[j].values[0]):
+        x[j] = min(caps[j], left)
+        left -= x[j]
+    return tuple(x)
+
+
+@claim(
+    PAPER,
+    "reduces-to-first-fit",
+    text="for linear utilities and one resource, of which each task needs one unit, Algorithm 1 is FirstFit",
+    source="section III-B, Remark 1",
+    recorded=HOLDS,
+)
+def _check_reduces(run: Run) -> Finding:
+    checked = differ = 0
+    most = 2 if run.small else 3
+    for instance in enumerate_instances(2, 2, (1, 2, 3), most, 3, parallelism=2, unit=True):
+        if instance.jobs[0].values == instance.jobs[1].values:
+            continue  # with equal values Algorithm 1 may serve either
+        checked += 1
+        differ += play(instance, algorithm_1_rule) != play(instance, _first_fit)
+    figures = {"checked": checked, "differ": differ}
+    text = f"the same allocations in {checked - differ:,} of {checked:,} instances of jobs unequal in value"
+    return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
 
 
 def _confirm_no_bound(shown: Shown) -> bool:

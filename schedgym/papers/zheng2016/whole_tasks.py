@@ -46,11 +46,53 @@ from schedgym.papers.zheng2016.reference import (
     slot_gain,
     value,
     whole_best,
+    worth,
 )
 
 __all__: list[str] = []
 
 # section IV: whole tasks -----------------------------------------------------------------------------
+
+
+def _task_view_best(instance: Instance) -> Number:
+    """Return the optimum of problem (4), by trying all slots for all tasks, in any order of a job's tasks."""
+    slots = range(1, max(job.deadline for job in instance.jobs) + 1)
+    tasks = [(j, worth(job, k)) for j, job in enumerate(instance.jobs) for k in range(1, int(job.tasks) + 1)]
+    windows = [
+        [None, *(t for t in slots if instance.jobs[j].arrival <= t <= instance.jobs[j].deadline)]
+        for j, _ in tasks
+    ]
+    best: Number = 0
+    for chosen in itertools.product(*windows):
+        schedule: Schedule = [
+            tuple(
+                sum(1 for (j, _), at in zip(tasks, chosen, strict=True) if j == own and at == t)
+                for own in range(len(instance.jobs))
+            )
+            for t in slots
+        ]
+        if feasible(instance, schedule, True):
+            gained = (gain for (_, gain), at in zip(tasks, chosen, strict=True) if at is not None)
+            best = max(best, sum(gained))
+    return best
+
+
+@claim(
+    PAPER,
+    "task-view",
+    text="problem (1) with whole tasks is problem (4), which leaves open the order of a job's tasks",
+    source="section IV-A, Eq. 4",
+    recorded=HOLDS,
+)
+def _check_task_view(run: Run) -> Finding:
+    checked = differ = 0
+    for _ in range(150 if run.small else 3_000):
+        instance = draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3)
+        checked += 1
+        differ += _task_view_best(instance) != whole_best(instance)[0]
+    text = f"both optima are equal in {checked - differ:,} of {checked:,} instances with concave values"
+    figures = {"checked": checked, "differ": differ}
+    return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
 
 
 class _Local(NamedTuple):
@@ -341,6 +383,52 @@ def _aware_three(rng: np.random.Generator, c: int) -> Instance:
         x, y = (int(rng.integers(1, c + 2)) for _ in range(2))
         jobs.append(Job(1, deadline, x, y, (1,), (int(rng.integers(10, 31)),)))
     return Instance(tuple(jobs), (c,))
+
+
+def _deltas(c: int, p: Fraction, rho: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the proof's delta_1 and delta_2, the worst g_t / V_t of its cases."""
+    served = p + (c - p) * rho
+    return rho * c / served, (c - (c - p) * rho) / served
+
+
+def _confirm_deltas(shown: Shown) -> bool:
+    """Confirm by the values of C tasks: p of value 1 and C - p of value rho are served."""
+    c, p, rho = shown["C"], shown["p"], Fraction(shown["rho"])
+    gained = sum([Fraction(1)] * p + [rho] * (c - p))
+    left = sum([rho] * c)  # of the second case: C tasks of value rho, none of which is served
+    return as_text(left / gained) == shown["delta_1"] and left / gained + 1 == Fraction(shown["printed"])
+
+
+@claim(
+    PAPER,
+    "theorem-4.2-deltas",
+    text="with rho = C / (2 C - p), delta_1 = delta_2 is least at p = C/2, where it is 1.8",
+    source="proof of Theorem IV.2",
+    recorded=CORRECTED,
+    confirm=_confirm_deltas,
+)
+def _check_deltas(run: Run) -> Finding:
+    parts = 20 if run.small else 200
+    capacities = (2, 4, 10)
+    unequal = elsewhere = 0
+    for c in capacities:
+        found = {}
+        for i in range(parts + 1):
+            p = Fraction(c * i, parts)
+            one, two = _deltas(c, p, Fraction(c) / (2 * c - p))
+            unequal += one != two
+            found[p] = one
+        elsewhere += min(found, key=lambda p: found[p]) != Fraction(c, 2)
+    one, _ = _deltas(2, Fraction(1), Fraction(2, 3))
+    figures = {"checked": len(capacities) * (parts + 1), "unequal": unequal, "delta": str(one)}
+    if unequal or elsewhere or one == Fraction(9, 5):
+        return Finding(NOT_REPRODUCED, f"unequal at {unequal}, least elsewhere {elsewhere}", figures=figures)
+    text = (
+        f"equal at all {parts + 1} p for C = {', '.join(map(str, capacities))}, and least at C/2, where they "
+        "are 0.8; 1.8 is the ratio 1 + delta, as the next line of the proof has it"
+    )
+    shown = {"C": 2, "p": 1, "rho": "2/3", "delta_1": as_text(one), "printed": "9/5"}
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
 def _confirm_theorem_4_2(shown: Shown) -> bool:
