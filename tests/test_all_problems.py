@@ -135,7 +135,7 @@ def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, obj
     some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=10),
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
-    """In every view in which they have an effect, and there is what is asked for (whole tasks have no price)."""
+    """In every view that takes them: some have an effect in some views only, and whole tasks no price."""
     checked, problem = 0, get_problem(id)
     for view in problem.views:
         given = small(id, view=view.name, **extra)
