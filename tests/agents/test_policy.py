@@ -244,9 +244,12 @@ def test_whose_parameters_hold() -> None:
 def test_what_has_no_effect_in_another_problem_stays_behind() -> None:
     """An agent acts on whole tasks and on those that can be cut; what the evaluation asks for is refused."""
     id, kept = "schedgym/PartialValue-v0", {"serving": "program", "single_task": False}
-    agents = {name: AgentPolicy(make(id, "priority", **{name: value})) for name, value in kept.items()}
-    agents["single_task"].agent.metadata["parameters"]["model"] = "discrete"
-    for model, name in (("continuous", "serving"), ("discrete", "single_task")):
+    trained = {"serving": "continuous", "single_task": "discrete"}
+    agents = {
+        name: AgentPolicy(make(id, "priority", model=model, **{name: kept[name]}))
+        for name, model in trained.items()
+    }
+    for name, model in trained.items():
         given = small(id, model=model)
         for own, agent in agents.items():
             assert (agent.acting_parameters(id, given).get(own) == kept[own]) is (own == name)
