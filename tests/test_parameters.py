@@ -32,9 +32,9 @@ OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "
 LEAST: dict[str, list[Any]] = {"max_moves": [1]}
 #: without what some of them matter to nobody
 BESIDE: dict[str, dict[str, Any]] = {"rule": {"scope": "all"}}
-#: what random actions do not show: shares that are 0, and one misfit that is worth more than all that fit
-#: (tests/partial_value/test_rules.py)
-SELDOM = {"work_conserving": "shares", "single_task": "priority"}
+#: what random actions do not show: shares that are 0, one misfit that is worth more than all that fit
+#: (tests/partial_value/test_rules.py), and how baselines pack (tests/flowtime/test_policies.py)
+SELDOM = {"work_conserving": "shares", "single_task": "priority", "packing": "allocation"}
 
 #: of view pick of queue-delay, where several servers are open; those but the default
 RULES = [name for name in SERVER_RULES if name != "best"]

@@ -137,9 +137,9 @@ class FlowtimeParameters(Parameters):
     alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
     packing: str = parameter(
         "fresh",
-        "pack anew, or keep cores in place",
+        "pack anew, or keep cores in place; in view allocation the baselines do so",
         choices=("fresh", "sticky"),
-        views=("priority", "rule"),
+        views=("allocation", "priority", "rule"),
     )
     gamma: float = parameter(
         4000.0, "truncation is at three times gamma, or later [slots]", minimum=1, maximum=1e12
