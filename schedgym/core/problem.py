@@ -85,6 +85,7 @@ def parameter(
     maximum: float | None = None,
     exclusive: bool = False,
     choices: tuple[str, ...] | None = None,
+    views: tuple[str, ...] = (),
     needs: tuple[str, Callable[[Any], bool]] | None = None,
 ) -> Any:
     """A field of a :class:`Parameters` class.
@@ -96,15 +97,21 @@ def parameter(
         maximum: the largest value.
         exclusive: True to leave the minimum out.
         choices: the texts that it may be.
+        views: the views in which it has an effect, which its help then names; in others it must not be given.
+            Empty: it has one in all views.
         needs: condition without which it has no effect: in words, and as a function of the parameters; where
-            they do not, it must not be given.
+            it does not hold, it must not be given.
     """
+    if views:
+        several = f"s {', '.join(views[:-1])} and" if len(views) > 1 else ""
+        help = f"view{several} {views[-1]}: {help}"
     metadata = {
         "help": help,
         "minimum": minimum,
         "maximum": maximum,
         "exclusive": exclusive,
         "choices": choices,
+        "views": views,
         "needs": needs,
     }
     return dataclasses.field(default=default, metadata=metadata)
@@ -211,9 +218,16 @@ class Parameters:
                 raise InvalidParameter(f"{field.name}: must be <= {high:g}, got {value!r}")
         self._check_source()
         for field in dataclasses.fields(self):
-            needs = field.metadata.get("needs")
-            if needs is not None and getattr(self, field.name) != field.default and not needs[1](self):
-                raise InvalidParameter(f"{field.name}: has no effect without {needs[0]}: leave it out")
+            if getattr(self, field.name) != field.default and (why := self.without_effect(field.name)):
+                raise InvalidParameter(f"{field.name}: has no effect {why}: leave it out")
+
+    def without_effect(self, name: str) -> str:
+        """Why parameter ``name`` has no effect beside the others, in words; "" if it has one."""
+        rules = self.__dataclass_fields__[name].metadata
+        view, needs = getattr(self, "view", None), rules.get("needs")
+        if rules.get("views") and view not in rules["views"]:
+            return f"in view {view!r}"
+        return "" if needs is None or needs[1](self) else f"without {needs[0]}"
 
     def _check_source(self) -> None:
         """Raise InvalidParameter for parameters that do not go with where workloads come from."""

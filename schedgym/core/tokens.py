@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
@@ -27,6 +28,7 @@ __all__ = [
     "Scores",
     "TokenSet",
     "Tokens",
+    "effective",
     "tokens_of",
 ]
 
@@ -130,3 +132,24 @@ def tokens_of(problem: str) -> Tokens:
             raise
         raise InvalidParameter(f"{found.name}: has no module tokens.py, which agents need") from None
     return tokens
+
+
+def effective(id: str, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters under which an agent acts, of which some are for the problems of its training only.
+
+    Args:
+        id: environment id.
+        values: the parameters of the agent and of the problem in which it is to act, with the agent's view.
+        given: those that somebody asks for in that problem.
+
+    Returns:
+        ``values`` without the parameters in :attr:`Tokens.acting` that have no effect in that problem, unless
+        they are in ``given``: these its environment refuses.
+
+    Raises:
+        UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
+    """
+    problem, acting = get_problem(id), tokens_of(id).acting
+    usual = problem.build(id, {name: value for name, value in values.items() if name not in acting})
+    idle = [name for name in acting if name not in given and usual.without_effect(name)]
+    return {name: value for name, value in values.items() if name not in idle}

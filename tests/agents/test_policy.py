@@ -183,9 +183,10 @@ def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
             values = small(id, **problem.ids[id].baseline_parameters)
             values.pop("view", None)
             for name in (*tokens_of(id).acting, *OWN):
-                given = values | (
-                    {"model": "discrete"} if name == "single_task" else {}
-                )  # no effect elsewhere
+                # no effect elsewhere
+                given = values | ({"model": "discrete"} if name == "single_task" else {})
+                if views := fields[name].metadata["views"]:
+                    given = {**given, "view": views[0]}
                 usual = make_env(id, given)
                 usual.reset(seed=5, options={"episode": 2})
                 kind = problem.parameters.kinds()[name]
@@ -239,6 +240,33 @@ def test_whose_parameters_hold() -> None:
     jct = AgentPolicy(make("schedgym/ParallelJCT-v0", "pick"))
     assert jct.acting_parameters(jct.agent.id, {})["rounds"] == "ticks"
     assert jct.acting_parameters(jct.agent.id, {"rounds": "all"})["rounds"] == "all"
+
+
+def test_what_has_no_effect_in_another_problem_stays_behind() -> None:
+    """An agent acts on whole tasks and on those that can be cut; what the evaluation asks for is refused."""
+    id, kept = "schedgym/PartialValue-v0", {"serving": "program", "single_task": False}
+    trained = {"serving": "continuous", "single_task": "discrete"}
+    agents = {
+        name: AgentPolicy(make(id, "priority", model=model, **{name: kept[name]}))
+        for name, model in trained.items()
+    }
+    for name, model in trained.items():
+        given = small(id, model=model)
+        for own, agent in agents.items():
+            assert (agent.acting_parameters(id, given).get(own) == kept[own]) is (own == name)
+        frame = evaluate(id, agents, 1, parameters=given, progress=False)
+        assert set(frame["policy"]) == set(agents)
+        (other,) = kept.keys() - {name}
+        with pytest.raises(InvalidParameter, match=f"^{other}: has no effect without model"):
+            evaluate(id, agents, 1, parameters={**given, "view": "priority", other: kept[other]})
+
+
+def test_shipped_agents_act_in_all_domains_of_their_training() -> None:
+    for id, path in list_pretrained().items():
+        agent = load_agent(path)
+        for domain in agent.metadata["config"].get("domains", {}).values():
+            given = domain.get("parameters", {})
+            get_problem(id).build(id, AgentPolicy(agent).acting_parameters(id, given))
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_optimum_of_a_toy_is_found(id: str, name: str) -> None:
     given = TOYS_ARE_FOR.get(problem.name, {})
     if problem.name == "partial-value":
         discrete = module.TOYS[name].model == "discrete"
-        given = {"model": "discrete", "single_task": False} if discrete else {}
+        given = {"view": "priority", "model": "discrete", "single_task": False} if discrete else {}
     if problem.name == "flowtime":
         given = {"kind": module.kind_of(workload)}
     policies = {BEST_KNOWN: search_of(id, 400)}

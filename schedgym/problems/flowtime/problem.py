@@ -136,7 +136,10 @@ class FlowtimeParameters(Parameters):
     norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
     alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
     packing: str = parameter(
-        "fresh", "views priority and rule: pack anew, or keep cores in place", choices=("fresh", "sticky")
+        "fresh",
+        "pack anew, or keep cores in place; in view allocation the baselines do so",
+        choices=("fresh", "sticky"),
+        views=("allocation", "priority", "rule"),
     )
     gamma: float = parameter(
         4000.0, "truncation is at three times gamma, or later [slots]", minimum=1, maximum=1e12

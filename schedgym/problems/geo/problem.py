@@ -127,24 +127,27 @@ class GeoParameters(Parameters):
     )
     placement: str = parameter(
         "greedy",
-        "view priority, and fcfs and srpt in view rule: placement of tasks",
+        "placement of tasks; in view rule that of fcfs and srpt",
         choices=("greedy", "associated"),
+        views=("priority", "rule"),
     )
     dispatch_sites: str = parameter(
         "all",
-        "views weights and pick: sites of its group at which a task may start",
+        "sites of its group at which a task may start",
         choices=("all", "associated"),
+        views=("weights", "pick"),
     )
     clairvoyant: bool = parameter(
         False,
         "true: observations have the sum of the durations of the unfinished tasks of each job and group",
     )
     aggressive: bool = parameter(
-        False, "views shares, weights and fair-rule, true: decide whenever a task ends"
+        False, "true: decide whenever a task ends", views=("shares", "weights", "fair-rule")
     )
     work_conserving: bool = parameter(
         True,
-        "views shares, weights and fair-rule, true: jobs without a share take slots that no other job wants",
+        "true: jobs without a share take slots that no other job wants",
+        views=("shares", "weights", "fair-rule"),
     )
     objective: str = parameter(
         "response",
