@@ -36,7 +36,7 @@ from schedgym.agents.options import EvaluationOptions, ImitationOptions, Network
 from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Metric, Parameters, get_problem, parameter
-from schedgym.core.tokens import effective, tokens_of
+from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.documents import check_whole, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 
@@ -212,7 +212,7 @@ class Config:
 
     def _environment_of(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments of an environment with ``parameters`` over those of the configuration."""
-        return effective(self.id, {**self.environment, **parameters}, parameters)
+        return effective_parameters(self.id, {**self.environment, **parameters}, parameters)
 
     @property
     def environment(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.rollouts import play_out, scoring_of
 from schedgym.core.simulator import Simulator
-from schedgym.core.tokens import effective, tokens_of
+from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 
 __all__ = ["OWN", "AgentPolicy", "make_agent"]
@@ -82,7 +82,8 @@ class AgentPolicy:
         acting = {name: trained[name] for name in tokens_of(problem.name).acting}
         own = {name: trained[name] for name in OWN} | {"action_mask": True}
         own = {name: value for name, value in own.items() if name in trained}
-        return effective(id, acting | dict(given) | own, given)
+        asked = given if given.get("view") == own["view"] else {}  # what is given is for other views, too
+        return effective_parameters(id, acting | dict(given) | own, asked)
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`.

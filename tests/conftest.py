@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.long import long
+from tests.order import in_halves
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
 settings.register_profile("dev", deadline=None, print_blob=True)
@@ -45,24 +46,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if Path(item.path).suffix == ".ipynb":
             item.add_marker(long)
-    yield  # others leave tests out
+    yield  # other hooks deselect tests
     if hasattr(config, "workerinput"):
-        items[:] = in_halves(items)
-
-
-HALVES = (("flowtime", "geo", "queuedelay"), ("paralleljct", "partialvalue", "singlejob"))
-
-
-def in_halves(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Order the tests so that of two processes each compiles what the kernels of three problems share.
-
-    A process runs a half of the tests, and then takes from the end of the other's half. So each half begins
-    with the tests that name a problem, and ends with those that name none.
-    """
-    named: dict[int | None, list[pytest.Item]] = {None: [], 0: [], 1: []}
-    for item in items:
-        name = item.nodeid.lower().replace("-", "").replace("_", "")
-        halves = (half for half in (0, 1) if any(problem in name for problem in HALVES[half]))
-        named[next(halves, None)].append(item)
-    rest = max(len(items) // 2 - len(named[0]), 0)
-    return [*named[0], *named[None][:rest], *named[1], *named[None][rest:]]
+        items[:] = in_halves(items, [item.nodeid for item in items])

@@ -28,7 +28,7 @@ __all__ = ["PLACEMENTS", "AssignmentPolicy", "carrying_views"]
 
 GIVEN = -1  # rule of a policy that brings its own order
 PLACEMENTS = ("greedy", "associated")
-PLAIN = {"fine": True, "literal": False, "together": False}  # what the environment's own rules do
+ENVIRONMENT_FLAGS = {"fine": True, "literal": False, "together": False}  # what the environment's own rules do
 
 
 def carrying_views(rule: str) -> tuple[str, ...]:
@@ -138,7 +138,9 @@ class AssignmentPolicy(GeoPolicy):
         """See :meth:`GeoPolicy.beyond`."""
         if interface.view == "assignment":
             return {}
-        given: dict[str, Any] = {name: value for name, value in self.flags.items() if value != PLAIN[name]}
+        given: dict[str, Any] = {
+            name: value for name, value in self.flags.items() if value != ENVIRONMENT_FLAGS[name]
+        }
         if interface.view == "pick" and self.placement == "greedy":
             given["placement"] = self.placement
         return given

@@ -100,11 +100,13 @@ def parameter(
         views: the views in which it has an effect, which its help then names; in others it must not be given.
             Empty: it has one in all views.
         needs: condition without which it has no effect: in words, and as a function of the parameters; where
-            it does not hold, it must not be given.
+            it does not hold, it must not be given. Its help ends with the words.
     """
     if views:
         several = f"s {', '.join(views[:-1])} and" if len(views) > 1 else ""
         help = f"view{several} {views[-1]}: {help}"
+    if needs:
+        help = f"{help} (only with {needs[0]})"
     metadata = {
         "help": help,
         "minimum": minimum,
@@ -221,11 +223,16 @@ class Parameters:
             if getattr(self, field.name) != field.default and (why := self.without_effect(field.name)):
                 raise InvalidParameter(f"{field.name}: has no effect {why}: leave it out")
 
+    @classmethod
+    def acts_in(cls, name: str, view: Any) -> bool:
+        """Return False for a parameter that has an effect in other views only."""
+        field = cls.__dataclass_fields__.get(name)
+        return field is None or not field.metadata.get("views") or view in field.metadata["views"]
+
     def without_effect(self, name: str) -> str:
-        """Why parameter ``name`` has no effect beside the others, in words; "" if it has one."""
-        rules = self.__dataclass_fields__[name].metadata
-        view, needs = getattr(self, "view", None), rules.get("needs")
-        if rules.get("views") and view not in rules["views"]:
+        """Return why parameter ``name`` has no effect beside the others, or "" if it has one."""
+        view, needs = getattr(self, "view", None), self.__dataclass_fields__[name].metadata.get("needs")
+        if not self.acts_in(name, view):
             return f"in view {view!r}"
         return "" if needs is None or needs[1](self) else f"without {needs[0]}"
 

@@ -28,7 +28,7 @@ __all__ = [
     "Scores",
     "TokenSet",
     "Tokens",
-    "effective",
+    "effective_parameters",
     "tokens_of",
 ]
 
@@ -134,8 +134,8 @@ def tokens_of(problem: str) -> Tokens:
     return tokens
 
 
-def effective(id: str, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters under which an agent acts, of which some are for the problems of its training only.
+def effective_parameters(id: str, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an agent's parameters without those of :attr:`Tokens.acting` that have no effect in a problem.
 
     Args:
         id: environment id.
@@ -143,8 +143,7 @@ def effective(id: str, values: Mapping[str, Any], given: Mapping[str, Any]) -> d
         given: those that somebody asks for in that problem.
 
     Returns:
-        ``values`` without the parameters in :attr:`Tokens.acting` that have no effect in that problem, unless
-        they are in ``given``: these its environment refuses.
+        ``values`` without those parameters, unless they are in ``given``: these its environment refuses.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.

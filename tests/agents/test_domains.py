@@ -92,7 +92,7 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_what_has_no_effect_in_a_domain_stays_behind() -> None:
+def test_what_has_no_effect_in_a_domain_is_left_out() -> None:
     id = "schedgym/PartialValue-v0"
     data: dict[str, Any] = {"id": id, "algorithm": "cma", "view": "priority"}
     data |= {"parameters": {"serving": "program"}, "domains": {"cut": {}, "whole": {}}}

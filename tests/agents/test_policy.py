@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from schedgym.agents import tokens
-from schedgym.agents.files import Agent, InvalidAgentFile, list_pretrained, load_agent, save_agent
+from schedgym.agents.files import (
+    Agent,
+    InvalidAgentFile,
+    list_pretrained,
+    load_agent,
+    load_pretrained,
+    save_agent,
+)
 from schedgym.agents.policy import OWN, AgentPolicy, make_agent
 from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.core.problem import get_problem, list_problems
@@ -242,7 +249,7 @@ def test_whose_parameters_hold() -> None:
     assert jct.acting_parameters(jct.agent.id, {"rounds": "all"})["rounds"] == "all"
 
 
-def test_what_has_no_effect_in_another_problem_stays_behind() -> None:
+def test_what_has_no_effect_in_another_problem_is_left_out() -> None:
     """An agent acts on whole tasks and on those that can be cut; what the evaluation asks for is refused."""
     id, kept = "schedgym/PartialValue-v0", {"serving": "program", "single_task": False}
     trained = {"serving": "continuous", "single_task": "discrete"}
@@ -259,6 +266,21 @@ def test_what_has_no_effect_in_another_problem_stays_behind() -> None:
         (other,) = kept.keys() - {name}
         with pytest.raises(InvalidParameter, match=f"^{other}: has no effect without model"):
             evaluate(id, agents, 1, parameters={**given, "view": "priority", other: kept[other]})
+
+
+def test_what_has_an_effect_in_the_views_of_others_is_left_out() -> None:
+    """Each policy of a comparison acts in its own view, with the parameters that have an effect in that."""
+    id, fair = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
+    agent = AgentPolicy(load_pretrained(id))
+    assert "placement" not in agent.acting_parameters(id, {"view": "priority", "placement": "associated"})
+    policies = {"amf": "amf", "srpt": "srpt", "agent": AgentPolicy(load_pretrained(fair))}
+    given = {"jobs": 30, "sites": 4, "utilization": 2.0}
+    often, seldom = (
+        evaluate(fair, policies, 1, parameters={**given, "aggressive": on}).query("metric == 'mean_response'")
+        for on in (True, False)
+    )
+    same = dict(zip(often.policy, (often.value == seldom.value).tolist(), strict=True))
+    assert same == {"amf": False, "srpt": True, "agent": True}
 
 
 def test_shipped_agents_act_in_all_domains_of_their_training() -> None:

@@ -417,4 +417,5 @@ def test_a_model_with_scores() -> None:
     assert (frame[frame.metric == "value"].value > 0).all()
     program = ModelPolicy(policy.model, id, **view, serving="program")
     assert program.acting_parameters(id, {"jobs": 10})["serving"] == "program"
-    assert "serving" not in program.acting_parameters(id, {"model": "discrete"})
+    for given in ({}, {"serving": "order"}):
+        assert "serving" not in program.acting_parameters(id, {"model": "discrete", **given})

@@ -7,8 +7,8 @@ that one is better are about next to nothing. With whole tasks per slot, small j
 to the ties of a flow, which sends them all to the site of the lowest number: then BTAWJ is worse than SWAG in
 some settings, as section 3.4 says, but ATA-Greedy is better than ATA, and BTAAJ than SCTA.
 
-Most allocations satisfy the sharing incentive if each job's is counted; where sites are skewed, only a third
-of the decisions satisfy it for all jobs at once. Deviations leave out the time after the last
+Most allocations satisfy the sharing incentive if each job's is counted; under AMF, where sites are skewed,
+only a third of the decisions satisfy it for all jobs at once. Deviations leave out the time after the last
 arrival; with it AMF's is up to 6% below IMF's, not 4% (3 draws of the claims' jobs), and no verdict turns.
 """
 

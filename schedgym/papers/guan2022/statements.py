@@ -339,7 +339,7 @@ def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
         texts.append(f"{100 * shares.mean():.0f}% ({100 * low:.0f} to {100 * high:.0f}) at zipf {skew:g}")
         verdicts.append(between(0.5, 1.0)(Comparison("", float(shares.mean()), low, high)))
     what = "jobs in decisions" if by_job else "decisions"
-    measured = f"of about {seen[0].sum():.0f} {what}: {', '.join(texts)}"
+    measured = f"of about {seen.sum(axis=1).mean():.0f} {what} at each skew: {', '.join(texts)}"
     verdict = verdict_of(verdicts)
     whom = "their" if by_job else "every"
     claim = f"most allocations of Basic {kind} give {whom} job its sharing incentive"

@@ -142,11 +142,11 @@ class GeoParameters(Parameters):
         "true: observations have the sum of the durations of the unfinished tasks of each job and group",
     )
     aggressive: bool = parameter(
-        False, "true: decide whenever a task ends", views=("shares", "weights", "fair-rule")
+        False, "decide whenever a task ends", views=("shares", "weights", "fair-rule")
     )
     work_conserving: bool = parameter(
         True,
-        "true: jobs without a share take slots that no other job wants",
+        "jobs without a share take slots that no other job wants",
         views=("shares", "weights", "fair-rule"),
     )
     objective: str = parameter(
@@ -156,7 +156,7 @@ class GeoParameters(Parameters):
     )
     fairness_weight: float = parameter(
         0.5,
-        "objective weighted: weight of fairness; the rest is the mean response",
+        "weight of fairness; the rest is that of the mean response",
         minimum=0,
         maximum=1,
         needs=("objective 'weighted'", lambda own: own.objective == "weighted"),

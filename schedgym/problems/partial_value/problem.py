@@ -91,7 +91,7 @@ class PartialValueParameters(Parameters):
     utility: str = parameter("power", "value of y tasks: v y, v y^exponent, v log(1 + y)", choices=UTILITIES)
     exponent: float = parameter(
         0.5,
-        "exponent (< 1) of utility 'power'",
+        "exponent, < 1",
         minimum=0,
         maximum=1,
         exclusive=True,
@@ -113,7 +113,7 @@ class PartialValueParameters(Parameters):
         exclusive=True,
     )
     single_task: bool = parameter(
-        *(True, "true: the first task that does not fit may be served in place of all others"),
+        *(True, "the first task that does not fit may be served in place of all others"),
         views=("priority",),
         needs=("model 'discrete'", lambda own: own.model == "discrete"),
     )
