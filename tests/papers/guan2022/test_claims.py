@@ -345,7 +345,7 @@ def test_the_planner_is_the_oracles(policy) -> None:
             ],
             groups=groups,
         )
-        outcome = oracle.simulate_assign(instance, policy)
+        outcome = oracle.simulate_assign(instance, policy, fine=False)  # whole tasks, as in the thesis
         responses = [end - arrival for end, (arrival, _) in zip(outcome.completion, jobs, strict=True)]
         assert _assign(jobs, groups, slots, policy) == responses
 
