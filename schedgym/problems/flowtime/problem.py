@@ -140,10 +140,6 @@ class FlowtimeParameters(Parameters):
         "pack anew in every slot, or keep cores in place (view allocation: what the baselines do)",
         choices=("fresh", "sticky"),
         views=("allocation", "priority", "rule"),
-        needs=(
-            "kind '1d', or 'mapreduce' without latencies",
-            lambda own: own.kind != "2d" and not own.latency,
-        ),
     )
     gamma: float = parameter(
         4000.0, "truncation is at three times gamma, or later [slots]", minimum=1, maximum=1e12
