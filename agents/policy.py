@@ -82,7 +82,7 @@ class AgentPolicy:
         acting = {name: trained[name] for name in tokens_of(problem.name).acting}
         own = {name: trained[name] for name in OWN} | {"action_mask": True}
         own = {name: value for name, value in own.items() if name in trained}
-        asked = given if given.get("view") == own["view"] else {}  # what is given is for other views, too
+        asked = given if given.get("view") == own["view"] else ()  # else meant for others, too
         return effective_parameters(id, acting | dict(given) | own, asked)
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:

@@ -357,7 +357,7 @@ class ModelPolicy:
         """
         if id != self.id:
             raise InvalidParameter(f"the model was trained in {self.id}, not in {id}")
-        return effective_parameters(id, {**given, **self._acting}, {})
+        return effective_parameters(id, {**given, **self._acting})
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`."""

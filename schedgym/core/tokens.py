@@ -16,7 +16,7 @@ columns have log(x / c). The module :mod:`schedgym.core.scoring` says how a prob
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from schedgym.core.problem import get_problem
@@ -134,13 +134,13 @@ def tokens_of(problem: str) -> Tokens:
     return tokens
 
 
-def effective_parameters(id: str, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def effective_parameters(id: str, values: Mapping[str, Any], given: Collection[str] = ()) -> dict[str, Any]:
     """Return an agent's parameters without those of :attr:`Tokens.acting` that have no effect in a problem.
 
     Args:
         id: environment id.
         values: the parameters of the agent and of the problem in which it is to act, with the agent's view.
-        given: those that somebody asks for in that problem.
+        given: names of those that somebody asks for in that problem.
 
     Returns:
         ``values`` without those parameters, unless they are in ``given``: these its environment refuses.
