@@ -190,7 +190,7 @@ def test_gymnasium_has_nothing_to_say_of_the_default_environment(id: str) -> Non
         check_env(gym.make(id).unwrapped, skip_render_check=True)
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", some(IDS))
 def test_gymnasium_has_nothing_to_say_of_any_render_mode(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
