@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.long import long
+from tests.long import SLOW_VIEWS, long
 from tests.order import in_halves
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
@@ -42,9 +42,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Leave the notebooks to ``make test-all``: they take minutes; order the tests for several processes."""
+    """Leave notebooks and some views to ``make test-all``; order the tests for several processes."""
     for item in items:
-        if Path(item.path).suffix == ".ipynb":
+        if Path(item.path).suffix == ".ipynb" or SLOW_VIEWS.search(item.nodeid):
             item.add_marker(long)
     yield  # other hooks deselect tests
     if hasattr(config, "workerinput"):

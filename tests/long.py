@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-__all__ = ["all_but", "long", "of_trials", "some", "trials"]
+__all__ = ["SLOW_VIEWS", "all_but", "long", "of_trials", "some", "trials"]
 
 long = pytest.mark.long
+
+#: in the names of tests: views whose kernels take long to compile, which are the rules of the policies again
+SLOW_VIEWS = re.compile(r"(PartialValue-v0-rule|Geo\w+-v0-(weights|fair-rule))[-\]]")
 
 EVERY = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 2000  # make test-all draws every random case
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests import soak
+from tests.long import long
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-@pytest.mark.parametrize("pieces, status", [(0, 0), (5_000, 1)])
+@pytest.mark.parametrize("pieces, status", [pytest.param(0, 0, marks=long), (5_000, 1)])
 def test_lost_memory_is_found(pieces: int, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lost: list[Any] = []
 

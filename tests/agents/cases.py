@@ -25,8 +25,10 @@ CASES = [(id, view) for id in IDS for view in tokens_of(id).views]
 PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
 #: id -> the view of the agent that the package brings
 SHIPPED = {id: str(load_agent(path).metadata["view"]) for id, path in list_pretrained().items()}
-#: the ids whose kernels of whole episodes take a quarter of a minute and more to compile
-COMPILED_SLOWLY = tuple(f"schedgym/{name}-v0" for name in ("GeoAssign", "ParallelJCT", "PartialValue"))
+#: the ids whose kernels of whole episodes take long to compile
+COMPILED_SLOWLY = tuple(
+    f"schedgym/{name}-v0" for name in ("FlowtimePacking", "GeoAssign", "ParallelJCT", "PartialValue")
+)
 
 
 def compiled(cases: Iterable[tuple[str, str]]) -> list[Any]:

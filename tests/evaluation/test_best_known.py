@@ -19,7 +19,8 @@ from schedgym.evaluation import best_known
 from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget, distances, take_best
 from schedgym.evaluation.runner import default_policies, evaluate, make_env, play
 from schedgym.evaluation.statistics import episode_table
-from tests.long import some
+from tests.agents.cases import COMPILED_SLOWLY
+from tests.long import all_but, long, some
 
 FLOWTIME, QUEUE = "schedgym/FlowtimePacking-v0", "schedgym/QueueDelay-v0"
 IDS = [id for problem in list_problems().values() for id in problem.ids]
@@ -51,15 +52,17 @@ def search_of(id: str, evaluations: int) -> BestKnown:
     return BestKnown(load_pretrained(id), Budget(evaluations=evaluations))
 
 
-def toys() -> list[tuple[str, str]]:
+def toys() -> list[Any]:
+    """Every second toy in ``make test``, of the ids that compile soon."""
     found = []
     for problem in list_problems().values():
         id = next(iter(problem.ids))
-        found += [(id, name) for name in problem.module("workload").TOYS]
-    return found
+        late = [long] if id in COMPILED_SLOWLY else []
+        found += [pytest.param(id, name, marks=late) for name in problem.module("workload").TOYS]
+    return some(found, of=2)
 
 
-@pytest.mark.parametrize(("id", "name"), some(toys(), of=2))
+@pytest.mark.parametrize(("id", "name"), toys())
 def test_the_optimum_of_a_toy_is_found(id: str, name: str) -> None:
     """The optima are those of brute force; see test_toys_have_the_optimum_that_they_claim of each problem."""
     problem = get_problem(id)
@@ -85,7 +88,7 @@ def test_the_optimum_of_a_toy_is_found(id: str, name: str) -> None:
         assert found == pytest.approx(optimum, rel=1e-9)
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", all_but(IDS, COMPILED_SLOWLY))
 def test_it_is_between_bound_and_policies(id: str) -> None:
     """Evaluations check the rewards, the bound, and with the validator the schedule of every episode."""
     agent = "pretrained"
@@ -121,6 +124,7 @@ def test_it_is_repeatable_and_longer_searches_are_no_worse() -> None:
     assert played(QUEUE, 150)[0] >= first
 
 
+@long
 def test_keys_go_with_jobs_not_with_rows() -> None:
     """With the scores of all jobs equal, jobs are served by their keys alone, in every slot."""
     search = search_of(FLOWTIME, 1)

@@ -1,4 +1,7 @@
-"""The compiled allocations of a slot against the oracle's, the test vectors, and what they must be."""
+"""The compiled allocations of a slot against the oracle's, the test vectors, and what they must be.
+
+Tests are long whose kernels nothing else compiles: test_policies.py compares whole schedules with the oracle.
+"""
 
 from __future__ import annotations
 
@@ -189,6 +192,7 @@ def test_vector_3() -> None:
     assert granted.tolist() == [[0, 5], [2, 1], [6, 0]]
 
 
+@long
 @pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
 def test_scores_are_the_oracles_order(how: int) -> None:
     rng = random.Random(1)
@@ -546,6 +550,7 @@ def run_memory(
     return taken(n, granted), rounds
 
 
+@long
 @pytest.mark.parametrize(("backfill", "value"), [(False, 20), (True, 24)])
 def test_vector_5(backfill: bool, value: int) -> None:
     entries = [entry(4, 4, m) for m in (6, 6, 2)]
@@ -557,6 +562,7 @@ def test_vector_5(backfill: bool, value: int) -> None:
         assert rounds == 2
 
 
+@long
 @pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("backfill", [False, True])
 @pytest.mark.parametrize("sticky", [False, True])
@@ -590,6 +596,7 @@ def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky:
     assert {2, 3} <= seen
 
 
+@long
 @pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("backfill", [False, True])
 def test_memory_allocation_with_a_switching_cost_is_the_oracles(literal: bool, backfill: bool) -> None:
