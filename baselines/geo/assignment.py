@@ -152,6 +152,13 @@ class AssignmentPolicy(GeoPolicy):
             return {"placement": self.placement}
         return {}
 
+    def ruled(self, interface: Interface) -> Options | None:
+        """See :meth:`GeoPolicy.ruled`."""
+        if self.rule not in ASSIGN_RULES or interface.view not in ("assignment", "rule"):
+            return None
+        placement = self.placement if interface.view == "assignment" else interface.parameters["placement"]
+        return Options(ASSIGN_RULES.index(self.rule), greedy=placement != "associated", **self.flags)
+
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         super().reset(interface, rng)

@@ -46,7 +46,9 @@ __all__ = [
     "Rows",
     "Sharing",
     "assign",
+    "begin_order",
     "fair",
+    "next_in_order",
     "place_in_order",
     "sharing_violations",
     "weighted_fair",
@@ -85,7 +87,7 @@ IMF, AMF, SIG_AMF, OPT_AMF, OPT_SIG_AMF, GAMF, SIG_GAMF, OPT_GAMF, OPT_SIG_GAMF 
 CLOSED = -1.0  # the share of an entry at which no task may start
 SHARING_TOLERANCE = 1e-6  # slots; with fewer than 1000 jobs, different aggregates differ by more
 
-FIXED, BALANCED, GREEDY = 0, 1, 2  # how the tasks of an appended job are placed
+FIXED, BALANCED, GREEDY, LITERAL = range(4)  # how the tasks of an appended job are placed
 
 
 class Cluster(NamedTuple):
@@ -129,13 +131,15 @@ class AssignScratch(NamedTuple):
     placement: Annotated[Integers, "group", "choice"]
     #: tasks of a job at a site; for a job still to be placed, 1 if it can run there
     at: Annotated[Integers, "job", "site"]
-    how: Annotated[Integers, "job"]  # FIXED, BALANCED or GREEDY
+    how: Annotated[Integers, "job"]  # FIXED, BALANCED, GREEDY or LITERAL
     made: Annotated[Integers, "job"]  # jobs in the order when the estimate was made; -1: there is none
     top: Annotated[Integers, "job"]  # the estimate is top / bottom
     bottom: Annotated[Integers, "job"]
     low: Annotated[Integers, "job"]  # no estimate at higher loads is below low / low_bottom
     low_bottom: Annotated[Integers, "job"]
     left: Annotated[Integers, "job"]  # jobs not in the order yet; a heap by their bounds
+    kept: Annotated[Integers, 1]  # how many the heap holds
+    able: Annotated[Integers, "site"]  # jobs not in the order yet that have, or may have, tasks there
     held: Annotated[Integers, "job"]  # jobs taken from the heap for the present choice
     behind: Annotated[Integers, "job"]  # the next job that waits for the same single task; -1: none does
     last: Annotated[Integers, "group", "choice"]  # of the jobs that wait for one task there, the last so far
@@ -268,14 +272,12 @@ def _balance(cluster: Any, work: Any) -> int:
 
 
 @pure_kernel
-def _estimate(
-    i: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, counts: Integers32
-) -> None:
+def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> None:
     """Compute the estimate of a job at the present loads, and a bound on it at higher loads.
 
     The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. For fixed tasks it increases
     with the loads; so it does for greedily placed ones (every group gets the least of the numbers
-    (load + 1) / u_j, which a higher load only raises), except with ``literal``. For balanced tasks the level
+    (load + 1) / u_j, which a higher load only raises), except for LITERAL ones. For balanced tasks the level
     C increases; the estimate, which need not, is above the next lower level, and with sites of one unit each
     no less than C.
     """
@@ -291,10 +293,10 @@ def _estimate(
             trial[j] += scratch.at[i, j]
     else:
         _take(i, rows, scratch)
-        if how == GREEDY:
-            _place_greedily(options.literal, cluster, work, trial)
-        else:
+        if how == BALANCED:
             level = _balance(cluster, work)
+        else:
+            _place_greedily(how == LITERAL, cluster, work, trial)
         _give(i, scratch.placement, counts)
         if how == BALANCED:
             _add(i, cluster, counts, trial)
@@ -312,8 +314,8 @@ def _estimate(
                 level -= 1
                 break
         scratch.low[i] = level
-        scratch.low_bottom[i] = unit
-    elif how == GREEDY and options.literal:
+        scratch.low_bottom[i] = slots[0] // scratch.units[0]
+    elif how == LITERAL:
         scratch.low[i] = 0
         scratch.low_bottom[i] = 1
     scratch.top[i] = top
@@ -456,12 +458,16 @@ def _raise_bound(i: int, rows: Any, cluster: Any, scratch: AssignScratch) -> Any
 
 
 @helper
-def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> int:
-    """Make a heap of the rows in ``left``, without estimates yet; return how many it holds.
+def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
+    """Begin an order of the rows in ``left``, ascending, which all have waiting tasks: make a heap of them.
 
     Jobs that wait for one task each at the same entry have equal estimates, and only the first of them is in
     the heap: ``behind`` leads to the next.
     """
+    for j in range(cluster.slots.shape[0]):
+        scratch.load[j] = 0
+        scratch.changed[j] = 0
+        scratch.able[j] = 0
     groups, width = scratch.last.shape
     for k in range(groups):
         for a in range(width):
@@ -474,6 +480,8 @@ def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts:
         scratch.low_bottom[i] = 1
         scratch.behind[i] = -1
         e = _note_sites(i, rows, cluster, scratch, counts)
+        for j in range(cluster.slots.shape[0]):
+            scratch.able[j] += scratch.at[i, j] > 0
         before = -1
         if e >= 0:
             before = scratch.last[e // width, e % width]
@@ -483,7 +491,7 @@ def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts:
         else:
             scratch.left[kept] = i
             kept += 1
-    return kept
+    scratch.kept[0] = kept
 
 
 @helper
@@ -491,6 +499,8 @@ def _settle(i: int, position: int, cluster: Any, scratch: AssignScratch, counts:
     """Add the appended job to the loads, and note the sites that change."""
     at = scratch.at
     sites = cluster.slots.shape[0]
+    for j in range(sites):
+        scratch.able[j] -= at[i, j] > 0
     if scratch.how[i] != FIXED:
         for j in range(sites):
             at[i, j] = 0
@@ -502,63 +512,55 @@ def _settle(i: int, position: int, cluster: Any, scratch: AssignScratch, counts:
 
 
 @pure_kernel
-def _append(
-    size: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
-) -> None:
-    """Append the job with the least estimate (ties: by row) until all are in the order.
+def next_in_order(position: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
+    """Return the job with the least estimate (ties: by row) of those that are not in the order yet.
 
     The heap has the least bound first: behind a bound that is not below the best estimate so far there is
     nothing better.
 
     Args:
-        size: number of rows in ``left``, ascending; all have waiting tasks.
-        unit: unit of balance; ``units`` are the slots divided by it.
-        options: ``literal``, of the greedy placement.
-        rows: :class:`Rows`, of which ``waiting`` is read.
+        position: of the job in the order.
+        rows: :class:`Rows`, of which ``waiting`` is read: that of the jobs not in the order is as it was.
         cluster: :class:`Cluster`.
-        work: ``placing`` and ``assigning``, whose ``how`` is set; jobs still to be placed get ``counts``.
-        order: [>= size] written.
-        counts: [>= n, E] of the jobs with FIXED tasks.
+        work: ``placing`` and ``assigning``, as :func:`begin_order` and the last call left them.
+        counts: [>= n, E] those of a job still to be placed are written.
     """
     scratch = work.assigning
     left, held = scratch.left, scratch.held
-    for j in range(cluster.slots.shape[0]):
-        scratch.load[j] = 0
-        scratch.changed[j] = 0
-    kept = _set_out(size, rows, cluster, scratch, counts)
-    for position in range(size):
-        best = -1
-        passed = 0
-        while kept > 0:
-            i = left[0]
-            if not _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
-                break
-            if _is_stale(i, scratch):
-                if scratch.how[i] != FIXED and _raise_bound(i, rows, cluster, scratch):
-                    _sink(i, kept, scratch)
-                    continue
-                _estimate(i, unit, options, rows, cluster, work, counts)
-                scratch.made[i] = position
+    kept = int(scratch.kept[0])
+    best = -1
+    passed = 0
+    while kept > 0:
+        i = left[0]
+        if not _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
+            break
+        if _is_stale(i, scratch):
+            if scratch.how[i] != FIXED and _raise_bound(i, rows, cluster, scratch):
                 _sink(i, kept, scratch)
                 continue
-            kept -= 1
-            _sink(left[kept], kept, scratch)
-            held[passed] = i
-            passed += 1
-            if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
-                best = i
-        order[position] = best
-        for x in range(passed):
-            i = held[x]
-            if i == best:
-                i = scratch.behind[best]
-                if i < 0:
-                    continue
-                scratch.low[i] = scratch.low[best]
-                scratch.low_bottom[i] = scratch.low_bottom[best]
-            _rise(i, kept, scratch)
-            kept += 1
-        _settle(best, position, cluster, scratch, counts)
+            _estimate(i, rows, cluster, work, counts)
+            scratch.made[i] = position
+            _sink(i, kept, scratch)
+            continue
+        kept -= 1
+        _sink(left[kept], kept, scratch)
+        held[passed] = i
+        passed += 1
+        if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
+            best = i
+    for x in range(passed):
+        i = held[x]
+        if i == best:
+            i = scratch.behind[best]
+            if i < 0:
+                continue
+            scratch.low[i] = scratch.low[best]
+            scratch.low_bottom[i] = scratch.low_bottom[best]
+        _rise(i, kept, scratch)
+        kept += 1
+    scratch.kept[0] = kept
+    _settle(best, position, cluster, scratch, counts)
+    return best
 
 
 @helper
@@ -583,23 +585,28 @@ def _collect(n: int, last: int, rows: Any, order: Integers, scratch: AssignScrat
 
 @helper
 def _place_new(
-    unit: int, options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
+    together: bool, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
 ) -> None:
     """SCTA: place each new job within the order of the jobs so far; ``together``: all in one order."""
     scratch = work.assigning
-    if options.together:
+    if together:
         for i in range(n):
             scratch.how[i] = BALANCED if rows.new[i] != 0 else FIXED
         size = _collect(n, n, rows, order, scratch)
-        _append(size, unit, options, rows, cluster, work, order, counts)
+        _set_out(size, rows, cluster, scratch, counts)
+        for position in range(size):
+            next_in_order(position, rows, cluster, work, counts)
         for i in range(n):
             scratch.how[i] = FIXED
         return
     for i in range(n):
-        if rows.new[i] != 0:
+        if rows.new[i] != 0 and _take(i, rows, scratch) > 0:
             size = _collect(n, i, rows, order, scratch)
             scratch.how[i] = BALANCED
-            _append(size, unit, options, rows, cluster, work, order, counts)
+            _set_out(size, rows, cluster, scratch, counts)
+            position = 0
+            while next_in_order(position, rows, cluster, work, counts) != i:
+                position += 1
             scratch.how[i] = FIXED
 
 
@@ -621,6 +628,51 @@ def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts:
 
 
 @pure_kernel
+def begin_order(
+    options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
+) -> int:
+    """Begin the order and the placement of a rule of chapter 3, of which :func:`assign` makes the whole.
+
+    Returns:
+        how many positions of the order are decided. The others are the results of :func:`next_in_order`.
+    """
+    scratch, rule = work.assigning, options.rule
+    if rule == FCFS or rule == SRPT:
+        for i in range(n):
+            scratch.key[i] = rows.remaining[i] if rule == SRPT else 0
+        _sort(order, scratch.key, n)
+        place_in_order(options, n, order, rows, cluster, work, counts)
+        return n
+    unit = 1
+    if options.fine:
+        unit = 0
+        for j in range(cluster.slots.shape[0]):
+            unit = common_divisor(unit, cluster.slots[j])
+    for j in range(cluster.slots.shape[0]):
+        scratch.units[j] = cluster.slots[j] // unit
+    how = BALANCED if rule == ATA else FIXED
+    if rule == ATA_GREEDY:
+        how = LITERAL if options.literal else GREEDY
+    for i in range(n):
+        scratch.how[i] = how
+        for e in range(counts.shape[1]):
+            counts[i, e] = 0 if how != FIXED or rows.new[i] != 0 else rows.assigned[i, e]
+        if rule == SWAG and rows.new[i] != 0:
+            _associate(i, rows, cluster, counts)
+    if rule == SCTA:
+        _place_new(options.together, n, rows, cluster, work, order, counts)
+    elif how == FIXED and rule != SWAG:
+        _balance_new(rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, n, rows, cluster, work, counts)
+    if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
+        for i in range(n):
+            order[i] = i
+        return n
+    size = _collect(n, n, rows, order, scratch)
+    _set_out(size, rows, cluster, scratch, counts)
+    return n - size
+
+
+@pure_kernel
 def assign(
     options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
 ) -> None:
@@ -638,37 +690,8 @@ def assign(
     Source: guan2022, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
     line 23, Algorithm 4, line 22).
     """
-    scratch, rule = work.assigning, options.rule
-    if rule == FCFS or rule == SRPT:
-        for i in range(n):
-            scratch.key[i] = rows.remaining[i] if rule == SRPT else 0
-        _sort(order, scratch.key, n)
-        place_in_order(options, n, order, rows, cluster, work, counts)
-        return
-    unit = 1
-    if options.fine:
-        unit = 0
-        for j in range(cluster.slots.shape[0]):
-            unit = common_divisor(unit, cluster.slots[j])
-    for j in range(cluster.slots.shape[0]):
-        scratch.units[j] = cluster.slots[j] // unit
-    how = BALANCED if rule == ATA else GREEDY if rule == ATA_GREEDY else FIXED
-    for i in range(n):
-        scratch.how[i] = how
-        for e in range(counts.shape[1]):
-            counts[i, e] = 0 if how != FIXED or rows.new[i] != 0 else rows.assigned[i, e]
-        if rule == SWAG and rows.new[i] != 0:
-            _associate(i, rows, cluster, counts)
-    if rule == SCTA:
-        _place_new(unit, options, n, rows, cluster, work, order, counts)
-    elif how == FIXED and rule != SWAG:
-        _balance_new(rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, n, rows, cluster, work, counts)
-    if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
-        for i in range(n):
-            order[i] = i
-        return
-    size = _collect(n, n, rows, order, scratch)
-    _append(size, unit, options, rows, cluster, work, order[n - size :], counts)
+    for position in range(begin_order(options, n, rows, cluster, work, order, counts), n):
+        order[position] = next_in_order(position, rows, cluster, work, counts)
 
 
 # Shares ---------------------------------------------------------------------------------------
