@@ -87,6 +87,7 @@ class Network(NamedTuple):
     slots: Annotated[Integers, "site"]
     free: Annotated[Integers, "site"]  # slots without flow
     entry_start: Annotated[Integers, "site+1"]  # where the entries of a site begin
+    entry_end: Annotated[Integers, "site"]  # one past those that are not FROZEN
     entry: Annotated[Integers, "entry"]  # indices into ``flow``, by site
     entry_group: Annotated[Integers, "entry"]  # their groups
     low: Annotated[Integers, "owner"]  # first group of an owner
@@ -102,6 +103,7 @@ class Network(NamedTuple):
     owners: Annotated[Integers, "owner"]  # owners, part by part
     sites: Annotated[Integers, "site"]  # sites, part by part
     queue: Annotated[Integers, "node"]
+    queued: Annotated[Integers, 1]  # how many nodes the last search has reached, the first of the queue
     path: Annotated[Integers, "node+1"]  # nodes of an augmenting path
     gave: Annotated[Integers, "node+1"]  # entry that the step into a node takes flow from, or -1
     took: Annotated[Integers, "node+1"]  # entry that it adds flow to, or -1
@@ -195,6 +197,7 @@ def load_network(
                 g += 1
         net.high[i] = g
     net.start[jobs] = g
+    net.queued[0] = 0
     for j in range(count):
         net.entry_start[j + 1] += net.entry_start[j]
         net.site_arc[j] = net.entry_start[j]
@@ -205,6 +208,8 @@ def load_network(
             net.entry[position] = e
             net.entry_group[position] = e // width
             net.site_arc[j] = position + 1
+    for j in range(count):
+        net.entry_end[j] = net.entry_start[j + 1]
 
 
 @pure_kernel
@@ -289,6 +294,7 @@ class Part(NamedTuple):
     """Owners and sites that no flow crosses: ``owners[first:last]`` and ``sites[first_site:last_site]``."""
 
     first: int
+    needy: int  # only ``owners[first:needy]`` may be in need or have too much; the others only pass flow on
     last: int
     first_site: int
     last_site: int
@@ -317,12 +323,54 @@ def _visit_sites(
     return tail, goal
 
 
+@helper
+def _visit_owner(net: Network, width: int, o: int, further: int, tail: int, goal: int) -> tuple[int, int]:
+    """Give an owner the depth ``further``, and queue it; see :func:`_visit_sites`."""
+    net.depth[o] = further
+    net.arc[o] = net.low[o] * width
+    net.queue[tail] = o
+    return tail + 1, further if net.need[o] < 0 else goal
+
+
+@helper
+def _visit_needy(
+    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int
+) -> tuple[int, int]:
+    """Visit those owners with a flow at site j that may be in need or have too much."""
+    for index in range(part.first, part.needy):
+        o = net.owners[index]
+        for e in range(net.low[o] * width, net.high[o] * width):
+            if net.depth[o] < 0 and net.site[e] == j and net.flow[e] > 0:
+                tail, goal = _visit_owner(net, width, o, further, tail, goal)
+    return tail, goal
+
+
+@helper
+def _visit_owners(
+    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int, unreached: int
+) -> tuple[int, int, int]:
+    """Visit the owners with a flow at site j, and the other sites of its group; count the unreached sites."""
+    for position in range(net.entry_start[j], net.entry_end[j]):
+        g = net.entry_group[position]
+        o = net.owner[g]
+        if net.flow[net.entry[position]] == 0 or o == FROZEN:
+            continue
+        if net.depth[o] < 0 and net.part[o] == part.number:
+            tail, goal = _visit_owner(net, width, o, further, tail, goal)
+        if width > 1 and unreached > 0:
+            before = tail
+            tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
+            unreached -= tail - before
+    return tail, goal, unreached
+
+
 @subroutine
 def _layer(net: Network, width: int, part: Part) -> int:
-    """Breadth-first search from the owners in need: the depths of owners and sites; all arcs are reset.
+    """Breadth-first search from the owners in need: the depths of owners and sites.
 
     An arc leads from an owner to a site of a group below its limit, and from a site to the owner of a flow
-    there, who would give it up, or to another site of that flow's group.
+    there, who would give it up, or to another site of that flow's group. When all sites are reached, an owner
+    matters only if it is a goal.
 
     Returns:
         The depth of the nearest goals, owners with too much and sites with free slots; FAR if there are none.
@@ -330,13 +378,16 @@ def _layer(net: Network, width: int, part: Part) -> int:
     count = net.need.shape[0]
     depth = net.depth
     site_depth = net.site_depth
+    for index in range(net.queued[0]):
+        if net.queue[index] < count:
+            depth[net.queue[index]] = -1
     tail = 0
-    for index in range(part.first, part.last):
+    for index in range(part.first, part.needy):
         o = net.owners[index]
-        net.arc[o] = net.low[o] * width
         depth[o] = -1
         if net.need[o] > 0:
             depth[o] = 0
+            net.arc[o] = net.low[o] * width
             net.queue[tail] = o
             tail += 1
     for index in range(part.first_site, part.last_site):
@@ -344,32 +395,28 @@ def _layer(net: Network, width: int, part: Part) -> int:
         site_depth[j] = -1
         net.site_arc[j] = net.entry_start[j]
         net.site_turn[j] = 0
+    unreached = part.last_site - part.first_site
     goal = FAR
     head = 0
     while head < tail:
         node = net.queue[head]
         head += 1
+        before = tail
         further = (depth[node] if node < count else site_depth[node - count]) + 1
         if further > goal:
             break
         if node < count:
             for g in range(net.low[node], net.high[node]):
-                if net.used[g] < net.limit[g]:
+                if unreached > 0 and net.used[g] < net.limit[g]:
                     tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
-            continue
-        for position in range(net.entry_start[node - count], net.entry_start[node - count + 1]):
-            g = net.entry_group[position]
-            o = net.owner[g]
-            if net.flow[net.entry[position]] == 0 or o == FROZEN:
-                continue
-            if depth[o] < 0 and net.part[o] == part.number:
-                depth[o] = further
-                net.queue[tail] = o
-                tail += 1
-                if net.need[o] < 0:
-                    goal = further
-            if width > 1:
-                tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
+            unreached -= tail - before
+        elif unreached == 0 and part.needy < part.last:
+            tail, goal = _visit_needy(net, width, node - count, part, further, tail, goal)
+        else:
+            tail, goal, unreached = _visit_owners(
+                net, width, node - count, part, further, tail, goal, unreached
+            )
+    net.queued[0] = tail
     return goal
 
 
@@ -431,7 +478,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
     further = net.site_depth[here] + 1
     position = net.site_arc[here]
     turn = net.site_turn[here]
-    end = net.entry_start[here + 1]
+    end = net.entry_end[here]
     found = False
     while position < end:
         e = net.entry[position]
@@ -530,13 +577,13 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
     need = net.need
     count = need.shape[0]
     left = 0
-    for index in range(part.first, part.last):
+    for index in range(part.first, part.needy):
         left += max(need[net.owners[index]], 0)
     while left > slack:
         goal = _layer(net, width, part)
         if goal == FAR:
             break
-        for index in range(part.first, part.last):
+        for index in range(part.first, part.needy):
             source = net.owners[index]
             if need[source] <= 0 or net.depth[source] != 0:
                 continue
@@ -668,7 +715,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     origin = net.start[0]  # 0, which as a literal would have ``_exchange`` compiled once more
     _pour(net, jobs)
     # first a flow that no exchange can enlarge
-    everything = Part(origin, jobs, origin, count, origin)
+    everything = Part(origin, jobs, jobs, origin, count, origin)
     if _want_all(net, jobs):
         _exchange(net, width, everything, origin)
     parts = 1
@@ -677,6 +724,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         size -= 5
         part = Part(
             net.stack[size],
+            net.stack[size + 1],
             net.stack[size + 1],
             net.stack[size + 2],
             net.stack[size + 3],
@@ -730,8 +778,8 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         for index in range(part.first, middle):
             net.part[net.owners[index]] = parts
         middle_site = _gather_near_sites(net, part, parts)
-        above = Part(middle, part.last, middle_site, part.last_site, part.number)
-        below = Part(part.first, middle, part.first_site, middle_site, parts)
+        above = Part(middle, part.last, part.last, middle_site, part.last_site, part.number)
+        below = Part(part.first, middle, middle, part.first_site, middle_site, parts)
         size = _push_part(net.stack, size, above)
         size = _push_part(net.stack, size, below)
         parts += 1
@@ -839,6 +887,19 @@ def _give_back(net: Network, width: int, first: int, last: int, surplus: int) ->
                 surplus -= amount
 
 
+@helper
+def _forget_frozen(net: Network) -> None:
+    """Take the entries of frozen groups out of the sites' lists."""
+    for j in range(net.slots.shape[0]):
+        end = int(net.entry_start[j])
+        for position in range(net.entry_start[j], net.entry_end[j]):
+            if net.owner[net.entry_group[position]] != FROZEN:
+                net.entry[end] = net.entry[position]
+                net.entry_group[end] = net.entry_group[position]
+                end += 1
+        net.entry_end[j] = end
+
+
 @pure_kernel
 def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Floats) -> None:
     """Rearrange a max-min allocation so that jobs finish early, one job after another.
@@ -857,14 +918,21 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
     need = net.need
     count = net.slots.shape[0]
     origin = net.start[0]  # 0, see share_into
+    most = net.need.shape[0] - net.share.shape[0]
     for i in range(jobs):
         need[i] = 0
         net.part[i] = 0
+        net.depth[i] = -1
+        net.owners[most + i] = order[i]
     for j in range(count):
         net.sites[j] = j
         net.site_part[j] = 0
+    listed = jobs  # whose groups the sites' lists have
     for turn in range(jobs):
         job = order[turn]
+        if 2 * (jobs - turn) < listed:
+            listed = jobs - turn
+            _forget_frozen(net)
         first = net.start[job]
         last = net.start[job + 1]
         groups = last - first
@@ -876,7 +944,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             rate[job] = _freeze(net, first, last)
             continue
         # the job's groups take part one by one, the other jobs only pass on what they have
-        members = origin
+        after = most + turn + 1  # where the owners begin who are not frozen
         before = 0
         for g in range(first, last):
             o = jobs + g - first
@@ -885,12 +953,9 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             net.high[o] = g + 1
             net.part[o] = 0
             net.depth[o] = 0
-            net.owners[members] = o
-            members += 1
+            net.owners[after - groups + g - first] = o
             before += net.used[g]
-        for later in range(turn + 1, jobs):
-            net.owners[members] = order[later]
-            members += 1
+        part = Part(after - groups, after, most + jobs, origin, count, origin)
         slack = 2 * (jobs + groups)
         level = math.inf
         while True:
@@ -901,7 +966,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             for g in range(first, last):
                 target = max(min(int(net.tasks[g] * level) - net.held[g], net.limit[g]), 0)
                 need[net.owner[g]] = target - net.used[g]
-            if _exchange(net, width, Part(origin, members, origin, count, origin), slack) <= slack:
+            if _exchange(net, width, part, slack) <= slack:
                 break
         # slots that nobody used went to a group in need: the others of the job give as much back
         surplus = -before
