@@ -137,12 +137,16 @@ class AssignScratch(NamedTuple):
     bottom: Annotated[Integers, "job"]
     low: Annotated[Integers, "job"]  # no estimate at higher loads is below low / low_bottom
     low_bottom: Annotated[Integers, "job"]
-    left: Annotated[Integers, "job"]  # jobs not in the order yet; a heap by their bounds
+    left: Annotated[Integers, "job"]  # jobs not in the order yet and still to be placed; a heap by their bounds
     kept: Annotated[Integers, 1]  # how many the heap holds
+    #: jobs not in the order yet whose tasks are placed, each with a site that the estimate was that of; by
+    #: site a heap by their tasks there
+    attached: Annotated[Integers, "site", "job"]
+    attaching: Annotated[Integers, "site"]  # how many each of these heaps holds
     able: Annotated[Integers, "site"]  # jobs not in the order yet that have, or may have, tasks there
     held: Annotated[Integers, "job"]  # jobs taken from the heap for the present choice
     behind: Annotated[Integers, "job"]  # the next job that waits for the same single task; -1: none does
-    last: Annotated[Integers, "group", "choice"]  # of the jobs that wait for one task there, the last so far
+    last: Annotated[Integers, "group"]  # of the jobs that wait for one task of it, the last so far
     key: Annotated[Integers, "job"]
 
 
@@ -273,10 +277,10 @@ def _balance(cluster: Any, work: Any) -> int:
 
 @pure_kernel
 def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> None:
-    """Compute the estimate of a job at the present loads, and a bound on it at higher loads.
+    """Compute the estimate of a job to be placed at the present loads, and a bound on it at higher loads.
 
-    The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. For fixed tasks it increases
-    with the loads; so it does for greedily placed ones (every group gets the least of the numbers
+    The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. For greedily placed tasks it
+    increases with the loads (every group gets the least of the numbers
     (load + 1) / u_j, which a higher load only raises), except for LITERAL ones. For balanced tasks the level
     C increases; the estimate, which need not, is above the next lower level, and with sites of one unit each
     no less than C.
@@ -288,18 +292,14 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
     level = 0
     for j in range(sites):
         trial[j] = load[j]
-    if how == FIXED:
-        for j in range(sites):
-            trial[j] += scratch.at[i, j]
+    _take(i, rows, scratch)
+    if how == BALANCED:
+        level = _balance(cluster, work)
     else:
-        _take(i, rows, scratch)
-        if how == BALANCED:
-            level = _balance(cluster, work)
-        else:
-            _place_greedily(how == LITERAL, cluster, work, trial)
-        _give(i, scratch.placement, counts)
-        if how == BALANCED:
-            _add(i, cluster, counts, trial)
+        _place_greedily(how == LITERAL, cluster, work, trial)
+    _give(i, scratch.placement, counts)
+    if how == BALANCED:
+        _add(i, cluster, counts, trial)
     top = 0
     bottom = 1
     for j in range(sites):
@@ -327,32 +327,24 @@ def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts:
     """Set ``at`` of a job: from its counts if they are fixed, else from the sites where it can run.
 
     Returns:
-        the entry of its task, if it waits for one only: where that is placed, or the first site of its group
-        if it is still to be placed; else -1.
+        the group of its task, if it waits for one only; else -1.
     """
     groups, width = cluster.sites.shape
     at = scratch.at
     for j in range(cluster.slots.shape[0]):
         at[i, j] = 0
     tasks = 0
-    entry = -1
+    only = -1
     for k in range(groups):
         if rows.waiting[i, k] == 0:
             continue
         tasks += rows.waiting[i, k]
+        only = k
         for a in range(width):
             j = cluster.sites[k, a]
-            if j < 0:
-                continue
-            if scratch.how[i] == FIXED:
-                at[i, j] += counts[i, k * width + a]
-                if counts[i, k * width + a] > 0:
-                    entry = k * width + a
-            else:
-                at[i, j] = 1
-                if a == 0:
-                    entry = k * width
-    return entry if tasks == 1 else -1
+            if j >= 0:
+                at[i, j] = at[i, j] + counts[i, k * width + a] if scratch.how[i] == FIXED else 1
+    return only if tasks == 1 else -1
 
 
 @helper
@@ -458,39 +450,119 @@ def _raise_bound(i: int, rows: Any, cluster: Any, scratch: AssignScratch) -> Any
 
 
 @helper
-def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
-    """Begin an order of the rows in ``left``, ascending, which all have waiting tasks: make a heap of them.
+def _is_fewer(i: int, other: int, j: int, scratch: AssignScratch) -> Any:
+    """Return True if job i has fewer tasks at site j than another; ties by row."""
+    mine = scratch.at[i, j]
+    theirs = scratch.at[other, j]
+    return mine < theirs or (mine == theirs and i < other)
 
-    Jobs that wait for one task each at the same entry have equal estimates, and only the first of them is in
-    the heap: ``behind`` leads to the next.
+
+@helper
+def _attach(i: int, cluster: Any, scratch: AssignScratch) -> None:
+    """Set the estimate of a job whose tasks are placed, and add it to the heap of the site that sets it."""
+    slots, load = cluster.slots, scratch.load
+    top = 0
+    bottom = 1
+    site = 0
+    for j in range(slots.shape[0]):
+        if scratch.at[i, j] > 0 and (load[j] + scratch.at[i, j]) * bottom > top * slots[j]:
+            top = load[j] + scratch.at[i, j]
+            bottom = slots[j]
+            site = j
+    heap = scratch.attached[site]
+    x = scratch.attaching[site]
+    scratch.attaching[site] = x + 1
+    while x > 0 and _is_fewer(i, heap[(x - 1) >> 1], site, scratch):
+        heap[x] = heap[(x - 1) >> 1]
+        x = (x - 1) >> 1
+    heap[x] = i
+
+
+@helper
+def _detach(j: int, scratch: AssignScratch) -> None:
+    """Take the first job from the heap of site j."""
+    heap = scratch.attached[j]
+    size = scratch.attaching[j] - 1
+    scratch.attaching[j] = size
+    i = heap[size]
+    x = 0
+    while 2 * x + 1 < size:
+        child = 2 * x + 1
+        if child + 1 < size and _is_fewer(heap[child + 1], heap[child], j, scratch):
+            child += 1
+        if _is_fewer(i, heap[child], j, scratch):
+            break
+        heap[x] = heap[child]
+        x = child
+    heap[x] = i
+
+
+@helper
+def _first_attached(cluster: Any, scratch: AssignScratch) -> tuple[int, int]:
+    """Return the job with the least estimate of those whose tasks are placed, and its site; -1: there is none.
+
+    What a job reaches at its site is a bound on its estimate that rises with the load; if another site sets
+    the estimate by now, the job is attached to that.
+    """
+    slots, load, at = cluster.slots, scratch.load, scratch.at
+    sites = slots.shape[0]
+    while True:
+        best = -1
+        site = -1
+        for j in range(sites):
+            if scratch.attaching[j] > 0:
+                i = scratch.attached[j, 0]
+                if _is_before(load[j] + at[i, j], slots[j], i, scratch, best):
+                    best = i
+                    site = j
+                    scratch.top[i] = load[j] + at[i, j]
+                    scratch.bottom[i] = slots[j]
+        if best < 0:
+            return best, site
+        reached = True
+        for j in range(sites):
+            here = at[best, j] > 0 and (load[j] + at[best, j]) * slots[site] > scratch.top[best] * slots[j]
+            reached = reached and not here
+        if reached:
+            return best, site
+        _detach(site, scratch)
+        _attach(best, cluster, scratch)
+
+
+@helper
+def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
+    """Begin an order of the rows in ``left``, ascending, which all have waiting tasks: make the heaps.
+
+    Jobs still to be placed that wait for one task each of the same group have equal estimates, and only the
+    first of them is in the heap: ``behind`` leads to the next.
     """
     for j in range(cluster.slots.shape[0]):
         scratch.load[j] = 0
         scratch.changed[j] = 0
         scratch.able[j] = 0
-    groups, width = scratch.last.shape
-    for k in range(groups):
-        for a in range(width):
-            scratch.last[k, a] = -1
+        scratch.attaching[j] = 0
+    for k in range(scratch.last.shape[0]):
+        scratch.last[k] = -1
     kept = 0
     for x in range(size):
         i = scratch.left[x]
+        k = _note_sites(i, rows, cluster, scratch, counts)
+        for j in range(cluster.slots.shape[0]):
+            scratch.able[j] += scratch.at[i, j] > 0
+        if scratch.how[i] == FIXED:
+            _attach(i, cluster, scratch)
+            continue
         scratch.made[i] = -1
         scratch.low[i] = 0
         scratch.low_bottom[i] = 1
         scratch.behind[i] = -1
-        e = _note_sites(i, rows, cluster, scratch, counts)
-        for j in range(cluster.slots.shape[0]):
-            scratch.able[j] += scratch.at[i, j] > 0
-        before = -1
-        if e >= 0:
-            before = scratch.last[e // width, e % width]
-            scratch.last[e // width, e % width] = i
-        if before >= 0 and scratch.how[before] == scratch.how[i]:
-            scratch.behind[before] = i
+        if k >= 0 and scratch.last[k] >= 0:
+            scratch.behind[scratch.last[k]] = i
         else:
             scratch.left[kept] = i
             kept += 1
+        if k >= 0:
+            scratch.last[k] = i
     scratch.kept[0] = kept
 
 
@@ -528,14 +600,15 @@ def next_in_order(position: int, rows: Any, cluster: Any, work: Any, counts: Int
     scratch = work.assigning
     left, held = scratch.left, scratch.held
     kept = int(scratch.kept[0])
-    best = -1
+    placed, site = _first_attached(cluster, scratch)
+    best = placed
     passed = 0
     while kept > 0:
         i = left[0]
         if not _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
             break
         if _is_stale(i, scratch):
-            if scratch.how[i] != FIXED and _raise_bound(i, rows, cluster, scratch):
+            if _raise_bound(i, rows, cluster, scratch):
                 _sink(i, kept, scratch)
                 continue
             _estimate(i, rows, cluster, work, counts)
@@ -559,6 +632,8 @@ def next_in_order(position: int, rows: Any, cluster: Any, work: Any, counts: Int
         _rise(i, kept, scratch)
         kept += 1
     scratch.kept[0] = kept
+    if best == placed:
+        _detach(site, scratch)
     _settle(best, position, cluster, scratch, counts)
     return best
 
