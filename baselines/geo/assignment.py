@@ -13,7 +13,7 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import (
+from schedgym.problems.geo.orders import (
     ASSIGN_RULES,
     Assigning,
     Cluster,

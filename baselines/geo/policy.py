@@ -11,7 +11,8 @@ import numpy as np
 from schedgym.core.policy import Interface
 from schedgym.core.rollouts import play_by_rule
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import Cluster, work_sizes
+from schedgym.problems.geo.orders import Cluster
+from schedgym.problems.geo.rules import work_sizes
 from schedgym.solvers.balance import make_site_lists
 
 __all__ = ["GeoPolicy"]

@@ -13,16 +13,9 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
+from schedgym.problems.geo.orders import Cluster, Placing
 from schedgym.problems.geo.rollouts import ShareRule
-from schedgym.problems.geo.rules import (
-    CLOSED,
-    FAIR_RULES,
-    Cluster,
-    FairNetwork,
-    Placing,
-    Sharing,
-    fair,
-)
+from schedgym.problems.geo.rules import CLOSED, FAIR_RULES, FairNetwork, Sharing, fair
 from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import isolated_share
 

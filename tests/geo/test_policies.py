@@ -14,7 +14,8 @@ import pytest
 import schedgym
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import ASSIGN_RULES, FAIR_RULES
+from schedgym.problems.geo.orders import ASSIGN_RULES
+from schedgym.problems.geo.rules import FAIR_RULES
 from tests.geo import oracle
 from tests.geo.test_dynamics import (
     ASSIGN,

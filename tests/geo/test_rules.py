@@ -16,21 +16,23 @@ import numpy as np
 import pytest
 
 from schedgym.core.tables import make_tools
-from schedgym.problems.geo.rules import (
+from schedgym.problems.geo.orders import (
     ASSIGN_RULES,
-    CLOSED,
-    FAIR_RULES,
-    SHARING_TOLERANCE,
     Assigning,
     Cluster,
-    FairNetwork,
     Options,
     Placing,
     Rows,
-    Sharing,
     assign,
-    fair,
     place_in_order,
+)
+from schedgym.problems.geo.rules import (
+    CLOSED,
+    FAIR_RULES,
+    SHARING_TOLERANCE,
+    FairNetwork,
+    Sharing,
+    fair,
     sharing_violations,
     weighted_fair,
     work_sizes,

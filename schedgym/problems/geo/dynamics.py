@@ -28,18 +28,8 @@ from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mar
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.geo.metrics import Schedule
-from schedgym.problems.geo.rules import (
-    Assigning,
-    FairNetwork,
-    Options,
-    Placing,
-    Sharing,
-    assign,
-    fair,
-    place_in_order,
-    sharing_violations,
-    weighted_fair,
-)
+from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
+from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
 from schedgym.problems.geo.tokens import (
     AGE_SCALE,
     CLOCK_SCALE,

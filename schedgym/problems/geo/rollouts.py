@@ -18,7 +18,8 @@ from schedgym.problems.geo.dynamics import (
     finish_step,
     run_by,
 )
-from schedgym.problems.geo.rules import Options, begin_order, fair, next_in_order
+from schedgym.problems.geo.orders import Options, begin_order, next_in_order
+from schedgym.problems.geo.rules import fair
 
 __all__ = ["PLAY", "ShareRule"]
 
