@@ -87,7 +87,7 @@ class Network(NamedTuple):
     slots: Annotated[Integers, "site"]
     free: Annotated[Integers, "site"]  # slots without flow
     entry_start: Annotated[Integers, "site+1"]  # where the entries of a site begin
-    entry_end: Annotated[Integers, "site"]  # one past those that are not FROZEN
+    entry_end: Annotated[Integers, "site"]  # one past those that may pass flow on
     entry: Annotated[Integers, "entry"]  # indices into ``flow``, by site
     entry_group: Annotated[Integers, "entry"]  # their groups
     low: Annotated[Integers, "owner"]  # first group of an owner
@@ -333,14 +333,13 @@ def _visit_owner(net: Network, width: int, o: int, further: int, tail: int, goal
 
 
 @helper
-def _visit_needy(
-    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int
-) -> tuple[int, int]:
-    """Visit those owners with a flow at site j that may be in need or have too much."""
+def _visit_needy(net: Network, width: int, part: Part, further: int, tail: int, goal: int) -> tuple[int, int]:
+    """Visit, from all sites one less deep, the owners there that may be in need or have too much."""
     for index in range(part.first, part.needy):
         o = net.owners[index]
         for e in range(net.low[o] * width, net.high[o] * width):
-            if net.depth[o] < 0 and net.site[e] == j and net.flow[e] > 0:
+            j = net.site[e]
+            if net.depth[o] < 0 and j >= 0 and net.flow[e] > 0 and net.site_depth[j] == further - 1:
                 tail, goal = _visit_owner(net, width, o, further, tail, goal)
     return tail, goal
 
@@ -355,7 +354,8 @@ def _visit_owners(
         o = net.owner[g]
         if net.flow[net.entry[position]] == 0 or o == FROZEN:
             continue
-        if net.depth[o] < 0 and net.part[o] == part.number:
+        leads = part.needy == part.last or net.high[o] - net.low[o] > 1  # to more sites than this group does
+        if leads and net.depth[o] < 0 and net.part[o] == part.number:
             tail, goal = _visit_owner(net, width, o, further, tail, goal)
         if width > 1 and unreached > 0:
             before = tail
@@ -365,15 +365,17 @@ def _visit_owners(
 
 
 @subroutine
-def _layer(net: Network, width: int, part: Part) -> int:
+def _layer(net: Network, width: int, part: Part) -> tuple[int, bool]:
     """Breadth-first search from the owners in need: the depths of owners and sites.
 
     An arc leads from an owner to a site of a group below its limit, and from a site to the owner of a flow
-    there, who would give it up, or to another site of that flow's group. When all sites are reached, an owner
-    matters only if it is a goal.
+    there, who would give it up, or to another site of that flow's group. Only the goals matter of the nodes
+    as deep as they are, and of the owners when all sites are reached. So the owners that may be goals are
+    looked at first, unless all may be.
 
     Returns:
         The depth of the nearest goals, owners with too much and sites with free slots; FAR if there are none.
+        And whether all goals are among the few owners that may be in need or have too much.
     """
     count = net.need.shape[0]
     depth = net.depth
@@ -390,34 +392,41 @@ def _layer(net: Network, width: int, part: Part) -> int:
             net.arc[o] = net.low[o] * width
             net.queue[tail] = o
             tail += 1
+    spare = False
     for index in range(part.first_site, part.last_site):
         j = net.sites[index]
         site_depth[j] = -1
         net.site_arc[j] = net.entry_start[j]
         net.site_turn[j] = 0
+        spare = spare or net.free[j] > 0
     unreached = part.last_site - part.first_site
+    few = part.needy < part.last
     goal = FAR
+    level = 0
     head = 0
     while head < tail:
         node = net.queue[head]
         head += 1
-        before = tail
         further = (depth[node] if node < count else site_depth[node - count]) + 1
         if further > goal:
             break
+        if few and further > level:
+            level = further
+            tail, goal = _visit_needy(net, width, part, further, tail, goal)
+            if goal == further and not spare:
+                break
+        before = tail
         if node < count:
             for g in range(net.low[node], net.high[node]):
                 if unreached > 0 and net.used[g] < net.limit[g]:
                     tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
             unreached -= tail - before
-        elif unreached == 0 and part.needy < part.last:
-            tail, goal = _visit_needy(net, width, node - count, part, further, tail, goal)
-        else:
+        elif unreached > 0 or not few:
             tail, goal, unreached = _visit_owners(
                 net, width, node - count, part, further, tail, goal, unreached
             )
     net.queued[0] = tail
-    return goal
+    return goal, few and not spare
 
 
 @helper
@@ -515,6 +524,26 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
 
 
 @helper
+def _reach_owner(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
+    """Extend a path from a site to an owner with too much, as :func:`_leave_site` does in the same order.
+
+    The search stands at an entry here, and not at a position among those of the site.
+    """
+    for index in range(part.first, part.needy):
+        o = net.owners[index]
+        if net.need[o] >= 0 or net.depth[o] != goal:
+            continue
+        for e in range(net.low[o] * width, net.high[o] * width):
+            behind = net.site_turn[here] == 1 and e < net.site_arc[here]
+            if net.site[e] == here and net.flow[e] > 0 and not behind:
+                net.site_turn[here] = 1
+                net.site_arc[here] = e
+                _step(net, size, o, e, -1)
+                return True
+    return False
+
+
+@helper
 def _augment(net: Network, width: int, size: int) -> tuple[int, int]:
     """Send as much flow as possible along the path of ``size`` nodes.
 
@@ -580,7 +609,7 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
     for index in range(part.first, part.needy):
         left += max(need[net.owners[index]], 0)
     while left > slack:
-        goal = _layer(net, width, part)
+        goal, owners_only = _layer(net, width, part)
         if goal == FAR:
             break
         for index in range(part.first, part.needy):
@@ -600,6 +629,8 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
                     continue
                 if node < count:
                     found = _leave_owner(net, width, node, part, goal, size)
+                elif owners_only and depth + 1 == goal:
+                    found = _reach_owner(net, width, node - count, part, goal, size)
                 else:
                     found = _leave_site(net, width, node - count, part, goal, size)
                 if found:
@@ -888,16 +919,48 @@ def _give_back(net: Network, width: int, first: int, last: int, surplus: int) ->
 
 
 @helper
-def _forget_frozen(net: Network) -> None:
-    """Take the entries of frozen groups out of the sites' lists."""
+def _list_live(net: Network, width: int) -> int:
+    """Take entries that pass no flow on out of the sites' lists, and list the sites that flow can enter.
+
+    These are the sites of groups below their limits, and those to which a group with a flow at one of them
+    can move it. No flow leaves them until the end of :func:`complete_into`.
+
+    Returns:
+        how many sites flow can enter.
+    """
+    entered = net.site_turn  # 1 if flow can enter a site
     for j in range(net.slots.shape[0]):
+        net.site_depth[j] = -1
+        entered[j] = 0
         end = int(net.entry_start[j])
         for position in range(net.entry_start[j], net.entry_end[j]):
-            if net.owner[net.entry_group[position]] != FROZEN:
-                net.entry[end] = net.entry[position]
-                net.entry_group[end] = net.entry_group[position]
-                end += 1
+            g = net.entry_group[position]
+            o = net.owner[g]
+            if o != FROZEN:
+                entered[j] |= net.used[g] < net.limit[g]
+                if width > 1 or net.high[o] - net.low[o] > 1:  # else it passes nothing on
+                    net.entry[end] = net.entry[position]
+                    net.entry_group[end] = g
+                    end += 1
         net.entry_end[j] = end
+    listed = 0
+    again = True
+    while again:
+        again = False
+        for j in range(net.slots.shape[0]):
+            if entered[j] != 1:
+                continue
+            entered[j] = 2  # and its groups have been looked at
+            again = True
+            net.sites[listed] = j
+            listed += 1
+            for position in range(net.entry_start[j], net.entry_end[j]):
+                first = net.entry_group[position] * width
+                if net.flow[net.entry[position]] > 0:
+                    for e in range(first, first + width):
+                        if net.site[e] >= 0:
+                            entered[net.site[e]] = max(entered[net.site[e]], 1)
+    return listed
 
 
 @pure_kernel
@@ -925,14 +988,14 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         net.depth[i] = -1
         net.owners[most + i] = order[i]
     for j in range(count):
-        net.sites[j] = j
         net.site_part[j] = 0
-    listed = jobs  # whose groups the sites' lists have
+    listed = 2 * jobs + 1  # jobs when the sites' lists were made, each time half as many
+    open_sites = origin
     for turn in range(jobs):
         job = order[turn]
         if 2 * (jobs - turn) < listed:
             listed = jobs - turn
-            _forget_frozen(net)
+            open_sites = _list_live(net, width)
         first = net.start[job]
         last = net.start[job + 1]
         groups = last - first
@@ -955,7 +1018,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             net.depth[o] = 0
             net.owners[after - groups + g - first] = o
             before += net.used[g]
-        part = Part(after - groups, after, most + jobs, origin, count, origin)
+        part = Part(after - groups, after, most + jobs, origin, open_sites, origin)
         slack = 2 * (jobs + groups)
         level = math.inf
         while True:
