@@ -512,7 +512,7 @@ def test_sharing_violations_of_the_oracles_decisions() -> None:
 
 PLAY = """
 import json, re
-from schedgym.problems.geo import rules
+from schedgym.problems.geo import orders, rules
 from tests.geo import test_rules as here
 
 results = []
@@ -525,7 +525,7 @@ for case in here.states(6, 8, jobs=5, tasks=6):
     for associated in (False, True):
         results.append(here.run_weighted(case, associated, [1.0 + i for i in range(case.n)]).tolist())
 counts = {}
-for kernel in (rules.assign, rules.fair, rules.weighted_fair, rules.sharing_violations):
+for kernel in (orders.assign, rules.fair, rules.weighted_fair, rules.sharing_violations):
     for code in getattr(kernel, "inspect_llvm", dict)().values():
         counts[kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
 print(json.dumps([results, counts]))
