@@ -36,7 +36,7 @@ from schedgym.agents.options import EvaluationOptions, ImitationOptions, Network
 from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Metric, Parameters, get_problem, parameter
-from schedgym.core.tokens import tokens_of
+from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.documents import check_whole, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 
@@ -185,7 +185,7 @@ class Config:
             if name in parameters:
                 raise InvalidParameter(f"{where}: {name} is not one of a configuration's")
         with placed(where, "."):
-            return problem.objective_of(problem.build(self.id, {**self.environment, **parameters}))
+            return problem.objective_of(problem.build(self.id, self._environment_of(parameters)))
 
     def _check_domains(self) -> None:
         objectives = {
@@ -206,9 +206,13 @@ class Config:
             return [Domain("", 1.0, self.environment, split=False)]
         own = {name: domain for name, domain in self.domains.items() if domain.use == use} or self.domains
         return [
-            Domain(name, domain.weight, {**self.environment, **domain.parameters}, domain.episodes)
+            Domain(name, domain.weight, self._environment_of(domain.parameters), domain.episodes)
             for name, domain in own.items()
         ]
+
+    def _environment_of(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of an environment with ``parameters`` over those of the configuration."""
+        return effective_parameters(self.id, {**self.environment, **parameters}, parameters)
 
     @property
     def environment(self) -> dict[str, Any]:

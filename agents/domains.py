@@ -99,7 +99,7 @@ def episodes_of_part(simulator: Simulator, part: str, seed: int, numbers: I8) ->
         simulator: simulator of the environments.
         part: name in :data:`PARTS`; "": episodes are not split.
         seed: seed of the environments.
-        numbers: how-manieth episode of that part each is; beyond its windows they repeat.
+        numbers: number of each episode within that part; if there are more than it has windows, they repeat.
 
     Returns:
         numbers of episodes; ``numbers`` where episodes are drawn.

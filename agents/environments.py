@@ -1,4 +1,4 @@
-"""The environments of a training, on the CPU or on a GPU: what they show and tell are torch's tensors.
+"""The environments of a training, on the CPU or on a GPU, with results as tensors of torch.
 
 On a GPU the environments are those of ``gym.make_vec(..., device="cuda")`` (see :mod:`schedgym.core.cuda`);
 tensors share the memory of their arrays, and actions are taken from where torch writes them. Seeds, episodes
@@ -46,9 +46,9 @@ class Environments(ABC):
         whole: environments whose episode ends wait for :meth:`begin`; else they begin the next one at once.
 
     Attributes:
-        live: which environments play, bool [B].
-        running: how many of them.
-        history: by what the environments are brought back to where they were.
+        live: True for the environments that play, bool [B].
+        running: number of these.
+        history: actions from which the state of the environments is restored.
     """
 
     def __init__(self, simulator: Any, device: Any, whole: bool) -> None:
@@ -223,7 +223,7 @@ def make_environments(
     Args:
         id: environment id.
         parameters: parameters of the environment.
-        num_envs: how many.
+        num_envs: number of environments.
         device: name of torch's device, or "auto": see :func:`~schedgym.agents.modules.find_device`. With
             "cuda" the environments are there, too.
         whole: see :class:`Environments`.

@@ -1,4 +1,4 @@
-"""What the trainings with gradients share: seeds, results, and what an agent file tells of them.
+"""Common parts of the trainings with gradients: seeds, results and the metadata of agent files.
 
 Seeds. Environment i of a training with seed s plays the episodes 0, 1, ... of the environment's seed
 TRAINING_SEEDS + s SPACING + i (i // n where n of them play the same workload); demonstrations are episodes of

@@ -77,16 +77,16 @@ class Random:
         return torch.randperm(count, generator=self.generator, device=self.device)
 
     def state(self) -> dict[str, Any]:
-        """What :meth:`restore` goes on from, as JSON data."""
+        """The state of the generator as JSON data, for :meth:`restore`."""
         if self.generator is None:
             return dict(self.rng.bit_generator.state)
         return {"torch": self.generator.get_state().numpy().tobytes().hex()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a :meth:`state`.
+        """Continue from a :meth:`state`.
 
         Raises:
-            InvalidParameter: if it is that of a training on the other device.
+            InvalidParameter: if the state is of a training on another kind of device.
         """
         if ("torch" in state) != (self.generator is not None):
             raise InvalidParameter(f"checkpoint: of a training on another device than {self.device.type!r}")
@@ -121,7 +121,7 @@ class Network(_Module):  # type: ignore[misc]
         return tokens.estimate(self.layout, self._parameters, observation, torch)
 
     def see(self, observation: Mapping[str, Any]) -> Observation:
-        """A batch of live buffers as the network reads it: a copy, without last tokens that nobody has.
+        """A batch of buffers as input of the network: a copy, without last tokens that are empty everywhere.
 
         The buffers are arrays of numpy, or tensors on the network's device.
         """

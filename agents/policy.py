@@ -22,7 +22,7 @@ from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.rollouts import play_out, scoring_of
 from schedgym.core.simulator import Simulator
-from schedgym.core.tokens import tokens_of
+from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 
 __all__ = ["OWN", "AgentPolicy", "make_agent"]
@@ -63,7 +63,8 @@ class AgentPolicy:
         """The parameters under which it acts where ``given`` are those of an evaluation of ``id``.
 
         The parameters in OWN are always the agent's own; those that are no part of the problem
-        (:attr:`~schedgym.core.tokens.Tokens.acting`) are as in its training where ``given`` leaves them out.
+        (:attr:`~schedgym.core.tokens.Tokens.acting`) are as in its training where ``given`` leaves them out,
+        except those that have no effect beside ``given``: it may act in problems where they mean nothing.
 
         Raises:
             InvalidParameter: for another id.
@@ -80,7 +81,9 @@ class AgentPolicy:
             raise InvalidAgentFile(f"{self.name}: does not fit this version: {error}") from None
         acting = {name: trained[name] for name in tokens_of(problem.name).acting}
         own = {name: trained[name] for name in OWN} | {"action_mask": True}
-        return acting | dict(given) | {name: value for name, value in own.items() if name in trained}
+        own = {name: value for name, value in own.items() if name in trained}
+        asked = given if given.get("view") == own["view"] else ()  # else meant for others, too
+        return effective_parameters(id, acting | dict(given) | own, asked)
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`.

@@ -1,23 +1,23 @@
 """PPO in one file: token networks on the native simulator, from a configuration to the weights of an agent.
 
-It reads from top to bottom as a training goes: a network scores tokens; actions are sampled from the scores
-and played; advantages are computed; the clipped objective of Schulman et al. (2017, Equations 7 and 9) is
-improved on shuffled batches. There are two ways to the advantages:
+The file follows the order of a training: a network scores tokens; actions are sampled from the scores and
+played; advantages are computed; the clipped objective of Schulman et al. (2017, Equations 7 and 9) is
+improved on shuffled batches. Advantages are computed in one of two ways:
 
 * ``copies: 1``: a critic, and generalised advantage estimation (Schulman et al. 2016, Equation 16) over
   ``n_steps`` steps of each environment.
 * ``copies: n``: no critic. Each n environments play the same workload, whole episodes of it, and an advantage
-  is the sum of the rewards to the episode's end minus the mean of the copies at the same decision: an input
-  that all copies share, as the arrivals are, no longer adds to the variance. ``n_steps``, ``gae_lambda``,
+  is the sum of the rewards to the episode's end minus the mean of the copies at the same decision: inputs
+  that all copies share, such as the arrivals, then do not add to the variance. ``n_steps``, ``gae_lambda``,
   ``vf_coef`` and ``normalize_returns`` have no effect then.
 
-Why it is fast. The environments' arrays are read where the kernels write them, and are brought once into the
-form in which the network reads them, without the places in the window where there is no job; a batch is
-learned in pieces of rows with similar numbers of jobs, so that few numbers are computed for nobody. Actions
-that the observation closes have probability 0. On a GPU all of it happens there: environments, sampling,
-advantages and updates (see :mod:`schedgym.agents.environments`); only imitation and validations do not.
+Running time: the environments' arrays are read without copies, and are converted once to inputs of the
+network, without the empty places of the window; a batch is divided into rows with similar numbers of jobs, so
+that there is little padding. Actions that the observation masks have probability 0. On a GPU, environments,
+sampling, advantages and updates run there (see :mod:`schedgym.agents.environments`), imitation and
+validations do not.
 
-A checkpoint holds everything that the training goes on from, as that of :mod:`schedgym.agents.train`.
+A checkpoint holds all the state from which the training continues, as in :mod:`schedgym.agents.train`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Batch:
         actions: int64 [n], or float [n, size] for a Box.
         log_probs: logarithms of their probabilities when they were played, [n].
         advantages: divided by their standard deviation, [n].
-        targets: what the critic is to learn, [n]; None: there is no critic.
+        targets: values that the critic is to learn, [n]; None: there is no critic.
         lengths: number of tokens of each that are not cut off, int64 [n].
     """
 
@@ -215,7 +215,7 @@ class Training:
 
     @property
     def critic(self) -> bool:
-        """Whether there is one."""
+        """True if the training has a critic."""
         return bool(self.options.copies == 1)
 
     def act(self, seen: Observation) -> tuple[Tensor, Tensor]:
@@ -278,7 +278,7 @@ class Training:
         )
 
     def measure(self, rewards: Tensor, ends: Tensor) -> float:
-        """What rewards are divided by: the spread of the discounted sums of rewards so far."""
+        """Return the spread of the discounted sums of rewards so far, by which rewards are divided."""
         sums = []
         for reward, going in zip(rewards.unbind(), (1.0 - ends).unbind(), strict=True):
             sums.append(self.options.gamma * self.sums + reward)
@@ -340,7 +340,7 @@ class Training:
         return {name: weight.detach().cpu().numpy().copy() for name, weight in self.named}
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
-        """Everything that the training goes on from, as arrays and JSON data."""
+        """The state from which the training continues, as arrays and JSON data."""
         arrays = {f"weights/{name}": array for name, array in self.get_weights().items()}
         arrays |= optimizer_arrays(self.adam, self.named)
         arrays |= {f"environments/{name}": array for name, array in self.environments.history.state().items()}

@@ -64,7 +64,7 @@ def advance(simulator: Simulator, actions: Any, live: npt.NDArray[np.bool_]) -> 
 
 
 class History:
-    """The actions of the episodes that still run, by which a simulator is brought back to where it was.
+    """The actions of the episodes that still run, from which a simulator's state is restored.
 
     Workloads given as options are not part of it.
 

@@ -107,7 +107,7 @@ class Scorer:
         context_columns: names of the columns that depend on the whole observation.
         form: the form that the problem's kernels take.
         masks: keys of the observation's masks of scores, and of tokens; "" for none.
-        plays: whether a kernel of the problem plays whole episodes in this view; elsewhere the scorer is
+        plays: True if a kernel of the problem plays whole episodes in this view; otherwise the scorer is
             asked for each action.
 
     Raises:

@@ -158,7 +158,7 @@ def _features(layout: Layout, observation: Mapping[str, Any], key: str, like: An
 
 
 def prepare(layout: Layout, observation: Mapping[str, Any], like: Any, ops: Any = np) -> dict[str, Any]:
-    """What :func:`forward` and :func:`estimate` read of a batch of observations, computed once.
+    """Compute the inputs of :func:`forward` and :func:`estimate` from a batch of observations, once for both.
 
     Args:
         layout: layout of the environment's view.

@@ -60,7 +60,7 @@ WARM_UP_STEPS = 20_000  # ... or environment steps
 
 
 def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: Cloning | None) -> None:
-    """Write the checkpoint, from which the training goes on as if it had not been interrupted."""
+    """Write the checkpoint, from which the training continues with the same result."""
     arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
     arrays |= optimizer_arrays(model.policy.optimizer, model.policy.named_weights()) | _rollout_arrays(
         model, normalizer

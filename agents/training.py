@@ -54,8 +54,8 @@ def train(
         resume: go on from the checkpoint if there is one.
         report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
-        device: where algorithm "ppo" computes, a name of torch; "cuda": its environments run there, too;
-            None: the CPU.
+        device: torch's name of the device on which algorithm "ppo" computes; "cuda": its environments run
+            there, too; None: the CPU.
 
     Returns:
         a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a

@@ -24,7 +24,7 @@ from schedgym.agents.policy import OWN
 from schedgym.agents.rollout import History
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
-from schedgym.core.tokens import tokens_of
+from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.envs import CudaVectorEnv, SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
@@ -357,7 +357,7 @@ class ModelPolicy:
         """
         if id != self.id:
             raise InvalidParameter(f"the model was trained in {self.id}, not in {id}")
-        return {**given, **self._acting}
+        return effective_parameters(id, {**given, **self._acting})
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`."""

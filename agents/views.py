@@ -1,4 +1,4 @@
-"""How scores become actions: the layout of an environment's scores, from the description of its tokens.
+"""The layout of an environment's scores, which turns scores into actions, from the description of its tokens.
 
 An agent of any kind (a small numpy scorer, a torch network) maps an observation with
 ``observation="features"`` to a flat vector of scores, [size]. A :class:`Layout` says what each of them

@@ -120,7 +120,7 @@ def layer(name: str) -> int:
 
 
 def import_graph() -> networkx.DiGraph[str]:
-    """Who imports whom, of the project's own modules."""
+    """The imports between the project's own modules."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     for name in MODULES:
         for imported in imports(name):

@@ -628,7 +628,7 @@ def made(figure: Figure, scale: str) -> dict[str, Any] | None:
 
 
 def duration(seconds: float) -> str:
-    """How long a figure took, about."""
+    """The approximate running time of a figure."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
@@ -758,7 +758,7 @@ def growth_row(row: Mapping[str, Any]) -> list[str]:
 
 
 def machine(measured: Mapping[str, Any]) -> str:
-    """Where a benchmark ran, if its file tells."""
+    """The machine on which a benchmark ran; "" if its file does not say."""
     found = measured.get("manifest", {}).get("machine")
     return f"Measured on {plain(found['cpu'])}, {found['cores']} cores, one of them used." if found else ""
 
@@ -780,7 +780,7 @@ API = {
     "schedgym.core.workload": "Workloads",
     "schedgym.core.workload_files": "Workload files",
     "schedgym.core.source": "Sources",
-    "schedgym.core.future": "Another future",
+    "schedgym.core.future": "Changed futures",
     "schedgym.core.arrays": "Arrays",
     "schedgym.core.stepping": "Steps",
     "schedgym.core.tables": "Tables",

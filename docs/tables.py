@@ -230,7 +230,7 @@ def committed(figure: Figure, scale: str) -> dict[str, Any]:
 
 
 def verdicts() -> str:
-    """How many statements of each paper hold, and how many other statements are checked besides."""
+    """The numbers of statements of each paper that hold, and of further ones that are checked."""
     return table([*HEADS], [count_row(paper) for paper in PAPERS])
 
 

@@ -171,8 +171,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     Args:
         render_mode: None, "ansi" (text), "rgb_array" (an image) or "human" (a window, after every step).
-        copy: hand out copies of observations; False shows the live buffers, read-only, valid until the next
-            step.
+        copy: True returns copies of observations; False returns the buffers themselves, read-only, and valid
+            until the next step.
         parameters: the problem's parameters.
 
     Attributes:
@@ -238,9 +238,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         Args:
             seed: start over at episode 0 of this seed; None goes on to the next episode.
-            options: ``workload`` (a Workload or a file's path) serves this episode, and with ``repeat``
-                True all that follow; ``workload`` None or ``repeat`` False alone takes given ones back;
-            ``episode`` is the number of the episode to draw.
+            options: ``workload`` (a Workload or a file's path) is used for this episode, and with ``repeat``
+                True for all that follow; ``workload`` None, or ``repeat`` False without a workload, ends
+                this; ``episode`` is the number of the episode to draw.
 
         Returns:
             the first observation and an empty info.
@@ -387,8 +387,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: number of environments.
         autoreset_mode: "NextStep" (Gymnasium's default), "SameStep", "Disabled", or the enum.
         render_mode: None, "ansi" or "rgb_array".
-        copy: hand out copies of observations; False shows the live buffers, read-only, valid until the next
-            step.
+        copy: True returns copies of observations; False returns the buffers themselves, read-only, and valid
+            until the next step.
         threads: number of threads that advance the environments side by side, at most one for each. The
             results are the same. Waking a thread takes some 30 microseconds: threads are faster where a step
             of the batch takes several times as long.

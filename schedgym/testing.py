@@ -8,14 +8,14 @@
 
 Each raises an AssertionError that says what was expected and what was found.
 
-The checks know a problem by its descriptor, its modules ``metrics`` and ``workload``, and these conventions:
+The checks use a problem's descriptor, its modules ``metrics`` and ``workload``, and these conventions:
 
 - a mask of feasible actions stands in the observation as ``action_mask``: of the shape of the choices, or one
   shorter along the first axis, when the last index of the first component means "none", always feasible;
 - of an action from a Box only the leading rows count of which the simulator says how many (``rows``);
 - the observation in exact units has a ``clock``, or where time is slots, the ``slot`` to be decided;
-- ``workload.shuffle_future(workload, time, rng)``, where a problem has it, gives the same instance another
-  future, and nothing may depend on that before its time.
+- ``workload.shuffle_future(workload, time, rng)``, where a problem has it, changes the arrivals after
+  ``time``; nothing before ``time`` may depend on them.
 """
 
 from __future__ import annotations
@@ -391,13 +391,19 @@ def all_views(problem: Problem | str) -> Iterator[dict[str, Any]]:
 
 
 def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: Any) -> None:
-    """Check one parametrisation of an environment, in some ten small aspects.
+    """Check an environment with given parameters.
 
-    Gymnasium's own check without a warning; observations within their space and unchanged by later steps;
-    rewards that sum to the objective; complete metrics; a valid schedule; determinism, also interleaved,
-    pickled, and copied in mid-episode; seeds and numbers of episodes; given workloads; repair of
-    infeasible actions and ``strict``; refusal of malformed actions, and of nothing that does not count;
-    observations that are not copied; nothing of the future; a specification that survives JSON.
+    The following is checked:
+
+    - Gymnasium's own check passes without a warning;
+    - observations are within their space, and later steps do not change them;
+    - rewards sum to the objective, metrics are complete, and the schedule is valid;
+    - episodes can be repeated, also by interleaved, pickled and copied environments;
+    - seeds, numbers of episodes and given workloads determine episodes;
+    - infeasible actions are repaired, and with ``strict`` refused; malformed actions are always refused;
+    - rows of actions that do not count are ignored;
+    - observations with ``copy=False`` are the same, and do not depend on later arrivals;
+    - the specification of the environment can be written as JSON.
 
     Args:
         id: environment id.
@@ -818,7 +824,7 @@ def check_vector_parity(
 ) -> None:
     """Check the native vector environment, step for step, against SyncVectorEnv and single environments.
 
-    One with ``copy=False`` runs beside it, with several threads if ``threads`` is 1, else with one.
+    A second one with ``copy=False`` is checked, too, with several threads if ``threads`` is 1, else with one.
 
     Args:
         id: environment id.
@@ -1035,20 +1041,24 @@ def check_policy(
 ) -> None:
     """Check a registered policy in one parametrisation of its problem's environment.
 
-    Its actions are in the action space and feasible; they depend on the observation, its options and its
-    random numbers alone: equal in a second instance, interleaved with others, after pickling in
-    mid-episode, in the second episode of an instance, on observations that are not copied, and under
-    another future (unless the policy declares that it knows the ``future``); observations that it does not
-    declare to know (while another policy of the problem does) make no difference; it changes none; its
-    schedule is valid.
+    The following is checked:
+
+    - its actions are in the action space and feasible, and its schedule is valid;
+    - its actions depend on the observation, its options and its random numbers only: they are the same in a
+      second instance, in interleaved instances, after pickling within an episode, in the second episode of
+      an instance, and on observations that are not copied;
+    - they do not depend on later arrivals, unless the policy declares that it knows the ``future``;
+    - they do not depend on observations that other policies of the problem declare to know, but not this one;
+    - the policy does not change observations.
 
     Args:
         name: "problem/policy".
         id: environment id; None takes the first that compares this policy by default, else the first.
         episodes: number of episodes.
         seed: seed of the first episode.
-        parameters: keyword arguments of the environment, over the id's baseline parameters; where they
-            choose no view and the policy cannot act in the baselines', it acts in the first of its own.
+        parameters: keyword arguments of the environment, which replace the id's baseline parameters; if they
+            do not choose a view, and the policy cannot act in that of the baselines, it acts in the first of
+            its own.
 
     Raises:
         AssertionError: saying what fails.

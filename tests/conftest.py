@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.long import long
+from tests.order import in_halves
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
 settings.register_profile("dev", deadline=None, print_blob=True)
@@ -38,8 +40,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the notebooks to ``make test-all``: they take minutes."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Leave the notebooks to ``make test-all``: they take minutes; order the tests for several processes."""
     for item in items:
         if Path(item.path).suffix == ".ipynb":
             item.add_marker(long)
+    yield  # other hooks deselect tests
+    if hasattr(config, "workerinput"):
+        items[:] = in_halves(items, [item.nodeid for item in items])

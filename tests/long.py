@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["long", "of_trials", "some", "trials"]
+__all__ = ["all_but", "long", "of_trials", "some", "trials"]
 
 long = pytest.mark.long
 
@@ -23,6 +23,12 @@ def trials(count: int) -> range:
 def of_trials(count: int) -> int:
     """Return how many of all random cases are to show something; in ``make test`` a twentieth will do."""
     return count if EVERY else count // 20
+
+
+def all_but(names: Iterable[str], slow: Iterable[str]) -> list[Any]:
+    """Mark the names in ``slow`` as long."""
+    late = frozenset(slow)
+    return [pytest.param(name, marks=long) if name in late else name for name in names]
 
 
 def some(cases: Iterable[Any], keep: int = 1, of: int | None = None) -> list[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 
 import schedgym
 from schedgym.core.problem import Problem, get_problem, list_problems
@@ -131,13 +132,21 @@ def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, obj
 
 @pytest.mark.parametrize(
     ("id", "extra"),
-    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=10),
+    some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=20),
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
-    for view in get_problem(id).views:
-        if view.name == "prices" and extra.get("model") == "discrete":
-            continue  # whole tasks have no price
-        check_problem(id, episodes=2, seed=7, **small(id, view=view.name, **extra))
+    """In every view that takes them: some have an effect in some views only, and whole tasks no price."""
+    checked, problem = 0, get_problem(id)
+    for view in problem.views:
+        given = small(id, view=view.name, **extra)
+        try:
+            problem.build(id, given)
+        except InvalidParameter as error:
+            assert "has no effect in view" in str(error) or view.name == "prices"
+            continue
+        check_problem(id, episodes=2, seed=7, **given)
+        checked += 1
+    assert checked
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -179,6 +188,37 @@ def test_gymnasium_has_nothing_to_say_of_the_default_environment(id: str) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gym.make(id).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("id", some(IDS))
+def test_gymnasium_has_nothing_to_say_of_any_render_mode(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    made = gym.make(id, render_mode="rgb_array", **small(id)).unwrapped
+    assert set(made.metadata["render_modes"]) == {"ansi", "rgb_array", "human"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(made)
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_gymnasium_has_nothing_to_say_of_any_autoreset_mode(id: str, mode: AutoresetMode) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        envs, rng = gym.make_vec(id, num_envs=2, autoreset_mode=mode, **short(id)), np.random.default_rng(0)
+        shown, _ = envs.reset(seed=0)
+        ends = 0
+        for _ in range(60):
+            assert envs.observation_space.contains(shown)
+            rows = [{name: array[i] for name, array in shown.items()} for i in range(2)]
+            actions = [sample_action(envs.single_action_space, row, rng) for row in rows]
+            shown, _, terminated, truncated, _ = envs.step(np.array(actions, envs.single_action_space.dtype))
+            ends += int((ended := terminated | truncated).sum())
+            if mode is AutoresetMode.DISABLED and ended.any():
+                shown, _ = envs.reset(options={"reset_mask": ended})
+        envs.close()
+    assert ends
 
 
 @pytest.mark.parametrize(("id", "view"), CASES)

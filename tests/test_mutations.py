@@ -400,10 +400,10 @@ def instances(problem: Problem) -> list[Workload]:
 
     id, room = next(iter(problem.ids)), problem.module("workload")
     found: dict[Any, Workload] = {}
-    sizes = SIZES[problem.name]
+    sizes, view = SIZES[problem.name], vars(problem.build(id, {}))["view"]
+    known = [name for name in problem.parameters.kinds() if problem.parameters.acts_in(name, view)]
     for other in [{}, *sizes["OTHER"]]:
         given = {**sizes["SMALL"], **sizes["SHORT"], **other}
-        known = problem.parameters.kinds()
         parameters = problem.build(id, {name: value for name, value in given.items() if name in known})
         workload = room.generate(3, 0, room.make_source(parameters))
         names = tuple(tuple(getattr(workload, s)) for s in ("jobs", "tasks", "cluster", "parameters"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import pickle
 import re
@@ -13,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.core.problem import get_problem
+from schedgym.core.problem import Parameters, get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -33,9 +32,9 @@ OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "
 LEAST: dict[str, list[Any]] = {"max_moves": [1]}
 #: without what some of them matter to nobody
 BESIDE: dict[str, dict[str, Any]] = {"rule": {"scope": "all"}}
-#: what random actions do not show: shares that are 0, and one misfit that is worth more than all that fit
-#: (tests/partial_value/test_rules.py)
-SELDOM = {"work_conserving": "shares", "single_task": "priority"}
+#: what random actions do not show: shares that are 0, one misfit that is worth more than all that fit
+#: (tests/partial_value/test_rules.py), and how baselines pack (tests/flowtime/test_policies.py)
+SELDOM = {"work_conserving": "shares", "single_task": "priority", "packing": "allocation"}
 
 #: of view pick of queue-delay, where several servers are open; those but the default
 RULES = [name for name in SERVER_RULES if name != "best"]
@@ -137,25 +136,41 @@ def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: s
 
 
 @pytest.mark.parametrize("id", some(IDS, of=3))
-def test_what_has_an_effect_in_some_views_names_them(id: str) -> None:
-    """Its help names every view in which a parameter of the agent changes something, or none if all do."""
+def test_what_has_an_effect_in_some_views_names_them(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter of the agent names every view in which it changes something, or none if it does in all.
+
+    Tried without the refusal that follows from what it names.
+    """
+    monkeypatch.setattr(Parameters, "without_effect", lambda self, name: "")
     problem = get_problem(id)
     views, wrong = [view.name for view in problem.views], {}
     for name in tokens_of(problem.name).acting:
         field = problem.parameters.__dataclass_fields__[name]
-        told = re.findall(r"(?:^|[ ,;])views? ([^:]+):", field.metadata["help"])
-        named = {view for view in views if re.search(rf"(?<![\w-]){view}(?![\w-])", " ".join(told))}
+        named = set(field.metadata["views"])
         own = vars(problem.build(id, busy(id)))[name]
         found = {SELDOM[name]} & set(views) if name in SELDOM else set()
         for view in views:
             for value in [*LEAST.get(name, []), *values(field, problem.parameters.kinds()[name], own)]:
-                with contextlib.suppress(InvalidParameter):  # refused without another parameter
-                    if differs(id, {"view": view, **BESIDE.get(name, {})}, {name: value}):
-                        found.add(view)
-                        break
+                if differs(id, {"view": view, **BESIDE.get(name, {})}, {name: value}):
+                    found.add(view)
+                    break
         if found != (named or set(views)):
-            wrong[name] = f"has an effect in {sorted(found)}, its help names {sorted(named) or 'none'}"
+            wrong[name] = f"has an effect in {sorted(found)}, and names {sorted(named) or 'none'}"
     assert not wrong
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_what_has_an_effect_in_some_views_is_refused_in_the_others(id: str) -> None:
+    problem = get_problem(id)
+    for field in dataclasses.fields(problem.parameters):
+        views = field.metadata["views"]
+        assert set(views) <= {view.name for view in problem.views}
+        if views:
+            assert re.match(r"views? [a-z, -]+: ", field.metadata["help"])
+        value, *_ = values(field, problem.parameters.kinds()[field.name], field.default) if views else [None]
+        for view in (view.name for view in problem.views if views and view.name not in views):
+            with pytest.raises(InvalidParameter, match=f"^{field.name}: has no effect in view '{view}'"):
+                problem.build(id, {"view": view, field.name: value})
 
 
 def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
@@ -196,6 +211,12 @@ def test_what_counts_only_at_times_changes_something(id: str, given: dict, more:
         ("schedgym/PartialValue-v0", {"single": True, "heterogeneity": 3.0}, "heterogeneity: .* resources"),
         ("schedgym/PartialValue-v0", {"single": True, "heavy": "resource"}, "heavy: .* resources"),
         ("schedgym/PartialValue-v0", {"single_task": False}, "single_task: .* without model 'discrete'"),
+        (
+            "schedgym/PartialValue-v0",
+            {"serving": "program", "model": "discrete"},
+            "serving: .* without model 'continuous'",
+        ),
+        ("schedgym/PartialValue-v0", {"serving": "program", "view": "rule"}, "serving: .* in view 'rule'"),
         ("schedgym/GeoAssign-v0", {"fairness_weight": 0.2}, "fairness_weight: .* objective 'weighted'"),
     ],
 )

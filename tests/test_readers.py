@@ -20,6 +20,7 @@ from schedgym.documents import LARGEST, read_yaml
 from schedgym.errors import InvalidFile, InvalidWorkload, SchedgymError, TraceFormatError
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.traces import base, read_trace, texts
+from schedgym.traces.philly import read_philly
 from tests.long import long
 
 READERS = {
@@ -30,6 +31,8 @@ READERS = {
     "t.json": read_tuned,
     "t.csv": read_trace,
     "t.csv.gz": read_trace,
+    "t.parquet": read_trace,
+    "cluster_job_log.json": read_philly,
 }
 
 

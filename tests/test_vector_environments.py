@@ -55,7 +55,7 @@ def every_mode(cases: list[Any]) -> list[Any]:
         for i, case in enumerate(cases)
         for mode in (*MODES[i % 3 :], *MODES[: i % 3])
     ]
-    return some(given, of=4 * len(MODES))
+    return some(given, of=6 * len(MODES))
 
 
 @pytest.mark.parametrize(("id", "view", "mode"), every_mode(CASES))

@@ -28,6 +28,7 @@ __all__ = ["PLACEMENTS", "AssignmentPolicy", "carrying_views"]
 
 GIVEN = -1  # rule of a policy that brings its own order
 PLACEMENTS = ("greedy", "associated")
+ENVIRONMENT_FLAGS = {"fine": True, "literal": False, "together": False}  # what the environment's own rules do
 
 
 def carrying_views(rule: str) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ class AssignmentPolicy(GeoPolicy):
 
     Args:
         rule: a name of :data:`~schedgym.problems.geo.rules.ASSIGN_RULES`, or "random".
-        fine: balance in levels that are multiples of 1 / gcd(slots).
+        fine: balance in levels that are multiples of 1 / gcd(slots); False: whole tasks per slot, as printed.
         literal: place greedily by the thesis's formula.
         placement: of fcfs, srpt and random: "greedy" or "associated"; None: the environment's placement in
             views priority and rule, greedy in view assignment.
@@ -119,7 +120,7 @@ class AssignmentPolicy(GeoPolicy):
         self,
         rule: str,
         *,
-        fine: bool = False,
+        fine: bool = True,
         literal: bool = False,
         placement: str | None = None,
         together: bool = False,
@@ -137,7 +138,9 @@ class AssignmentPolicy(GeoPolicy):
         """See :meth:`GeoPolicy.beyond`."""
         if interface.view == "assignment":
             return {}
-        given: dict[str, Any] = {name: True for name, value in self.flags.items() if value}
+        given: dict[str, Any] = {
+            name: value for name, value in self.flags.items() if value != ENVIRONMENT_FLAGS[name]
+        }
         if interface.view == "pick" and self.placement == "greedy":
             given["placement"] = self.placement
         return given

@@ -9,7 +9,8 @@ __all__ = ["ATA", "ATAGreedy"]
 @register_policy(
     "geo/ata",
     source="guan2022, Algorithm 4 (section 3.2.4)",
-    deviations="Estimates are divided by the slots (line 22 omits it).",
+    deviations="Estimates are divided by the slots (line 22 omits it). C is a multiple of 1 / gcd(slots), "
+    "not a whole number, unless fine=False.",
     views=carrying_views("ata"),
 )
 class ATA(AssignmentPolicy):
@@ -38,10 +39,12 @@ class ATA(AssignmentPolicy):
     environment does this work.
 
     Args:
-        fine: C is a multiple of 1 / gcd(slots), not a whole number of tasks per slot.
+        fine: C is a multiple of 1 / gcd(slots), so that a job of few tasks is spread evenly, too; False: C
+            is a whole number of tasks per slot, as printed. With True the statements of the thesis hold best
+            (its reading "evenness").
     """
 
-    def __init__(self, fine: bool = False) -> None:
+    def __init__(self, fine: bool = True) -> None:
         super().__init__("ata", fine=fine)
 
 

@@ -15,7 +15,7 @@ _ORDERS = {"fcfs": "in order of arrival", "swag": "in SWAG's order"}
 _TIES = (
     "The thesis does not say which of several balanced placements is used; here it is the flow of Edmonds "
     "and Karp with groups and sites in ascending order. Jobs that arrive at the same instant are placed one "
-    "after another."
+    "after another. C is a multiple of 1 / gcd(slots), not a whole number, unless fine=False."
 )
 
 
@@ -63,8 +63,10 @@ class BalancedTaskAllocation(AssignmentPolicy):
     Args:
         algorithm: "btawj" (within jobs: r = 0) or "btaaj" (across jobs: r = what is assigned, not started).
         order: "fcfs" or "swag".
-        fine: C is a multiple of 1 / gcd(slots), not a whole number of tasks per slot.
+        fine: C is a multiple of 1 / gcd(slots), so that a job of few tasks is spread evenly, too; False: C
+            is a whole number of tasks per slot, as printed. With True the statements of the thesis hold best
+            (its reading "evenness").
     """
 
-    def __init__(self, algorithm: str, order: str, fine: bool = False) -> None:
+    def __init__(self, algorithm: str, order: str, fine: bool = True) -> None:
         super().__init__(f"{algorithm}-{order}", fine=fine)

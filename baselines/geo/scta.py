@@ -10,7 +10,8 @@ __all__ = ["SCTA"]
     "geo/scta",
     source="guan2022, Algorithm 3 (section 3.2.3)",
     deviations="Estimates are divided by the slots (line 23 omits it). Jobs that arrive at one instant are "
-    "placed one after another, unless together=True. The order is SWAG's on the final placement.",
+    "placed one after another, unless together=True. The order is SWAG's on the final placement. C is a "
+    "multiple of 1 / gcd(slots), not a whole number, unless fine=False.",
     views=carrying_views("scta"),
 )
 class SCTA(AssignmentPolicy):
@@ -39,9 +40,11 @@ class SCTA(AssignmentPolicy):
     no more than tasks, for T tasks in K groups of up to A sites. In view rule the environment does this work.
 
     Args:
-        fine: C is a multiple of 1 / gcd(slots), not a whole number of tasks per slot.
+        fine: C is a multiple of 1 / gcd(slots), so that a job of few tasks is spread evenly, too; False: C
+            is a whole number of tasks per slot, as printed. With True the statements of the thesis hold best
+            (its reading "evenness").
         together: jobs that arrive at one instant are placed in one pass.
     """
 
-    def __init__(self, fine: bool = False, together: bool = False) -> None:
+    def __init__(self, fine: bool = True, together: bool = False) -> None:
         super().__init__("scta", fine=fine, together=together)

@@ -196,7 +196,7 @@ def train(asked: Training) -> int:
 
 
 def _describe(config: Any) -> str:
-    """What the validations of a configuration's trainings measure."""
+    """Describe the metric of a configuration's validations."""
     unit = f" [{config.metric.unit}]" if config.metric.unit else ""
     return (
         f"{config.id}, view {config.view}, {config.algorithm}: mean {config.metric.name}{unit} of validations"

@@ -1,6 +1,6 @@
-"""Arrays that are declared once: a bundle states the kind and the dimensions of each of its arrays.
+"""Declarations of arrays: a bundle states the element type and the dimensions of each of its arrays.
 
-A bundle is a named tuple of arrays. An annotation names the kind of the elements and the dimensions that the
+A bundle is a named tuple of arrays. An annotation states the type of the elements and the dimensions that the
 array has for ONE environment::
 
     class State(NamedTuple):

@@ -1,4 +1,4 @@
-"""What compiling takes: counted, so that no policy is charged for it, and told, if it takes long."""
+"""The time of compilation: it is not counted as time of a policy, and is reported if it is long."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ REFUSED, NEEDED, WAITING, ENDED = range(4)
 
 
 class Results(NamedTuple):
-    """What a step did, and which episodes are over, in the GPU's memory: [B] each."""
+    """The results of a step, and the episodes that are over, in the GPU's memory: [B] each."""
 
     reward: Any
     terminated: Any
@@ -138,7 +138,7 @@ def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kern
     def act(
         table: Any, tools: Any, begins: Any, others: int, episodes: Any, results: Any, outcome: Any, most: int
     ) -> None:
-        """Begin episodes, and let all other environments do what ``others`` is, if nobody refused.
+        """Begin episodes, and give all other environments the command ``others``, if none was refused.
 
         With HOLD none begins.
         """
@@ -319,8 +319,8 @@ class CudaSimulator:
 
     Attributes:
         observation: name -> array in the GPU's memory, [B, ...]; kernels overwrite it.
-        results: what the last step did, in the GPU's memory.
-        waiting: how many episodes are over, and have not been begun anew.
+        results: those of the last step, in the GPU's memory.
+        waiting: number of episodes that are over, and after which none has begun.
         continuous, metric_names, action_shape: see :class:`~schedgym.core.simulator.Simulator`.
         seeded: [B], on the host.
     """
@@ -371,7 +371,7 @@ class CudaSimulator:
         return (array[:1], self.num_envs) if is_batch else (array, None)
 
     def needs(self, num_envs: int) -> int:
-        """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of what they hand out."""
+        """Bytes of the GPU's memory that ``num_envs`` environments take, and a copy of their results."""
         template, lanes = self.template, BLOCK * math.ceil(min(num_envs, MOST_LANES) / BLOCK)
         total = sum(self._bytes(array, is_batch, num_envs) for array, is_batch in self._arrays())
         for kind in self._kinds:
@@ -399,7 +399,7 @@ class CudaSimulator:
             )
 
     def _bind(self) -> None:
-        """Make tables and the views of arrays that are handed out."""
+        """Make tables and the views of arrays that callers get."""
         template = self.template
         self._main = self._tables(template.environment)
         self._drawing = self._tables(template.drawing) if template.source is not None else None
@@ -421,7 +421,7 @@ class CudaSimulator:
         return _Tables(_table(kind, rows, False), _table(kind, space, True), tuple(memory))
 
     def _shown(self, buffer: npt.NDArray[Any]) -> Any:
-        """What ``buffer``, a view of one of the template's arrays, is in the GPU's memory."""
+        """Return the array in the GPU's memory for ``buffer``, a view of one of the template's arrays."""
         shape, address = (self.num_envs, *buffer.shape[1:]), buffer.ctypes.data
         if buffer.size == 0:
             return _empty(shape, buffer.dtype)

@@ -1,4 +1,4 @@
-"""Another future for a workload, to test that nothing reads jobs that have not arrived yet."""
+"""Change the future of a workload, to test that nothing reads jobs that have not arrived yet."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def change_future(
     factors: Mapping[str, tuple[float, float]],
     instants: Collection[str] = (),
 ) -> Workload:
-    """Return the workload with another future: the jobs that arrive after ``time`` trade places.
+    """Return the workload with another future: jobs that arrive after ``time`` are reordered.
 
-    A job keeps its fields and its tasks, but gets the place of another one among the arrivals, and these come
-    earlier. Fields of jobs or tasks change by random factors; whole numbers are rounded up.
+    A job keeps its fields and its tasks, but gets the arrival of another job, and arrivals become earlier.
+    Fields of jobs or tasks change by random factors; whole numbers are rounded up.
 
     Args:
         schema: schema of the workload, whose jobs have an arrival; tasks, if any, name their job.
         workload: the instance.
         time: jobs that arrive at this instant or earlier stay as they are, with their tasks.
-        rng: draws the new places and the factors.
+        rng: draws the new order and the factors.
         factors: name of a field -> (least, largest) factor of its values.
         instants: names of the jobs' fields that are times. Their distance from the arrival stays, or changes
             by their factors; none is later than the latest value of the field.

@@ -191,5 +191,5 @@ def _fits() -> bool:
 
 @functools.cache
 def _portable() -> tuple[str, str, str]:
-    """What numba knows the processors of LEVEL by, with NUMBA_CPU_NAME=LEVEL and no NUMBA_CPU_FEATURES."""
+    """Return numba's key for the processors of LEVEL, with NUMBA_CPU_NAME=LEVEL and no NUMBA_CPU_FEATURES."""
     return _binding.get_process_triple(), LEVEL, ""

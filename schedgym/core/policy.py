@@ -113,7 +113,7 @@ class PolicySpec:
         name: "problem/policy".
         factory: builds the policy from its options.
         source: paper, algorithm, equation.
-        deviations: what differs from the source ("" when nothing does).
+        deviations: differences from the source, "" if there are none.
         knows: information that it needs beyond sizes and clock, e.g. ("execution",) for known durations.
         views: the action views that it can act in.
         fixed: options that this name fixes.

@@ -85,6 +85,7 @@ def parameter(
     maximum: float | None = None,
     exclusive: bool = False,
     choices: tuple[str, ...] | None = None,
+    views: tuple[str, ...] = (),
     needs: tuple[str, Callable[[Any], bool]] | None = None,
 ) -> Any:
     """A field of a :class:`Parameters` class.
@@ -96,15 +97,23 @@ def parameter(
         maximum: the largest value.
         exclusive: True to leave the minimum out.
         choices: the texts that it may be.
-        needs: what it has no effect without, in words, and whether these parameters have that; where they do
-            not, it must not be given.
+        views: the views in which it has an effect, which its help then names; in others it must not be given.
+            Empty: it has one in all views.
+        needs: condition without which it has no effect: in words, and as a function of the parameters; where
+            it does not hold, it must not be given. Its help ends with the words.
     """
+    if views:
+        several = f"s {', '.join(views[:-1])} and" if len(views) > 1 else ""
+        help = f"view{several} {views[-1]}: {help}"
+    if needs:
+        help = f"{help} (only with {needs[0]})"
     metadata = {
         "help": help,
         "minimum": minimum,
         "maximum": maximum,
         "exclusive": exclusive,
         "choices": choices,
+        "views": views,
         "needs": needs,
     }
     return dataclasses.field(default=default, metadata=metadata)
@@ -211,9 +220,21 @@ class Parameters:
                 raise InvalidParameter(f"{field.name}: must be <= {high:g}, got {value!r}")
         self._check_source()
         for field in dataclasses.fields(self):
-            needs = field.metadata.get("needs")
-            if needs is not None and getattr(self, field.name) != field.default and not needs[1](self):
-                raise InvalidParameter(f"{field.name}: has no effect without {needs[0]}: leave it out")
+            if getattr(self, field.name) != field.default and (why := self.without_effect(field.name)):
+                raise InvalidParameter(f"{field.name}: has no effect {why}: leave it out")
+
+    @classmethod
+    def acts_in(cls, name: str, view: Any) -> bool:
+        """Return False for a parameter that has an effect in other views only."""
+        field = cls.__dataclass_fields__.get(name)
+        return field is None or not field.metadata.get("views") or view in field.metadata["views"]
+
+    def without_effect(self, name: str) -> str:
+        """Return why parameter ``name`` has no effect beside the others, or "" if it has one."""
+        view, needs = getattr(self, "view", None), self.__dataclass_fields__[name].metadata.get("needs")
+        if not self.acts_in(name, view):
+            return f"in view {view!r}"
+        return "" if needs is None or needs[1](self) else f"without {needs[0]}"
 
     def _check_source(self) -> None:
         """Raise InvalidParameter for parameters that do not go with where workloads come from."""

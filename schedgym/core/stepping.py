@@ -132,7 +132,7 @@ def has_observed(env: Any, observe: Any) -> Any:
 
 @helper
 def decide_each(access: Any, fits: Any, decide: Any, table: Any, tools: Any, command: Any) -> int:
-    """Take the actions of the environments whose ``command`` [B] is ACT; those with CHECK are only looked at.
+    """Take the actions of the environments whose ``command`` [B] is ACT; with CHECK they are only checked.
 
     Returns 0, or -(b + 1) for the first environment whose action is malformed, or with strict actions
     infeasible; then nothing has changed.

@@ -16,7 +16,8 @@ columns have log(x / c). The module :mod:`schedgym.core.scoring` says how a prob
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
@@ -27,6 +28,7 @@ __all__ = [
     "Scores",
     "TokenSet",
     "Tokens",
+    "effective_parameters",
     "tokens_of",
 ]
 
@@ -130,3 +132,23 @@ def tokens_of(problem: str) -> Tokens:
             raise
         raise InvalidParameter(f"{found.name}: has no module tokens.py, which agents need") from None
     return tokens
+
+
+def effective_parameters(id: str, values: Mapping[str, Any], given: Collection[str] = ()) -> dict[str, Any]:
+    """Return an agent's parameters without those of :attr:`Tokens.acting` that have no effect in a problem.
+
+    Args:
+        id: environment id.
+        values: the parameters of the agent and of the problem in which it is to act, with the agent's view.
+        given: names of those that somebody asks for in that problem.
+
+    Returns:
+        ``values`` without those parameters, unless they are in ``given``: these its environment refuses.
+
+    Raises:
+        UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
+    """
+    problem, acting = get_problem(id), tokens_of(id).acting
+    usual = problem.build(id, {name: value for name, value in values.items() if name not in acting})
+    idle = [name for name in acting if name not in given and usual.without_effect(name)]
+    return {name: value for name, value in values.items() if name not in idle}

@@ -1,4 +1,4 @@
-"""What a schedule holds over time: pieces of work with their jobs, and the load of each resource."""
+"""The work of a schedule over time: pieces of work with their jobs, and the load of each resource."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ I8 = npt.NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """How much of one resource a schedule holds.
+    """The amount of one resource that a schedule uses.
 
     Attributes:
         name: of the resource, e.g. "cpu".
         unit: of its amounts, e.g. "cores".
         capacity: of the whole cluster.
-        amount: what each piece of work holds; [rows of the record].
+        amount: amount that each piece of work uses; [rows of the record].
     """
 
     name: str
@@ -70,7 +70,7 @@ def loads_by_schema(record: ScheduleRecord, schema: Schema) -> list[Load]:
 def spans(
     job: I8, start: F8, end: F8, jobs: int, unfinished: Iterable[int] = (), deadline: Any = None
 ) -> tuple[F8, F8]:
-    """When each job first ran and when it was complete, [jobs] each; NaN and infinity where it is not so.
+    """The times of each job's first start and completion, [jobs] each; NaN and infinity if there are none.
 
     Args:
         job: of each piece of work.
@@ -92,7 +92,7 @@ def spans(
 
 @dataclasses.dataclass(frozen=True)
 class Past:
-    """What has run in an episode until now.
+    """The work that has run in an episode until now.
 
     Attributes:
         job, start, end: pieces of work and their jobs; [pieces].
@@ -100,7 +100,7 @@ class Past:
         begin, finish: see :func:`spans`; [jobs].
         now: the clock.
         unit: of the times.
-        resource: what the shares are of.
+        resource: the resource of which these are shares.
     """
 
     job: I8
@@ -117,7 +117,7 @@ class Past:
 def past(
     record: ScheduleRecord, unfinished: Iterable[int] = (), now: float | None = None, resource: int = 0
 ) -> Past:
-    """What a record holds until now.
+    """Return the work of a record until now.
 
     Args:
         record: of the episode so far.

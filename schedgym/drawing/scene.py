@@ -77,8 +77,8 @@ class Scene:
         line: the word for a line.
         legend: the meaning of the lines.
         whole: full length of a line on a linear scale; 0: the scale is logarithmic.
-        past: what ran until now; None: there is no load to draw, and each job has a colour of its own.
-        holds: what the bars hold, with the unit, e.g. "cores".
+        past: the work until now; None: no load is drawn, and each job has a colour of its own.
+        holds: the resource that the bars show, with the unit, e.g. "cores".
         noted: True if bars may have notes: the image leaves space for them.
     """
 
@@ -239,7 +239,7 @@ def _light(colour: Colour) -> Colour:
 
 
 class _Canvas:
-    """What draws the parts of a scene; ``large``, ``font`` and ``small`` are Pillow's fonts."""
+    """Draws the parts of a scene; ``large``, ``font`` and ``small`` are Pillow's fonts."""
 
     def __init__(self, draw: Any, large: Any, font: Any, small: Any) -> None:
         self.draw, self.large, self.font, self.small = draw, large, font, small

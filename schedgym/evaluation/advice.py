@@ -51,12 +51,12 @@ class How(Reading, total=False):
     """Keyword arguments of :func:`advise`: those of :class:`schedgym.evaluation.reading.How`, and these.
 
     Attributes:
-        policies: names of policies that take part beside those that every log is replayed with; none.
-        agent: whether the pretrained agent takes part, if there is one; True.
+        policies: names of further policies that take part; those of every log always do.
+        agent: True (the default) if the pretrained agent is to take part, if there is one.
         problem: name of the problem that the log is to feed; None: the first that its columns feed of
             flowtime (work that may be interrupted), partial-value (deadlines), geo (sites of tasks and of
             machines), else queue-delay.
-        preemptible: True if all of the log's work may be interrupted, as no column says.
+        preemptible: True if all of the log's work may be interrupted, for logs without a column that says so.
         n_jobs: processes; -1, the default, means one per core. The result does not depend on it.
         seed: of the sample of a long log, and of random policies; 0.
         progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
@@ -73,7 +73,7 @@ class How(Reading, total=False):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-    """Policies on the log at so many times its load.
+    """The policies on the log, at a multiple of its load.
 
     Attributes:
         factor: number by which the times between arrivals were divided.
@@ -143,7 +143,7 @@ class Comparison:
 
     @property
     def differ(self) -> bool:
-        """Whether any policy differs from the reference by more than 1%, beyond chance (:meth:`against`)."""
+        """True if a policy differs significantly from the reference, by more than 1% (:meth:`against`)."""
         least = RELATIVE * float(self.run.means(self.reference).mean())
         for policy in self.run.outcomes:
             difference, low, high = self.against(policy, self.reference)
@@ -154,19 +154,19 @@ class Comparison:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Advice:
-    """What :func:`advise` found; ``print`` shows it.
+    """The result of :func:`advise`; ``print`` shows it.
 
     Attributes:
-        read: what was read, line by line.
+        read: description of the log, a line each.
         comparison: the policies at the log's own load.
-        ramp: the same at higher loads, where next to nothing waits at its own.
+        ramp: the same at higher loads, if jobs hardly wait at the log's own load.
         replay: waits against those recorded; None where the log has no starts.
-        verdict: one sentence: which policy, by how much, how sure.
-        notes: what to bear in mind.
+        verdict: one sentence: the best policy, its difference to the reference, and the interval.
+        notes: limitations of the result.
         problem: the problem that the log feeds.
         others: problem -> why the log does not feed it.
-        stretch: of the log, with its schedules under the best policy and under the reference, at the highest
-            load that was run.
+        stretch: the period of the log that is drawn, with the schedules of the best policy and of the
+            reference at the highest load that was run.
     """
 
     read: tuple[str, ...]
@@ -183,7 +183,7 @@ class Advice:
         return text_of(self)
 
     def content(self) -> dict[str, Any]:
-        """All of it as JSON data."""
+        """The whole result as JSON data."""
         found: dict[str, Any] = {
             "problem": self.problem,
             "outcome": self.comparison.outcome.name,
@@ -321,7 +321,7 @@ def _too_large(trace: Trace, fits: npt.NDArray[np.bool_]) -> LeftOut:
 
 
 def _facts(log: Trace, feed: Feed, parts: Sequence[Part]) -> list[str]:
-    """What there is to know of a log, and of what is left of it for a problem."""
+    """Return facts of a log, and of the tasks of it that a problem takes."""
     trace, left_out = feed.trace, (*log.left_out, *feed.left_out)
     count = len(trace.arrival)
     lines = [f"rows: {log.rows}, of which {count} are {'tasks' if len(trace.job) else 'jobs'}"]
@@ -390,7 +390,7 @@ def _policies(
 
 
 def _idle(trace: Trace, comparison: Comparison) -> bool:
-    """Whether next to nothing waits under the reference; under other policies jobs may wait all the same."""
+    """Return True if jobs hardly wait under the reference; they may wait under other policies."""
     return comparison.reference not in _waiting(trace, comparison)
 
 

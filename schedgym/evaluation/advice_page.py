@@ -1,4 +1,4 @@
-"""What :func:`schedgym.advise` found, as tables of texts, as plain text, and as one page with a picture."""
+"""The result of :func:`schedgym.advise` as tables of texts, as plain text, and as a page with a picture."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def take_best(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def distances(frame: pd.DataFrame) -> list[tuple[dict[str, Any], str, float]]:
-    """How far the best policy is from the best known schedules, for each setting of a frame that has both.
+    """Compare the best policy with the best known schedules, in each setting of a frame that has both.
 
     Returns:
         the setting, the policy with the best mean, and its mean over the best known schedules', less 1.

@@ -36,23 +36,23 @@ UNITS = (("days", 172_800.0, 86_400.0), ("h", 10_800.0, 3_600.0), ("min", 600.0,
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """Where the pieces of work of a schedule are drawn.
+    """The positions at which the pieces of work of a schedule are drawn.
 
     Rows are servers (sites; of a large fat tree its racks), or jobs where a problem has no servers. Pieces
     that share a row at the same time lie in lanes of it. Rows count from the top, in lanes.
 
     Attributes:
-        problem: whose schedule it is.
+        problem: the problem of the schedule.
         unit: of the times.
-        job_word, row_word: what a job and a row are called.
+        job_word, row_word: words for a job and for a row.
         by_job: True if rows are jobs.
         owner: the job of each row of the record.
         order: the rows of the record that are drawn, by start.
         y: the middle of the lane of each of these.
         colours: the colour of each of these.
         names: of the rows.
-        begin, depth: of the rows: where they begin, and their number of lanes.
-        bottom: where the last row ends.
+        begin, depth: of the rows: position of the first lane, and number of lanes.
+        bottom: position at which the last row ends.
         windows: (arrival, deadline, middle of the lane) of each row that is a job with a deadline.
         text: a sentence on what is drawn, and what is left out.
     """
@@ -212,7 +212,7 @@ def plot_schedule(
     span: tuple[float, float] | None = None,
     most_rows: int = MOST_ROWS,
 ) -> Any:
-    """Draw a schedule: who ran where and when, and below it the load of each resource by job.
+    """Draw a schedule: the times and servers of the work of each job, and below it the load of each resource.
 
     Rows are servers (sites; of a fat tree with more than ``most_rows`` servers its racks), or jobs from
     arrival to deadline where a problem has no servers. Jobs that run at the same time have different
@@ -225,8 +225,9 @@ def plot_schedule(
         title: None: the policy and the problem; "" for none.
         width: of the figure, in inches.
         span: first and last instant that are drawn, in the problem's unit of time; None: all, but if the last
-            twentieth of the work takes longer than all before, only its begin, which the picture then says.
-        most_rows: rows that are drawn; further ones are left out, which the picture then says.
+            twentieth of the work takes longer than all before, only the beginning of it (the picture says
+            so).
+        most_rows: largest number of rows that are drawn; further ones are left out (the picture says so).
 
     Returns:
         a matplotlib figure: ``figure.savefig("schedule.svg")`` writes it.
@@ -341,7 +342,7 @@ def _draw_pieces(
 
 
 def _units(loads: list[Load]) -> str:
-    """What the loads are measured in, where that is too long for an axis."""
+    """Return the units of the loads that are too long for an axis."""
     names: dict[str, list[str]] = {}
     for load in loads:
         if len(load.unit) > LONGEST_UNIT:

@@ -75,7 +75,7 @@ class TrainingRate(NamedTuple):
 
 
 class _Torch:
-    """What is asked of torch: on the GPU, or where numba simulates one, on the CPU."""
+    """The functions of torch that are used: on the GPU, or if numba simulates one, on the CPU."""
 
     def __init__(self) -> None:
         self.torch: Any = require("torch", "agents")

@@ -36,8 +36,8 @@ class Part:
 
     Attributes:
         trace: the tasks, and in front of them those that were running already.
-        carried: how many were running already.
-        first: place of the first other one in the log.
+        carried: number of those that were running already.
+        first: position in the log of the first of the other tasks.
     """
 
     trace: Trace
@@ -46,19 +46,19 @@ class Part:
 
     @property
     def others(self) -> int:
-        """How many jobs were running already; a task is a job where no jobs are told."""
+        """The number of jobs that were running already; in logs without jobs each task is one."""
         return len(np.unique(self.trace.job[: self.carried])) if len(self.trace.job) else self.carried
 
     @property
     def jobs(self) -> int:
-        """How many other jobs there are."""
+        """The number of the other jobs."""
         count = len(np.unique(self.trace.job)) if len(self.trace.job) else len(self.trace.arrival)
         return count - self.others
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """What becomes of the jobs of a log's parts under policies; a task is a job where no jobs are told.
+    """The outcomes of the jobs of a log's parts under policies; in logs without jobs each task is one.
 
     Attributes:
         outcomes: policy -> outcome of each job, [jobs], in the order of the log.

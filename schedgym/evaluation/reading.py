@@ -36,7 +36,7 @@ __all__ = ["How", "Log", "read_log", "size_text"]
 
 
 class How(TypedDict, total=False):
-    """How a log is read.
+    """Keyword arguments for reading a log.
 
     Attributes:
         machines: file or data frame of the machines, a row each, with columns of cpus and memory.
@@ -68,7 +68,7 @@ class Log:
 
     Attributes:
         trace: tasks and machines.
-        lines: what it is and which columns were taken for what.
+        lines: sentences on the format, and on the columns of the quantities.
     """
 
     trace: Trace
@@ -167,7 +167,7 @@ def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
 
 
 def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str]) -> bool:
-    """Whether a table has all columns that a format needs and that are not given."""
+    """Return True if a table has all columns that a format needs and that are not given."""
     replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
     needed = {name for name, field in format.columns.items() if not field.optional} - replaced
     return needed <= set(_resolved(format, names).columns)
@@ -218,7 +218,7 @@ def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
 
 
 def _proposal(trace: Trace) -> str:
-    """What to give, with the largest use that the log shows."""
+    """Return the arguments to give, with the largest use that the log shows."""
     start = (
         trace.arrival if not len(trace.start) else np.where(np.isnan(trace.start), trace.arrival, trace.start)
     )

@@ -1,4 +1,4 @@
-"""Is the replay of a log credible? The waits that it predicts, against those that the log has recorded."""
+"""Compare the waits that the replay of a log predicts with those that the log has recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Replay:
         recorded: recorded start minus submission [s], [jobs].
         predicted: policy -> wait under it [s], [jobs].
         hour: of the day of each submission, 0 to 23, by the log's clock; [jobs].
-        dated: whether the log's clock is a date and time, so that hours are those of a day.
+        dated: True if the log's clock is a date and time, so that ``hour`` is known.
     """
 
     recorded: Floats
@@ -96,13 +96,13 @@ class Replay:
 
     @property
     def credible(self) -> bool:
-        """Whether the nearest mean wait is within a factor of 2 of the recorded one."""
+        """True if the mean wait that is nearest to the recorded one is within a factor of 2 of it."""
         mean, found = float(self.recorded.mean()), float(self.predicted[self.nearest].mean())
         return bool(mean <= FACTOR * found and found <= FACTOR * mean)
 
     @property
     def verdict(self) -> str:
-        """What the replay explains of the recorded waits, in one sentence."""
+        """One sentence on how well the replay explains the recorded waits."""
         name = self.nearest
         mean, found = float(self.recorded.mean()), float(self.predicted[name].mean())
         text = (

@@ -126,8 +126,9 @@ def acting_parameters(
     """The parameters under which a policy is evaluated.
 
     These are ``parameters``; where they choose no view, and ``policy`` (a name or an object of a registered
-    one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in. A
-    policy with a method ``acting_parameters`` (a trained agent) returns its own parameters from it.
+    one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in, and
+    without those that have no effect in it. A policy with a method ``acting_parameters`` (a trained agent)
+    returns its own parameters from it.
     """
     values = dict(parameters or {})
     own = getattr(policy, "acting_parameters", None)
@@ -142,7 +143,10 @@ def acting_parameters(
     except UnknownName:  # an object of the user's own
         return values
     view = spec.acting_view(preferred, [view.name for view in problem.views])
-    return values if view == preferred else {**values, "view": view}
+    if view == preferred:
+        return values
+    kept = {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
+    return {**kept, "view": view}
 
 
 def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> SchedulingEnv:

@@ -66,7 +66,7 @@ class Estimate:
 
 
 def judge_interval(low: float, high: float, better: str = "min") -> str:
-    """What the interval of a difference to a rival says: "better", "worse", "not different" or "no interval".
+    """Judge the interval of a difference to a rival: "better", "worse", "not different" or "no interval".
 
     Args:
         low: lower end of the interval; nan: there is none.
@@ -257,7 +257,7 @@ def _resample(array: F8, size: int, rng: np.random.Generator) -> F8:
 
 
 def _multiplicities(units: int, size: int, rng: np.random.Generator) -> F8:
-    """How often each unit is in each of some bootstrap samples, [size, units]."""
+    """Draw the number of times that each unit is in each bootstrap sample, [size, units]."""
     return np.asarray(rng.multinomial(units, np.full(units, 1 / units), size=size), dtype=float)
 
 
@@ -280,8 +280,8 @@ def two_level_interval(
     """Interval for agents that were trained with several seeds and met the same episodes.
 
     Training seeds and episodes are drawn with replacement, independently (Owen 2007, "The pigeonhole
-    bootstrap"): the interval tells what another training would come to on other episodes. Percentiles; with
-    fewer than about ten seeds it is too narrow, as every bootstrap of so few.
+    bootstrap"): the interval is for the result of another training on other episodes. It is a percentile
+    interval; with fewer than about ten seeds it is too narrow, as any bootstrap of so few values.
 
     Args:
         table: one number per training seed and episode, [seeds, episodes].
@@ -289,7 +289,7 @@ def two_level_interval(
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
         rng: None: a generator with a fixed seed.
-        statistic: what is taken of the training seeds' means over the episodes: a function of an array and
+        statistic: statistic of the training seeds' means over the episodes: a function of an array and
             ``axis``, e.g. :func:`interquartile_mean`.
 
     Returns:
@@ -358,7 +358,7 @@ def estimate(
 
 
 def improvements(table: F8, rival: F8, better: str = "min") -> F8:
-    """Where values are better than a rival's of the same episode; the mean is the probability of improvement.
+    """Compare values with a rival's of the same episodes; the mean is the probability of improvement.
 
     This is the Mann-Whitney statistic within each episode, averaged over the episodes (Agarwal et al. 2021,
     who average over tasks).

@@ -26,7 +26,7 @@ class Stretch:
     Attributes:
         span: first and last instant, on the clock of the records, in the unit of time of the problem.
         records: policy -> schedule of the part of the log that the stretch is in.
-        text: which stretch it is, in one sentence.
+        text: one sentence that says which stretch it is.
     """
 
     span: tuple[float, float]
@@ -45,9 +45,9 @@ def find_stretch(
     Args:
         run: outcomes and records of a log's parts.
         parts: of the log.
-        policies: whose schedules are shown, in this order.
+        policies: those of which schedules are shown, in this order.
         reference: the policy that differences refer to.
-        outcome: what the means are of.
+        outcome: the outcome of which ``run`` has means.
     """
     window = run.windows[int(np.argmax(outcome.sign * run.means(reference)))]
     firsts = np.cumsum([0, *(part.jobs for part in parts)])
@@ -71,7 +71,7 @@ def find_stretch(
 
 
 def _ended(record: ScheduleRecord, jobs: slice) -> float:
-    """When three quarters of some jobs have ended."""
+    """The time at which three quarters of some jobs have ended."""
     ends = np.full(jobs.stop - jobs.start, -np.inf)
     rows = _rows(record, jobs)
     np.maximum.at(ends, rows.job - jobs.start, rows.end)
@@ -92,6 +92,6 @@ def _rows(record: ScheduleRecord, jobs: slice) -> _Rows:
 
 
 def _begun(record: ScheduleRecord, begin: float) -> float:
-    """When MOST pieces of work have begun after an instant; infinite if they are fewer."""
+    """The time at which MOST pieces of work have begun after an instant; infinite if there are fewer."""
     later = np.sort(record.start[record.start > begin])
     return float(later[MOST - 1]) if len(later) >= MOST else np.inf

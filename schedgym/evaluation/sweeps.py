@@ -501,20 +501,20 @@ def run_sweep(
     retry_failed: bool = False,
     progress: bool | None = None,
 ) -> SweepResult:
-    """Run what a store does not hold yet, and store each unit as it ends.
+    """Run the units that a store does not hold yet, and store each one when it is finished.
 
     Args:
         spec: the specification.
         store_path: the results store; made if there is none.
         engine: "local" or "ray"; see :func:`~schedgym.evaluation.engines.make_engine`.
-        n_jobs: units at once; -1: one per core. No result depends on it.
+        n_jobs: units at once; -1: one per core. Results do not depend on it.
         unit_timeout: the longest that a unit may take [s], compilation included: it has then failed, and its
             worker is replaced; None: as long as it takes.
         retry_failed: True to run units that failed before again.
         progress: True to show a bar with the time left on stderr; None: if it is a terminal.
 
     Returns:
-        the numbers of units run and skipped, and the units that failed: an error in one ends no sweep.
+        the numbers of units run and skipped, and the units that failed; the others run all the same.
 
     Raises:
         UnknownName, InvalidParameter: for a specification that cannot run; raised before anything runs.

@@ -53,10 +53,11 @@ class TrainingSpec:
         name: of the agent files, and the label of the agents in the store.
         config: configuration of the trainings, apart from its seed.
         seeds: seeds of the trainings.
-        folder: where agent files, checkpoints and the store are; on a cluster one that all machines share.
+        folder: folder of the agent files, checkpoints and the store; on a cluster one that all machines
+            share.
         command: command that repeats a training, up to its seed and its file.
         log_dir: folder for TensorBoard, with a folder for each seed; None: no logs.
-        device: where algorithm "ppo" computes; None: the CPU.
+        device: device on which algorithm "ppo" computes; None: the CPU.
     """
 
     name: str
@@ -132,21 +133,21 @@ def run_trainings(
     unit_timeout: float | None = None,
     progress: bool | None = None,
 ) -> TrainingsResult:
-    """Train what is not trained yet, and validate all agents.
+    """Run the trainings that have not been finished, and validate all agents.
 
     Args:
         spec: the trainings; its folder is made if there is none.
         engine: "local" or "ray"; see :func:`~schedgym.evaluation.engines.make_engine`.
         n_jobs: trainings at once; -1: one per core. No agent depends on it.
-        unit_timeout: the longest that a training may take now [s]; one that takes longer has failed, and the
-            next run goes on from its checkpoint. It limits each unit of the validation, too. None: as long as
-            they take.
+        unit_timeout: the longest time that a training may take in this run [s]; one that takes longer fails,
+            and the next run continues from its checkpoint. It limits each unit of the validation, too. None:
+            no limit.
         progress: True to show a bar on stderr; None: if it is a terminal.
 
     Raises:
-        UnknownName, InvalidParameter: for an engine or a device that there is not, a device that the
-            algorithm does not use, or agent files of other configurations in the folder; raised before
-            anything runs. Whether workers of a Ray cluster have the device, they say themselves.
+        UnknownName, InvalidParameter: for an unknown engine, a device that is missing or that the algorithm
+            does not use, or agent files of other configurations in the folder; raised before anything runs.
+            Workers of a Ray cluster check their own devices.
         InvalidStore: if the folder's store cannot be written, or another process uses it.
     """
     began = time.monotonic()

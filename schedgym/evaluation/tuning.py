@@ -59,12 +59,12 @@ class Tuning:
         refused: candidate -> why the policy cannot act with it here.
         candidates: one for each candidate, the best first: "options" that differ from the defaults, "mean" of
             the objective, and the keys of :func:`~schedgym.evaluation.statistics.paired_differences` for its
-            difference to the defaults (nan for the defaults themselves), on the episodes that choose.
-        judged: the same for the best candidate on the episodes that judge, and "default_mean", the mean of
-            the defaults there; None if the defaults have the best mean.
+            difference to the defaults (nan for the defaults themselves), on the validation episodes.
+        judged: the same for the best candidate on the test episodes, and "default_mean", the mean of the
+            defaults there; None if the defaults have the best mean.
         seed: of all episodes.
-        choosing: the first of the episodes that choose, and how many they are.
-        judging: the same for those that judge.
+        choosing: number of the first validation episode, and number of these episodes.
+        judging: the same for the test episodes.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Tuning:
 
     @property
     def improves(self) -> bool:
-        """Return True if the best candidate is better where it is judged.
+        """Return True if the best candidate is better on the test episodes.
 
         The interval of the difference excludes 0, and so does that of the relative one, where there is one.
         """
@@ -102,7 +102,7 @@ class Tuning:
         return self.best if self.improves else {}
 
     def entry(self) -> dict[str, Any]:
-        """What a file of tuned options holds of it."""
+        """The entry for a file of tuned options."""
         judged = self.judged or {}
         numbers = "default_mean mean difference low high relative relative_low relative_high".split()
         return {
@@ -136,24 +136,24 @@ def tune(
 ) -> Tuning:
     """Find the best option values of a registered policy on validation workloads.
 
-    All combinations of up to 64 are tried; of more, options are changed one after another, each to its best
-    value beside the others', until nothing gets better. The defaults are always tried.
+    If there are at most 64 combinations of values, all are tried. Otherwise, options are changed one after
+    another, each to its best value given those of the others, until the result does not improve. The defaults
+    are always tried.
 
     Args:
         env_id: environment id, as for :func:`~schedgym.evaluation.runner.evaluate`.
         policy: name of the policy.
-        episodes: how many episodes choose among the candidates, and how many others judge the best one;
+        episodes: number of validation episodes, on which the best candidate is chosen, and of test episodes;
             None: 20, or fewer so that half of a trace's windows are left for comparisons.
         parameters: parameters of the environment.
-        candidates: option -> values, in the place of those that the policy declares; options that are not
-            there keep their declared candidates.
-        store: the results store, from which a tuning that was cut off goes on; None: none is kept.
+        candidates: option -> values, instead of those that the policy declares for this option.
+        store: the results store, from which an interrupted tuning continues; None: results are not kept.
         n_jobs: processes; -1: one per core. The result does not depend on it.
         progress: as for :func:`~schedgym.evaluation.runner.evaluate`.
 
     Raises:
         UnknownName, InvalidParameter: for a bad id, policy, option or parameter, a policy without an open
-            option, a workload file, of which nothing is left to compare with, or too short a trace.
+            option, a workload file (which has no further episodes to compare on), or too short a trace.
         InvalidStore: if the store cannot be written.
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """

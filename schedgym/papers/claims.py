@@ -21,7 +21,7 @@ class Result:
 
     Attributes:
         claim: the claim.
-        findings: by the words of the reading ("" without one); the first is that of the defaults.
+        findings: name of the reading ("" if there is only one) -> finding; the first is that of the defaults.
         seconds: for all readings.
     """
 
@@ -31,7 +31,7 @@ class Result:
 
     @property
     def finding(self) -> Finding:
-        """What was found under the default reading."""
+        """The finding under the default reading."""
         return next(iter(self.findings.values()))
 
     @property

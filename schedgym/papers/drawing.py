@@ -90,11 +90,11 @@ class Panel:
 
 
 def coinciding(panel: Panel) -> dict[str, list[str]]:
-    """Return the curves of a panel that cannot be told apart: the label of the first -> those of all of them.
+    """Return the lines of a panel that cannot be told apart: the label of the first -> those of all of them.
 
-    Curves are compared where both have a value that the y axis can show.
+    Lines are compared where both have a value that the y axis can show. Bars never coincide.
     """
-    if panel.kind != "curves":
+    if panel.kind == "bars":
         return {}
     logarithmic = panel.y_scale == "log"
     known = {

@@ -1,4 +1,4 @@
-"""How claims are judged: findings of checks, comparisons of paired draws, and rules that give verdicts.
+"""The rules that judge claims: findings of checks, comparisons of paired draws, and verdicts.
 
 A comparison is a number with the 95% interval of the draws. Rules judge the interval as well as the number;
 a single draw has no interval, and its number decides alone.

@@ -16,11 +16,11 @@ class Paper:
     """A paper.
 
     Attributes:
-        key: how it is cited, as in "guan2022/fig4.6"; also the name of its package here.
-        topic: what it is about, in two or three words.
+        key: short name by which it is cited, as in "guan2022/fig4.6"; also the name of its package here.
+        topic: its topic, in two or three words.
         title: of the paper.
         authors: as printed.
-        published: where, and the year.
+        published: place and year of publication.
         problems: environment ids that come from it.
     """
 

@@ -1,8 +1,8 @@
-"""Readings: what a paper leaves open, the choices that there are, and the verdicts under each of them.
+"""Readings: the points that a paper leaves open, the choices, and the verdicts under each of them.
 
 A paper names its open points in ``readings.py`` of its folder. A claim or figure that depends on some of them
 runs under all combinations of their choices; its verdict is that under the default one, under which the
-paper's own statements hold best, and it is told where another one would turn it.
+paper's own statements hold best; if another choice changes the verdict, the result says so.
 """
 
 from __future__ import annotations

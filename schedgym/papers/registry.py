@@ -82,8 +82,8 @@ class Claim(Entry):
         check: function that checks the claim.
         confirm: recomputes an instance (counterexample or witness) exactly, by another method than the
             search, and returns True if the instance shows what it is meant to show.
-        ours: True for a statement that the paper does not make. It is checked beside the paper's, as it tells
-            how far one of these holds, but it is shown apart and does not count for or against the paper.
+        ours: True for a statement that the paper does not make. It shows how far a statement of the paper
+            holds, but is listed separately and does not count for or against the paper.
     """
 
     text: str

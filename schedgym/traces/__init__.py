@@ -135,12 +135,12 @@ def read_trace(
         path: the file of tasks, or of jobs; for formats published in parts, also their folder; for formats
             that are tables, also a Parquet file or a pandas data frame.
         nodes: the file of machines, for formats that have one.
-        format: a name of :func:`formats`, the path of a YAML file that declares one, or a format; None goes
-            by the first line of the (first) file, or the names of the columns.
+        format: a name of :func:`formats`, the path of a YAML file that declares one, or a format; None:
+            recognised by the first line of the (first) file, or the names of the columns.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them under
             "malformed" (of machines: "machine: malformed").
-        limit: read only the first so many valid tasks (jobs) of the file (what follows is not even checked);
-            None reads all.
+        limit: largest number of valid tasks (jobs) that are read; the rest of the file is not checked. None
+            reads all.
 
     Returns:
         a trace of tasks in seconds, cores and GiB (or shares, see :attr:`Trace.unit`); of a format that
@@ -174,7 +174,7 @@ def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Form
 
 
 def beginning(source: Any) -> str | tuple[str, ...]:
-    """What a trace is recognised by: the first line of a text file, the columns of any other table."""
+    """Return the part by which a format is recognised: a text file's first line, or a table's columns."""
     if isinstance(source, str | Path) and Path(source).suffix != ".parquet":
         return first_line(source)
     return column_names(source, TableLayout(columns={}))
@@ -194,7 +194,7 @@ def candidates(begin: str | tuple[str, ...]) -> Iterator[Format | TableFormat]:
 
 
 def refuse_assuming(format: Format | TableFormat, source: Any, instead: str) -> None:
-    """Raise TraceFormatError if a format that was recognised assumes what the file does not tell.
+    """Raise TraceFormatError if a format that was recognised makes assumptions beyond the file.
 
     Args:
         format: the format.
@@ -268,8 +268,8 @@ def inspect_trace(
           (cores, memory; largest by the smaller of its two shares of the trace's maxima),
           ``tasks_without_machine`` (tasks larger than every machine) and ``offered_load`` per resource:
           the tasks' volume (demand times duration) over the capacity of all machines between the first
-          and the last arrival, None when these coincide. A memory that no machine tells limits nothing,
-          and its facts are None.
+          and the last arrival, None when these coincide. If the memory of machines is not known, it is no
+          limit, and its facts are None.
     """
     check_on_error(on_error)
     check_limit(limit)

@@ -135,13 +135,14 @@ class Trace:
         memory: memory demand of each task [GiB]; [N].
         machine_cores: processor capacity of each machine [cores]; [P], empty without machines.
         machine_memory: memory capacity of each machine [GiB]; [P], all 0 where the trace does not say.
-        dropped: why rows were left out -> how many, e.g. {"execution <= 0": 1}; reasons that start with
-            "machine: " count rows of the file of machines. Formats of events count tasks instead, and
-            rows where they are malformed. Of a table whose rows stand for several tasks, it counts rows.
+        dropped: reason why rows were left out -> number of these rows, e.g. {"execution <= 0": 1}; reasons
+            that start with "machine: " count rows of the file of machines. Formats of events count tasks
+            instead, and rows where they are malformed. Of a table whose rows stand for several tasks, it
+            counts rows.
         files: the files that were read.
         unit: unit of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then
             all four arrays of sizes are such shares, per resource).
-        filled: what was missing and stands as 0 -> in how many of the kept tasks.
+        filled: missing quantity, taken as 0 -> number of the kept tasks without it.
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
         start: when each task started by the record [s], NaN where it does not say; [N], or empty.
         deadline: when each task had to be done [s], NaN where it had no deadline; [N], or empty.
@@ -153,7 +154,8 @@ class Trace:
             empty.
         machine_site: index into ``sites`` of each machine's site; [P], empty where that is not known.
         origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
-        left_out: what ``dropped`` counts, with columns and first lines; empty where the reader does not say.
+        left_out: the rows that ``dropped`` counts, with columns and first lines; empty if the reader has
+            none.
 
     Raises:
         InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
@@ -205,7 +207,7 @@ class Trace:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JobTrace:
-    """Jobs of a trace that tells how much data each one moves, not its tasks; arrays are read-only.
+    """Jobs of a trace that has the bytes that each job moves, but not its tasks; arrays are read-only.
 
     Jobs are sorted by arrival, ties in the order of the file. A byte count of 0 is a fact (no such phase).
 
@@ -216,9 +218,10 @@ class JobTrace:
         input_bytes: read by the map phase [bytes]; [J].
         shuffle_bytes: moved from the map to the reduce phase [bytes]; [J].
         output_bytes: written by the reduce phase [bytes]; [J].
-        dropped: why rows were left out -> how many.
+        dropped: reason why rows were left out -> number of these rows.
         files: the files that were read.
-        left_out: what ``dropped`` counts, with columns and first lines; empty where the reader does not say.
+        left_out: the rows that ``dropped`` counts, with columns and first lines; empty if the reader has
+            none.
 
     Raises:
         InvalidWorkload: when the arrays differ in length or are not 1-dimensional.
@@ -272,7 +275,7 @@ def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
 
 
 def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Which tasks fit a machine, alone; a memory that no machine tells limits nothing.
+    """True for tasks that fit an empty machine, [N]; memory is no limit if it is not given for machines.
 
     As in the problems, a demand may pass a capacity by CAPACITY_TOLERANCE of the largest machine.
     """
@@ -289,7 +292,7 @@ def offered_load(trace: Trace) -> dict[str, float | None]:
     """Offered load of cores and memory: volume (demand times duration) over the machines' capacity.
 
     The capacity is that of all machines between the first and the last arrival. None when these coincide, or
-    where no machine tells the resource.
+    if the machines' capacity of the resource is not known.
     """
     span = float(trace.arrival[-1] - trace.arrival[0])
     found: dict[str, float | None] = {}
@@ -328,18 +331,18 @@ class DataSet:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class About:
-    """What is known of a trace format.
+    """Facts on a trace format.
 
     Attributes:
         name: name for ``read_trace(format=...)``.
         help: one line on the format.
         licence: of the published trace, "" where there is none to name.
-        address: where it is published or defined.
-        cite: what its publisher asks to cite.
+        address: address of the publication or definition.
+        cite: the citation that its publisher asks for.
         jobs: number of rows of the published trace, None if there is not one or it is not known.
-        span: what time it covers.
-        notes: what a user has to know.
-        assumes: what stands in for facts that the trace does not tell, "" if nothing does; such a format is
+        span: the period that it covers.
+        notes: notes for users.
+        assumes: assumptions in place of facts that the trace does not contain, "" if none; such a format is
             never chosen by the first line of a file, only by its name.
         files: name for ``schedgym trace fetch`` -> published file.
     """
@@ -363,7 +366,7 @@ class Format(About):
     Attributes:
         recognises: returns True if the first line of a file (without its end) may be this format's.
         read: called as ``read(path, nodes, on_error=..., limit=...)``.
-        gives: "tasks", with "jobs" if it tells which tasks form a job; or "bytes" for jobs by their bytes.
+        gives: "tasks", and "jobs" if tasks belong to jobs; or "bytes" for jobs given by their bytes.
     """
 
     recognises: Callable[[str], bool]
@@ -530,7 +533,7 @@ class Table:
         self.dropped[reason] += 1
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What ``dropped`` counts, with the first line of each reason."""
+        """The rows that ``dropped`` counts, with the first line of each reason."""
         return tuple(LeftOut(reason, self.dropped[reason], *first) for reason, first in self._first.items())
 
     def __iter__(self) -> Iterator[tuple[float, ...]]:

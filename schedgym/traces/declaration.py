@@ -91,7 +91,7 @@ CONDITIONS = ("equals", "other_than", "starts", "contains")
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """How one quantity of a task follows from the columns of a table.
+    """The rule by which one quantity of a task follows from the columns of a table.
 
     Attributes:
         source: the name of a column (in YAML ``from``), or several of which the first that the table has
@@ -132,7 +132,7 @@ class Filter:
     """A condition under which rows are left out; of the four conditions one is given.
 
     Attributes:
-        column: whose text is looked at.
+        column: the column of the text.
         reason: under which the rows are counted.
         equals, other_than: the text is (is not) one of these.
         starts, contains: the text begins with (has in it) one of these.
@@ -148,7 +148,7 @@ class Filter:
     optional: bool = False
 
     def holds(self, text: str) -> bool:
-        """Whether a row with this text in the column is left out."""
+        """Return True if a row with this text in the column is left out."""
         return bool(
             text in self.equals
             or (self.other_than and text not in self.other_than)
@@ -228,7 +228,7 @@ class TableFormat(TableLayout, About):
                 _check_layout(self.machines)
 
     def recognises(self, line: str) -> bool:
-        """Whether the first line of a text file may be of this format."""
+        """Return True if this may be the first line of a text file of the format."""
         try:
             fields = [field.strip() for field in split_fields(line, self.delimiter)]
         except ValueError:
@@ -249,10 +249,10 @@ class TableFormat(TableLayout, About):
         )
 
     def matches(self, names: Sequence[str]) -> bool:
-        """Whether a table with these columns may be of this format.
+        """Return True if a table with these columns may be of this format.
 
-        All columns that it needs are there but one, which is better refused by its name than as an unknown
-        format; or all those of its own file of machines.
+        At most one of the columns that it needs is missing (the error then names this column), or all columns
+        of its own file of machines are there.
         """
         if not set(self.marks) <= set(names):
             return False
@@ -273,12 +273,12 @@ class TableFormat(TableLayout, About):
 
     @property
     def by_bytes(self) -> bool:
-        """Whether its jobs are known by their bytes only."""
+        """True if jobs are given by their bytes only."""
         return bool(set(self.columns) & (set(JOBS) - {"submit"}))
 
 
 def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
-    """How many of the columns that a layout needs are there, and how many it needs."""
+    """Return the numbers of the columns that are there of those that a layout needs, and of those."""
     have = need = 0
     for own in layout.columns.values():
         wanted: tuple[str, ...] = own.sources
@@ -363,7 +363,7 @@ def _check_layout(layout: TableLayout) -> None:
 
 
 def names_file(format: str | Path) -> bool:
-    """Whether what is given as a format's name is the path of a YAML file."""
+    """Return True if the name of a format is the path of a YAML file."""
     return Path(format).suffix in (".yaml", ".yml")
 
 

@@ -1,10 +1,10 @@
-"""What a problem makes of a log: the terms in which its module ``log`` says it to :func:`schedgym.advise`.
+"""The interface by which a problem's module ``log`` turns a log into a workload for :func:`schedgym.advise`.
 
 Such a module has
 
 - ``lacks(trace)``: what the log lacks to feed the problem, "" if nothing; a problem that no log feeds has
   this function only;
-- ``feed(trace)``: the :class:`Feed` that the problem makes of the log;
+- ``feed(trace)``: the log's tasks in the units of the problem, a :class:`Feed`;
 - ``workload_of(trace, slot)``: tasks of it (a part of the log) as a workload, from time 0 on;
 - ``parameters(trace)``: of the environment, beside those of the id;
 - ``outcomes(record)`` and ``alone(workload)``: the outcome of each job of an episode, and what it would be if
@@ -44,9 +44,9 @@ class Outcome:
         name: e.g. "wait".
         says: a sentence with a place for the mean, e.g. "a job waits {} on average".
         better: "min" or "max".
-        timed: whether it is a time [s].
-        total: whether the objective of the environment is the sum over the jobs, not their mean.
-        idle: what is to be said of a log in which every job does as well as alone.
+        timed: True if it is a time [s].
+        total: True if the objective of the environment is the sum over the jobs, not their mean.
+        idle: sentence for a log in which sharing the cluster costs no job anything.
     """
 
     name: str
@@ -67,13 +67,13 @@ WAIT = Outcome("wait", "a job waits {} on average")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Feed:
-    """A log as a problem takes it.
+    """A log's tasks and machines in the form that a problem takes.
 
     Attributes:
         trace: its tasks and machines; sizes may be in the problem's units.
         slot: length of a slot [s]; 1 where the problem has none.
         left_out: tasks that the problem cannot take.
-        lines: what was assumed, and what rounding has changed.
+        lines: assumptions, and changes by rounding.
         most: tasks that are run.
         part: tasks of a part, where not all are run.
     """
@@ -126,6 +126,6 @@ def round_slot(trace: Trace, share: float, most: float) -> float:
 
 
 def slots_of(trace: Trace, slot: float) -> Floats:
-    """How many slots each task takes: its duration, rounded up, and one at least."""
+    """Return the number of slots of each task: its duration, rounded up, and at least one."""
     found: Floats = np.maximum(round_up(trace.duration / slot), 1.0)
     return found

@@ -207,7 +207,7 @@ def guess_format(
     Rows without a submission, duration, end, cpus or memory are left out and counted, and where durations
     follow from ends, also rows without a start, if there is such a column: a job that was cancelled in the
     queue has an end, but did not run. A duration takes the place of an end. NaN, None, NULL, N/A, NaT and
-    Unknown stand for an empty field. What follows from names and values is checked by nobody: look at
+    Unknown stand for an empty field. Guesses from names and values can be wrong: check them with
     :func:`describe_columns`.
 
     Args:
@@ -218,7 +218,7 @@ def guess_format(
         where: column -> the texts that rows must have in it; others are left out.
 
     Raises:
-        UnknownName: for a quantity that there is not.
+        UnknownName: for an unknown quantity.
         InvalidParameter: for a unit that a quantity does not have.
         TraceFormatError: when no column is one of submissions or durations: names the columns that there are.
         FileNotFoundError: when there is no such file.
@@ -301,7 +301,7 @@ def guess_machines(source: Any) -> TableLayout:
 
 
 def describe_columns(format: TableLayout) -> str:
-    """Which quantity comes from which column, in which unit, in one line."""
+    """Return one line on the columns and units of the quantities."""
     parts = []
     for name, field in format.columns.items():
         unit = field.unit or next(iter(TASKS.get(name, ())), "")
@@ -363,7 +363,7 @@ def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
 
 
 def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
-    """Whether the numbers of some columns have a decimal comma; 1,234 may be a thousand and more."""
+    """Return True if numbers of some columns have a decimal comma; 1,234 may also mean 1234."""
     columns = [_known_texts(piece, name) for name in names]
     if any(_POINT.fullmatch(text) for texts in columns for text in texts):
         return False
@@ -431,7 +431,7 @@ def _columns(
 
 
 def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str]) -> bool:
-    """Whether a column of a common name holds what is meant: a column "value" may be of something else."""
+    """Return True if a column of a common name has plausible values: "value" may mean something else."""
     known = _known_texts(piece, column)
     if quantity == "preemptible":
         return all(text.lower() in FLAGS for text in known)

@@ -66,7 +66,7 @@ def read_philly(
     A job is one task that takes all its GPUs, as many as its first attempt had. Its recorded start is that of
     the first attempt, its duration the time from there to the end of the last one, as in the publishers'
     notebook. Left out and counted are "no attempt", "start or end unknown" (also jobs that were still
-    running) and "execution <= 0". Memory is 0: the trace does not tell what jobs ask for.
+    running) and "execution <= 0". Memory is 0, as the trace does not contain what jobs request.
 
     Arguments and errors are those of :func:`~schedgym.traces.read_trace`; in place of lines, errors give the
     number of the job in the file.

@@ -46,12 +46,12 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
     Args:
         source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
             or a pandas data frame.
-        layout: how a text file is laid out.
+        layout: the layout of text files.
         rows: in a piece.
 
     Raises:
         FileNotFoundError: when there is no such file.
-        TraceFormatError: when it cannot be read on; what comes before has been handed out.
+        TraceFormatError: when the rest cannot be read; the pieces before it have been returned.
     """
     if not isinstance(source, str | Path):
         yield from _frame_chunks(source, rows)

@@ -98,20 +98,20 @@ def read_swf(
     Arrival is the submit time and duration the run time; cores are the allocated processors, or the requested
     ones where these are unknown; memory is that used, or requested where this is unknown, per processor
     times cores (a kilobyte is 1024 bytes), and 0 where neither is known, which ``filled`` counts under
-    "memory unknown". Every status counts but 2, 3 and 4: such lines repeat in parts what a line of their job
-    with another status tells as a whole.
+    "memory unknown". Lines with status 2, 3 and 4 are not read, as they describe parts of a job that another
+    line describes as a whole.
 
     Left out and counted are "partial execution" (status 2, 3, 4), "submit time unknown", "execution <= 0"
     (also unknown run times, e.g. of cancelled jobs) and "processors <= 0 or unknown", in this order.
 
-    Machines come from ``nodes``, else from the comments before the first job: MaxProcs processors dealt out
-    evenly to MaxNodes nodes (the first nodes get one more where that leaves a rest). Where only one of the
-    two stands there, nodes have one processor each, as the format defines. The format does not tell the
-    memory of machines: it is 0.
+    Machines come from ``nodes``, else from the comments before the first job: MaxProcs processors are divided
+    evenly among MaxNodes nodes (the first nodes get one more if there is a remainder). If only one of the two
+    is given, nodes have one processor each, as the format defines. The format does not contain the memory of
+    machines, which is 0.
 
     Arguments and errors are those of :func:`~schedgym.traces.read_trace`. ``nodes``, a CSV file of machines
     with the header ``cores,memory`` (memory in GiB), takes the place of the comments: e.g. one machine as
-    large as the whole computer. Comments that do not tell a size count as malformed machines.
+    large as the whole computer. Comments without a valid size count as malformed machines.
     """
     check_limit(limit)
     header: dict[str, int] = {}

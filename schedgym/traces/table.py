@@ -78,7 +78,7 @@ _POWERS = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
 
 
 class _Plan(NamedTuple):
-    """Where a quantity comes from in one table: a column, or an expression."""
+    """The source of a quantity in one table: a column, or an expression."""
 
     quantity: str
     field: Field
@@ -129,7 +129,7 @@ class _Values:
 
 @dataclasses.dataclass
 class _Verdict:
-    """Why rows are left out ("": they are not), and of malformed ones the column and what is wrong."""
+    """The reasons why rows are left out, "" for none, and for malformed rows the column and the error."""
 
     reason: npt.NDArray[np.object_]
     notes: dict[int, tuple[str, str]]
@@ -177,7 +177,7 @@ def _flag(text: str) -> float:
 
 
 def _scale(quantity: str, unit: str) -> tuple[float, float]:
-    """What multiplies and what divides a number of a unit."""
+    """Return the numbers by which a value in some unit is multiplied and divided."""
     units = {"cpus": CORES, "memory": MEMORY, "input": BYTES, "shuffle": BYTES, "output": BYTES}
     return units.get(quantity, TIMES).get(unit or _default(quantity), (1.0, 1.0))
 
@@ -368,7 +368,7 @@ class _Reader:
         return _convert(texts, parse, column)
 
     def _number(self, column: Column) -> Callable[[str], float]:
-        """How a number of a column is read, with the decimal sign of the table."""
+        """Return the function that reads a number of a column, with the decimal sign of the table."""
         return self._with_point(column.parse)
 
     def _with_point(self, parse: Callable[[str], _T]) -> Callable[[str], _T]:

@@ -72,7 +72,7 @@ def first_line(path: str | Path) -> str:
 
 
 def raw_lines(path: Path) -> Iterator[bytes]:
-    """Lines with their ends; of one that is too long only the start, just long enough to tell."""
+    """Lines with their ends; of a line that is too long only the first LONGEST_LINE + 1 bytes."""
     number, taken, kind = 0, 0, ""
     try:
         with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
@@ -147,7 +147,7 @@ def open_trace(path: Path) -> IO[bytes]:
 
 
 def _kind(packed: IO[bytes], path: Path) -> str:
-    """How a file is packed, by its first bytes, or else by its name; "" if it is not."""
+    """Return the compression of a file, by its first bytes, or else by its name; "" if there is none."""
     head = packed.read(8)
     packed.seek(0)
     for kind, (first, _) in PACKED.items():

@@ -25,11 +25,13 @@ CASES = [(id, view) for id in IDS for view in tokens_of(id).views]
 PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
 #: id -> the view of the agent that the package brings
 SHIPPED = {id: str(load_agent(path).metadata["view"]) for id, path in list_pretrained().items()}
+#: the ids whose kernels of whole episodes take a quarter of a minute and more to compile
+COMPILED_SLOWLY = tuple(f"schedgym/{name}-v0" for name in ("GeoAssign", "ParallelJCT", "PartialValue"))
 
 
 def compiled(cases: Iterable[tuple[str, str]]) -> list[Any]:
-    """Mark as long what compiles whole episodes in views of which no agent is shipped: seconds each."""
-    others = {case for case in PLAYED if case[1] != SHIPPED[case[0]]}
+    """Mark as long what compiles whole episodes slowly, or in views of which no agent is shipped."""
+    others = {(id, view) for id, view in PLAYED if view != SHIPPED[id] or id in COMPILED_SLOWLY}
     return [pytest.param(*case, marks=[long] if case in others else []) for case in cases]
 
 

@@ -92,6 +92,18 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_what_has_no_effect_in_a_domain_is_left_out() -> None:
+    id = "schedgym/PartialValue-v0"
+    data: dict[str, Any] = {"id": id, "algorithm": "cma", "view": "priority"}
+    data |= {"parameters": {"serving": "program"}, "domains": {"cut": {}, "whole": {}}}
+    data["domains"]["whole"]["parameters"] = {"model": "discrete"}
+    cut, whole = make_config(data).domains_of("training")
+    assert cut.environment["serving"] == "program" and "serving" not in whole.environment
+    data["domains"]["whole"]["parameters"]["serving"] = "program"
+    with pytest.raises(InvalidParameter, match="domains.whole.parameters.serving: has no effect without"):
+        make_config(data)
+
+
 def test_gradients_have_no_domains() -> None:
     with pytest.raises(InvalidParameter, match="domains: has no effect on algorithm 'ppo'"):
         make_config({"id": ID, "algorithm": "ppo", "view": "priority", "domains": DOMAINS})

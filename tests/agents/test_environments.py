@@ -20,7 +20,7 @@ from schedgym.agents.files import load_agent
 from tests.agents.test_ppo import QUEUE, VALUE, configuration
 from tests.core.test_cuda import simulate
 from tests.core.test_cuda_gpu import has_gpu
-from tests.long import long, some
+from tests.long import long
 
 FLOWTIME, FAIR = "schedgym/FlowtimePacking-v0", "schedgym/GeoFair-v0"
 #: with a critic and with copies, of each kind of views: a choice, a pair, scores
@@ -81,7 +81,8 @@ print("equal")
 """
 
 
-@pytest.mark.parametrize("number", some(range(len(WAYS))))
+@long
+@pytest.mark.parametrize("number", range(len(WAYS)))
 def test_trainings_on_the_simulator_are_those_of_the_cpu(number: int) -> None:
     assert simulate(TRAINING, str(number)).split() == ["equal"]
 

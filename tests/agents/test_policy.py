@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from schedgym.agents import tokens
-from schedgym.agents.files import Agent, InvalidAgentFile, list_pretrained, load_agent, save_agent
+from schedgym.agents.files import (
+    Agent,
+    InvalidAgentFile,
+    list_pretrained,
+    load_agent,
+    load_pretrained,
+    save_agent,
+)
 from schedgym.agents.policy import OWN, AgentPolicy, make_agent
 from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.core.problem import get_problem, list_problems
@@ -21,7 +28,8 @@ from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.runner import evaluate, make_env
-from tests.agents.cases import CASES, SHIPPED, fitted, vector
+from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, fitted, vector
+from tests.long import all_but
 from tests.test_all_problems import IDS, busy, small
 
 ID = "schedgym/QueueDelay-v0"
@@ -182,9 +190,10 @@ def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
             values = small(id, **problem.ids[id].baseline_parameters)
             values.pop("view", None)
             for name in (*tokens_of(id).acting, *OWN):
-                given = values | (
-                    {"model": "discrete"} if name == "single_task" else {}
-                )  # no effect elsewhere
+                # no effect elsewhere
+                given = values | ({"model": "discrete"} if name == "single_task" else {})
+                if views := fields[name].metadata["views"]:
+                    given = {**given, "view": views[0]}
                 usual = make_env(id, given)
                 usual.reset(seed=5, options={"episode": 2})
                 kind = problem.parameters.kinds()[name]
@@ -201,7 +210,7 @@ def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
                     assert problem.objective_of(mine) == problem.objective_of(theirs)
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", all_but(IDS, COMPILED_SLOWLY))
 def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
     view = SHIPPED[id]
     agents = {"first": AgentPolicy(make(id, view)), "second": AgentPolicy(make(id, view, seed=1))}
@@ -238,6 +247,48 @@ def test_whose_parameters_hold() -> None:
     jct = AgentPolicy(make("schedgym/ParallelJCT-v0", "pick"))
     assert jct.acting_parameters(jct.agent.id, {})["rounds"] == "ticks"
     assert jct.acting_parameters(jct.agent.id, {"rounds": "all"})["rounds"] == "all"
+
+
+def test_what_has_no_effect_in_another_problem_is_left_out() -> None:
+    """An agent acts on whole tasks and on those that can be cut; what the evaluation asks for is refused."""
+    id, kept = "schedgym/PartialValue-v0", {"serving": "program", "single_task": False}
+    trained = {"serving": "continuous", "single_task": "discrete"}
+    agents = {
+        name: AgentPolicy(make(id, "priority", model=model, **{name: kept[name]}))
+        for name, model in trained.items()
+    }
+    for name, model in trained.items():
+        given = small(id, model=model)
+        for own, agent in agents.items():
+            assert (agent.acting_parameters(id, given).get(own) == kept[own]) is (own == name)
+        frame = evaluate(id, agents, 1, parameters=given, progress=False)
+        assert set(frame["policy"]) == set(agents)
+        (other,) = kept.keys() - {name}
+        with pytest.raises(InvalidParameter, match=f"^{other}: has no effect without model"):
+            evaluate(id, agents, 1, parameters={**given, "view": "priority", other: kept[other]})
+
+
+def test_what_has_an_effect_in_the_views_of_others_is_left_out() -> None:
+    """Each policy of a comparison acts in its own view, with the parameters that have an effect in that."""
+    id, fair = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
+    agent = AgentPolicy(load_pretrained(id))
+    assert "placement" not in agent.acting_parameters(id, {"view": "priority", "placement": "associated"})
+    policies = {"amf": "amf", "srpt": "srpt", "agent": AgentPolicy(load_pretrained(fair))}
+    given = {"jobs": 30, "sites": 4, "utilization": 2.0}
+    often, seldom = (
+        evaluate(fair, policies, 1, parameters={**given, "aggressive": on}).query("metric == 'mean_response'")
+        for on in (True, False)
+    )
+    same = dict(zip(often.policy, (often.value == seldom.value).tolist(), strict=True))
+    assert same == {"amf": False, "srpt": True, "agent": True}
+
+
+def test_shipped_agents_act_in_all_domains_of_their_training() -> None:
+    for id, path in list_pretrained().items():
+        agent = load_agent(path)
+        for domain in agent.metadata["config"].get("domains", {}).values():
+            given = domain.get("parameters", {})
+            get_problem(id).build(id, AgentPolicy(agent).acting_parameters(id, given))
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from schedgym.core.problem import get_problem
 from schedgym.core.scoring import next_set
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import _step_by_step, make_env, play
-from tests.agents.cases import CASES, PLAYED, SHIPPED, compiled, fitted, observations, vector
+from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
+from tests.long import all_but
 from tests.test_all_problems import IDS, small
 
 next_of = pure_kernel(lambda mask, i, end: next_set(mask, i, end))
@@ -122,7 +123,10 @@ def test_some_views_are_not_compiled() -> None:
     assert {id for id, _ in PLAYED} == set(IDS)
 
 
-@pytest.mark.parametrize("id", [id for id in IDS if get_problem(id).module("simulator").make_simulator.log])
+LOGGED = [id for id in IDS if get_problem(id).module("simulator").make_simulator.log]
+
+
+@pytest.mark.parametrize("id", all_but(LOGGED, COMPILED_SLOWLY))
 def test_the_log_grows(id: str) -> None:
     view = SHIPPED[id]
     env, layout = vector(id, view)
@@ -156,7 +160,7 @@ def test_environments_that_do_not_play() -> None:
     assert np.isnan(found[1]).all() and not np.isnan(found[[0, 2]]).any()
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", all_but(IDS, COMPILED_SLOWLY))
 def test_evaluations_of_shipped_agents(id: str) -> None:
     agent = make_agent("pretrained", id)
     env = make_env(id, agent.acting_parameters(id, small(id)))

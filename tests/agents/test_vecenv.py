@@ -415,3 +415,7 @@ def test_a_model_with_scores() -> None:
     policy = ModelPolicy(Unmasked(env.action_space, env.observation_space), id, **view)
     frame = evaluate(id, {"model": policy, "s-greedy": "s-greedy"}, 1, parameters={"jobs": 10})
     assert (frame[frame.metric == "value"].value > 0).all()
+    program = ModelPolicy(policy.model, id, **view, serving="program")
+    assert program.acting_parameters(id, {"jobs": 10})["serving"] == "program"
+    for given in ({}, {"serving": "order"}):
+        assert "serving" not in program.acting_parameters(id, {"model": "discrete", **given})

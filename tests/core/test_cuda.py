@@ -279,12 +279,14 @@ def simulate(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+@long
 @pytest.mark.parametrize("half", range(2))
 def test_trajectories_on_the_simulator_are_those_of_the_cpu(half: int) -> None:
     found = simulate(TRAJECTORIES, str(half)).split()
     assert found == [case.id for case in CASES[half::2]]
 
 
+@long
 def test_strict_actions_and_memory_on_the_simulator() -> None:
     """Views refuse some actions, but for those in which every action is feasible."""
     found = [line.split() for line in simulate(REFUSALS).splitlines()]
@@ -382,6 +384,7 @@ def make(num_envs: int = 3, **parameters: Any) -> Any:
     return gym.make_vec(ID, num_envs=num_envs, device="cuda", **SMALL | parameters).unwrapped
 
 
+@long
 def test_memory_is_counted_before_it_is_taken(gpu: HostGPU) -> None:
     env = make(num_envs=1000)
     needed, taken = env.simulator.needs(1000), gpu.allocated

@@ -1,4 +1,4 @@
-"""The formulas of docstrings: readable as text, and MathML on the site."""
+"""The formulas of docstrings, readable as text, and of notebooks: both are MathML on the site."""
 
 from __future__ import annotations
 
@@ -63,3 +63,12 @@ def test_only_formulas_of_a_page_are_replaced(formulas) -> None:
     page = '<p><span class="arithmatex">\\(x &lt;= y\\)</span> and <code>$x$</code></p>'
     replaced = formulas.on_page_content(page)
     assert replaced.startswith("<p><math ") and replaced.endswith("</math> and <code>$x$</code></p>")
+
+
+def test_formulas_of_notebooks(formulas) -> None:
+    """In text cells only, and not in code."""
+    cell = '<div class="jp-RenderedMarkdown jp-MarkdownOutput"><p>{}</p></div>'
+    page = cell.format("$a_1 &lt; 2$ and $$b$$ <code>$c</code>") + "<pre>$d$</pre>"
+    found = formulas.typeset_notebook(page)
+    assert found.count("<math ") == 2 and 'display="block"' in found
+    assert "<code>$c</code>" in found and "<pre>$d$</pre>" in found and "$a_1" not in found

@@ -148,7 +148,7 @@ def test_formulas_are_typeset(pages, site):
     """As MathML, which needs no script; none is left as text."""
     for path in pages:
         assert "arithmatex" not in path.read_text(encoding="utf-8"), path
-    for name in ("environments/FlowtimePacking-v0", "policies/flowtime/ocorp"):
+    for name in ("environments/FlowtimePacking-v0", "policies/flowtime/ocorp", "notebooks/xu2021"):
         assert "<math " in (site / f"{name}.html").read_text(encoding="utf-8"), name
 
 

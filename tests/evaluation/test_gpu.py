@@ -73,6 +73,7 @@ def test_the_table_of_a_gpu(tmp_path: Path) -> None:
     assert "8 environments: left out: num_envs: 8 environments take 9 GiB" in shown
 
 
+@long
 def test_a_training_that_lacks_memory_is_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

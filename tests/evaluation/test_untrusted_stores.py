@@ -64,6 +64,20 @@ def test_a_store_with_a_schema_of_its_own_is_refused(path, statements, named):
     assert path.read_bytes() == before and os.listdir(path.parent) == ["r.db"]
 
 
+def test_a_store_is_opened_for_reading_only_and_trusts_no_schema(path, tmp_path):
+    """Even what the comparison of schemas would not see could write nothing, and open no other file."""
+    with ResultsStore(path) as results:
+        run = results._connection.execute
+        with pytest.raises(sqlite3.OperationalError, match="readonly database"):
+            run("DELETE FROM outcomes")
+        with pytest.raises(sqlite3.OperationalError, match="too many attached"):
+            run(f"ATTACH '{tmp_path / 'other.db'}' AS other")
+        assert [run(f"PRAGMA {name}").fetchone()[0] for name in ("trusted_schema", "cell_size_check")] == [
+            0,
+            1,
+        ]
+
+
 def test_special_files_are_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe.db")
     (tmp_path / "zero.db").symlink_to("/dev/zero")

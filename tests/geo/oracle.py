@@ -376,15 +376,16 @@ def assign_policy(
     view: View,
     policy: str,
     *,
-    fine: bool = False,
+    fine: bool = True,
     literal: bool = False,
     placement: str = "greedy",
     together: bool = False,
 ) -> tuple[list[int], dict[int, Counts]]:
     """Order and assignment that a named policy decides on.
 
-    fine: of ``balance``. literal: of ``greedy``. placement ("greedy" or "associated"): of fcfs and
-    srpt; greedy is repeated for all waiting tasks at every recomputation, in the order of the jobs.
+    fine: of ``balance``; True is the default of the policies. literal: of ``greedy``. placement ("greedy"
+    or "associated"): of fcfs and srpt; greedy is repeated for all waiting tasks at every recomputation, in
+    the order of the jobs.
     together: SCTA with several jobs arriving at one instant. Choice: False runs Algorithm 3 for one
     after the other, in job order; True runs it once with all of them unplaced.
     """

@@ -11,5 +11,6 @@ OTHER: list[dict[str, Any]] = [
     {"window": "all", "jobs": 4, "max_tasks": 80},  # more than there is room for at first
     {"aggressive": True, "work_conserving": False},
     {"clairvoyant": True},
-    {"placement": "associated", "dispatch_sites": "associated"},
+    {"placement": "associated"},
+    {"dispatch_sites": "associated"},
 ]

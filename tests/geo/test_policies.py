@@ -58,11 +58,11 @@ def starts(env: Any) -> list[Any]:
 
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((rule, {}) for rule in ASSIGN_RULES),
-    *((rule, {"fine": True}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
-    ("ata", {"fine": True}),
+    *((rule, {"fine": False}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
+    ("ata", {"fine": False}),
     ("ata-greedy", {"literal": True}),
     ("scta", {"together": True}),
-    ("scta", {"together": True, "fine": True}),
+    ("scta", {"together": True, "fine": False}),
     ("fcfs", {"placement": "associated"}),
     ("srpt", {"placement": "associated"}),
     ("fcfs", {"literal": True}),
@@ -440,7 +440,7 @@ def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
     ("name", "options", "parameters", "message"),
     [
         ("ata", {}, {"view": "priority"}, "ata cannot be expressed in view 'priority'"),
-        ("ata", {"fine": True}, {"view": "rule"}, "ata with fine=True cannot be expressed in view 'rule'"),
+        ("ata", {"fine": False}, {"view": "rule"}, "ata with fine=False cannot be expressed in view 'rule'"),
         ("scta", {"together": True}, {"view": "rule"}, "together=True"),
         ("ata-greedy", {"literal": True}, {"view": "priority"}, "literal=True"),
         ("ata-greedy", {}, {"view": "priority", "placement": "associated"}, "needs placement='greedy'"),

@@ -21,7 +21,7 @@ def make(mode, **parameters):
         disable_env_checker=True,
         jobs=2,
         sites=2,
-        **{"view": "priority", "placement": "associated", **parameters},
+        **parameters or {"view": "priority", "placement": "associated"},
     )
     env.reset(options={"workload": WORKLOAD})
     return env

@@ -161,7 +161,7 @@ def states(count: int, seed: int, **sizes: int) -> Iterator[Case]:
 
 
 def run_assign(
-    case: Case, rule: str, *, fine=False, literal=False, greedy=True, together=False, in_place=False
+    case: Case, rule: str, *, fine=True, literal=False, greedy=True, together=False, in_place=False
 ) -> tuple[list[int], list[list[int]]]:
     rows = len(case.waiting)
     order = np.full(rows, -9, dtype=np.int64)
@@ -176,11 +176,11 @@ def run_assign(
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((rule, {}) for rule in ASSIGN_RULES),
-    *((rule, {"fine": True}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
-    ("ata", {"fine": True}),
+    *((rule, {"fine": False}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
+    ("ata", {"fine": False}),
     ("ata-greedy", {"literal": True}),
     ("scta", {"together": True}),
-    ("scta", {"together": True, "fine": True}),
+    ("scta", {"together": True, "fine": False}),
     *((rule, {"greedy": False}) for rule in ("fcfs", "srpt")),
     *((rule, {"literal": True}) for rule in ("fcfs", "srpt")),
     *((rule, {"in_place": True}) for rule in ASSIGN_RULES),

@@ -296,7 +296,8 @@ def test_curves_that_coincide_are_named() -> None:
     assert coinciding(dataclasses.replace(shown, y_scale="log")) == {"a": ["a", "d"]}
     gone = [Series("a", [1, 2], [0.0, 5.0]), Series("b", [1, 2], [1.0, 5.0])]
     assert coinciding(Panel("x", "y", gone, kind="curves", y_scale="log")) == {"a": ["a", "b"]}
-    assert coinciding(dataclasses.replace(shown, kind="lines")) == {}
+    assert coinciding(dataclasses.replace(shown, kind="lines")) == {"a": ["a", "b", "d"]}
+    assert coinciding(dataclasses.replace(shown, kind="bars")) == {}
     told = list(figures._told([dataclasses.replace(shown, title="(a)")]))
     assert told == ["in '(a)' the curves of a, b and d coincide"]
 

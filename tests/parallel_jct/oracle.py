@@ -572,8 +572,7 @@ def _genetic(
         return min((rng.choice(scored) for _ in range(2)), key=lambda pair: pair[0])[1]
 
     for _ in range(generations):
-        scored.sort(key=lambda pair: pair[0])  # stable: ties by age
-        children = scored[:2]
+        children = sorted(scored, key=lambda pair: pair[0])[:2]  # stable: ties by age
         while len(children) < len(scored):
             first, second = pick(), pick()
             if rng.random() < 0.8 and instance.tasks > 1:

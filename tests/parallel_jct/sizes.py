@@ -17,7 +17,8 @@ BUSY: dict[str, Any] = {"jobs": 12, "load_max": 2000.0, "rate": 1.0}
 OTHER: list[dict[str, Any]] = [
     {"normalize": True, "drc": False, "rounds": "all"},
     {"window": 1, "running_window": 1},
-    {"rounds": "events", "server_caps": False, "max_moves": 2},
+    {"rounds": "events", "server_caps": False},
+    {"max_moves": 2},
     {"reading": "x70", "most_tasks": None, "running_window": "all", "jobs": 3},
     {"max_time": 60.0, "tick": 4.0},
 ]

@@ -119,8 +119,7 @@ def test_alone_with_and_without_drc_by_hand() -> None:
             assert bound(workload, given(False, max_time)) == pytest.approx(left if left else 0.0)
 
 
-@long
-def test_capacities_that_are_no_limits() -> None:
+def test_capacities_that_are_no_limits_by_hand() -> None:
     """A job may have 14 vCPU on a server of 8; then all jobs together may have even more."""
     jobs = (oracle.Job(0.0, (70.0,), ((1.0, 1.0),)), oracle.Job(0.0, (70.0,), ((1.0, 1.0),)))
     instance = oracle.Workload(jobs, (8.0, 20.0), (oracle.Limit("dc", (0, 1), 0.5),))
@@ -129,6 +128,10 @@ def test_capacities_that_are_no_limits() -> None:
         assert bounds.job_bounds(workload, given(drc)) == pytest.approx(times)
         assert bounds.lower_bound(workload, given(drc)) == pytest.approx(times[0])
         assert bounds.pooled_bound(workload, given(drc)) == bounds.mixed_bound(workload, given(drc)) == 0.0
+
+
+@long
+def test_capacities_that_are_no_limits() -> None:
     rng = random.Random(3)
     for x in range(60):
         instance = oracle.random_workload(rng, dyadic=x % 2 == 0, weighted=x % 3 == 0, power=x % 5 == 0)

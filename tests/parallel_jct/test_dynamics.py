@@ -442,13 +442,16 @@ def test_rounds_at_events_and_ticks() -> None:
 
 
 def test_truncation_charges_what_is_left() -> None:
-    env = small("pick", max_time=50.0)
+    env = small("pick", max_time=50.0, tick=10.0)
     env.reset(seed=0)
     total, done = 0.0, False
+    rounds = []
     while not done:  # launch nothing
-        _, reward, terminated, truncated, info = env.step(env.interface.sizes["window"])
+        observation, reward, terminated, truncated, info = env.step(env.interface.sizes["window"])
         total += reward
         done = terminated or truncated
+        rounds += [] if done else [float(observation["clock"][0])]
+    assert rounds and max(rounds) < 50.0, "a round at the very end"
     arrival = env.simulator.jobs.arrival[0, :8]
     assert truncated and not terminated
     assert total == pytest.approx(-np.maximum(50.0 - arrival, 0.0).mean(), rel=1e-12)

@@ -124,6 +124,26 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
     assert launched > 40 and (shared > 0 or scheduler == "ontapra")
 
 
+def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> None:
+    """OnTaPRA looks first at the second job, whose work could be done sooner if it were even."""
+    row = (1.0, 1.0)
+    jobs = (oracle.Job(0.0, (8.0,), (row,)), oracle.Job(0.0, (8.0, 4.0), (row, row)))
+    plain = oracle.Workload(jobs, (4.0, 4.0), oracle.fat_tree(2, 1, 1, 1), 2.0)
+    assert oracle.simulate(plain, "ontapra", draw=lambda *_: 0.0).launches[0][0] == 0
+    env = environment(ours(plain, 0), tmp_path, **PLAN)
+    play(env, schedgym.make_policy("parallel-jct/ontapra"))
+    assert env.record().job[0] == 0
+
+
+def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
+    plain = oracle.Workload((oracle.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), oracle.fat_tree(2), 2.0)
+    env = environment(ours(plain, 0), tmp_path, **PLAN, max_time=30.0)
+    for most, launched in ((1.0, 0.0), (0.99, 1.0)):
+        assert (
+            play(env, schedgym.make_policy("parallel-jct/ontapra", max_percent=most))["launched"] == launched
+        )
+
+
 @pytest.mark.parametrize("planner", PLANNERS[1:])
 @pytest.mark.parametrize("order", ["fcfs", "slf", "llf"])
 def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:

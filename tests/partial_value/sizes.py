@@ -15,5 +15,7 @@ OTHER: list[dict[str, Any]] = [
     },
     {"exponent": 0.25, "capacity": 20.0},
     {"model": "discrete", "heterogeneity": 60.0, "heavy": "resource"},
-    {"model": "discrete", "utility": "log", "single_task": False},
+    {"model": "discrete", "utility": "log"},
+    {"model": "discrete", "single_task": False},
+    {"serving": "program"},
 ]

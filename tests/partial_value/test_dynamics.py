@@ -270,6 +270,14 @@ def test_hidden_jobs_and_hidden_deadlines() -> None:
     play(env, lambda o: o["cap"])
     record = env.record()
     assert len(np.unique(record.job[record.start == 0.0])) <= 3, "jobs beyond the window get nothing"
+    tokens = gym.make(ID, window=3, observation="features", disable_env_checker=True).unwrapped
+    whole = gym.make(ID, window="all", view="allocation", disable_env_checker=True).unwrapped
+    needs = whole.reset(seed=0)[0]
+    rows = needs["job_mask"] == 1
+    wanted = (needs["demand"] / needs["capacity"] * needs["cap"][:, None])[rows]
+    found = tokens.reset(seed=0)[0]["resources"]
+    np.testing.assert_allclose(found[:, 0], wanted.sum(axis=0) / (wanted.sum(axis=0) + 1.0), rtol=1e-5)
+    np.testing.assert_allclose(found[:, 1], wanted[:3].sum(axis=0) / wanted.sum(axis=0), rtol=1e-5)
     rules = gym.make(ID, deadlines="hidden", view="rule", disable_env_checker=True).unwrapped
     mask = rules.reset(seed=0)[0]["action_mask"]
     assert not mask[RULES.index("edf")] and mask[RULES.index("fifo")]

@@ -124,6 +124,14 @@ def test_metrics_are_the_oracles() -> None:
     assert min(seen.values()) >= 3, seen
 
 
+def test_a_job_that_lacks_a_rounding_error_is_complete() -> None:
+    job = Job(1.0, 3.0, 1.0, 1.0, (1.0,))
+    amounts = (0.7, 0.2, 0.1)
+    assert sum(amounts) < 1.0
+    outcome = Outcome([(x,) for x in amounts], list(amounts), (sum(amounts),), sum(amounts))
+    assert metrics(record_of(Instance((job,), (1.0,)), outcome))["completed"] == 1.0
+
+
 def test_fates_are_the_oracles() -> None:
     for instance, outcome in runs(40, 2):
         found = fates(record_of(instance, outcome))

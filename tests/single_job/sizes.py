@@ -2,12 +2,13 @@
 
 from typing import Any
 
-SMALL: dict[str, Any] = {"tasks": 7, "arity": 4, "max_moves": 12}
+SMALL: dict[str, Any] = {"tasks": 7, "arity": 4}
 SHORT: dict[str, Any] = {"tasks": 5}
 BUSY: dict[str, Any] = {"tasks": 25}
 OTHER: list[dict[str, Any]] = [
     {"normalize": True},
-    {"reward": "terminal", "max_moves": 3},
+    {"reward": "terminal"},
+    {"max_moves": 3},
     {"server_caps": False, "energy_ratio": 1.5},
     {"tasks": 1, "arity": 2},
 ]

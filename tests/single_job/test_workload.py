@@ -589,6 +589,12 @@ def test_streams_are_apart() -> None:
     assert (tighter.energy_cap < base.energy_cap).all()
     wide = drawn(source_of(40, 8), 4)
     assert_array_equal(wide.load, base.load)
+    several = [tables(generate(3, episode, source_of(40, 6))) for episode in range(4)]
+    spare = [(one.energy_cap - one.least_energy).item() for one in several]
+    most = [1.1 * one.load.sum() - one.least_energy.item() for one in several]
+    assert len({round(x / y, 9) for x, y in zip(spare, most, strict=True)}) == 4, (
+        "the cap has a number of its own in each episode"
+    )
 
 
 def test_sources_from_parameters() -> None:

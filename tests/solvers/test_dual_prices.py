@@ -21,9 +21,10 @@ from schedgym.solvers.dual_prices import (
     make_dual_scratch,
     solve_slot,
 )
+from tests.long import long
 from tests.partial_value import oracle
 
-CLOSE = 1e-8
+CLOSE, INACCURATE = 1e-8, 1e-6
 CERTIFIED = 1e-9
 NAMES = {LINEAR: oracle.LINEAR, POWER: oracle.POWER, LOG: oracle.LOG}
 
@@ -94,8 +95,8 @@ def certify(slot: Slot) -> SlotOptimum:
     return found
 
 
-def conic_optimum(slot: Slot) -> float:
-    """The optimum by Clarabel."""
+def conic_optimum(slot: Slot) -> tuple[float, float]:
+    """The optimum by Clarabel, and how close to it that is, relatively."""
     cp = pytest.importorskip("cvxpy")
     pytest.importorskip("clarabel")
     n = len(slot.cap)
@@ -116,7 +117,7 @@ def conic_optimum(slot: Slot) -> float:
     tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "tol_ktratio": 1e-9}
     problem.solve(solver=cp.CLARABEL, **tight)
     assert problem.status in ("optimal", "optimal_inaccurate")
-    return float(problem.value) - start
+    return float(problem.value) - start, CLOSE if problem.status == "optimal" else INACCURATE
 
 
 @st.composite
@@ -140,13 +141,14 @@ def slots(draw: Any, kinds: tuple[int, ...] = (LINEAR, POWER, LOG)) -> Slot:
     )
 
 
+@long
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @settings(max_examples=80)
 @given(slots())
 def test_a_conic_solver_finds_nothing_better(slot: Slot) -> None:
     value = certify(slot).value
-    exact = conic_optimum(slot)
-    assert abs(exact - value) <= CLOSE * max(value, exact)
+    exact, close = conic_optimum(slot)
+    assert abs(exact - value) <= close * max(value, exact)
 
 
 @settings(max_examples=300)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedgym.core.jit import pure_kernel
+from schedgym.core.random import uniform
 from schedgym.errors import InvalidParameter
 from schedgym.solvers import placement as solver
 from schedgym.solvers.placement import Job, Membership, PlanScratch
@@ -23,6 +24,11 @@ from tests.parallel_jct import oracle
 from tests.parallel_jct.oracle import SingleJob
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@pure_kernel
+def uniform_kernel(state):
+    return uniform(state)
 
 
 @pure_kernel
@@ -267,6 +273,20 @@ def test_min_min_is_the_oracles(equal: bool) -> None:
     assert 20 < failed < 200
 
 
+def test_min_min_breaks_ties_as_the_oracle_does() -> None:
+    rng = random.Random(5)
+    planned = 0
+    for _ in range(80):
+        case = Case(oracle.random_instance(rng, 16, 6, dyadic=True, feasible=True))
+        expected = oracle.min_min(case.instance)
+        got = case.plan("min-min")
+        assert (got is None) == (expected is None)
+        if got is not None and expected is not None:
+            assert tuple(got.placement) == expected.placement
+            planned += 1
+    assert planned > 40
+
+
 def test_tapra_fast_is_the_oracles() -> None:
     failed = 0
     for case in cases(500, 16, 8, 7, exhausted=0.3):
@@ -437,6 +457,44 @@ def test_genetic_planners_keep_the_limits_and_are_no_worse_than_min_min(allocati
     assert better["mm-ga"] > 0
     if allocation == "optra":
         assert better["gsa"] == 3  # as the spec reports for 40 tasks
+
+
+class KernelNumbers(random.Random):
+    """The random numbers of the kernels, by the methods of Python's generator."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = np.uint64(seed)
+
+    def random(self) -> float:
+        state, u = uniform_kernel(self.state)
+        self.state = np.uint64(state)
+        return float(u)
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        low, high = (0, start) if stop is None else (start, stop)
+        return low + int(self.random() * (high - low))
+
+    def choice(self, seq: Any) -> Any:
+        return seq[self.randrange(len(seq))]
+
+
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("name", ["mm-ga", "gsa"])
+def test_genetic_planners_are_the_oracles(name: str, equal: bool) -> None:
+    planners = {"mm-ga": oracle.mm_ga, "gsa": oracle.gsa}
+    evaluate = oracle.equal_share if equal else oracle.optra
+    planner = Planner(name, "equal-share" if equal else "optra", size=6, generations=12)
+    planned = 0
+    for seed, case in enumerate(cases(12, 23, 6, 5, exhausted=0.0)):
+        expected = planners[name](case.instance, KernelNumbers(seed), 6, 12, evaluate)
+        planner.prepare(case.matrix, case.n)
+        planner.power = case.power
+        jct = planner(*case.job[:4], case.limits, case.cap, seed)
+        assert (jct < math.inf) == (expected is not None)
+        if expected is not None:
+            assert tuple(planner.placement.tolist()) == expected.placement
+            planned += 1
+    assert planned > 6
 
 
 def test_genetic_planners_depend_on_the_seed_and_fail_with_the_cap() -> None:

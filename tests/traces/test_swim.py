@@ -256,8 +256,8 @@ def test_any_damage_gives_valid_jobs_or_a_format_error(
         assert trace.rows == sum(bool(line.decode(errors="replace").strip()) for line in data.split(b"\n"))
     try:
         assert json.dumps(inspect_trace(path, on_error=on_error), allow_nan=False)
-    except TraceFormatError as error:  # the first line no longer tells the format
-        assert "not a known trace format" in str(error)
+    except TraceFormatError as error:  # the first line no longer tells the format, or it tells another
+        assert "\n" not in str(error)
 
 
 # --- the published file

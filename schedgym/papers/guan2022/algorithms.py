@@ -143,7 +143,7 @@ def check_printed(run: Run, policy: str) -> Finding:
         "meant_right": meant[0],
     }
     text = f"with HiGHS, printed: {wrong} wrong"
-    text += f", {endless} without end" if endless else ""
+    text += f", {endless} that do not end" if endless else ""
     text += (
         f' of {right + wrong + endless:,} random instances; meant (">= T_max"): {meant[1] + meant[2]} wrong'
     )
@@ -151,7 +151,10 @@ def check_printed(run: Run, policy: str) -> Finding:
         return Finding(judge(not wrong + endless), text, figures=figures)
     verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
     return found_flaw(
-        _with_solution(found), verdict, f"the job can get more than T_max, and is stopped; {text}", **figures
+        _with_solution(found),
+        verdict,
+        f"the job could get more than T_max, but is removed; {text}",
+        **figures,
     )
 
 
@@ -189,6 +192,8 @@ def check_completion(run: Run, policies: Sequence[str], count: int) -> Finding:
         "first_y_raised": raised,
     }
     good = moved < CLOSE and lost < CLOSE and short < 10 * LEVELS
-    text = f"{checked:,} random instances: aggregates move by {moved:.0e} slots at most; the first job's y is"
+    text = (
+        f"{checked:,} random instances: aggregates change by at most {moved:.0e} slots; the first job's y is"
+    )
     text += f" the program's optimum (within {short:.0e}), above the basic allocation's in {raised:,}"
     return Finding(judge(good), text, figures=figures)

@@ -93,6 +93,7 @@ class _Queues:
         self.groups, self.slots = groups, list(slots)
         self.waiting: dict[int, dict[tuple[int, int], int]] = {}
         self.order: list[int] = []
+        self.allocations = 0  # balances so far
 
     def load(self, jobs: Iterable[int]) -> list[int]:
         load = [0] * len(self.slots)
@@ -103,6 +104,7 @@ class _Queues:
 
     def place(self, i: int, tasks: Sequence[int], load: Sequence[int]) -> None:
         placement = balance(tasks, pad(self.groups), self.slots, load)[1]
+        self.allocations += 1
         self.waiting[i] = {
             (k, j): int(placement[k, a])
             for k, group in enumerate(self.groups)
@@ -284,9 +286,10 @@ def _check_balanced_allocation(run: Run) -> Finding:
     if example is None:
         return Finding(HOLDS, f"{checked:,} jobs against all placements", figures=figures)
     text = (
-        f"C is the least rounded up to a whole number in all {checked:,} jobs against all placements; below"
+        f"C is the least value, rounded up to a whole number, in all {checked:,} jobs compared with all "
+        "placements; below"
     )
-    text += f" the next whole number any maximum flow will do: ours is above the least in {worse:,}"
+    text += f" this number any maximum flow is allowed: ours is above the least value in {worse:,}"
     return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
 
@@ -452,13 +455,64 @@ def _check_table_3_2(run: Run) -> Finding:
             if beside["BTAAJ"] != alone["BTAAJ"] and example is None:
                 example = {"slots": slots, "outstanding": ahead, "tasks": tasks} | beside
     text = ", ".join(f"{label}'s in {count}" for label, count in moved.items())
-    text = f"tasks of another job ahead change the allocation of a new job in {checked} cases: {text}"
+    text = (
+        f"waiting tasks of another job change the allocation of a new job in {checked} cases: "
+        f"differs under {text}"
+    )
     figures = {"checked": checked} | {f"changed_{label}": count for label, count in moved.items()}
     if moved["BTAAJ"] == 0:
         return Finding(judge(moved["BTAWJ"]), text, figures=figures)
     verdict = REFUTED if moved["BTAWJ"] else CORRECTED
     more = "; with the two names swapped the table says what sections 3.2.1 and 3.2.2 do"
     return Finding(verdict, text + more, counterexample=example, figures=figures)
+
+
+def _count_allocations(rows: Sequence[Sequence[int]], policy: str) -> int:
+    """Return how many task allocations a policy computes when the last of some waiting jobs arrives."""
+    groups, slots = ((0,), (0, 1), (1,)), [1, 1]
+    queues = _Queues(groups, slots)
+    for i, row in enumerate(rows):
+        queues.place(i, row, [0, 0])
+    queues.allocations = 0
+    if policy == "BTAWJ":
+        queues.place(len(rows) - 1, rows[-1], [0, 0])
+        queues.swag()
+    elif policy == "BTAAJ":
+        queues.place(len(rows) - 1, rows[-1], queues.load(range(len(rows) - 1)))
+        queues.swag()
+    else:
+        queues.swag(range(len(rows)) if policy == "ATA" else [len(rows) - 1])
+    return queues.allocations
+
+
+@claim(
+    PAPER,
+    "task-allocations",
+    text="to order g jobs anew ATA computes O(g^2) task allocations, considerably more than SCTA; from BTAAJ "
+    "to ATA the computational complexity increases",
+    source="sections 3.2.4 and 3.2.5",
+    recorded=HOLDS,
+)
+def _check_allocations(run: Run) -> Finding:
+    policies = ("BTAWJ", "BTAAJ", "SCTA", "ATA")
+    numbers = range(1, 9 if run.small else 17)
+    most = dict.fromkeys(policies, 0)
+    ordered = True
+    for jobs in numbers:
+        drawn = [run.rng.integers(1, 9, (jobs, 3)).tolist() for _ in range(20)]
+        counts = {policy: [_count_allocations(rows, policy) for rows in drawn] for policy in policies}
+        most = {policy: max(values) for policy, values in counts.items()}
+        alone = set(counts["BTAWJ"]) == set(counts["BTAAJ"]) == {1}
+        between = all(1 <= scta <= jobs for scta in counts["SCTA"])
+        ordered &= alone and between and set(counts["ATA"]) == {jobs * (jobs + 1) // 2}
+    counted = ", ".join(f"{policy} {count}" for policy, count in most.items())
+    text = (
+        "ATA computes g (g + 1) / 2 allocations, SCTA up to g, BTAWJ and BTAAJ one: "
+        f"{'true' if ordered else 'false'} in 20 draws for each g up to {numbers[-1]}; most for "
+        f"{numbers[-1]} jobs: {counted}"
+    )
+    figures = {"most_jobs": numbers[-1]} | {f"most_{policy}": count for policy, count in most.items()}
+    return Finding(judge(ordered), text, figures=figures)
 
 
 def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]) -> int:
@@ -509,7 +563,10 @@ def _confirm_ratio(instance: Shown) -> bool:
 @claim(
     PAPER,
     "m-approximation",
-    text="at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, m sites",
+    text=(
+        "at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, for "
+        "m sites"
+    ),
     source="section 3.2.5, (3.1) to (3.3)",
     recorded=CORRECTED,
     confirm=_confirm_ratio,
@@ -537,7 +594,10 @@ def _check_m_approximation(run: Run) -> Finding:
         )
     ata = _worst_ata(run)
     figures["worst_ratio_over_m_of_ata_with_several_slots"] = str(ata)
-    text = f"one slot a site: holds in {checked:,} decisions against brute force, worst ratio "
+    text = (
+        f"with one slot per site it holds in {checked:,} decisions compared with all possible ones, worst "
+        "ratio "
+    )
     text += ", ".join(f"{float(ratio):.2f} at m = {m}" for m, ratio in worst.items())
     beyond = _beyond_m()
     if beyond is None:
@@ -545,7 +605,7 @@ def _check_m_approximation(run: Run) -> Finding:
     text += (
         "; with several slots SCTA can exceed m, whatever flow is taken (the proof counts tasks, not time)"
     )
-    text += f"; ATA has {float(ata):.2f} m at most at random"
+    text += f"; in random instances ATA is at most {float(ata):.2f} m times the least"
     return Finding(CORRECTED, text, counterexample=beyond, figures=figures)
 
 

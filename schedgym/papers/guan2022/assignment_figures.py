@@ -92,7 +92,10 @@ def _example(run: Run) -> Outcome:
         Panel("", "response time [s]", times, title="(a) response times", kind="bars"),
         Panel("", "tasks not started at 2 s", waiting, title="(b) outstanding tasks", kind="bars"),
     ]
-    order = "BTAwJ and BTAaJ serve jobs in order of arrival here, as the printed times do, and not in SWAG's"
+    order = (
+        "BTAwJ and BTAaJ serve jobs in order of arrival here, as in the printed times, and not in SWAG's "
+        "order"
+    )
     return Outcome(panels, said, "3 jobs with 29 tasks of 1 s on 3 slots", (order,))
 
 

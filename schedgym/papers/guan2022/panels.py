@@ -1,4 +1,4 @@
-"""What the figures of guan2022 draw: axes, marks and curves as in the thesis."""
+"""The panels of the figures of guan2022: axes, marks and curves as in the thesis."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ F8 = npt.NDArray[np.float64]
 
 SKEW_AXIS, SITES_AXIS = "Zipf skew parameter", "number of available sites"
 COMMON = (
-    "intervals leave out what is common to all algorithms in an episode: few long jobs make most of it, and "
-    "differences are taken within episodes"
+    "intervals are of the differences between algorithms within an episode: most of the variation "
+    "between episodes is due to a few long jobs, and is common to all algorithms"
 )
 
 
@@ -97,4 +97,4 @@ def closeness(panels: Sequence[Panel], groups: Mapping[str, Sequence[str]] | Non
         tables = ([own.y for own in panel.series if own.label in labels] for panel in panels)
         apart = round(100 * max(float(np.ptp(table, axis=0).max()) for table in tables))
         said.append(f"the curves of {name} lie at most {apart} point{'s' * (apart != 1)} apart")
-    return f"{' and '.join(said)}, and hide one another"
+    return f"{' and '.join(said)}, so that they cover each other"

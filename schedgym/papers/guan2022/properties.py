@@ -148,10 +148,13 @@ def register_properties(policy: str, sources: Sequence[str], refuted: Sequence[s
         figures = {"misreports": found.enumerated, "random": found.drawn, "complete": found.complete()}
         looked = found.looked("misreports")
         if found.found is None:
-            return Finding(HOLDS, f"none against it: {looked}", figures=figures)
+            return Finding(HOLDS, f"no counterexample in {looked}", figures=figures)
         more = "; so in every matrix with these aggregates" if policy == "sig-gamf" else ""
         return Finding(
-            REFUTED, f"the smallest in {looked}{more}", counterexample=found.found, figures=figures
+            REFUTED,
+            f"this is the smallest counterexample in {looked}{more}",
+            counterexample=found.found,
+            figures=figures,
         )
 
 

@@ -35,7 +35,6 @@ __all__ = [
     "FAIR",
     "GAMF",
     "GOOGLE_MEAN",
-    "GOOGLE_TASKS",
     "RESPONSE",
     "RESPONSES",
     "SHARERS",
@@ -94,20 +93,21 @@ SPREADS = np.linspace(0.0, 100.0, 201)  # of those of deviations [slots]
 TRACE_DAYS = 29  # length of the 2011 Google trace, and so of its longest observable task
 DAY = 86400.0  # s
 GOOGLE_MEAN = 1374.7  # s, of the durations
-GOOGLE_JOBS, GOOGLE_TASKS = 2944, 48504
+GOOGLE_JOBS = 2944
 FACEBOOK_JOBS, FACEBOOK_TASKS = 24024, 1102281
 
 STAND_IN = (
-    "a synthetic stand-in for the hour of the 2011 Google trace, which the thesis does not publish: as many "
-    f"jobs, on average as many tasks of the same mean duration, Pareto up to the trace's {TRACE_DAYS} days"
+    "the workload is a synthetic stand-in for the hour of the 2011 Google trace, which the thesis does "
+    "not publish: the number of jobs, the mean number of tasks and the mean duration are those of the hour; "
+    f"durations are Pareto, up to the trace's {TRACE_DAYS} days"
 )
-WINDOWS = "windows of the Facebook trace instead of all of it; the scale paper takes all"
+WINDOWS = "windows of the Facebook trace instead of all of it, which --scale paper uses"
 TAIL = "durations are Pareto without a cap, as printed: one of them may be longer than all arrivals take"
 EVEN = (
-    "BTAwJ, BTAaJ, SCTA and ATA balance to the task (fine=True): the printed C counts whole tasks per slot, "
-    "and leaves the sites of small jobs to ties"
+    "BTAwJ, BTAaJ, SCTA and ATA balance single tasks (fine=True): the printed C counts whole tasks per "
+    "slot, and so does not determine the sites of small jobs"
 )
-WHOLE = "balance counts whole tasks per slot, as printed: small jobs leave the choice of site to ties"
+WHOLE = "whole tasks per slot are balanced, as printed: this does not determine the sites of small jobs"
 
 
 # the two traces --------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def google(run: Run) -> Jobs:
         "Google",
         {**PROBLEM.presets["google"], "jobs": jobs, **durations},
         episodes,
-        f"{episodes} draws of {jobs:,} jobs that stand in for Google's hour",
+        f"{episodes} draws of {jobs:,} jobs, in place of Google's hour",
         (STAND_IN,),
         _skews(run),
         _utilizations(run),

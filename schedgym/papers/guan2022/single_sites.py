@@ -147,7 +147,8 @@ def _check_amf_matrix(run: Run) -> Finding:
     found = search("amf", flaw, steps_of("amf", run.small))
     if found.found is None:
         return Finding(NOT_REPRODUCED, f"unique in {found.looked()}")
-    text = f"the smallest in {found.looked()} in which a job can have more or less of a site"
+    text = f"this is the smallest example in {found.looked()} in which a job can have more or fewer slots"
+    text += " of a site"
     return Finding(HOLDS, text, witness=found.found)
 
 
@@ -171,7 +172,7 @@ def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
 @claim(
     PAPER,
     "amf-lying-per-site",
-    text="when a job lies, the useful allocations of all jobs together grow at no site",
+    text="if a job misreports, the sum of all jobs' useful allocations does not grow at any site",
     source="Lemma 4.3, Corollary 4.1",
     recorded=HOLDS,
 )
@@ -182,7 +183,8 @@ def _check_lemma_4_3(run: Run) -> Finding:
         grown = max(grown, float((np.minimum(lying, demand) - honest).sum(axis=0).max()))
     figures = {"checked": checked, "largest_growth": grown}
     text = (
-        f"{checked:,} random lies, matrices in random order of Algorithm 6: largest growth {grown:.1e} slots"
+        f"{checked:,} random misreports, with matrices of Algorithm 6 for jobs in a random order: the "
+        f"largest growth is {grown:.1e} slots"
     )
     return Finding(judge(grown < LEVELS), text, figures=figures)
 
@@ -190,7 +192,10 @@ def _check_lemma_4_3(run: Run) -> Finding:
 @claim(
     PAPER,
     "amf-lying-spreads",
-    text="if a job benefits, also at site j, and an honest job loses at site j, then the latter benefits too",
+    text=(
+        "if a misreporting job benefits, also at site j, and an honest job loses there, the honest one "
+        "benefits, too"
+    ),
     source="Lemma 4.4",
     recorded=HOLDS,
 )
@@ -205,7 +210,8 @@ def _check_lemma_4_4(run: Run) -> Finding:
                 met += 1
                 broken += bool(total[k] < LEVELS)
     text = (
-        f"{checked:,} random lies: {met:,} times the conditions hold, {broken} times the job does not benefit"
+        f"{checked:,} random misreports: the conditions hold {met:,} times, and {broken} times the job "
+        "does not benefit"
     )
     figures = {"checked": checked, "conditions_met": met, "broken": broken}
     return Finding(judge(met and not broken), text, figures=figures)
@@ -234,7 +240,7 @@ def _check_amf_sharing(run: Run) -> Finding:
     text = (
         "the proof's example: aggregates (3, 3), job 1 has 1 slot of site B in every matrix, SIG-AMF (4, 2)"
     )
-    text += f"; the smallest in {found.looked()} in which no matrix meets (4.3) and (4.4)"
+    text += f"; this is the smallest example in {found.looked()} in which no matrix meets (4.3) and (4.4)"
     return Finding(HOLDS, text, witness=found.found)
 
 
@@ -271,7 +277,7 @@ register_fairness(
 @claim(
     PAPER,
     "demand-beyond-slots",
-    text="where a demand exceeds the site's slots, the aggregates do not depend on by how much",
+    text="if a demand exceeds the site's slots, the aggregates do not depend on the excess",
     source="section 4.5.3",
     recorded=HOLDS,
 )
@@ -298,7 +304,14 @@ def _check_demand_beyond_slots(run: Run) -> Finding:
     figures = {f"checked_{policy}": count for policy, count in checked.items()}
     if any(broken.values()):
         return Finding(NOT_REPRODUCED, f"different aggregates: {broken}", figures=figures)
-    return Finding(HOLDS, f"the same with demands cut to the slots of their sites: {text}", figures=figures)
+    return Finding(
+        HOLDS,
+        (
+            "the aggregates are the same if demands are limited to the slots of their sites, in all "
+            f"instances: {text}"
+        ),
+        figures=figures,
+    )
 
 
 @claim(

@@ -70,7 +70,9 @@ def _check_gamf_sharing(run: Run) -> Finding:
     found = search("gamf", below_floors("gamf"), steps_of("gamf", run.small))
     if found.found is None:
         return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
-    return Finding(HOLDS, f"the smallest in {found.looked()} with A_i < X_i", witness=found.found)
+    return Finding(
+        HOLDS, f"this is the smallest example in {found.looked()} with A_i < X_i", witness=found.found
+    )
 
 
 register_properties("sig-gamf", ["section 5.3.4"] * 3, ("envy", "strategy"))
@@ -107,7 +109,9 @@ def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:
     found = search("sig-gamf", flaw, steps_of("sig-amf", run.small))
     if found.found is None:
         return found_nothing(found)
-    return found_flaw(found, more="(5.24) asks for the sum that (4.3) and (4.4) ask for, not site by site")
+    return found_flaw(
+        found, more="(5.24) bounds only the sum over the sites, (4.3) and (4.4) bound each site"
+    )
 
 
 # one job
@@ -193,7 +197,10 @@ def _check_rational_allocations(run: Run) -> Finding:
     found = search("gamf", flaw, ALONE, beyond=2)
     if found.found is None:
         return found_nothing(found)
-    text = "a_ijk >= 0 is missing: a negative share at one site pays for slots of another that do not exist"
+    text = (
+        "a_ijk >= 0 is missing: with a negative share at one site a job can have more slots at another "
+        "than there are"
+    )
     return found_flaw(_with_matrix(found), CORRECTED, text)
 
 
@@ -225,13 +232,15 @@ def _check_algorithm_7(run: Run) -> Finding:
         "printed_endless": endless,
         "meant_right": meant[0],
     }
-    text = f"with HiGHS, printed: {wrong} wrong, {endless} without end of {right + wrong + endless:,} random"
+    text = (
+        f"with HiGHS, printed: {wrong} wrong, {endless} that do not end of {right + wrong + endless:,} random"
+    )
     text += " instances; with the free site in the unfinished group (line 15), sums of d_lk (line 12) and"
     text += f" a_ijk >= 0: {meant[1] + meant[2]} wrong"
     if found.found is None:
         return Finding(judge(not wrong + endless), text, figures=figures)
     verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
-    more = "a task waits and a site is free that cannot run it, so line 15 never lets the job go"
+    more = "if a task waits and a site is free that cannot run it, line 15 never removes the job"
     return found_flaw(found, verdict, f"{more}; {text}", **figures)
 
 
@@ -294,7 +303,7 @@ def _check_gamf_balance(run: Run) -> Finding:
     ordered = search("gamf", lower, steps_of("gamf", run.small), run.rng, run.small)
     if found.found is None:
         return found_nothing(found)
-    text = "what holds: sorted, GAMF's aggregates are lexicographically no lower, in all "
+    text = "instead, GAMF's aggregates, sorted, are never lexicographically lower, in all "
     text += f"{ordered.enumerated + ordered.drawn:,} instances"
     return found_flaw(
         found, REFUTED, text if ordered.found is None else "not even lexicographically no lower"

@@ -1,4 +1,4 @@
-"""What sections 3.4, 4.7 and 5.6 of guan2022 say about its experiments, and the rules that judge it.
+"""The statements of sections 3.4, 4.7 and 5.6 of guan2022 on its experiments, and the rules that judge them.
 
 A statement is a sentence of the thesis, shortened, with the function that judges it on runs. Figures judge it
 on the traces, the claims of ``experiments`` on a generator that is fitted to one of them.
@@ -7,6 +7,7 @@ on the traces, the claims of ``experiments`` on a generator that is fitted to on
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from schedgym.papers.guan2022.runs import (
     Jobs,
 )
 from schedgym.papers.judging import (
+    PERCENT,
     POINTS,
     Comparison,
     average,
@@ -39,6 +41,7 @@ from schedgym.papers.judging import (
     grows,
     judge_better,
     judge_claim,
+    larger,
     level,
     lower,
     number,
@@ -212,17 +215,22 @@ def judge_sometimes_worse(played: Played) -> Judged:
 
 
 def judge_consistent(played: Played) -> Judged:
-    """Judge that each comparison, averaged over the skews, has the same sign at every utilisation."""
+    """Judge that no comparison, averaged over the skews, changes sides significantly with the utilisation."""
     levels, skews = swept_values(played)
     pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
     texts, same = [], []
-    for pair in pairs:
-        table = np.reshape([case.value for case in compared(played, [pair])], (len(levels), len(skews)))
-        means = table.mean(axis=1)
-        same.append(len({mean < 0 for mean in means}) == 1)
-        texts.append(f"{' against '.join(pair)} {', '.join(map(number, means))}")
+    for own, other in pairs:
+        cases = []
+        for value in levels:
+            ratios = [
+                response_at(played, own, value, skew) / response_at(played, other, value, skew) - 1.0
+                for skew in skews
+            ]
+            cases.append(average("", np.mean(ratios, axis=0), PERCENT))
+        same.append(not (any(case.above for case in cases) and any(case.below for case in cases)))
+        texts.append(f"{own} against {other} {', '.join(map(str, cases))}")
     at = ", ".join(f"{100 * value:.0f}" for value in levels)
-    measured = f"means at utilisations of {at}%: {'; '.join(texts)}"
+    measured = f"means over the skews at utilisations of {at}%: {'; '.join(texts)}"
     verdict = verdict_of(map(judge, same))
     return Judged("the order of the algorithms is the same at all utilisations", measured, verdict)
 
@@ -244,7 +252,7 @@ def judge_percentiles(played: Played) -> Judged:
                     more += ends[0] > 0
                     count += 1
             low, high = (f"{100 * n / count:.0f}%" for n in (fewer, more))
-            texts.append(f"{policy} than {rival} lower at {low}, higher at {high}")
+            texts.append(f"{policy} lower than {rival} at {low}, higher at {high}")
             part = 2 * fewer >= count and count - more >= ALMOST_ALL * count
             verdicts.append(HOLDS if fewer >= ALMOST_ALL * count else IN_PART if part else NOT_REPRODUCED)
     claim = (
@@ -315,21 +323,24 @@ def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
     by_job = run.choice(INCENTIVE) == "job"
     count = count_jobs_incentives if by_job else count_incentives
 
-    def make() -> list[tuple[int, int]]:
-        most = run.size(200, 2000, 20)
+    def make() -> list[list[tuple[int, int]]]:
+        most = run.size(40, 200, 10)
         counts = []
         for skew in jobs.skews:
             env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
-            counts.append(count(env, kind.lower(), run.seed, most))
+            counts.append([count(env, kind.lower(), run.seed, most, i) for i in range(jobs.episodes)])
         return counts
 
-    counts = run.once(f"incentive {jobs.name} {kind}", make)
-    shares = [kept / seen for kept, seen in counts]
-    at = ", ".join(f"{skew:g}" for skew in jobs.skews)
-    text = ", ".join(f"{100 * share:.0f}" for share in shares)
+    counts = np.array(run.once(f"incentive {jobs.name} {kind}", make), dtype=float)
+    kept, seen = np.moveaxis(counts, -1, 0)
+    texts, verdicts = [], []
+    for skew, shares in zip(jobs.skews, kept / seen, strict=True):
+        low, high = bootstrap_interval(shares)
+        texts.append(f"{100 * shares.mean():.0f}% ({100 * low:.0f} to {100 * high:.0f}) at zipf {skew:g}")
+        verdicts.append(between(0.5, 1.0)(Comparison("", float(shares.mean()), low, high)))
     what = "jobs in decisions" if by_job else "decisions"
-    measured = f"{text}% of some {counts[0][1]} {what} at skews of {at}"
-    verdict = verdict_of(judge(share > 0.5) for share in shares)
+    measured = f"of about {seen.sum(axis=1).mean():.0f} {what} at each skew: {', '.join(texts)}"
+    verdict = verdict_of(verdicts)
     whom = "their" if by_job else "every"
     claim = f"most allocations of Basic {kind} give {whom} job its sharing incentive"
     return _named(Judged(claim, measured, verdict), INCENTIVES[kind])
@@ -341,19 +352,20 @@ INCENTIVES = {"AMF": "amf-keeps-incentive", "GAMF": "gamf-keeps-incentive"}
 Decisions = list[tuple[Any, Any]]  # unfinished tasks [J, K] and sites [K, A] of each
 
 
-def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int) -> Decisions:
+def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int, episode: int = 0) -> Decisions:
     """Return what some decisions of an episode were about.
 
     Args:
         env: of :func:`~schedgym.evaluation.runner.make_env`.
         policy: that decides.
-        seed: of the episode.
+        seed: of the episodes.
         most: at least so many decisions, evenly spread, if the episode has so many.
+        episode: number of the episode.
     """
     acting = make_policy(f"geo/{policy}")
     seen: Decisions = []
-    observation, _ = env.reset(seed=seed)
-    acting.reset(env.interface, policy_rng(seed, 0, policy))
+    observation, _ = env.reset(seed=seed, options={"episode": episode})
+    acting.reset(env.interface, policy_rng(seed, episode, policy))
     done, every, count = False, 1, 0
     while not done:
         active = int(observation["active"][0])
@@ -369,7 +381,9 @@ def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int) -> Decisio
     return seen
 
 
-def count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> tuple[int, int]:
+def count_incentives(
+    env: SchedulingEnv, policy: str, seed: int, most: int, episode: int = 0
+) -> tuple[int, int]:
     """Count the decisions of an episode whose aggregates allow the sharing incentive, and all those examined.
 
     As aggregates are unique, they allow it if and only if the floors of the incentive do not change them.
@@ -377,22 +391,25 @@ def count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> t
     Args:
         env: of :func:`~schedgym.evaluation.runner.make_env`.
         policy: "amf" (floors at every site) or "gamf" (floors of the aggregates).
-        seed: of the episode.
+        seed: of the episodes.
         most: at least so many decisions are examined, evenly spread, if the episode has so many.
+        episode: number of the episode.
     """
-    seen = _decisions(env, policy, seed, most)
+    seen = _decisions(env, policy, seed, most, episode)
     slots = np.array(env.simulator.jobs.slots[0])
     return sum(has_incentive(tasks, sites, slots, policy) for tasks, sites in seen), len(seen)
 
 
-def count_jobs_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> tuple[int, int]:
+def count_jobs_incentives(
+    env: SchedulingEnv, policy: str, seed: int, most: int, episode: int = 0
+) -> tuple[int, int]:
     """Count the jobs to which the decisions of an episode give the sharing incentive, and all jobs in them.
 
     Arguments are those of :func:`count_incentives`. Under "amf" a job has it if the slots of every site that
     the policy's matrix gives it are no fewer than its floor there.
     """
     slots = np.array(env.simulator.jobs.slots[0])
-    met = [jobs_with_incentive(*seen, slots, policy) for seen in _decisions(env, policy, seed, most)]
+    met = [jobs_with_incentive(*seen, slots, policy) for seen in _decisions(env, policy, seed, most, episode)]
     return sum(int(own.sum()) for own in met), sum(map(len, met))
 
 
@@ -441,7 +458,7 @@ def judge_decided(run: Run, jobs: Jobs, claim: str, policy: str, rival: str, by:
         for skew in jobs.skews:
             env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
             rows = [
-                np.mean([_spreads(*seen) for seen in _decisions(env, "amf", run.seed + episode, 50)], axis=0)
+                np.mean([_spreads(*seen) for seen in _decisions(env, "amf", run.seed, 50, episode)], axis=0)
                 for episode in range(jobs.episodes)
             ]
             for name, column in zip(found, np.transpose(rows), strict=True):
@@ -475,21 +492,21 @@ SIG_PAIRS = {
 
 def judge_two_groups(played: Played) -> Judged:
     """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
-    texts, verdicts = [], []
+    cases = []
     for setting in settings_of(played):
         curves = {label: played.values(label, **setting) for label in played.policies}
-        within, between = 0.0, 1.0
-        for i, one in enumerate(curves):
-            for other in list(curves)[i + 1 :]:
-                gap = distance("", curves[one], curves[other]).value
-                if (one in AMF) == (other in AMF):
-                    within = max(within, gap)
-                else:
-                    between = min(between, gap)
-        texts.append(f"{100 * within:.1f} and {100 * between:.1f} points at skew {setting['zipf']:g}")
-        verdicts.append(judge(between > within))
-    measured = f"largest distance within a group, least between the groups: {'; '.join(texts)}"
-    return Judged("the curves form two groups, of AMF and of GAMF", measured, verdict_of(verdicts))
+        gaps: dict[bool, list[F8]] = {True: [], False: []}  # of curves of one group, and of two
+        for one, other in itertools.combinations(curves, 2):
+            pairs = zip(curves[one], curves[other], strict=True)
+            gaps[(one in AMF) == (other in AMF)].append(np.array([np.abs(a - b).max() for a, b in pairs]))
+        apart = np.min(gaps[False], axis=0) - np.max(gaps[True], axis=0)
+        cases.append(average("", apart, place=where(setting)))
+    return judge_claim(
+        "the curves form two groups, of AMF and of GAMF",
+        cases,
+        larger(),
+        what="least distance between the groups minus the largest within a group",
+    )
 
 
 PROPOSED = [policy for policy in ASSIGNERS if policy != "SWAG"]

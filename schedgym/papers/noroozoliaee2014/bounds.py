@@ -181,7 +181,7 @@ def _theorem(run: Run, side: str, reading: _Reading, text: str) -> Finding:
     """Check a theorem: find the smallest violation as printed; try the corrected form on random instances."""
     searched = find_flaw(tiny_instances(run), _violation(side, reading))
     found = _violations(run, side)
-    evidence = f"and, under some scheme, {found.printed:,} of {found.instances:,} random ones"
+    evidence = f"and, under at least one scheme, in {found.printed:,} of {found.instances:,} random ones"
     evidence += f" ({found.printed_response:,} with mu the mean response time). {text}: violated in"
     evidence += f" {found.corrected} of {found.schedules:,} schedules"
     verdict = CORRECTED if not found.corrected else REFUTED
@@ -198,7 +198,8 @@ def _theorem(run: Run, side: str, reading: _Reading, text: str) -> Finding:
 )
 def _check_theorem_5_1(run: Run) -> Finding:
     text = (
-        "W <= T - beta k_low / lambda, for schedulers that let nothing wait that fits, as all of the paper's"
+        "W <= T - beta k_low / lambda, for schedulers under which no task waits that fits a server, as "
+        "all of the paper's"
     )
     return _theorem(run, "upper", PRINTED_UPPER, text)
 
@@ -235,7 +236,7 @@ def _check_one_server(run: Run) -> Finding:
                 limit = _lower(instance, found, PRINTED_LOWER._replace(response=response))
                 broken += found.delay < limit
     figures = {"checked": checked, "broken": broken}
-    text = f"with both readings of mu, in {checked - broken:,} of {checked:,} cases"
+    text = f"true with both meanings of mu in {checked - broken:,} of {checked:,} cases"
     return Finding(judge(not broken), text, figures=figures)
 
 
@@ -256,7 +257,7 @@ def _ingredient(name: str, text: str, side: str, reading: _Reading, why: str) ->
     @claim(
         PAPER,
         f"theorem-{number}-{name}",
-        text=f"Theorem {number} as corrected, but {text}",
+        text=f"Theorem {number} as corrected even holds {text}",
         source=f"Theorem {number}",
         recorded=REFUTED,
         ours=True,
@@ -274,7 +275,7 @@ _ingredient(
     "with max(C_j / U_c, M_j / U_m)",
     "upper",
     UPPER._replace(pick=max),
-    "the scarcer resource decides how many tasks run",
+    "the resource of which less is left limits how many tasks run",
 )
 _ingredient(
     "one-server",
@@ -331,7 +332,7 @@ def _confirm_idle(shown: Shown) -> bool:
 @claim(
     PAPER,
     "theorem-5.1-any-scheduler",
-    text="Theorem 5.1 as corrected, but for any scheduler",
+    text="Theorem 5.1 as corrected even holds for any scheduler",
     source="Theorem 5.1",
     recorded=REFUTED,
     ours=True,
@@ -569,7 +570,7 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
         if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
             own, other = optimum(instance)[0], optimum(same)[0]
             optimal += own > other if extreme is _largest else own < other
-    text += f"; of optimal schedules it is true ({optimal} violations in {count:,} random instances)"
+    text += f"; for optimal schedules it is true ({optimal} violations in {count:,} random instances)"
     return found_against(REFUTED, searched, text, figures={"optimal_violations": optimal})
 
 
@@ -645,9 +646,10 @@ def _check_cancel(run: Run) -> Finding:
     sizes = [(2, 3, 1, 1, 1), (3, 3, 0, 1, 1), (3, 2, 1, 1, 2)]
     searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
     text = (
-        "T is W + mu, so W cancels: beta k_low <= lambda mu <= k_high is what they say. Below, two schedules"
+        "T is W + mu, so W cancels, and they only state beta k_low <= lambda mu <= k_high. The "
+        "counterexample is two schedules"
     )
-    text += " with the same lambda and beta"
+    text += " with the same lambda and beta, but different delays"
     return found_against(REFUTED, searched, text)
 
 
@@ -675,7 +677,8 @@ def _check_lower_bounds(run: Run) -> Finding:
     largest = {name: str(ratio) for name, ratio in share.items()}
     figures = {"checked": count, "beaten": beaten, "largest_share": largest}
     text = (
-        f"at most the optimum in all but {beaten} of {count:,} instances with up to 4 tasks; largest share of"
+        f"at most the optimum in all but {beaten} of {count:,} instances with up to 4 tasks; the largest "
+        "bound / optimum is"
     )
-    text += f" it: pooled {float(share['pooled']):.3f}, batch {float(share['batch']):.3f}"
+    text += f" {float(share['pooled']):.3f} (pooled) and {float(share['batch']):.3f} (batch)"
     return Finding(judge(not beaten), text, figures=figures)

@@ -6,19 +6,32 @@ The paper leaves open whether the front of FFD's queue blocks, and over which ti
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Run, Shown, Verdict, claim, judge
-from schedgym.papers.judging import verdict_of
+from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.papers import (
+    HOLDS,
+    IN_PART,
+    NOT_REPRODUCED,
+    Finding,
+    Played,
+    Run,
+    Shown,
+    Verdict,
+    claim,
+    judge,
+)
+from schedgym.papers.judging import grows, judge_claim, verdict_of
 from schedgym.papers.noroozoliaee2014.instances import PAPER, find_flaw, read_instance, total_delay
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.reference import Instance, draw, instances, simulate
 from schedgym.papers.noroozoliaee2014.runs import play_instance, sweep_policies
+from schedgym.papers.readings import name_reading, readings_of
 from schedgym.papers.searches import Searched
 
 if TYPE_CHECKING:
@@ -59,6 +72,22 @@ def _means(frame: pd.DataFrame, policy: str, metric: str) -> list[float]:
     return [float(mean) for mean in own.groupby("servers")["value"].mean()]
 
 
+def _servers(played: Played) -> list[int]:
+    """Return the numbers of servers in ascending order."""
+    return sorted({entry.setting["servers"] for entry in played.observed})
+
+
+def _by_servers(played: Played, policy: str, metric: str) -> list[npt.NDArray[np.float64]]:
+    """Return a metric of each draw, by number of servers."""
+    return [played.metric(policy, metric, servers=n) for n in _servers(played)]
+
+
+def _share(draws: npt.NDArray[np.float64]) -> str:
+    """Write the mean of the draws' shares in percent, with its interval."""
+    low, high = bootstrap_interval(draws)
+    return f"{draws.mean():.0%} ({100 * low:.0f} to {100 * high:.0f})"
+
+
 def _rounded(numbers: Iterable[float], digits: int = 3) -> list[float]:
     return [round(number, digits) for number in numbers]
 
@@ -87,13 +116,14 @@ def _lowest_delay(rival: str) -> None:
         text = f"{rival.upper()}'s delay against BF-EXEC's at {found.shown()}, significantly longer at"
         text += f" {clear} of {len(found.low)}"
         own = _rounded(_means(frame, "bf-exec", "mean_delay"), 1)
-        return Finding(judge(clear == len(found.low)), text, figures={**found._asdict(), "bf_exec": own})
+        verdict = verdict_of(judge(low > 0) for low in found.low)
+        return Finding(verdict, text, figures={**found._asdict(), "bf_exec": own})
 
 
 BLOCKS, BYPASSES, PASSES = HEAD.choices
 IN_ORDER: dict[str, Verdict | dict[str, Verdict]] = {
     "ffd-nb": HOLDS,
-    "ffd-dp": {BLOCKS: HOLDS, BYPASSES: HOLDS, PASSES: NOT_REPRODUCED},
+    "ffd-dp": {BLOCKS: HOLDS, BYPASSES: HOLDS, PASSES: IN_PART},
     "fcfs": HOLDS,
 }
 for _rival in (*FFD, "fcfs"):
@@ -108,11 +138,13 @@ for _rival in (*FFD, "fcfs"):
     recorded=HOLDS,
 )
 def _check_more_servers(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED).frame
-    means = {name: _means(frame, name, "mean_delay") for name in COMPARED}
-    falls = all(after < before for row in means.values() for before, after in itertools.pairwise(row))
-    shown = "; ".join(f"{name} {', '.join(f'{mean:.0f}' for mean in row)} s" for name, row in means.items())
-    return Finding(judge(falls), f"from 10 to 80 servers: {shown}", figures={"means": means})
+    played = sweep_policies(run, COMPARED)
+    servers = _servers(played)
+    found = [grows(name, _by_servers(played, name, "mean_delay"), falls=True) for name in COMPARED]
+    said = judge_claim("", found, what=f"from {servers[0]} to {servers[-1]} servers")
+    figures = {entry.name: _rounded([entry.value, entry.low, entry.high]) for entry in found}
+    means = {name: _rounded(_means(played.frame, name, "mean_delay"), 1) for name in COMPARED}
+    return Finding(Verdict(said.verdict), said.measured, figures=figures | {"means": means})
 
 
 @claim(
@@ -126,25 +158,23 @@ def _check_execution_times(run: Run) -> Finding:
     rivals = ("bfd-nb", "bfd-dp", "bfd-product")
     frame = sweep_policies(run, ("bf-exec", *rivals)).frame
     found = {rival: _compare(frame, "bf-exec", rival, "mean_delay") for rival in rivals}
-    clear = sum(low > 0 for each in found.values() for low in each.low)
-    total = sum(len(each.low) for each in found.values())
+    clear = [low > 0 for each in found.values() for low in each.low]
     relative = {name: _rounded(each.relative) for name, each in found.items()}
     least, most = (pick(map(pick, relative.values())) for pick in (min, max))
-    text = f"the same first phase, the queue by decreasing size: delays {least:+.0%} to {most:+.0%},"
-    text += f" significantly longer in {clear} of {total} settings"
-    return Finding(judge(clear == total), text, figures={"relative": relative, "clear": clear})
+    text = (
+        f"with the same first phase, and the queue by decreasing size, delays are {least:+.0%} to "
+        f"{most:+.0%}, significantly longer in {sum(clear)} of {len(clear)} settings"
+    )
+    return Finding(verdict_of(map(judge, clear)), text, figures={"relative": relative, "clear": sum(clear)})
 
 
 ARRIVAL, WAITING, COMPLETION = WINDOW.choices
+NO = NOT_REPRODUCED
 
 
-def _holds_if_the_front_blocks(*windows: str) -> dict[str, Verdict]:
-    """Return the verdicts of what holds in some windows, and only if the front of FFD's queue blocks."""
-    return {
-        f"{head}, {window}": judge(head == BLOCKS and window in windows)
-        for head in HEAD.choices
-        for window in WINDOW.choices
-    }
+def _in_order(*verdicts: Verdict) -> dict[str, Verdict]:
+    """Return verdicts by reading: of the window, within that of the front of FFD's queue."""
+    return dict(zip(map(name_reading, readings_of((HEAD, WINDOW))), verdicts, strict=True))
 
 
 @claim(
@@ -153,25 +183,26 @@ def _holds_if_the_front_blocks(*windows: str) -> dict[str, Verdict]:
     text="BF-EXEC uses more of both resources than the other schemes",
     source="section VI-A, Fig. 2",
     under=(HEAD, WINDOW),
-    recorded=_holds_if_the_front_blocks(ARRIVAL),
+    recorded=_in_order(HOLDS, NO, IN_PART, IN_PART, NO, IN_PART, NO, NO, NO),
 )
 def _check_highest_utilisation(run: Run) -> Finding:
     frame, window = sweep_policies(run, COMPARED).frame, run.choice(WINDOW)
     rivals = _rivals(run)
     more, less = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0)
-    settings = 0
+    cases: list[bool] = []
     for resource in RESOURCES:
         for rival in rivals:
             found = _compare(frame, "bf-exec", rival, f"utilization_{resource}{window}")
+            cases += (high < 0 for high in found.high)
             more[rival] += sum(high < 0 for high in found.high)
             less[rival] += sum(low > 0 for low in found.low)
-        settings += len(found.servers)
+    settings = len(cases) // len(rivals)
     cpu = _rounded(_means(frame, "bf-exec", f"utilization_cpu{window}"))
     text = f"BF-EXEC's cpu {', '.join(f'{share:.0%}' for share in cpu)}; significantly more (less), of"
     text += f" {settings} settings, than "
     text += ", ".join(f"{rival.upper()} in {more[rival]} ({less[rival]})" for rival in rivals)
-    good = all(number == settings for number in more.values())
-    return Finding(judge(good), text, figures={"cpu": cpu, "more": more, "less": less, "settings": settings})
+    figures = {"cpu": cpu, "more": more, "less": less, "settings": settings}
+    return Finding(verdict_of(map(judge, cases)), text, figures=figures)
 
 
 @claim(
@@ -183,13 +214,14 @@ def _check_highest_utilisation(run: Run) -> Finding:
     recorded={ARRIVAL: NOT_REPRODUCED, WAITING: IN_PART, COMPLETION: NOT_REPRODUCED},
 )
 def _check_levels(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED).frame
-    levels = {
-        name: _rounded(_means(frame, "bf-exec", f"utilization_{name}{run.choice(WINDOW)}"))
-        for name in RESOURCES
-    }
+    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
+    draws = {name: _by_servers(played, "bf-exec", f"utilization_{name}{window}") for name in RESOURCES}
+    levels = {name: _rounded(map(np.mean, own)) for name, own in draws.items()}
     stated = {name: [bool(0.845 <= share < 0.905) for share in own] for name, own in levels.items()}
-    spans = (f"{name} {min(own):.0%} to {max(own):.0%}" for name, own in levels.items())
+    spans = (
+        f"{name} {_share(min(own, key=np.mean))} to {_share(max(own, key=np.mean))}"
+        for name, own in draws.items()
+    )
     cases = [*stated["cpu"], *stated["memory"]]
     text = f"{', '.join(spans)}; as stated in {sum(cases)} of {len(cases)} settings"
     return Finding(verdict_of(map(judge, cases)), text, figures={"levels": levels, "stated": stated})
@@ -201,16 +233,18 @@ def _check_levels(run: Run) -> Finding:
     text="BF-EXEC uses more of both resources than FCFS",
     source="section VI-A, Fig. 2",
     under=[WINDOW],
-    recorded={ARRIVAL: HOLDS, WAITING: NOT_REPRODUCED, COMPLETION: NOT_REPRODUCED},
+    recorded={ARRIVAL: HOLDS, WAITING: NOT_REPRODUCED, COMPLETION: IN_PART},
 )
 def _check_utilisation_fcfs(run: Run) -> Finding:
     frame, window = sweep_policies(run, COMPARED).frame, run.choice(WINDOW)
     found = [_compare(frame, "bf-exec", "fcfs", f"utilization_{name}{window}") for name in RESOURCES]
-    clear = sum(high < 0 for each in found for high in each.high)
-    total = sum(len(each.high) for each in found)
-    text = f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {clear} of {total}"
+    clear = [high < 0 for each in found for high in each.high]
+    text = (
+        f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {sum(clear)} of "
+        f"{len(clear)} settings"
+    )
     figures = {"cpu": found[0]._asdict(), "memory": found[1]._asdict()}
-    return Finding(judge(clear == total), text, figures=figures)
+    return Finding(verdict_of(map(judge, clear)), text, figures=figures)
 
 
 def _busy_while_waiting(instance: Instance, start: Sequence[int | None]) -> Fraction:
@@ -277,7 +311,7 @@ def _check_utilisation_delay(run: Run) -> Finding:
     delay = _compare(frame, "bf-exec", rival, "mean_delay")
     used = _compare(frame, "bf-exec", rival, "utilization_cpu_to_last_arrival")
     both = sum(d > 0 and u > 0 for d, u in zip(delay.low, used.low, strict=True))
-    text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and delays longer, in"
+    text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and has a longer delay, in"
     text += f" {searched.flawed} of {searched.checked:,} tiny instances; in the runs, to the last arrival,"
     text += f" at {both} of {len(used.low)} numbers of servers: {used.shown()}"
     figures = {"checked": searched.checked, "flawed": searched.flawed, "both": both}
@@ -290,23 +324,24 @@ def _check_utilisation_delay(run: Run) -> Finding:
     text="BF-EXEC outperforms the other schemes in utilisation as well as in average queuing delay",
     source="abstract, sections I and VII",
     under=(HEAD, WINDOW),
-    recorded=_holds_if_the_front_blocks(ARRIVAL, COMPLETION),
+    recorded=_in_order(HOLDS, *[IN_PART] * 6, NO, IN_PART),
 )
 def _check_outperforms(run: Run) -> Finding:
-    frame, names = sweep_policies(run, COMPARED).frame, ("bf-exec", *_rivals(run))
-    best: dict[str, list[str]] = {}
-    utilisations = [f"utilization_{resource}{run.choice(WINDOW)}" for resource in RESOURCES]
-    for metric, sign in (("mean_delay", 1), *((metric, -1) for metric in utilisations)):
-        rows = zip(*(_means(frame, name, metric) for name in names), strict=True)
-        best[metric] = [min(zip((sign * mean for mean in row), names, strict=True))[1] for row in rows]
-    delay, cpu, memory = best.values()
-    text = f"shortest mean delay at {delay.count('bf-exec')} of {len(delay)} numbers of servers, highest"
-    text += (
-        f" utilisation of the cpu at {cpu.count('bf-exec')} and of the memory at {memory.count('bf-exec')}"
-    )
-    text += f" (highest of the cpu: {', '.join(cpu)})"
-    good = set(delay) == set(cpu) == set(memory) == {"bf-exec"}
-    return Finding(judge(good), text, figures={"best": best})
+    frame, rivals = sweep_policies(run, COMPARED).frame, _rivals(run)
+    metrics = {"mean_delay": "longer delays"}
+    metrics |= {f"utilization_{name}{run.choice(WINDOW)}": f"less {name} in use" for name in RESOURCES}
+    cases: list[bool] = []
+    texts = []
+    for metric, words in metrics.items():
+        behind = []
+        for rival in rivals:
+            found = _compare(frame, "bf-exec", rival, metric)
+            delayed, idle = [low > 0 for low in found.low], [high < 0 for high in found.high]
+            behind += delayed if metric == "mean_delay" else idle
+        cases += behind
+        texts.append(f"{words} in {sum(behind)} of {len(behind)} settings")
+    text = f"{', '.join(map(str.upper, rivals))} have, significantly, {', '.join(texts)}"
+    return Finding(verdict_of(map(judge, cases)), text, figures={"clear": sum(cases), "settings": len(cases)})
 
 
 @claim(

@@ -16,8 +16,11 @@ from schedgym.papers.noroozoliaee2014.runs import sweep_policies
 __all__ = ["PAPER"]
 
 PAPER = get_paper("noroozoliaee2014")
-ZERO = "a bound of 0, as with many servers, has no place on a logarithmic axis"
-STAND_IN = "a synthetic stand-in for the 2011 Google trace: the paper does not say which part of it it takes"
+ZERO = "a bound of 0, as with many servers, is not shown on the logarithmic axis"
+STAND_IN = (
+    "the workload is a synthetic stand-in for the 2011 Google trace, as the paper does not say which "
+    "part of it is used"
+)
 
 
 def _labels(run: Run) -> dict[str, str]:
@@ -47,7 +50,7 @@ def _utilization(run: Run) -> Outcome:
         title = f"({letter}) {'CPU' if resource == 'cpu' else resource}"
         panels.append(Panel("number of servers", "utilisation [%]", own, title=title))
     said = [judged_claim(run, f"{PAPER.key}/figure-2-{name}") for name in ("order", "levels", "fcfs")]
-    drawn = f"drawn: {HEAD.default}, {WINDOW.default}"
+    drawn = f"choices in this figure: {HEAD.default}, {WINDOW.default}"
     return Outcome(panels, said, _sizes(played), (STAND_IN, drawn))
 
 

@@ -1,4 +1,4 @@
-"""What the paper leaves open about the measures of size (section III-A) and its measurements (section VI)."""
+"""Points that the paper leaves open, on measures of size (section III-A) and measurements (section VI)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["HEAD", "OUTPERFORMING", "WINDOW"]
 #: whether fewer bins count
 OUTPERFORMING = OpenPoint(
     "what outperforming means",
-    "dot product and L2 norm outperform the other measures of size in most cases, as shown in reference [4], "
-    "which packs items that are all there into as few bins as possible (section III-A3)",
-    "whether this is said of bins, as in [4], or of the paper's own objective",
+    "dot product and L2 norm outperform the other measures of size in most cases, as shown in reference "
+    "[4], which is about packing a given list of items into as few bins as possible (section III-A3)",
+    "whether this means fewer bins, as in [4], or the paper's own objective",
     {"fewer bins": True, "a shorter average delay": False},
     "fewer bins",
 )
@@ -20,7 +20,7 @@ HEAD = OpenPoint(
     "front of FFD's queue",
     "FFD assigns according to first fit, which looks for a server when a task is submitted, and tries the "
     "task at the front of the queue when one completes (section III-A)",
-    "whether a waiting task that does not fit holds back those behind it, and those that arrive",
+    "whether tasks behind a waiting task that does not fit have to wait, too, and tasks that arrive later",
     {
         "the front blocks": "-blocking",
         "the front blocks, but not what arrives": "-bypass",

@@ -102,7 +102,7 @@ def _check_unserved(run: Run) -> Finding:
     text = (
         f"{_counted(unserved, checked)} tasks fit no server, {beside_largest} of them where one server is the"
     )
-    text += " largest in both resources; else a workload must be checked task by task"
+    text += " largest in both resources; if none is, each task of a workload must be checked"
     return Finding(
         CORRECTED if not beside_largest else REFUTED, text, counterexample=example, figures=figures
     )
@@ -134,7 +134,7 @@ def _confirm_normalisation(shown: Shown) -> bool:
 @claim(
     PAPER,
     "normalisation",
-    text="capacities are normalised without loss of generality: by what, does not matter to BF-EXEC",
+    text="capacities are normalised without loss of generality: the divisor does not change BF-EXEC",
     source="section II",
     recorded=REFUTED,
     confirm=_confirm_normalisation,
@@ -164,7 +164,8 @@ def _check_normalisation(run: Run) -> Finding:
         return Finding(HOLDS, f"in all {checked:,} cases", figures=figures)
     example = {"task": list(best[2]), "servers": [list(s) for s in best[1]], "server": best[3]}
     text = (
-        f"{_counted(differ, checked)} tasks go elsewhere if there is a third server, which cannot hold them"
+        f"{_counted(differ, checked)} tasks are placed on another server if there is a third one, which "
+        "cannot hold them"
     )
     return Finding(REFUTED, text, counterexample=example, figures=figures)
 
@@ -230,7 +231,8 @@ def _check_fewer(run: Run) -> Finding:
     sizes = [(3, 2, 1, 2, 2)] if run.small else [(3, 2, 2, 2, 2), (3, 1, 1, 2, 3)]
     searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
     text = (
-        "two tasks at first and one later, all placed as well as can be (fewer, more: sums of delays); what"
+        "with two tasks at first and one later, and the best placements on fewer and on more servers "
+        "(given are the sums of delays): what"
     )
     text += " counts is which server is left free, and for how long"
     return found_against(REFUTED, searched, text)
@@ -249,7 +251,9 @@ def _confirm_more_servers(shown: Shown) -> bool:
 @claim(
     PAPER,
     "more-servers-always",
-    text="an additional server never adds to the queuing delay under BF-EXEC (not said: 'the chances' rise)",
+    text=(
+        "an additional server never adds to the queuing delay under BF-EXEC (the paper: 'the chances' rise)"
+    ),
     source="section III-A",
     recorded=REFUTED,
     ours=True,
@@ -269,7 +273,7 @@ def _check_more_servers_always(run: Run) -> Finding:
         after = total_delay(instance, simulate(instance, "bf-exec").start) if before else 0
         return {"without_the_last": before, "with_it": after} if after > before else None
 
-    text = "(given are sums of delays); a task that starts sooner may keep out two others"
+    text = "a task that starts sooner may make two others wait (given are sums of delays)"
     return found_against(REFUTED, find_flaw(cases(), flaw), text)
 
 
@@ -291,7 +295,7 @@ def _confirm_stranded(shown: Shown) -> bool:
 @claim(
     PAPER,
     "literal-queue",
-    text="under FF, BF, WF and RF, a completion trying the head of the queue on its server, every task runs",
+    text="every task runs under FF, BF, WF and RF, where a released server tries the head of the queue",
     source="section III-A1",
     recorded=CORRECTED,
     confirm=_confirm_stranded,
@@ -318,9 +322,10 @@ def _check_literal_queue(run: Run) -> Finding:
     figures = {"random": count, "random_stranded": stranded, "repaired_stranded": repaired}
     each = ", ".join(f"{name.upper()} {number}" for name, number in stranded.items())
     text = (
-        f"and {any_of_them} of {count} random ones ({each}): the head may fit only a server that is idle by"
+        f"and {any_of_them} of {count} random ones ({each}): the head may only fit a server that is "
+        "already idle"
     )
-    text += f" then. Tried on all servers, the head leaves {repaired} tasks behind"
+    text += f" then. If the head is tried on all servers, {repaired} tasks never run"
     return found_against(CORRECTED if not repaired else REFUTED, searched, text, figures=figures)
 
 
@@ -359,8 +364,11 @@ def _check_every_task(run: Run) -> Finding:
         schedule = simulate(instance, "bf-exec")
         failed += None in schedule.start or _passed_over(instance, schedule)
     figures = {"checked": checked, "failed": failed}
-    text = f"in {checked - failed:,} of {checked:,} instances: what waits was refused by all servers, and is"
-    text += " tried by each that releases something"
+    text = (
+        f"true in {checked - failed:,} of {checked:,} instances: a waiting task fitted no server when it "
+        "came, and is"
+    )
+    text += " tried on each server that releases resources"
     return Finding(judge(not failed), text, figures=figures)
 
 
@@ -415,8 +423,14 @@ def _check_best_fit(run: Run) -> Finding:
         f"{rival.upper()} {mean:.1f} [{low:.1f}, {high:.1f}] (more in {fewer[rival]:.0%})"
         for rival, mean, low, high in rows
     )
-    text = f"bins beyond best fit's in {lists} lists of {items} uniform demands: {shown}. As schedulers, with"
-    text += f" heads on all servers, best fit delays less in these shares of runs: {_shown_shares(delays)}"
+    text = (
+        f"bins more than with best fit in {lists} lists of {items} uniform demands: {shown}. As "
+        "schedulers, with the"
+    )
+    text += (
+        " head tried on all servers, best fit has the shorter delay in these shares of runs: "
+        f"{_shown_shares(delays)}"
+    )
     good = all(low > 0 for _, low, _ in found.values()) and min(fewer.values()) > 0.5
     figures = {"bins": found, "fewer": fewer, "delays": delays}
     return Finding(judge(good), text, figures=figures)
@@ -502,7 +516,9 @@ def _shortest_first(instance: Instance) -> int:
 @claim(
     PAPER,
     "same-size",
-    text="if all tasks have the same size, the shortest task first minimises the queuing delay (all at once)",
+    text=(
+        "for tasks of the same size, submitted at once, the shortest task first minimises the queuing delay"
+    ),
     source="section III-B",
     recorded=HOLDS,
 )
@@ -517,7 +533,10 @@ def _check_same_size(run: Run) -> Finding:
             checked += 1
             worse += _shortest_first(instance) != optimum(instance)[0]
     figures = {"checked": checked, "worse": worse}
-    text = f"optimal in {checked - worse} of {checked} instances of 4 tasks on 1 or 2 servers, 1 to 3 at once"
+    text = (
+        f"optimal in {checked - worse} of {checked} instances of 4 tasks on 1 or 2 servers, which run 1 "
+        "to 3 tasks at once"
+    )
     return Finding(judge(not worse), text, figures=figures)
 
 
@@ -552,7 +571,7 @@ def _confirm_greedy(shown: Shown) -> bool:
 @claim(
     PAPER,
     "greedy-optimal",
-    text="for tasks of one dimension that are there at once, the shortest task first is optimal",
+    text="for tasks of one dimension, submitted at once, the shortest task first is optimal",
     source="section III-B",
     recorded=CORRECTED,
     confirm=_confirm_greedy,
@@ -565,7 +584,7 @@ def _check_greedy(run: Run) -> Finding:
                 yield Instance(tuple(Task(0, e, d, d) for e, d in tasks), ((unit, unit),), unit)
 
     searched = find_flaw(cases(), _worse_than_optimal)
-    text = "with tasks of different sizes; it is optimal if all have the same (same-size)"
+    text = "for tasks of different sizes; it is optimal if all tasks have the same size (statement same-size)"
     return found_against(CORRECTED, searched, text)
 
 
@@ -577,7 +596,7 @@ def _confirm_same_size(shown: Shown) -> bool:
 @claim(
     PAPER,
     "bf-exec-same-size",
-    text="BF-EXEC does so, too: if all tasks have the same size and are there at once, optimal (not said)",
+    text="BF-EXEC is optimal, too, for tasks of the same size that are submitted at once (not said)",
     source="sections III-B and IV",
     recorded=REFUTED,
     ours=True,
@@ -590,7 +609,8 @@ def _check_bf_exec_same_size(run: Run) -> Finding:
         for lengths in itertools.product((1, 2, 3), repeat=count)
     )
     text = (
-        "tasks that find a free server start in order of submission: its first phase knows no execution times"
+        "tasks that find a free server start in order of submission, as the first phase does not use "
+        "execution times"
     )
     return found_against(REFUTED, find_flaw(cases, _worse_than_optimal), text)
 
@@ -610,7 +630,9 @@ def _confirm_before(shown: Shown) -> bool:
 @claim(
     PAPER,
     "best-fit-before",
-    text="the least norm of the remaining resources (IV) is best fit: the least after the placement (III-A1)",
+    text=(
+        "the least norm of the remaining resources (IV) is best fit, the least remainder afterwards (III-A1)"
+    ),
     source="section IV against section III-A1",
     recorded=CORRECTED,
     confirm=_confirm_before,
@@ -648,8 +670,11 @@ def _check_before(run: Run) -> Finding:
             totals[name] += delay
     ratio = totals["bf-exec-before"] / totals["bf-exec"]
     figures = {"one_resource": one_resource, "random": count, "random_differ": differ, "delay_ratio": ratio}
-    text = f"with one resource {one_resource}. After is meant: it is what best fit says. Delays differ in"
-    text += f" {differ} of {count:,} random instances; before makes them {ratio:.3f} times as long"
+    text = (
+        f'with one resource in {one_resource}. "After the placement" is meant, as in best fit. Delays '
+        "differ in"
+    )
+    text += f' {differ} of {count:,} random instances; with "before" they are {ratio:.3f} times as long'
     return found_against(CORRECTED, searched, text, figures=figures)
 
 

@@ -43,7 +43,7 @@ def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int 
 @claim(
     PAPER,
     "energy",
-    text="the energy of a task is alpha Load / lambda, whatever its vCPU",
+    text="the energy of a task is alpha Load / lambda, for any vCPU",
     source="section 3.4.3, Eqs. 7 and 8",
     recorded=HOLDS,
 )
@@ -60,7 +60,7 @@ def _check_energy(run: Run) -> Finding:
             left -= vcpu * lasts
         checked += 1
         differ += spent != alpha * own or left != 0
-    text = f"exactly in {checked:,} runs of a task, with up to 8 changes of its vCPU"
+    text = f"exactly true in {checked:,} runs of a task, with up to 8 changes of its vCPU"
     return Finding(judge(not differ), text, figures={"checked": checked, "differ": differ})
 
 
@@ -91,7 +91,8 @@ def _check_equation_9(run: Run) -> Finding:
                 shown = {"energy": list(energies), "printed": [n * x for x in energies]}
                 found.append((sum(energies), shown | {"meant": sum(energies)}))
     text = (
-        "the summand has no t: it would be N times one task's energy; the index is i, as in the second sum."
+        "the summand does not contain t, so that the sum is N times the energy of one task; the index i "
+        "is meant, as in the second sum."
     )
     text += " Likewise the VMs are VM_1 to VM_N, not to VM_M"
     return Finding(
@@ -141,7 +142,8 @@ def _check_convexity(run: Run) -> Finding:
         return Finding(NOT_REPRODUCED, f"the largest time is not convex in {bent}", figures=figures)
     shown = {"load": 1, "vcpu": [1, 2], "second_derivative": [2, "1/4"]}
     text = (
-        "2 L / c^3 decreases; it is positive, which is what convexity needs, and the largest time is convex"
+        "the second derivative 2 L / c^3 decreases; convexity only needs that it is positive, and the "
+        "largest time is convex"
     )
     text += f" on all {checked:,} random segments"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
@@ -174,7 +176,10 @@ def _check_lemma_1(run: Run) -> Finding:
                 inside = [i for i, weight in enumerate(found.weights[u]) if weight]
                 checked += 1
                 broken += any(vcpu[i] != found.loads[i] / ratios[u] for i in inside)
-    text = f"{checked:,} pairs of a longest task and a constraint that decides, coefficients 0 to 2, exactly"
+    text = (
+        f"{checked:,} pairs of a longest task and a constraint that decides, with coefficients 0 to 2: "
+        "exactly true in all"
+    )
     return Finding(judge(not broken), text, figures={"checked": checked, "broken": broken})
 
 
@@ -232,7 +237,7 @@ def _confirm_coefficients(shown: Shown) -> bool:
 @claim(
     PAPER,
     "coefficients",
-    text="A_jk is the coefficient of server j in constraint k, and B_k what it allows (any numbers)",
+    text="A_jk is the coefficient of server j in constraint k, and B_k its limit (any numbers)",
     source="Table 1, Eq. 4, with Theorem 1",
     recorded=CORRECTED,
     confirm=_confirm_coefficients,
@@ -251,7 +256,9 @@ def _check_coefficients(run: Run) -> Finding:
         )
     shown = {"coefficient": [-1], "load": [1], "limit": [1], "vcpu": -1}
     text = "with a negative one Eq. 16 gives negative vCPU, and OptRA may have no optimum; Theorem 1 needs"
-    text += " A >= 0, and a positive one for every server used (else Eq. 16 has a minimum over nothing)"
+    text += (
+        " A >= 0, and a positive one for every server used (else the minimum in Eq. 16 is over an empty set)"
+    )
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -297,7 +304,10 @@ def _check_equation_24(run: Run) -> Finding:
     figures = {"checked": checked, "different": len(found)}
     if not found:
         return Finding(HOLDS, f"for all i in {checked} instances", figures=figures)
-    text = f"j is bound by the sum, so i would be any task: false in {len(found)} of {checked} instances with"
+    text = (
+        f"j is the index of the sum, so that as printed i is any task: this is false in {len(found)} of "
+        f"{checked} instances with"
+    )
     text += " two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
     return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
 
@@ -319,6 +329,6 @@ def _check_faster(run: Run) -> Finding:
             seconds[name] += time.process_time() - began
     ratio = seconds["simplex method"] / seconds["closed form"]
     figures = {"ratio": round(ratio, 1)}
-    text = "both in the same exact numbers: the simplex method takes"
+    text = "with both in exact arithmetic, the simplex method takes"
     text += f" {ratio:.0f} times as long with up to 8 tasks and 8 constraints"
     return Finding(judge(ratio > 2), text, figures=figures)

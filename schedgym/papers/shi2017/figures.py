@@ -44,14 +44,14 @@ Floats = npt.NDArray[np.float64]
 PAPER = get_paper("shi2017")
 JCT = "average JCT [s]"
 
-SERVERS = "each server's own vCPU is a limit, too: the paper's list of limits leaves it out"
-SEARCH = "MM-GA and GSA have populations of 30 and 60 generations: the paper gives no sizes"
-CLOCK = "running times are medians, of compiled planners on a shared machine: only ratios are compared"
+SERVERS = "each server's own vCPU is a limit, too, which the paper's list of limits does not contain"
+SEARCH = "MM-GA and GSA have populations of 30 placements and 60 generations; the paper gives no sizes"
+CLOCK = "running times are medians of compiled code on a shared machine; only their ratios are compared"
 ONE_JOB = (
     f"drawn: {SIZING.default}",
     "with equal shares MM-GA and GSA find placements of about the same JCT: their curves coincide",
     SERVERS,
-    "an energy cap that no placement meets is drawn again: the paper does not say what it does then",
+    "if no placement meets the energy cap, another cap is drawn; the paper does not say what is done then",
     SEARCH,
     CLOCK,
 )

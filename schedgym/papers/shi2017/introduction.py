@@ -66,8 +66,11 @@ def _check_figure_2(run: Run) -> Finding:
     if least != 20 or not both:
         return Finding(NOT_REPRODUCED, f"the optimum is {least}", figures=figures)
     placement = both[0]
-    text = f"20 is the optimum of {len(shared)} placements; in {len(both)} of them equal shares of the racks"
-    text += " take 33.33 and Eq. 16 takes 20. A is no allocation of Eq. 16 there"
+    text = (
+        f"20 is the optimum of {len(shared)} placements; in {len(both)} of them the JCT is 33.33 with "
+        "equal shares of the racks,"
+    )
+    text += " and 20 with Eq. 16, so that schedule A does not use Eq. 16"
     witness = show_job(job) | {
         "placement": list(placement),
         "schedule_a": as_texts(equal_shares(job, placement)),
@@ -135,7 +138,10 @@ def _check_percentages(run: Run) -> Finding:
     impossible = sum(number >= 100 for number in numbers)
     most = 100 - Fraction(10_000, 100 + max(numbers))
     shown = {"own": 1, "rival": 2, "smaller": 50, "longer": 100}
-    text = f"{impossible} of {len(numbers)} numbers would need a time of 0 or less; meant is that the rival"
+    text = (
+        f"{impossible} of {len(numbers)} numbers would need a time of 0 or less; the paper means that the "
+        "other algorithm"
+    )
     text += f" takes so much longer: {max(numbers)}% longer is {float(most):.0f}% smaller"
     figures = {"at_least_100": impossible, "numbers": len(numbers), "most_smaller": float(most)}
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)

@@ -131,7 +131,9 @@ def _check_server_capacity(run: Run) -> Finding:
     text = (
         f"a server's own capacity (Eq. 5) is missing: {sum(beyond)} of {episodes} plans of TaPRA-fast for 40"
     )
-    text += f" tasks and 128 servers overload one; with a row per server none of {checked} trees do"
+    text += (
+        f" tasks and 128 servers overload one; with a constraint per server no plan in {checked} trees does"
+    )
     return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
 
 
@@ -156,7 +158,10 @@ def _confirm_data_centre(shown: Shown) -> bool:
 @claim(
     PAPER,
     "data-centre-row",
-    text="of the 1 + y + y^2 / 2 constraints the data centre's (0.2) limits a job besides the pods' (0.2)",
+    text=(
+        "of the 1 + y + y^2 / 2 constraints, the data centre's (0.2) limits jobs in addition to the "
+        "pods' (0.2)"
+    ),
     source="section 6.1.1",
     recorded=REFUTED,
     ours=True,
@@ -195,9 +200,13 @@ def _check_data_centre(run: Run) -> Finding:
         "data_centre": as_text(limits[-1]),
     }
     text = (
-        f"the pods' limits add up to it: it decides no JCT in {checked} random placements (with beta_DC = 0.1"
+        f"the limit is the sum of the pods' limits, and determines the JCT in none of {checked} random "
+        "placements (with beta_DC = 0.1"
     )
-    text += f" in {looser}); by Eq. 16 it only gives less to tasks that have time ({slower})"
+    text += (
+        f" in {looser}); in Eq. 16 it only makes tasks slower that are not the longest (in {slower} "
+        "placements)"
+    )
     return Finding(REFUTED, text, counterexample=shown, figures=figures)
 
 
@@ -230,9 +239,12 @@ def _check_least_energy(run: Run) -> Finding:
     if below or not all(0 < a for a in failed.values()):
         return Finding(NOT_REPRODUCED, f"below the loads in {below} tiny jobs", figures=figures)
     shown = {"load": [1], "efficiency": ["1/2"], "least": 2}
-    text = "it is sum load / (largest lambda), of which the loads are a lower bound; so no plan keeps "
+    text = (
+        "it is the sum of load / (largest lambda), of which the sum of the loads is a lower bound; no "
+        "plan meets "
+    )
     text += ", ".join(f"{share:.1%} ({m} servers)" for m, share in failed.items())
-    text += " of the caps drawn for jobs of 100 tasks, where REC as printed has no move"
+    text += " of the caps drawn for jobs of 100 tasks, and REC as printed has no move for these"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -251,8 +263,11 @@ def _check_mm_ga(run: Run) -> Finding:
     first, evolved = (found.metric(name, "jct") for name in names)
     worse, better = int((evolved > first * (1 + 1e-12)).sum()), int((evolved < first).sum())
     figures = {"jobs": episodes, "worse": worse, "better": better}
-    text = f"of a plan, as it keeps the best: better in {better} of {episodes} plans, worse in {worse};"
-    text += " of the average JCT online nothing follows from that"
+    text = (
+        f"for a single plan, as it keeps the best placement found: better in {better} of {episodes} "
+        f"plans, worse in {worse};"
+    )
+    text += " nothing follows from it for the average JCT online"
     return Finding(judge(not worse), text, figures=figures)
 
 
@@ -414,7 +429,9 @@ def _check_figure_4c(run: Run) -> Finding:
     middle = _middle(sweep)
     found = against(sweep.seconds(middle), RIVALS, TAPRA, FIGURE_4_TIMES, medians_of)
     moves = 128 * 100 * 101 // 2
-    more = f"Min-Min tries {moves:,} placements, each costs nanoseconds if evaluated by its change"
+    more = (
+        f"Min-Min tries {moves:,} placements, each of which takes nanoseconds if only the change is computed"
+    )
     return found_by(found, what=f"{middle} tasks, times as long", more=more, placements_of_min_min=moves)
 
 

@@ -61,8 +61,11 @@ def _check_algorithm_4(run: Run) -> Finding:
     figures = {"failures": failures.tolist(), "unfinished": left.tolist()}
     if left.any() or not failures.all():
         return Finding(NOT_REPRODUCED, f"{left.tolist()} of 40 jobs are left", figures=figures)
-    text = "where all waiting jobs fail, line 10 takes the minimum of nothing. If the round ends then, all of"
-    text += f" 40 jobs finish, after {failures.mean():.0f} failed plans in the mean"
+    text = (
+        "if the plans of all waiting jobs fail, line 10 is a minimum over an empty set. If the round "
+        "ends then, all of"
+    )
+    text += f" 40 jobs finish, after {failures.mean():.0f} failed plans on average"
     return found_correction(searched, text, **figures)
 
 
@@ -137,7 +140,10 @@ def _check_equation_59(run: Run) -> Finding:
     found = _alone(1, 1, 2)
     shown: dict[str, Any] = {"load": 1, "capacity": 1, "arity": 2, "waiting": 0}
     shown |= {"jct_off": as_text(found.planned), "jct_on": as_text(found.online)}
-    text = f"with DRC it is a bound: {-100 * with_drc.mean():.0f}% less in the mean of {len(with_drc)} jobs,"
+    text = (
+        f"with DRC it is an upper bound: the JCT is {-100 * with_drc.mean():.0f}% less in the mean of "
+        f"{len(with_drc)} jobs, and"
+    )
     text += f" never more; without DRC equal in all {len(without)}"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
@@ -184,12 +190,14 @@ def _check_drc_limits(run: Run) -> Finding:
     found = _alone(1, 1, 2)
     shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(found.base), "extra": as_text(found.extra)}
     text = (
-        f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks alone have more than"
+        f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks by themselves have "
+        "more than"
     )
     text += (
-        " a job's share of the rack. They hold for what is reserved at the launch (validated in every run),"
+        " a job's share of the rack. The limits hold for the vCPU reserved at the launch (checked in "
+        "every run),"
     )
-    text += " and without DRC always"
+    text += " and without DRC at any time"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -219,8 +227,14 @@ def _check_conserving(run: Run) -> Finding:
             drift += any(held[i] != base[i] + spare * loads[i] / whole for i in here)
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
-    text = f"exactly after all {calls:,} calls; what a task has on top is always the same share of what the"
-    text += " bases leave, as if DRC were called once (with the tasks' whole loads, not what is left of them)"
+    text = (
+        f"exactly true after all {calls:,} calls; the additional vCPU of a task is always the same share "
+        "of the vCPU that the"
+    )
+    text += (
+        " reserved vCPU leaves, as if DRC were called once (with the whole loads of the tasks, not the "
+        "loads left)"
+    )
     return Finding(judge(not idle and not drift), text, figures=figures)
 
 

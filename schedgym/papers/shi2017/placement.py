@@ -75,8 +75,10 @@ def _check_relaxation(run: Run) -> Finding:
         family[m] = Fraction(best(alone)[0]) / relaxation(alone).bound
     figures = {"checked": checked, "above": above, "worst": str(worst)}
     figures |= {f"one_task_{m}_servers": str(ratio) for m, ratio in family.items()}
-    text = f"in all {checked:,} jobs, exactly; the least completion time is at most {float(worst):.3f} times"
-    text += f" the bound there, M times for one task on M equal servers (M = 8: {family[8]})"
+    text = (
+        f"exactly true in all {checked:,} jobs; the least completion time is at most {float(worst):.3f} times"
+    )
+    text += f" this bound in these jobs, and M times for one task on M equal servers (M = 8: {family[8]})"
     return Finding(judge(not above), text, figures=figures)
 
 
@@ -163,12 +165,12 @@ def _check_equivalent(run: Run) -> Finding:
             NOT_REPRODUCED, f"{broken} solutions do not carry over, {apart} optima differ", figures=figures
         )
     text = (
-        f"c = p / T keeps Eqs. 40 to 43 and takes T in all {checked:,} jobs, exactly; in {searched} of them"
+        f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them"
     )
     text += (
-        f" bisection over {solved / searched:.0f} feasibility programmes ends at the same optimum, as does"
+        f" bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does"
     )
-    text += " the one programme as printed"
+    text += " the single programme as printed"
     return Finding(HOLDS, text, figures=figures)
 
 
@@ -211,7 +213,9 @@ def _check_quotients(run: Run) -> Finding:
         checked += 1
         idle += not all(map(all, relaxation(job).parts))
     text = f"a part without load and vCPU takes 0 / 0, as in the optima of {idle:,} of {checked:,} tiny jobs;"
-    text += " with c > 0 there may be no minimum. It has to count as 0, as in Eq. 47 (p >= l / lambda)"
+    text += (
+        " with c > 0 there may be no minimum. The quotient must count as 0, as in Eq. 47 (p >= l / lambda)"
+    )
     return found_correction(searched, text, optima_with_idle_parts=idle)
 
 
@@ -244,7 +248,10 @@ def _check_equation_54(run: Run) -> Finding:
     if differ or negative:
         return Finding(NOT_REPRODUCED, f"without p >= 0 {differ} optima differ", figures=figures)
     shown = {"load": 1, "efficiency": 1, "limit": 1, "l": 1, "p": 1, "T": 1, "c": 0}
-    text = "c is no variable of the programme: as printed it need not be p / T; p >= 0 is meant, and follows"
+    text = (
+        "c is no variable of the programme, and as printed it need not be p / T; p >= 0 is meant, which "
+        "follows"
+    )
     text += f" from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
@@ -340,9 +347,13 @@ def _check_rec(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"REC is wrong from {wrong} of {starts} placements", figures={"wrong": wrong}
         )
-    text = "the argmin of line 8 is empty where the least energy is above E_MAX; else it ends within the cap"
+    text = (
+        "if the least energy is above E_MAX, the minimum in line 8 is over an empty set; otherwise REC "
+        "ends within the cap"
+    )
     text += (
-        f" (all {starts:,} placements): every move lowers the energy, and there are moves until it is least"
+        f" (all {starts:,} placements), as every move lowers the energy, and there are moves until it is "
+        "the least"
     )
     return found_correction(searched, text, starts=starts)
 
@@ -397,8 +408,11 @@ def _check_rec_delta(run: Run) -> Finding:
         for limits in itertools.product((0, 1, 2), repeat=m)
     )
     searched = find_flaw(cases, flaw)
-    text = "online a group may have nothing left: from an infinite time all finite moves change it by -inf,"
-    text += f" and the others by inf - inf ({undefined} cases). The smallest new time is meant"
+    text = (
+        "online a server group may have no vCPU left, and the time is infinite: then the change is -inf "
+        "for all moves to a finite time,"
+    )
+    text += f" and inf - inf for the others ({undefined} cases). The smallest new time is meant"
     return found_correction(searched, text, undefined=undefined, same_order=same)
 
 
@@ -422,7 +436,10 @@ def _check_ends(run: Run) -> Finding:
             longer += any(after[0] > before[0] for before, after in itertools.pairwise(levels))
     figures = {"paths": paths, "moves": steps, "most_moves": most, "not_falling": rising, "longer": longer}
     text = f"{paths:,} searches, {steps:,} moves, at most {most} in one: the sorted times of the groups fall"
-    text += " lexicographically with every move, so no placement comes back; the completion time never rises"
+    text += (
+        " lexicographically with every move, so no placement occurs twice; the completion time never "
+        "increases"
+    )
     return Finding(judge(not rising and not longer), text, figures=figures)
 
 
@@ -521,7 +538,8 @@ def _check_fast_start(run: Run) -> Finding:
         tight = job._replace(energy_cap=least - Fraction(1, 100))
         wrong += fast(tight) is not None or any(True for _ in placements(tight))
     text = (
-        f"its start has the least energy of all placements of {checked:,} jobs, so it fails only where every"
+        f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails "
+        "only if every"
     )
     text += " algorithm does"
     return Finding(judge(not wrong), text, figures={"checked": checked, "wrong": wrong})
@@ -579,7 +597,10 @@ def _check_fast(run: Run) -> Finding:
     if placement is not None:
         ratio = Fraction(completion(job, placement)) / best(job)[0]
         shown = show_job(job) | {"fast": as_text(completion(job, placement)), "tapra": 2}
-        text += f". In a family it is n / 2 times as long (n = {n}: {ratio}): no factor bounds it"
+        text += (
+            f". In a family of jobs with n tasks it is n / 2 times as long (n = {n}: {ratio}), so no "
+            "factor bounds it"
+        )
     mean = compare("TaPRA-fast against TaPRA", other, own)
     what = f"mean of {episodes} jobs with 100 tasks"
     figures = {"episodes": episodes, "median": median, "more_than_5": worse}

@@ -1,4 +1,4 @@
-"""What the paper leaves open about its experiments (section 6), and the choices that there are.
+"""The points that the paper leaves open on its experiments (section 6), and the choices.
 
 Defaults are those under which most of the paper's own statements hold: equal shares in all statements on
 times of Figs. 4 and 5, the MAR test of all schedulers in those of Fig. 6(a) (without it the rivals take 3 to
@@ -17,8 +17,8 @@ __all__ = ["MAR", "POINTS", "RESPECTIVELY", "SIZING", "TASKS", "THRESHOLD"]
 #: what the names of the rivals' policies end with
 SIZING = OpenPoint(
     "vCPU of the rivals' tasks",
-    "Min-Min, MM-GA and GSA place the tasks of a job (sections 6.1.3 and 6.2.3); the algorithms from which"
-    " MM-GA and GSA come take the resources of a task as static (section 2)",
+    "Min-Min, MM-GA and GSA place the tasks of a job (sections 6.1.3 and 6.2.3); in the algorithms from "
+    "which MM-GA and GSA are derived, the resources of a task are static (section 2)",
     "how many vCPU they give to a task: Eq. 16 is the paper's own proposal, for its own algorithms, and no"
     " static size is given",
     {"rivals share limits equally": "-equal", "rivals use Eq. 16": ""},
@@ -46,7 +46,7 @@ THRESHOLD = OpenPoint(
 TASKS = OpenPoint(
     "number of tasks of a job",
     "Weibull with scale parameter A = 0.5 and scale parameter B = 0.8, at most 70 (section 6.2.1)",
-    "which of the two scale parameters is the shape, and how a mean below 2 goes with a limit of 70",
+    "which of the two scale parameters is the shape, and why there is a limit of 70 if the mean is below 2",
     {
         "70 times scale 0.5, shape 0.8": "x70",
         "scale 0.5, shape 0.8": "scale-half",

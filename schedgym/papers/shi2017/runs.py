@@ -146,7 +146,7 @@ def play_jobs(
         jobs: jobs of an episode.
         episodes: episodes of each policy.
         grid: parameter -> values; all combinations are run.
-        mar: whether the policies make the MAR test.
+        mar: True if the policies make the MAR test.
         observe: called with the environment at the end of an episode; a function of a module.
         parameters: parameters of the environment.
     """

@@ -117,6 +117,73 @@ def _check_equation_6(run: Run) -> Finding:
     )
 
 
+def _nested(count: int) -> list[Job]:
+    """Return jobs for one core: some that fall in size, then a stream of jobs that are smaller still.
+
+    Sizes fall from 2 count to count + 1 slots, and each of these jobs arrives when its predecessor has one
+    slot left. Then 4 count^2 jobs of count slots arrive one after another without a break. For k = 1 a slot
+    of a job costs (t - a) / p + 1. Of two jobs the larger one therefore loses less by waiting, and the least
+    fractional flowtime is that of the smallest size first.
+    """
+    jobs: list[Job] = []
+    time = 0
+    for size in range(2 * count, count, -1):
+        jobs.append((time, size, 1))
+        time += size - 1
+    return jobs + [(time + count * i, count, 1) for i in range(4 * count**2)]
+
+
+def _confirm_factor(instance: Shown) -> bool:
+    """Confirm by formulas for two schedules: what is left of the first jobs runs after the stream, or before.
+
+    The least flowtime is at most that of the second schedule.
+    """
+    ratios = []
+    for count, surrogate, optimum in zip(
+        instance["nested_jobs"], instance["flowtime"], instance["optimum"], strict=True
+    ):
+        sizes = range(2 * count, count, -1)
+        arrivals = [sum(size - 1 for size in sizes[:i]) for i in range(count + 1)]
+        stream, begin = 4 * count**2, arrivals.pop()
+        ends = [begin + count - i for i in range(count)]  # if the smallest of them goes first at once
+        waits = sum(end - arrival for end, arrival in zip(ends, arrivals, strict=True))
+        better = waits + stream * 2 * count
+        if surrogate != waits + (count + 1) * stream * count or optimum > better:
+            return False
+        ratios.append(surrogate / better)
+    return len(ratios) > 2 and all(2 * later > 3 * sooner for sooner, later in itertools.pairwise(ratios))
+
+
+@claim(
+    PAPER,
+    "constant-factor",
+    text="solving P2 guarantees an overall flowtime within a constant factor of the optimum",
+    source="section I",
+    recorded=REFUTED,
+    confirm=_confirm_factor,
+)
+def _check_factor(run: Run) -> Finding:
+    counts = [2, 4, 8] if run.small else [2, 4, 8, 16]
+    first = _nested(2)[:5]
+    exact = fractional(first, rule("svf", first, 1)) == fractional_best(first, 1)[0]
+    # on one core the least flowtime is that of SRPT, and smallest volume first is smallest size first
+    rules = ("svf", "srpt")
+    found = [[flowtime(jobs, rule(name, jobs, 1)) for name in rules] for jobs in map(_nested, counts)]
+    ratios = [surrogate / optimum for surrogate, optimum in found]
+    figures = {"ratios": ratios, "smallest_first_is_optimal": exact}
+    shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    if not exact or ratios[-1] < 2 * ratios[0]:
+        return Finding(NOT_REPRODUCED, f"ratios {shown}", figures=figures)
+    text = (
+        f"with k = 1, one core, and {', '.join(map(str, counts))} jobs that are nearly done when a stream of "
+        f"smaller ones begins, the optimal schedule of P2 has {shown} times the least flowtime; within a "
+        "factor of two is only its fractional flowtime (Eq. 6)"
+    )
+    surrogate, optimum = zip(*found, strict=True)
+    example = {"nested_jobs": counts, "flowtime": list(surrogate), "optimum": list(optimum)}
+    return Finding(REFUTED, text, counterexample=example, figures=figures)
+
+
 def _confirm_surrogate_above(instance: Shown) -> bool:
     jobs, cores = read_instance(instance)
     better = as_schedule(instance["schedule"])

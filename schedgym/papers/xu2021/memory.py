@@ -123,7 +123,7 @@ def _check_iterations(run: Run) -> Finding:
 
 
 class Operations(NamedTuple):
-    """What one update of x and z takes.
+    """The numbers of operations of one update of x and z.
 
     Attributes:
         pairs: jobs on servers, over all servers.

@@ -250,6 +250,56 @@ def _check_equation_26(run: Run) -> Finding:
     return Finding(CORRECTED if not wrong else REFUTED, text, counterexample=example, figures=figures)
 
 
+def _fit(jobs: Sequence[Job], served: Sequence[Fraction], gamma: Fraction, end: int) -> Fraction:
+    """Return the fit of Eq. 26 at T = ``end``, given the slots in which each job was served until then."""
+    parts = (Fraction((end - a) * p) / (gamma - a) for a, p, _ in jobs)
+    return sum(parts, Fraction(0)) - sum(served, Fraction(0))
+
+
+def _confirm_unfinished(instance: Shown) -> bool:
+    """Confirm that no job's part of the fit is less than what is left of it."""
+    jobs, _ = read_instance(instance)
+    gamma, served = Fraction(instance["gamma"]), [Fraction(own) for own in instance["served"]]
+    over = [(instance["T"] - a) / (gamma - a) * p for a, p, _ in jobs]
+    return (
+        all(own >= p for own, (_, p, _) in zip(over, jobs, strict=True))
+        and str(sum(over) - sum(served)) == instance["fit"]
+        and str(sum(p for _, p, _ in jobs) - sum(served)) == instance["unfinished"] != "0"
+    )
+
+
+@claim(
+    PAPER,
+    "fit-bounds-unfinished-work",
+    text="the fit is an upper bound of the unfinished work of the jobs that have arrived by T >= Gamma",
+    source="section IV-A, after Eq. 26",
+    recorded=HOLDS,
+    confirm=_confirm_unfinished,
+)
+def _check_unfinished(run: Run) -> Finding:
+    checked = below = 0
+    example: dict[str, Any] | None = None
+    for jobs, cores in tiny_instances(run, 1):
+        gamma = eq27(jobs, cores)
+        for end in (math.ceil(gamma), math.ceil(gamma) + 2):
+            schedule = literal_ocorp(jobs, cores, 1, _target(gamma), _constant(1), end)
+            served = [Fraction(sum(given[j] for given in schedule), job[2]) for j, job in enumerate(jobs)]
+            fit, left = _fit(jobs, served, gamma, end), sum(p for _, p, _ in jobs) - sum(served)
+            checked += 1
+            below += fit < left
+            if left and example is None:
+                example = show_instance(jobs, cores) | {"gamma": str(gamma), "T": end}
+                example |= {"served": list(map(str, served)), "fit": str(fit), "unfinished": str(left)}
+    figures = {"checked": checked, "below": below}
+    if below:
+        return Finding(NOT_REPRODUCED, f"below it in {below:,} of {checked:,} runs", figures=figures)
+    text = (
+        f"in all {checked:,} runs of OCORP (k = 1, mu = 1) that end at Gamma of Eq. 27 or 2 slots later: "
+        "after Gamma a job's part of the sum is p or more, which is all of its work"
+    )
+    return Finding(HOLDS, text, witness=example, figures=figures)
+
+
 def _theorem_4(jobs: Sequence[Job], cores: int, k: int, start: int) -> tuple[Fraction, Fraction, Schedule]:
     """Return literal OCORP's regret at T = Gamma (Eq. 27), mu = T^k (beta = 0), the bound, the schedule."""
     gamma = eq27(jobs, cores)

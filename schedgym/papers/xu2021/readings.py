@@ -1,4 +1,4 @@
-"""What the paper leaves open about its algorithm, its norm and its experiments."""
+"""The points that the paper leaves open on its algorithm, its norm and its experiments."""
 
 from __future__ import annotations
 

@@ -177,8 +177,11 @@ def judge_stated(run: Run, played: Played, source: str, claim: str, metric: str 
 
 
 def tell_share(values: npt.ArrayLike, digits: int = 0) -> str:
-    """Write the mean of shares in percent."""
-    return f"{100 * float(np.mean(np.asarray(values, dtype=float))):.{digits}f}%"
+    """Write the mean of the draws' shares in percent, with its interval."""
+    shares = 100 * np.asarray(values, dtype=float)
+    low, high = bootstrap_interval(shares)
+    text = f"{float(np.mean(shares)):.{digits}f}%"
+    return text if np.isnan(low) else f"{text} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def tell_seconds(values: Sequence[float] | F8) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
-from schedgym.papers.exact import as_text
+from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import found_against
 from schedgym.papers.zheng2016.concave import (
     LOG,
@@ -43,12 +43,14 @@ from schedgym.papers.zheng2016.instances import (
 )
 from schedgym.papers.zheng2016.readings import FRACTIONAL
 from schedgym.papers.zheng2016.reference import (
+    Amounts,
     Instance,
     Job,
     Schedule,
     feasible,
     linear_best,
     m_greedy,
+    most_tasks,
     play,
     shares,
     value,
@@ -90,7 +92,8 @@ def _check_theorem_3_1(run: Run) -> Finding:
             NOT_REPRODUCED, f"a ratio of {worst}, a dual bound of {bound}, short {short}", figures=figures
         )
     text = (
-        f"worst ratio {worst} of {checked:,} linear instances; in {fitted:,} of all kinds, 1 to 3 resources,"
+        f"the worst ratio in {checked:,} linear instances is {worst}; in {fitted:,} of all kinds, with 1 "
+        "to 3 resources,"
     )
     text += f" the proof's dual solution is feasible and bounds the optimum by {bound:.3f} times the value"
     return Finding(HOLDS, text, figures=figures)
@@ -111,12 +114,46 @@ def _check_first_fit(run: Run) -> Finding:
         best, schedule = linear_best(instance)
         ratios[n] = best / value(instance, play(instance, algorithm_1_rule))
     figures = {f"n_{n}": str(ratio) for n, ratio in ratios.items()}
-    text = "values (n + 1) / n and 1, the second job has to go first: (2 n + 1) / (n + 1) = "
+    text = (
+        "two jobs with the values (n + 1) / n and 1, of which the second must run first, give the ratio "
+        "(2 n + 1) / (n + 1) = "
+    )
     text += ", ".join(f"{float(ratio):.4f}" for ratio in ratios.values())
     if not all(ratio == Fraction(2 * n + 1, n + 1) for n, ratio in ratios.items()):
         return Finding(NOT_REPRODUCED, text, figures=figures)
     witness = show_instance(instance) | show_ratio(instance, algorithm_1_rule, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
+
+
+def _first_fit(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    """Serve one slot by FirstFit, for one resource and unit demands: the jobs of the highest values first."""
+    left: Number = instance.capacity[0]
+    x: list[Number] = [0] * len(instance.jobs)
+    caps = most_tasks(instance, slot, served)
+    for j in sorted(range(len(x)), key=lambda j: -instance.jobs[j].values[0]):
+        x[j] = min(caps[j], left)
+        left -= x[j]
+    return tuple(x)
+
+
+@claim(
+    PAPER,
+    "reduces-to-first-fit",
+    text="for linear utilities and one resource, of which each task needs one unit, Algorithm 1 is FirstFit",
+    source="section III-B, Remark 1",
+    recorded=HOLDS,
+)
+def _check_reduces(run: Run) -> Finding:
+    checked = differ = 0
+    most = 2 if run.small else 3
+    for instance in enumerate_instances(2, 2, (1, 2, 3), most, 3, parallelism=2, unit=True):
+        if instance.jobs[0].values == instance.jobs[1].values:
+            continue  # with equal values Algorithm 1 may serve either
+        checked += 1
+        differ += play(instance, algorithm_1_rule) != play(instance, _first_fit)
+    figures = {"checked": checked, "differ": differ}
+    text = f"the same allocations in {checked - differ:,} of {checked:,} instances of jobs unequal in value"
+    return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
 
 
 def _confirm_no_bound(shown: Shown) -> bool:
@@ -147,7 +184,7 @@ def _check_fractional(run: Run) -> Finding:
     )
     if run.choice(FRACTIONAL) == "optimum":
         ratios = [whole_best(instance)[0] / linear_best(instance)[0] for instance in cases]
-        text = f"the optimum with cut tasks is at least as large in {sum(r <= 1 for r in ratios):,} of"
+        text = f"the optimum with divisible tasks is at least as large in {sum(r <= 1 for r in ratios):,} of"
         text += f" {len(ratios):,} instances, larger in {sum(r < 1 for r in ratios):,}"
         figures = {"checked": len(ratios), "largest": str(max(ratios)), "smallest": str(min(ratios))}
         return Finding(judge(max(ratios) <= 1), text, figures=figures)
@@ -159,7 +196,7 @@ def _check_fractional(run: Run) -> Finding:
             return None
         return {"algorithm_1": as_text(own), "m_greedy": as_text(other)}
 
-    text = "Algorithm 1 gets less than m-greedy does with whole tasks"
+    text = "Algorithm 1 reaches less than m-greedy with whole tasks"
     return found_against(REFUTED, find_flaw(cases, flaw), text)
 
 
@@ -207,9 +244,13 @@ def _check_example_1(run: Run) -> Finding:
     if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
         return Finding(NOT_REPRODUCED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
     text = (
-        "both values are right and 6 is the optimum; the schedule printed needs more than there is in slot 2"
+        "both values are right and 6 is the optimum; the printed schedule needs more resources than "
+        "there are in slot 2"
     )
-    text += " (job 3 arrives then): it is 2 units of job 2 in slot 1, then 1 of job 1 and 1 of job 3"
+    text += (
+        " (job 3 arrives then); the optimal schedule is 2 units of job 2 in slot 1, then 1 of job 1 and "
+        "1 of job 3"
+    )
     details: dict[str, Any] = {
         "printed": as_rows(AS_PRINTED),
         "schedule": as_rows(MEANT),
@@ -238,7 +279,7 @@ def _check_example_2(run: Run) -> Finding:
         # job 1 can have no more than Y = .5, job 2 no more than X in each of its two slots
         most = utility_of(jobs, np.array([0.5, 1.5])).sum()
         ratios[name] = float(most / utility_of(jobs, np.sum(own, axis=0)).sum())
-    text = f"optimum over Algorithm 1's value: sqrt(x) {ratios['sqrt']:.4f}, log(1 + x) {ratios['log']:.4f}"
+    text = f"optimum / value of Algorithm 1: sqrt(x) {ratios['sqrt']:.4f}, log(1 + x) {ratios['log']:.4f}"
     return Finding(judge(same and min(ratios.values()) > 1), text, figures=ratios)
 
 
@@ -277,7 +318,10 @@ def _check_theorem_3_2(run: Run) -> Finding:
     text = (
         f"exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual solution (that"
     )
-    text += f" of the proof, repaired) is feasible and at most {bound - 1:.0e} above. The theorem does not"
+    text += (
+        f" of the proof, repaired) is feasible and at most {bound - 1:.0e} above the value. The theorem "
+        "does not"
+    )
     text += " repeat the section's condition, without which it is false (theorem-3.2-bounded)"
     return Finding(HOLDS, text, figures=figures)
 
@@ -291,7 +335,7 @@ def _confirm_bounded(shown: Shown) -> bool:
 @claim(
     PAPER,
     "theorem-3.2-bounded",
-    text="Theorem III.2 also with bounds on parallelism (not said: section III-C excludes them)",
+    text="Theorem III.2 also holds with bounds on parallelism (section III-C excludes them)",
     source="Theorem III.2, Example 2",
     recorded=REFUTED,
     ours=True,
@@ -317,7 +361,10 @@ def _check_bounded(run: Run) -> Finding:
     for n in (1, 10, 1000):
         family = _four_thirds(n)
         ratios[n] = linear_best(family)[0] / value(family, play(family, algorithm_1_rule))
-    text = f"by 4/3 in the limit ({float(ratios[1000]):.4f} with values 1.001 and 1)"
+    text = (
+        f"the optimum is up to 4/3 times the value in the limit ({float(ratios[1000]):.4f} with values "
+        "1.001 and 1)"
+    )
     figures = {"family": {n: str(ratio) for n, ratio in ratios.items()}}
     return found_against(REFUTED, find_flaw(cases, flaw), text, figures=figures)
 
@@ -362,7 +409,10 @@ def _check_multipliers(run: Run) -> Finding:
         return {"multipliers": found[:2]}
 
     searched = find_flaw(enumerate_instances(1, 1, (1, 2, 3), 3, 2, parallelism=3), flaw)
-    text = "they exist, but need not be unique where two of a job's constraints are tight; a, b, c as below."
+    text = (
+        "they exist, but need not be unique if two constraints of a job are tight; a, b and c are in the "
+        "counterexample."
+    )
     return found_against(CORRECTED, searched, text + " No step of the proof needs more than their existence")
 
 
@@ -400,5 +450,5 @@ def _check_lagrangian(run: Run) -> Finding:
 
     cases = [*enumerate_instances(1, 1, (1, 2), 1, 2), *enumerate_instances(2, 1, (1, 2), 1, 2)]
     text = "each price would count once per active job; the sum is over the resources i. Likewise"
-    text += " argmin over [a_j, b_j] is over [a_j, d_j], and gamma_yt is gamma_jt"
+    text += " the argmin over [a_j, b_j] should be over [a_j, d_j], and gamma_yt is gamma_jt"
     return found_against(CORRECTED, find_flaw(cases, flaw), text)

@@ -36,8 +36,11 @@ SHORT = 2.0  # windows [slots] up to which the optimum must be near
 SAME = 0.01  # curves that differ by less cannot be told apart
 WINDOW = "mean availability window size [slots]"
 VALUE = "utility gain (total value of all jobs)"
-OUR_POINTS = "the paper's text does not name the points of its x axis: those here are ours"
-RELAXED = "the upper bound lets tasks be cut, so the optimum may lie below it; the paper's text names neither"
+OUR_POINTS = "the paper's text does not state the values on its x axis, so they are chosen here"
+RELAXED = (
+    "the upper bound is for divisible tasks, so the optimum may be below it; the paper's text mentions "
+    "neither"
+)
 
 
 # runs ------------------------------------------------------------------------------------------------
@@ -257,6 +260,7 @@ def _single(run: Run) -> Outcome:
     claim = "the lead of Algorithm 3 over the greedy algorithm grows with the window"
     remarks = [
         "the greedy algorithm is s-greedy, which differs from m-greedy only where demands differ",
-        "the offline optimum is exact (the greedy algorithm of a matroid); the paper's text does not name it",
+        "the offline optimum is exact (a greedy algorithm on a matroid); the paper's text does not say "
+        "how it is computed",
     ]
     return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, leads)], remarks)

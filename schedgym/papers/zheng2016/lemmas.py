@@ -181,7 +181,10 @@ def _check_lemma_3_1(run: Run) -> Finding:
     text = (
         f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances"
     )
-    text += f" with linear or quadratic utilities; in {fitted:,} of other kinds on 1 to 3 resources a job's"
+    text += (
+        f" with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
+        "resources a job's"
+    )
     text += f" cost is at most {max(short, 0.0):.0e} of f' below it"
     figures = counted._asdict() | {"fitted": fitted, "largest_shortfall": short}
     return Finding(judge(counted.said and not counted.false and short <= ROUGH), text, figures=figures)
@@ -206,7 +209,10 @@ def _check_lemma_3_2(run: Run) -> Finding:
     fitted = 100 if run.small else 20_000
     excess = price_excess(run, fitted, resources=(1, 2, 3))
     text = f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,}"
-    text += f" instances with linear or quadratic utilities; in {fitted:,} of other kinds on 1 to 3 resources"
+    text += (
+        f" instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to "
+        "3 resources"
+    )
     text += f" the prices are at most {max(excess, 0.0):.0e} of their sum above it"
     figures = counted._asdict() | {"fitted": fitted, "largest_excess": excess}
     return Finding(judge(counted.said and not counted.false and excess <= ROUGH), text, figures=figures)
@@ -281,7 +287,9 @@ def _lemma_4(case: Case) -> Iterator[bool]:
 @claim(
     PAPER,
     "lemma-3.4",
-    text="of jobs that a slot serves, later slots serve all or none, and all end at one f'/r (but jobs done)",
+    text=(
+        "later slots serve all jobs of a slot or none, and all end with the same f'/r (except complete ones)"
+    ),
     source="Lemma III.4, section III-C (one resource, one deadline, no bound on parallelism)",
     recorded=HOLDS,
 )
@@ -391,7 +399,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
 @claim(
     PAPER,
     "lemma-3.6",
-    text="with these beta, alpha and t >= a_j, f'(y_j) - alpha_j - beta_t r_j is <= 0; it is 0 if x_jt > 0",
+    text="f'(y_j) - alpha_j - beta_t r_j <= 0 with these alpha and beta if t >= a_j, and 0 if x_jt > 0",
     source="Lemma III.6, section III-C (one resource, one deadline, no bound on parallelism)",
     recorded=CORRECTED,
     confirm=_confirm_lemma_3_6,
@@ -425,7 +433,10 @@ def _check_lemma_3_6(run: Run) -> Finding:
     )
     searched = find_flaw(cases, flaw)
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
-    text = "where x_jt > 0: alpha_j > 0 by a later slot that is not full, beta_t > 0 in one that is. With the"
+    text = (
+        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, "
+        "and beta_t > 0 as slot t is full. With the"
+    )
     text += " least price of slot t and all later ones as beta_t the bound is Algorithm 1's value in all but"
     text += f" {repaired}. Where x_jt = 0 the lemma is true in all but {unserved.false} of {unserved.said:,}"
     text += " cases"

@@ -1,4 +1,4 @@
-"""What zheng2016 leaves open, of what turns a verdict.
+"""The points that zheng2016 leaves open, and that change a verdict.
 
 Tried without effect on any verdict: deadlines rounded up or to the nearest slot, whole heavy demands, ties
 of equal deadlines in Algorithm 3, equal-opp by totals, by shares or at random, primal-dual's B over all jobs.
@@ -13,15 +13,17 @@ __all__ = ["EXPONENT", "FRACTIONAL", "HEAVY", "IMPROVEMENT", "MISFIT", "POINTS"]
 FRACTIONAL = OpenPoint(
     "fractional solution",
     says="Section III: the fractional solution is an upper bound to the discrete one.",
-    leaves_open="whose solutions: the offline optima of both models, or those of the algorithms for them",
+    leaves_open="whether the offline optima of both models are meant, or the solutions of the algorithms "
+    "for them",
     choices={"offline optima": "optimum", "solutions of Algorithm 1": "algorithm"},
     default="offline optima",
 )
 
 EXPONENT = OpenPoint(
     "exponent of the prices",
-    says="Section IV-B: primal-dual, from reference [5], raises b_i by e^(B-1) m to a power. In the text at"
-    " hand this fraction is garbled, with the denominator 1 - max_s' r_is' and the numerator 1.",
+    says="Section IV-B: primal-dual, from reference [5], raises b_i by e^(B-1) m to a power. In the "
+    "available text this fraction is incomplete, with the denominator 1 - max_s' r_is' and the "
+    "numerator 1.",
     leaves_open="the numerator; in [5] it is the task's own share r_is",
     choices={"numerator r_is": 1, "numerator 1": 0},
     default="numerator r_is",
@@ -47,7 +49,7 @@ MISFIT = OpenPoint(
 IMPROVEMENT = OpenPoint(
     "improvement",
     says="Section V: the improvement over heuristics is bigger for larger R (Fig. 2c) or windows (Fig. 2d).",
-    leaves_open="whether it is the share or the difference by which the utility gain is larger",
+    leaves_open="whether the improvement is the ratio or the difference of the utility gains",
     choices={"improvement as a share": "share", "improvement as a difference": "difference"},
     default="improvement as a share",
 )

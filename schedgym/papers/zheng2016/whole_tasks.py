@@ -46,11 +46,53 @@ from schedgym.papers.zheng2016.reference import (
     slot_gain,
     value,
     whole_best,
+    worth,
 )
 
 __all__: list[str] = []
 
 # section IV: whole tasks -----------------------------------------------------------------------------
+
+
+def _task_view_best(instance: Instance) -> Number:
+    """Return the optimum of problem (4), by trying all slots for all tasks, in any order of a job's tasks."""
+    slots = range(1, max(job.deadline for job in instance.jobs) + 1)
+    tasks = [(j, worth(job, k)) for j, job in enumerate(instance.jobs) for k in range(1, int(job.tasks) + 1)]
+    windows = [
+        [None, *(t for t in slots if instance.jobs[j].arrival <= t <= instance.jobs[j].deadline)]
+        for j, _ in tasks
+    ]
+    best: Number = 0
+    for chosen in itertools.product(*windows):
+        schedule: Schedule = [
+            tuple(
+                sum(1 for (j, _), at in zip(tasks, chosen, strict=True) if j == own and at == t)
+                for own in range(len(instance.jobs))
+            )
+            for t in slots
+        ]
+        if feasible(instance, schedule, True):
+            gained = (gain for (_, gain), at in zip(tasks, chosen, strict=True) if at is not None)
+            best = max(best, sum(gained))
+    return best
+
+
+@claim(
+    PAPER,
+    "task-view",
+    text="problem (1) with whole tasks is problem (4), which leaves open the order of a job's tasks",
+    source="section IV-A, Eq. 4",
+    recorded=HOLDS,
+)
+def _check_task_view(run: Run) -> Finding:
+    checked = differ = 0
+    for _ in range(150 if run.small else 3_000):
+        instance = draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3)
+        checked += 1
+        differ += _task_view_best(instance) != whole_best(instance)[0]
+    text = f"both optima are equal in {checked - differ:,} of {checked:,} instances with concave values"
+    figures = {"checked": checked, "differ": differ}
+    return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
 
 
 class _Local(NamedTuple):
@@ -149,7 +191,10 @@ def _check_greedy(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"a ratio of {worst}, {not_optimal} slots not optimal", figures=figures
         )
-    text = f"worst ratio {worst} in {checked:,} instances, every slot optimal; with values 1.01 and 1"
+    text = (
+        f"the worst ratio is {worst} in {checked:,} instances, and every slot is optimal; with the values "
+        "1.01 and 1 it is"
+    )
     text += f" {float(ratio):.4f}"
     witness = show_instance(instance) | show_ratio(instance, s_greedy, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
@@ -237,7 +282,9 @@ def _check_m_greedy(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"{found.part} of the factor, {found.infeasible} infeasible", figures=figures
         )
-    text = f"{found.checked:,} slots: the best is at most {found.worst:.3f} times what it gets,"
+    text = (
+        f"{found.checked:,} slots: the best utility is at most {found.worst:.3f} times that of the algorithm,"
+    )
     text += f" {found.part:.3f} of the factor; m = 3, B = 10, with tasks that use all resources:"
     text += f" {float(Fraction(details['ratio'])):.3f}"
     return Finding(HOLDS, text, witness=show_instance(instance) | details, figures=figures)
@@ -275,8 +322,8 @@ def _check_primal_dual(run: Run) -> Finding:
     if found.part > 1 or found.infeasible:
         text = f"{found.part} of the factor, {found.infeasible} infeasible"
         return Finding(NOT_REPRODUCED, text, figures=figures)
-    text = f"it never overloads a resource, and in {found.checked:,} slots the best is at most"
-    text += f" {found.worst:.3f} times what it gets, {found.part:.3f} of the factor"
+    text = f"it never overloads a resource, and in {found.checked:,} slots the best utility is at most"
+    text += f" {found.worst:.3f} times that of the algorithm, {found.part:.3f} of the factor"
     text += " (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else ""
     return Finding(HOLDS, text, figures=figures)
 
@@ -296,7 +343,7 @@ def _check_printed_exponent() -> Finding:
         for r in range(1, c)
         for y in range(1, c + 1)
     )
-    return found_against(REFUTED, find_flaw(cases, flaw), "it stops after one task")
+    return found_against(REFUTED, find_flaw(cases, flaw), "the algorithm stops after one task")
 
 
 def _aware_bound(c: int) -> Fraction:
@@ -336,6 +383,52 @@ def _aware_three(rng: np.random.Generator, c: int) -> Instance:
         x, y = (int(rng.integers(1, c + 2)) for _ in range(2))
         jobs.append(Job(1, deadline, x, y, (1,), (int(rng.integers(10, 31)),)))
     return Instance(tuple(jobs), (c,))
+
+
+def _deltas(c: int, p: Fraction, rho: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the proof's delta_1 and delta_2, the worst g_t / V_t of its cases."""
+    served = p + (c - p) * rho
+    return rho * c / served, (c - (c - p) * rho) / served
+
+
+def _confirm_deltas(shown: Shown) -> bool:
+    """Confirm by the values of C tasks: p of value 1 and C - p of value rho are served."""
+    c, p, rho = shown["C"], shown["p"], Fraction(shown["rho"])
+    gained = sum([Fraction(1)] * p + [rho] * (c - p))
+    left = sum([rho] * c)  # of the second case: C tasks of value rho, none of which is served
+    return as_text(left / gained) == shown["delta_1"] and left / gained + 1 == Fraction(shown["printed"])
+
+
+@claim(
+    PAPER,
+    "theorem-4.2-deltas",
+    text="with rho = C / (2 C - p), delta_1 = delta_2 is least at p = C/2, where it is 1.8",
+    source="proof of Theorem IV.2",
+    recorded=CORRECTED,
+    confirm=_confirm_deltas,
+)
+def _check_deltas(run: Run) -> Finding:
+    parts = 20 if run.small else 200
+    capacities = (2, 4, 10)
+    unequal = elsewhere = 0
+    for c in capacities:
+        found = {}
+        for i in range(parts + 1):
+            p = Fraction(c * i, parts)
+            one, two = _deltas(c, p, Fraction(c) / (2 * c - p))
+            unequal += one != two
+            found[p] = one
+        elsewhere += min(found, key=lambda p: found[p]) != Fraction(c, 2)
+    one, _ = _deltas(2, Fraction(1), Fraction(2, 3))
+    figures = {"checked": len(capacities) * (parts + 1), "unequal": unequal, "delta": str(one)}
+    if unequal or elsewhere or one == Fraction(9, 5):
+        return Finding(NOT_REPRODUCED, f"unequal at {unequal}, least elsewhere {elsewhere}", figures=figures)
+    text = (
+        f"equal at all {parts + 1} p for C = {', '.join(map(str, capacities))}, and least at C/2, where they "
+        "are 0.8; 1.8 is the ratio 1 + delta, as the next line of the proof has it"
+    )
+    shown = {"C": 2, "p": 1, "rho": "2/3", "delta_1": as_text(one), "printed": "9/5"}
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
 def _confirm_theorem_4_2(shown: Shown) -> bool:
@@ -396,8 +489,8 @@ def _check_theorem_4_2(run: Run) -> Finding:
     if beyond:
         return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)
     tight = {c: max(found.values()) for c, found in family.items()}
-    text = "all with odd C, where C/2 is no whole number: p = (C +- 1)/2, rho = C/(2C - p) give"
-    text += " 1 + 4C^2/(5C^2 - 1), never exceeded; reached"
+    text = "in all of them C is odd, so that C/2 is no whole number: p = (C +- 1)/2 and rho = C/(2C - p) give"
+    text += " 1 + 4C^2/(5C^2 - 1), which is never exceeded; reached are"
     reached = {c: f"{float(ratio):.5f}" for c, ratio in tight.items()}
     text += f" C = 1: {reached[1]}, 3: {reached[3]}, 5: {reached[5]}; even C = 2: {reached[2]},"
     text += f" 4: {reached[4]}; C = 3 with p = 1 and rho = 2/3: {float(down):.5f}"
@@ -442,5 +535,7 @@ def _check_dominance(run: Run) -> Finding:
         for instance in enumerate_instances(count, slots, (1, 2, 3), tasks, values, parallelism=2)
     )
     return found_against(
-        REFUTED, find_flaw(cases, flaw), "by value per share it may leave more of the slot empty"
+        REFUTED,
+        find_flaw(cases, flaw),
+        "as it sorts by value per dominant share, m-greedy may leave more of a slot empty",
     )

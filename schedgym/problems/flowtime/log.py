@@ -40,7 +40,7 @@ SHARE = 0.2  # slots in the median duration
 
 
 def lacks(trace: Trace) -> str:
-    """What the log lacks to feed the problem: that its work may be interrupted, and sizes in cores."""
+    """Say what the log lacks for the problem: that its work may be interrupted, and sizes in cores."""
     if not len(trace.preemptible):
         return "needs work that may be interrupted: say so by --preemptible, or a column"
     fixed = int((trace.preemptible == 0).sum())
@@ -87,7 +87,7 @@ def feed(trace: Trace) -> Feed:
 
 
 def _two(trace: Trace) -> bool:
-    """Whether memory counts."""
+    """Return True if memory is a resource of the problem."""
     return bool(trace.machine_memory.any())
 
 

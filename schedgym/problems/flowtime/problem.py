@@ -93,7 +93,7 @@ class FlowtimeParameters(Parameters):
     )
     servers: str = parameter("16+8+8+4+4+4+2+2", "cores of each server")
     memory_per_core: float = parameter(
-        *(4.0, "GB per core of a server (kind 2d)"),
+        *(4.0, "GB per core of a server"),
         minimum=0,
         exclusive=True,
         needs=("kind '2d'", lambda own: own.kind == "2d"),
@@ -125,7 +125,7 @@ class FlowtimeParameters(Parameters):
     trace_format: str | None = Parameters.trace_format_field()
     latency: bool = parameter(False, "true: generated mapreduce tasks have latencies to the servers")
     slot_seconds: float = parameter(
-        *(10.0, "length of a slot in a trace [s]"),
+        *(10.0, "length of a slot [s]"),
         minimum=0,
         exclusive=True,
         needs=("a trace", lambda own: own.trace is not None),
@@ -136,7 +136,10 @@ class FlowtimeParameters(Parameters):
     norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
     alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
     packing: str = parameter(
-        "fresh", "views priority and rule: pack anew, or keep cores in place", choices=("fresh", "sticky")
+        "fresh",
+        "pack anew in every slot, or keep cores in place (view allocation: what the baselines do)",
+        choices=("fresh", "sticky"),
+        views=("allocation", "priority", "rule"),
     )
     gamma: float = parameter(
         4000.0, "truncation is at three times gamma, or later [slots]", minimum=1, maximum=1e12

@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """What all jobs share; see ``prepare``."""
+    """Values that are the same for all jobs; see ``prepare``."""
 
     whole: Annotated[Floats, 6]
 
@@ -158,7 +158,7 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
 
 
 class Acting(NamedTuple):
-    """What a scorer reads and writes in one environment."""
+    """The arrays that a scorer reads and writes in one environment."""
 
     form: Annotated[Form, SHARED]
     seen: Seen

@@ -514,7 +514,7 @@ class Drawing(NamedTuple):
 
 
 class Source:
-    """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
+    """The source of an environment's episodes: the synthetic generator, or windows of a trace.
 
     The generator draws the specification's stand-in "KW" at any scale. Of the jobs, 2% are long: their length
     is bounded Pareto (exponent 0.8) from min(100, U / 3) to U slots, where U is 11/12 of the horizon (100 to

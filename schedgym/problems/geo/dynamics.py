@@ -987,9 +987,12 @@ def take_priority(env: Environment, feasible: bool) -> None:
 
 @helper
 def take_rule(env: Environment, feasible: bool) -> None:
-    """View rule: set order and placement by the named algorithm, for all active jobs."""
+    """View rule: set order and placement by the named algorithm, for all active jobs.
+
+    Balanced placements are even to the task.
+    """
     state = env.state
-    options = Options(env.exchange.choices[0], False, False, env.constants.config.greedy != 0, False)
+    options = Options(env.exchange.choices[0], True, False, env.constants.config.greedy != 0, False)
     assign(options, state.scalars.active, state, env.jobs, env, state.order, state.assigned)
     for r in range(state.scalars.active):
         state.stale[r] = 1

@@ -38,7 +38,7 @@ _LIST = re.compile(r"[|;,]")
 
 
 def lacks(trace: Trace) -> str:
-    """What the log lacks to feed the problem: the sites of tasks and of machines."""
+    """Say what the log lacks for the problem: the sites of tasks and of machines."""
     if not len(trace.site):
         return "needs, of each task, the sites that hold its data"
     if not len(trace.machine_site):
@@ -105,7 +105,7 @@ def _names(text: str) -> list[str]:
 
 
 def _held(trace: Trace) -> tuple[Floats, str]:
-    """How many of the largest task each machine holds, and its size."""
+    """Return the number of tasks of the largest size that fit each machine, and this size."""
     cores, memory = float(trace.cores.max()), float(trace.memory.max())
     limited = bool(memory > 0 and trace.machine_memory.any())
     held = [np.floor(trace.machine_cores / cores * (1 + 1e-12))] if cores > 0 else []

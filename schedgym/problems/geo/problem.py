@@ -127,24 +127,27 @@ class GeoParameters(Parameters):
     )
     placement: str = parameter(
         "greedy",
-        "view priority, and fcfs and srpt in view rule: placement of tasks",
+        "placement of tasks; in view rule that of fcfs and srpt",
         choices=("greedy", "associated"),
+        views=("priority", "rule"),
     )
     dispatch_sites: str = parameter(
         "all",
-        "views weights and pick: sites of its group at which a task may start",
+        "sites of its group at which a task may start",
         choices=("all", "associated"),
+        views=("weights", "pick"),
     )
     clairvoyant: bool = parameter(
         False,
         "true: observations have the sum of the durations of the unfinished tasks of each job and group",
     )
     aggressive: bool = parameter(
-        False, "views shares, weights and fair-rule, true: decide whenever a task ends"
+        False, "decide whenever a task ends", views=("shares", "weights", "fair-rule")
     )
     work_conserving: bool = parameter(
         True,
-        "views shares, weights and fair-rule, true: jobs without a share take slots that no other job wants",
+        "jobs without a share take slots that no other job wants",
+        views=("shares", "weights", "fair-rule"),
     )
     objective: str = parameter(
         "response",
@@ -153,7 +156,7 @@ class GeoParameters(Parameters):
     )
     fairness_weight: float = parameter(
         0.5,
-        "objective weighted: weight of fairness; the rest is the mean response",
+        "weight of fairness; the rest is that of the mean response",
         minimum=0,
         maximum=1,
         needs=("objective 'weighted'", lambda own: own.objective == "weighted"),

@@ -120,7 +120,7 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
 
 
 class Acting(NamedTuple):
-    """What a scorer reads and writes in one environment."""
+    """The arrays that a scorer reads and writes in one environment."""
 
     form: Annotated[Form, SHARED]
     seen: Seen

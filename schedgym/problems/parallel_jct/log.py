@@ -8,7 +8,7 @@ __all__ = ["lacks"]
 
 
 def lacks(trace: Trace) -> str:
-    """What every log lacks: energy by server, caps on it, and a job's share of racks (shi2017, section 3)."""
+    """Say what every log lacks: energy by server, caps on it, and shares of racks (shi2017, section 3)."""
     return (
         "needs, beside the tasks of jobs, the energy that each takes on each server, a cap on every job's, "
         "and the share of each rack that a job may use, which no log of jobs tells"

@@ -1,4 +1,4 @@
-"""What is seen of ParallelJCT: the kernels' part that writes observations.
+"""The observations of ParallelJCT: the part of the kernels that writes them.
 
 Only what has changed is written: the tasks of waiting jobs stay where they are, and while a job is being
 planned task by task only its plan is written.

@@ -101,7 +101,7 @@ class ParallelJCTParameters(Parameters):
         100_000.0, "time at which the episode is truncated [s]", minimum=0, maximum=1e13, exclusive=True
     )
     max_moves: int = parameter(
-        200, "view search: moves after which a job is launched", minimum=1, maximum=10**6
+        200, "moves after which a job is launched", minimum=1, maximum=10**6, views=("search",)
     )
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "waiting jobs")

@@ -350,7 +350,7 @@ class Drawing(NamedTuple):
 
 
 class Source:
-    """Where an environment's episodes come from: the paper's generator, or windows of a trace.
+    """The source of an environment's episodes: the paper's generator, or windows of a trace.
 
     Synthetic jobs arrive by a Poisson process from time 0; those of a trace keep their arrivals, with the
     first at time 0. Loads are U(0, load_max] unless a trace has them, efficiencies U[efficiency_min, 1].

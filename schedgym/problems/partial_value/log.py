@@ -45,7 +45,7 @@ SHARE = 0.1  # slots in the median duration
 
 
 def lacks(trace: Trace) -> str:
-    """What the log lacks to feed the problem: deadlines after the submission, and values, of most jobs."""
+    """Say what the log lacks for the problem: deadlines after the submission, and values, of most jobs."""
     if not len(trace.deadline):
         return "needs deadlines"
     count = len(trace.deadline)

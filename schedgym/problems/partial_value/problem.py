@@ -12,7 +12,7 @@ __all__ = ["HEAVY", "METRICS", "MODELS", "PROBLEM", "SERVING", "UTILITIES", "VIE
 
 MODELS = ("continuous", "discrete")
 UTILITIES = ("linear", "power", "log")
-SERVING = ("order", "program")  # of view priority
+SERVING = ("order", "program")
 HEAVY = ("job", "resource")
 VIEWS = (
     View("allocation", "Box: tasks of each job in this slot", masked=False),
@@ -91,7 +91,7 @@ class PartialValueParameters(Parameters):
     utility: str = parameter("power", "value of y tasks: v y, v y^exponent, v log(1 + y)", choices=UTILITIES)
     exponent: float = parameter(
         0.5,
-        "exponent (< 1) of utility 'power'",
+        "exponent, < 1",
         minimum=0,
         maximum=1,
         exclusive=True,
@@ -113,14 +113,16 @@ class PartialValueParameters(Parameters):
         exclusive=True,
     )
     single_task: bool = parameter(
-        *(True, "view priority, true: the first task that does not fit may be served in place of all others"),
+        *(True, "the first task that does not fit may be served in place of all others"),
+        views=("priority",),
         needs=("model 'discrete'", lambda own: own.model == "discrete"),
     )
     serving: str = parameter(
         "order",
-        "view priority: how jobs are served by their weighted values: in their order; or, if tasks can be "
-        "cut, by the program of Algorithm 1",
+        "how jobs are served by their weighted values: in their order, or by the program of Algorithm 1",
         choices=SERVING,
+        views=("priority",),
+        needs=("model 'continuous'", lambda own: own.model == "continuous"),
     )
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")

@@ -65,7 +65,7 @@ class Seen(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """What all jobs share: their sums, and the jobs and the work space by which dual prices are computed.
+    """Values that are the same for all jobs: sums, and the jobs and work space for computing dual prices.
 
     The other fields are those of :class:`~schedgym.solvers.dual_prices.SlotJobs` and
     :class:`~schedgym.solvers.dual_prices.DualScratch`.
@@ -198,7 +198,7 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
 
 
 class Acting(NamedTuple):
-    """What a scorer reads and writes in one environment."""
+    """The arrays that a scorer reads and writes in one environment."""
 
     form: Annotated[Form, SHARED]
     seen: Seen

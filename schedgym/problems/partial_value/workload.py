@@ -235,7 +235,7 @@ class Drawing(NamedTuple):
 
 
 class Source:
-    """Where an environment's episodes come from: the paper's generator, or windows of a trace.
+    """The source of an environment's episodes: the paper's generator, or windows of a trace.
 
     The paper's generator (section V): Poisson(rate) jobs arrive in each slot from the first one on, until
     there are enough; a deadline is the arrival plus the whole slots of an exponential time; a task needs

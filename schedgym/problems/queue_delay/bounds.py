@@ -123,7 +123,7 @@ def priced_bound(workload: Workload) -> float:
 
 
 class _Needs(NamedTuple):
-    """What N tasks need of R pooled resources."""
+    """The needs of N tasks for R pooled resources."""
 
     arrival: F8  # [N] from the first
     execution: F8  # [N]

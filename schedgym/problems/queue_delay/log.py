@@ -33,7 +33,7 @@ LEFT_OUT = (
 
 
 def lacks(trace: Trace) -> str:
-    """What the log lacks to feed the problem: nothing."""
+    """Say what the log lacks for the problem: nothing."""
     return ""
 
 

@@ -85,14 +85,20 @@ class QueueDelayParameters(Parameters):
     window: int | str = Parameters.window_field(32, "waiting tasks", 10**7)
     observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "true: observations have the mask of feasible actions")
-    rule: str = parameter("best", "view pick: rule that chooses the server of the task", choices=SERVER_RULES)
+    rule: str = parameter(
+        "best", "rule that chooses the server of the task", choices=SERVER_RULES, views=("pick",)
+    )
     scope: str = parameter(
         "released",
-        "view pick: servers on which tasks can start at a completion: the released one, or all",
+        "servers on which tasks can start at a completion: the released one, or all",
         choices=("released", "all"),
+        views=("pick",),
     )
     order: str = parameter(
-        "execution", "view route: order in which a released server tries the waiting tasks", choices=ORDERS
+        "execution",
+        "order in which a released server tries the waiting tasks",
+        choices=ORDERS,
+        views=("route",),
     )
     normalize: bool = parameter(False, "divide rewards by the mean execution time of the episode's tasks")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")

@@ -86,7 +86,7 @@ class Seen(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """What tasks and pairs share."""
+    """Values that are the same for all tasks and pairs."""
 
     released: Annotated[Floats, 3]  # at a completion, 1 and the free cpu and memory of that server; else 0
     whole: Annotated[Floats, 8]  # see ``measure``
@@ -219,7 +219,7 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
 
 
 class Acting(NamedTuple):
-    """What a scorer reads and writes in one environment."""
+    """The arrays that a scorer reads and writes in one environment."""
 
     form: Annotated[Form, SHARED]
     seen: Seen

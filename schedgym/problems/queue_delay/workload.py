@@ -192,7 +192,7 @@ class Drawing(NamedTuple):
 
 
 class Source:
-    """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
+    """The source of an environment's episodes: the synthetic generator, or windows of a trace.
 
     Args:
         parameters: of the environment.

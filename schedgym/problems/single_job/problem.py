@@ -69,7 +69,7 @@ class SingleJobParameters(Parameters):
         "reward for each increase of the completion time, or once at the end",
         choices=("incremental", "terminal"),
     )
-    max_moves: int = parameter(200, "view search: moves after which it stops", minimum=1, maximum=10**6)
+    max_moves: int = parameter(200, "moves after which it stops", minimum=1, maximum=10**6, views=("search",))
     view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
     observation: str = Parameters.observation_field()
     action_mask: bool = parameter(

@@ -270,7 +270,7 @@ class Drawing(NamedTuple):
 
 
 class Source:
-    """Where an environment's episodes come from: the paper's generator.
+    """The source of an environment's episodes: the paper's generator.
 
     Capacities are U(0, cpu_max], loads U(0, load_max], efficiencies U[efficiency_min, 1], the energy cap
     U[1, energy_ratio] times the sum of loads. A cap below the least possible energy would be drawn

@@ -86,6 +86,24 @@ def test_measured_statements_run_under_each_reading(results) -> None:
     assert measured == {*sentences, "btawj-queues", "amf-over-lifetime"}
 
 
+def test_the_task_allocations_of_a_decision(results) -> None:
+    """By the oracle, whose ATA balances each job that is not yet in the order once for every place."""
+    figures = results[f"{PAPER}/task-allocations"].finding.figures
+    most = figures["most_jobs"]
+    counted = 0
+
+    def count(i, load):
+        nonlocal counted
+        counted += 1
+        return {(0, 0): 1 + i}
+
+    for moving, policy in ((range(most), "ATA"), ([most - 1], "SCTA")):
+        counted, placed = 0, {i: {(0, 0): 1 + i} for i in range(most)}
+        oracle.swag_plan(range(most), lambda i: i, [1], placed, count, moving)
+        assert counted == figures[f"most_{policy}"]
+    assert figures["most_ATA"] == most * (most + 1) // 2
+
+
 def test_the_swap_in_table_3_2(results) -> None:
     """By the oracle: a task ahead moves BTAaJ's task to the other site, and not BTAwJ's."""
     found = instance_of(results, "table-3.2")
@@ -327,7 +345,7 @@ def test_the_planner_is_the_oracles(policy) -> None:
             ],
             groups=groups,
         )
-        outcome = oracle.simulate_assign(instance, policy)
+        outcome = oracle.simulate_assign(instance, policy, fine=False)  # whole tasks, as in the thesis
         responses = [end - arrival for end, (arrival, _) in zip(outcome.completion, jobs, strict=True)]
         assert _assign(jobs, groups, slots, policy) == responses
 

@@ -305,6 +305,38 @@ def test_trends() -> None:
     assert statements.judge_gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
 
 
+def test_an_order_changes_only_where_both_signs_are_significant() -> None:
+    base = np.array([10.0, 11.0, 12.0, 9.0])
+    noise = np.array([1.2, 0.85, 1.1, 0.9])  # no significant difference
+    for later, verdict in ((base * 0.8, HOLDS), (base * noise, HOLDS), (base * 1.2, IN_PART)):
+        table = {(policy, u, z): base for policy in runs.ASSIGNERS for u in (0.5, 0.7) for z in (0.0, 1.0)}
+        table |= {("SWAG", 0.5, z): base / 0.9 for z in (0.0, 1.0)}  # BTAaJ is ahead there
+        table |= {("SWAG", 0.7, z): base**2 / later for z in (0.0, 1.0)}
+        judged = statements.judge_consistent(made_up(table))
+        assert judged.verdict == verdict, judged.measured
+
+
+@pytest.mark.parametrize(
+    ("between", "noise", "verdict"),
+    [(0.3, 0.0, HOLDS), (0.3, 0.9, NOT_REPRODUCED), (0.05, 0.0, NOT_REPRODUCED)],
+)
+def test_two_groups_are_farther_apart_than_their_curves(between, noise, verdict) -> None:
+    """In every draw alike, in one draw of two, and less than the curves of a group, which are 0.1 apart."""
+    observed = []
+    for episode in range(8):
+        for i, policy in enumerate([*runs.AMF, *runs.GAMF]):
+            far = between * (policy in runs.GAMF) * (1.0 - noise * (episode % 2))
+            curve = np.array([0.0, 0.1 * (i % 2) + far, 1.0])
+            observed.append(Observed({"zipf": 1.0}, policy, episode, 0.0, curve))
+    rows = [
+        {"policy": own.policy, "zipf": 1.0, "episode": own.episode, "metric": "mean_response", "value": 1.0}
+        for own in observed
+    ]
+    frame = pandas.DataFrame(rows)
+    frame.attrs["swept"] = ["zipf"]
+    assert statements.judge_two_groups(Played(frame, observed)).verdict == verdict
+
+
 def test_a_percentile_counts_only_where_it_is_significant() -> None:
     """Lower at all percentiles: it holds; at half of them, higher at none: in part; at a tenth: not."""
     rng = np.random.default_rng(2)

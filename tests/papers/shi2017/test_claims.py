@@ -85,7 +85,6 @@ def test_verdicts(results) -> None:
     assert found[Verdict.IN_PART] == {
         "figure-4a",
         "figure-6a-drc",
-        "figure-6a-fast",
         "figure-6a-slf",
         "figure-6a-without-drc",
         "offline-40-430",
@@ -101,6 +100,7 @@ def test_verdicts(results) -> None:
         "figure-5b",
         "figure-6a-algorithms",
         "figure-6a-algorithms-without-drc",
+        "figure-6a-fast",
         "figure-6a-genetic",
         "figure-6a-llf",
         "figure-6a-slf-genetic",

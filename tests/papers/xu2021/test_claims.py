@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 from fractions import Fraction as F
 
@@ -10,6 +11,7 @@ import pytest
 
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.xu2021 import reference as tiny
+from schedgym.papers.xu2021.fractional_flowtime import _nested
 from schedgym.papers.xu2021.memory import _operations
 from tests.flowtime import oracle
 from tests.long import long
@@ -59,6 +61,7 @@ def test_what_is_refuted(results) -> None:
     refuted = {name.partition("/")[2] for name in CLAIMS if results[name].finding.verdict is Verdict.REFUTED}
     assert refuted == {
         "alternation",
+        "constant-factor",
         "corollary-1",
         "dynamic-regret",
         "equation-27-online",
@@ -328,10 +331,61 @@ def test_gamma(results) -> None:
     assert max(2 * found["latest_arrival"], found["four_times_the_work"]) > found["gamma"] == 4000
 
 
+def test_the_surrogate_keeps_no_constant_factor(results) -> None:
+    """Played slot by slot: the smallest size first, which alone solves P2 here, and the least left first."""
+    found = instance_of(results, "constant-factor")
+    ratios = []
+    columns = (found[name] for name in ("nested_jobs", "flowtime", "optimum"))
+    for count, surrogate, optimum in zip(*columns, strict=True):
+        jobs = _nested(count)
+        flows = []
+        for by_size in (True, False):
+            left, total, t = [p for _, p, _ in jobs], 0, 0
+            while any(left):
+                here = [j for j, (a, _, _) in enumerate(jobs) if a <= t and left[j]]
+                own = min(here, key=lambda j: (jobs[j][1] if by_size else left[j], jobs[j][0]))
+                left[own] -= 1
+                t += 1
+                total += 0 if left[own] else t - jobs[own][0]
+            flows.append(total)
+        assert flows == [surrogate, optimum]
+        ratios.append(surrogate / optimum)
+    assert ratios == sorted(ratios) and ratios[-1] > 3 * ratios[0]
+
+
+def test_the_surrogates_optimum_is_the_smallest_size_first() -> None:
+    """On the first of these jobs, by exhaustive search, and no other order of slots costs as little."""
+    jobs = _nested(2)[:4]
+    instance = oracle.Instance([oracle.Job(*job) for job in jobs], [1])
+    rows = tiny.rule("svf", jobs, 1)
+    least = fractional(instance, rows)
+    assert least == tiny.fractional_best(jobs, 1)[0]
+    assert fractional(instance, tiny.rule("srpt", jobs, 1)) > least
+
+
+def test_the_fit_bounds_the_unfinished_work_from_its_horizon_on() -> None:
+    """By the oracle's sum over slots (Eq. 26) and its served slots; before the horizon it is no bound."""
+    before, since = [], []
+    for instance, _, _ in tiny_instances(60):
+        gamma = oracle.eq27(instance)
+        limit = math.ceil(gamma) + 2
+        outcome = oracle.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=limit)
+        done = F(0)
+        for t, (used, fit) in enumerate(
+            zip(outcome.used, oracle.fit_curve(instance, outcome, gamma), strict=True), start=1
+        ):
+            done += sum(F(amount, job.cpu) for amount, job in zip(used, instance.jobs, strict=True))
+            left = sum(job.processing for job in instance.jobs if job.arrival < t) - done
+            (before if t < gamma else since).append(fit - float(left))
+    assert min(before) < -0.1 and min(since) > -1e-9
+    assert len(since) > 60
+
+
 # confirmations can fail --------------------------------------------------------------------------------
 
 STATED = {
     "example-1": ("printed_addend", 3),
+    "constant-factor": ("flowtime", [106, 1340, 18841]),
     "surrogate-is-no-bound": ("flowtime", 2),
     "pooled-srpt-is-no-bound": ("pooled", 5),
     "fractional-above-actual": ("gamma", 7.0),
@@ -374,7 +428,12 @@ def test_changed_counterexamples_are_not_confirmed(results, name) -> None:
 
 
 def test_changed_witnesses_are_not_confirmed(results) -> None:
-    for name, change in (("corollary-2", {"ratio": "7/6"}), ("equation-6", {"processing": [2]})):
+    changes = {
+        "corollary-2": {"ratio": "7/6"},
+        "equation-6": {"processing": [2]},
+        "fit-bounds-unfinished-work": {"served": ["1"]},
+    }
+    for name, change in changes.items():
         (entry,) = list_claims(f"{PAPER}/{name}")
         found = dict(results[entry.name].finding.witness)
         assert entry.confirm(found) and not entry.confirm(found | change)

@@ -8,13 +8,14 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp, minimize_scalar
 
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.zheng2016 import lemmas
 from schedgym.papers.zheng2016 import reference as tiny
+from schedgym.papers.zheng2016.divisible_tasks import _first_fit
 from schedgym.papers.zheng2016.instances import algorithm_1_rule, read_instance
-from schedgym.papers.zheng2016.whole_tasks import _aware_bound, _aware_family, _wait
+from schedgym.papers.zheng2016.whole_tasks import _aware_bound, _aware_family, _task_view_best, _wait
 from tests.long import long
 from tests.papers.recorded import by_verdict, check_recorded, instance_of
 from tests.partial_value import oracle
@@ -60,6 +61,7 @@ def test_verdicts(results) -> None:
         "lagrangian",
         "lemma-3.6",
         "theorem-4.2",
+        "theorem-4.2-deltas",
         "unique-multipliers",
     }
     assert not found[Verdict.NOT_REPRODUCED]
@@ -107,6 +109,84 @@ def tiny_instances(count, *, resources=(1, 2), unit=False, linear=True):
                 )
             )
         yield tiny.Instance(tuple(jobs), capacity)
+
+
+def task_view(instance):
+    """The optimum of Eq. 4 by an integer programme over tasks and slots, from the marginal values."""
+    jobs, last = instance.jobs, max(job.deadline for job in instance.jobs)
+    columns = [
+        (j, k, t)
+        for j, job in enumerate(jobs)
+        for k in range(job.tasks)
+        for t in range(job.arrival, job.deadline + 1)
+    ]
+    gains = [-float(jobs[j].values[min(k, len(jobs[j].values) - 1)]) for j, k, _ in columns]
+    rows, limits = [], []
+    for j, job in enumerate(jobs):
+        for k in range(job.tasks):
+            rows.append([float((j, k) == column[:2]) for column in columns])
+            limits.append(1.0)
+        for t in range(1, last + 1):
+            rows.append([float((j, t) == (column[0], column[2])) for column in columns])
+            limits.append(job.parallelism)
+    for i, capacity in enumerate(instance.capacity):
+        for t in range(1, last + 1):
+            rows.append([jobs[j].demand[i] * float(t == slot) for j, _, slot in columns])
+            limits.append(capacity)
+    ones = np.ones(len(columns))
+    found = milp(gains, constraints=LinearConstraint(rows, ub=limits), bounds=Bounds(0, 1), integrality=ones)
+    return round(-found.fun)
+
+
+def test_the_task_view_by_an_integer_programme() -> None:
+    """Eq. 4 does not say that a job's tasks come in order, and needs not."""
+    for instance in tiny_instances(40, linear=False):
+        assert task_view(instance) == tiny.whole_best(instance)[0]
+        if sum(job.tasks for job in instance.jobs) <= 5:
+            assert task_view(instance) == _task_view_best(instance)
+
+
+def test_values_that_rise_need_the_order_of_tasks() -> None:
+    """With a second task that is worth more, Eq. 4 takes it alone: the test above can fail."""
+    job = tiny.Job(1, 1, 1, 2, (1,), (1, 5))
+    assert task_view(tiny.Instance((job,), (1,))) == 5 > tiny.whole_best(tiny.Instance((job,), (1,)))[0]
+
+
+def test_first_fit_by_linear_programmes() -> None:
+    """A slot of FirstFit has the value of the optimum of Eq. 2, by another solver."""
+    for instance in tiny_instances(60, resources=(1,), unit=True):
+        served = (0,) * len(instance.jobs)
+        for slot in range(1, tiny.horizon(instance) + 1):
+            x = _first_fit(instance, slot, served)
+            caps = tiny.most_tasks(instance, slot, served)
+            values = [-float(job.values[0]) for job in instance.jobs]
+            best = linprog(
+                values, [[1.0] * len(x)], [instance.capacity[0]], bounds=[(0, cap) for cap in caps]
+            )
+            assert tiny.slot_gain(instance, served, x) == pytest.approx(-best.fun)
+            served = tuple(a + b for a, b in zip(served, x, strict=True))
+
+
+def worst_case(capacity, p, rho):
+    """The larger of the two bounds on g_t / V_t, from the values of the tasks that are served."""
+    values = [1.0] * p + [rho] * (capacity - p)
+    better = sum([1.0] * capacity) - sum([rho] * (capacity - p))
+    return max(sum([rho] * capacity), better) / sum(values)
+
+
+@pytest.mark.parametrize("capacity", [2, 3, 4, 7, 10])
+def test_the_deltas_of_theorem_4_2_by_search(capacity) -> None:
+    """The best rho of each p is C / (2 C - p). It gives 0.8 at p = C / 2, and more where C is odd."""
+    found = {}
+    for p in range(1, capacity):
+        best = minimize_scalar(lambda rho, p=p: worst_case(capacity, p, rho), bounds=(0, 1), method="bounded")
+        assert best.x == pytest.approx(capacity / (2 * capacity - p), abs=1e-4)
+        found[p] = best.fun
+    least = (
+        4 * capacity**2 / (5 * capacity**2 - capacity % 2)
+    )  # of p = (C - 1) / 2 and (C + 1) / 2, if C is odd
+    assert min(found.values()) == pytest.approx(least, abs=1e-4)
+    assert min(found, key=found.get) in (capacity // 2, (capacity + 1) // 2)
 
 
 RULES = {"m-greedy": tiny.m_greedy, "s-greedy": tiny.s_greedy, "primal-dual": tiny.primal_dual}
@@ -477,6 +557,7 @@ STATED = {
     "m-greedy-factor": ("ratio", "3"),
     "primal-dual-factor": ("got", 2),
     "theorem-4.2": ("value", [[1], [6]]),
+    "theorem-4.2-deltas": ("delta_1", "9/5"),
     "m-greedy-dominates": ("s_greedy", 4),
 }
 
