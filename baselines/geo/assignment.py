@@ -108,7 +108,7 @@ class AssignmentPolicy(GeoPolicy):
     """Base of the policies that order jobs and assign tasks.
 
     Args:
-        rule: a name of :data:`~schedgym.problems.geo.rules.ASSIGN_RULES`, or "random".
+        rule: a name of :data:`~schedgym.problems.geo.orders.ASSIGN_RULES`, or "random".
         fine: balance in levels that are multiples of 1 / gcd(slots); False: whole tasks per slot, as printed.
         literal: place greedily by the thesis's formula.
         placement: of fcfs, srpt and random: "greedy" or "associated"; None: the environment's placement in
