@@ -49,7 +49,10 @@ BUILDS_ON = {"parallel_jct": "single_job"}
 #: named in full because everything else of the root package is below it
 LAZY_ROOT = {"schedgym.evaluation"}
 #: modules of a problem that kernels are made of
-COMPILED = ("dynamics", "state", "observation", "rules", "tokens", "scoring", "metrics", "workload", "bounds")
+COMPILED = (
+    *("dynamics", "state", "observation", "rules", "orders", "rollouts", "tokens", "scoring"),
+    *("metrics", "workload", "bounds"),
+)
 
 
 def ours(names: set[str]) -> set[str]:
@@ -96,7 +99,6 @@ LONGEST = 900
 LONG_FILES = {
     "schedgym/problems/geo/dynamics.py": "the phases of one step, which share their arrays",
     "schedgym/problems/flowtime/workload.py": "three kinds of jobs over one schema: generator, trace, checks",
-    "schedgym/problems/geo/rules.py": "the thesis's orders, placements and shares, over the same work space",
     "schedgym/problems/partial_value/rules.py": "the paper's algorithms, compiled against one another",
     "schedgym/solvers/max_min.py": "one flow network, and the fair shares that are computed on it",
     "schedgym/solvers/placement.py": "one search over placements, and the moves that it is made of",

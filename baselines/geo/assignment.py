@@ -13,7 +13,7 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import (
+from schedgym.problems.geo.orders import (
     ASSIGN_RULES,
     Assigning,
     Cluster,
@@ -108,7 +108,7 @@ class AssignmentPolicy(GeoPolicy):
     """Base of the policies that order jobs and assign tasks.
 
     Args:
-        rule: a name of :data:`~schedgym.problems.geo.rules.ASSIGN_RULES`, or "random".
+        rule: a name of :data:`~schedgym.problems.geo.orders.ASSIGN_RULES`, or "random".
         fine: balance in levels that are multiples of 1 / gcd(slots); False: whole tasks per slot, as printed.
         literal: place greedily by the thesis's formula.
         placement: of fcfs, srpt and random: "greedy" or "associated"; None: the environment's placement in
@@ -154,6 +154,13 @@ class AssignmentPolicy(GeoPolicy):
         if interface.view in ("priority", "rule") and self.placement is not None:
             return {"placement": self.placement}
         return {}
+
+    def ruled(self, interface: Interface) -> Options | None:
+        """See :meth:`GeoPolicy.ruled`."""
+        if self.rule not in ASSIGN_RULES or interface.view not in ("assignment", "rule"):
+            return None
+        placement = self.placement if interface.view == "assignment" else interface.parameters["placement"]
+        return Options(ASSIGN_RULES.index(self.rule), greedy=placement != "associated", **self.flags)
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from schedgym.core.policy import Interface
+from schedgym.core.rollouts import play_by_rule
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import Cluster, work_sizes
+from schedgym.problems.geo.orders import Cluster
+from schedgym.problems.geo.rules import work_sizes
 from schedgym.solvers.balance import make_site_lists
 
 __all__ = ["GeoPolicy"]
@@ -42,6 +46,15 @@ class GeoPolicy:
         self.groups, self.choices = interface.sizes["groups"], interface.sizes["choices"]
         self.work: tuple[Any, Any] | None = None
         self.rows = 0
+        ruled = self.ruled(interface)
+        whole = interface.view in ("rule", "fair-rule") or interface.parameters["window"] == "all"
+        self.compiled_rollout: Callable[[Any], float] | None = None
+        if whole and ruled is not None:
+            self.compiled_rollout = functools.partial(play_by_rule, rule=ruled)
+
+    def ruled(self, interface: Interface) -> Any:
+        """Return the policy as :data:`schedgym.problems.geo.rollouts.PLAY` takes it; None: it cannot."""
+        return None
 
     def beyond(self, interface: Interface) -> dict[str, Any]:
         """Return the options, with their values, that the view cannot express."""

@@ -13,15 +13,9 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import (
-    CLOSED,
-    FAIR_RULES,
-    Cluster,
-    FairNetwork,
-    Placing,
-    Sharing,
-    fair,
-)
+from schedgym.problems.geo.orders import Cluster, Placing
+from schedgym.problems.geo.rollouts import ShareRule
+from schedgym.problems.geo.rules import CLOSED, FAIR_RULES, FairNetwork, Sharing, fair
 from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import isolated_share
 
@@ -108,6 +102,12 @@ class SharingPolicy(GeoPolicy):
             return {"dispatch_sites": EQUAL_WEIGHTS[self.rule]}
         in_environment = interface.view == "fair-rule" and self.rule.startswith("opt-")
         return {"clairvoyant": self.known_durations} if self.known_durations or in_environment else {}
+
+    def ruled(self, interface: Interface) -> ShareRule | None:
+        """See :meth:`GeoPolicy.ruled`."""
+        if self.method == "lp" or interface.view not in ("shares", "fair-rule"):
+            return None
+        return ShareRule(FAIR_RULES.index(self.rule), self.known_durations)
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""

@@ -1,6 +1,7 @@
 """Rollouts: scorers on the arrays of observations, and whole episodes in compiled code.
 
-The kernels are those of :mod:`schedgym.core.scoring`.
+The kernels of scorers are those of :mod:`schedgym.core.scoring`, those of a problem's own rules in its module
+``rollouts``.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from schedgym.core.stepping import ACT, SHORT, SKIP
 from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.errors import InvalidParameter
 
-__all__ = ["play_out", "scoring_of", "tabled_scoring"]
+__all__ = ["play_by_rule", "play_out", "scoring_of", "tabled_scoring"]
 
 MOST_DECISIONS = 100_000  # of a call of a kernel: some tenths of a second, in which nothing is interrupted
+MOST_RULED = 1000  # of a call by a rule, whose decisions may take milliseconds
 
 
 def scoring_of(problem: str) -> Any:
@@ -152,3 +154,21 @@ def _offsets(simulator: Simulator, offsets: Any) -> tuple[Any, Any]:
         return numbers, np.zeros((count, 0))
     path = getattr(simulator.problem.module("scoring"), "NUMBERS", "")
     return operator.attrgetter(path)(simulator.arrays) if path else numbers, offsets
+
+
+def play_by_rule(simulator: Simulator, rule: Any) -> float:
+    """Let one of the problem's rules play the episode that has begun to its end, compiled.
+
+    Args:
+        simulator: simulator of one environment in a view that ``PLAY`` of the problem's module ``rollouts``
+            has: action view -> kernel (table, work space, rule, sum so far, most decisions) -> the new sum.
+        rule: as that kernel takes it.
+
+    Returns:
+        the sum of the rewards.
+    """
+    kernel = simulator.problem.module("rollouts").PLAY[simulator.interface.view]
+    total = 0.0
+    while not simulator.terminated[0]:
+        total = kernel(simulator.table, simulator.toolboxes[0], rule, total, MOST_RULED)
+    return total

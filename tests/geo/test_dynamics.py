@@ -16,7 +16,7 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.problems.geo.dynamics import DECIDE
 from schedgym.problems.geo.metrics import validate
-from schedgym.problems.geo.rules import ASSIGN_RULES
+from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo import oracle
 from tests.long import some, trials

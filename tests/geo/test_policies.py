@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 import schedgym
+from schedgym.baselines.geo.assignment import PLACEMENTS
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.rules import ASSIGN_RULES, FAIR_RULES
+from schedgym.evaluation.runner import _roll_out, _step_by_step, make_env
+from schedgym.problems.geo.orders import ASSIGN_RULES
+from schedgym.problems.geo.rules import FAIR_RULES
 from tests.geo import oracle
 from tests.geo.test_dynamics import (
     ASSIGN,
@@ -387,6 +390,42 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
     metrics = run(env, schedgym.make_policy(name), note=lambda o, a: active.append(int(o["active"][0])))
     assert metrics["repaired"] == 0
     assert active[0] < 64 < max(active)
+
+
+#: few sites and long tasks, so that the backlog is long and most of an order is not needed
+BACKLOG = {"jobs": 60, "sites": 4, "slots": 3, "choices": 2, "zipf": 1.0, "utilization": 0.9}
+ROLLED: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
+    *((ASSIGN, "assignment", rule, options, {}) for rule, options in OPTIONS),
+    *((ASSIGN, "rule", rule, {}, {"placement": place}) for rule in ASSIGN_RULES for place in PLACEMENTS),
+    *((FAIR, view, rule, {}, {}) for rule in FAIR_RULES for view in ("shares", "fair-rule")),
+    (FAIR, "shares", "opt-gamf", {"known_durations": True}, {"clairvoyant": True}),
+    (FAIR, "shares", "opt-gamf", {}, {"clairvoyant": True}),
+    (FAIR, "fair-rule", "opt-amf", {"known_durations": True}, {"clairvoyant": True}),
+]
+
+
+@pytest.mark.parametrize(("id", "view", "rule", "options", "parameters"), ROLLED)
+def test_compiled_rollouts_play_what_the_policy_decides(
+    id: str, view: str, rule: str, options: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    env = make_env(id, {**BACKLOG, **parameters, "view": view, "window": "all"})
+    policy = schedgym.make_policy(f"geo/{rule}", **options)
+    for episode in range(3):
+        outcomes = []
+        for rolled in (False, True):
+            observation, _ = env.reset(seed=3, options={"episode": episode})
+            policy.reset(env.interface, np.random.default_rng(0))
+            outcome = _roll_out(env, policy) if rolled else _step_by_step(env, policy, observation)
+            outcomes.append((outcome.metrics, outcome.total, starts(env)))
+        assert outcomes[0] == outcomes[1]
+
+
+def test_policies_without_compiled_rollouts() -> None:
+    hidden, seen = (make_env(ASSIGN, {"view": "assignment", "window": window}) for window in (3, "all"))
+    for env, name in ((hidden, "geo/ata"), (seen, "geo/random")):
+        policy = schedgym.make_policy(name)
+        policy.reset(env.interface, np.random.default_rng(0))
+        assert policy.compiled_rollout is None
 
 
 @pytest.mark.parametrize("name", EVERY)

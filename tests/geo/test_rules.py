@@ -16,21 +16,23 @@ import numpy as np
 import pytest
 
 from schedgym.core.tables import make_tools
-from schedgym.problems.geo.rules import (
+from schedgym.problems.geo.orders import (
     ASSIGN_RULES,
-    CLOSED,
-    FAIR_RULES,
-    SHARING_TOLERANCE,
     Assigning,
     Cluster,
-    FairNetwork,
     Options,
     Placing,
     Rows,
-    Sharing,
     assign,
-    fair,
     place_in_order,
+)
+from schedgym.problems.geo.rules import (
+    CLOSED,
+    FAIR_RULES,
+    SHARING_TOLERANCE,
+    FairNetwork,
+    Sharing,
+    fair,
     sharing_violations,
     weighted_fair,
     work_sizes,
@@ -510,7 +512,7 @@ def test_sharing_violations_of_the_oracles_decisions() -> None:
 
 PLAY = """
 import json, re
-from schedgym.problems.geo import rules
+from schedgym.problems.geo import orders, rules
 from tests.geo import test_rules as here
 
 results = []
@@ -523,7 +525,7 @@ for case in here.states(6, 8, jobs=5, tasks=6):
     for associated in (False, True):
         results.append(here.run_weighted(case, associated, [1.0 + i for i in range(case.n)]).tolist())
 counts = {}
-for kernel in (rules.assign, rules.fair, rules.weighted_fair, rules.sharing_violations):
+for kernel in (orders.assign, rules.fair, rules.weighted_fair, rules.sharing_violations):
     for code in getattr(kernel, "inspect_llvm", dict)().values():
         counts[kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
 print(json.dumps([results, counts]))

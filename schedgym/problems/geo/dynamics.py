@@ -28,18 +28,8 @@ from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mar
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.geo.metrics import Schedule
-from schedgym.problems.geo.rules import (
-    Assigning,
-    FairNetwork,
-    Options,
-    Placing,
-    Sharing,
-    assign,
-    fair,
-    place_in_order,
-    sharing_violations,
-    weighted_fair,
-)
+from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
+from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
 from schedgym.problems.geo.tokens import (
     AGE_SCALE,
     CLOCK_SCALE,
@@ -50,7 +40,10 @@ from schedgym.problems.geo.tokens import (
 )
 from schedgym.problems.geo.workload import Jobs
 
-__all__ = ["DECIDE", "ORDER", "RATIO", "SLOT", "Environment", "step"]
+__all__ = [
+    *("DECIDE", "ORDER", "RATIO", "SLOT", "Environment", "step"),
+    *("access", "advance", "begin_step", "count_violations", "finish_step", "run_by"),
+]
 
 JOB_FEATURES = len(JOB_COLUMNS)
 
@@ -77,6 +70,7 @@ SCALARS = record_dtype(
     ("open_site", np.int64),  # the site whose free slot is offered, else the number of sites
     ("picked", np.int64),  # mode SLOT: the row that takes it
     ("finished", np.int64),
+    ("ordered", np.int64),  # mode ORDER: leading positions of the order that are decided
     ("shown", np.int64),  # window rows that the last observation filled
     ("marked", np.int64),  # the open site of the last observation
     ("observed", np.float64),  # the clock of the last observation
@@ -397,17 +391,29 @@ def end_task(env: Environment) -> None:
 
 
 @helper
-def next_by_order(env: Environment, j: int) -> tuple[int, int]:
-    """Return the first row by order with a task assigned to site j, and its lowest group's position."""
+def complete(env: Environment, j: int) -> Any:
+    """Return False: the whole order has been decided."""
+    return False
+
+
+@helper
+def next_by_order(env: Environment, j: int, extend: Any) -> tuple[int, int]:
+    """Return the first row by order with a task assigned to site j, and its lowest group's position.
+
+    Behind the rows that are ordered, ``extend(env, j)`` orders one more, or returns False if none of the
+    others can have a task assigned to the site.
+    """
     jobs, state = env.jobs, env.state
-    for place in range(state.cursor[j], state.scalars.active):
+    place = int(state.cursor[j])
+    while place < state.scalars.ordered or extend(env, j):
         r = state.order[place]
         state.cursor[j] = place
         if state.waits[r] > 0:
             for position in range(jobs.site_start[j], jobs.site_start[j + 1]):
                 if state.assigned[r, jobs.entries[position]] > 0:
                     return r, position
-    state.cursor[j] = state.scalars.active
+        place += 1
+    state.cursor[j] = place
     return -1, -1
 
 
@@ -499,7 +505,7 @@ def first_able(env: Environment, j: int) -> int:
 
 
 @helper
-def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
+def next_start(env: Environment, conserving: Any, extend: Any) -> tuple[int, int, int]:
     """Find the next start at this instant: row, position among the entries, site (ascending); -1: none.
 
     In view pick a slot that a visible job can use needs a decision, and its site becomes ``open_site``. Slots
@@ -514,7 +520,7 @@ def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
             row = -1
             position = -1
             if config.mode == ORDER:
-                row, position = next_by_order(env, j)
+                row, position = next_by_order(env, j, extend)
             elif config.mode == RATIO:
                 row, position = next_by_ratio(env, j, conserving)
             else:
@@ -544,16 +550,19 @@ def cost_until(env: Environment, instant: float, cost: float) -> float:
     return cost
 
 
-@subroutine
-def run(env: Environment) -> float:
-    """Dispatch, and advance to the next decision; return the cost of that time."""
+@helper
+def run_by(env: Environment, extend: Any) -> float:
+    """Dispatch, and advance to the next decision; return the cost of that time.
+
+    Mode ORDER: ``extend`` decides on the order as far as it is needed; see :func:`next_by_order`.
+    """
     jobs, state, mode = env.jobs, env.state, env.constants.config.mode
     s = state.scalars
     cost = 0.0
     conserving = env.constants.config.work_conserving != 0
     while True:
         while True:
-            row, position, j = next_start(env, conserving)
+            row, position, j = next_start(env, conserving, extend)
             if row < 0:
                 break
             start_task(env, row, position, j)
@@ -582,10 +591,16 @@ def run(env: Environment) -> float:
             return cost
 
 
+@subroutine
+def run(env: Environment) -> float:
+    """See :func:`run_by`, by an order that is complete."""
+    env.state.scalars.ordered = env.state.scalars.active
+    return run_by(env, complete)
+
+
 @helper
-def go_on(env: Environment) -> None:
-    """Dispatch, and advance to the next decision; the reward is minus the cost of that time."""
-    cost = run(env)
+def finish_step(env: Environment, cost: float) -> None:
+    """Write the result of a step: the reward is minus the cost of its time."""
     if cost != 0.0:
         env.exchange.result.reward = -cost
     env.exchange.result.terminated = env.state.scalars.finished != 0
@@ -751,12 +766,12 @@ def begin(env: Environment) -> None:
     while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] == s.clock:
         submit(env)
     if env.constants.config.mode == SLOT:  # advance to the first decision
-        go_on(env)
+        finish_step(env, run(env))
 
 
 @helper
-def advance(env: Environment) -> None:
-    """Carry out the decision; the reward is minus the cost until the next decision."""
+def begin_step(env: Environment) -> None:
+    """Let the decision take effect."""
     state = env.state
     s = state.scalars
     s.recomputations += 1
@@ -773,7 +788,13 @@ def advance(env: Environment) -> None:
         for j in range(state.free.shape[0]):
             state.freed[j] = 1
             state.cursor[j] = 0
-    go_on(env)
+
+
+@helper
+def advance(env: Environment) -> None:
+    """Carry out the decision; the reward is minus the cost until the next decision."""
+    begin_step(env)
+    finish_step(env, run(env))
 
 
 # Actions, view by view: the test of feasibility, and the decision.

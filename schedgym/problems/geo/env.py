@@ -54,7 +54,7 @@ class GeoAssignEnv(SchedulingEnv):
     | `assignment` | `Box(W, 1 + K A)` | a score per job, then its number of waiting tasks by group and site |
     | `priority` | `Box(W,)` | a score per job; tasks are placed in that order as parameter `placement` says |
     | `pick` | `Discrete(W)` | the job that takes the free slot; asked whenever a visible job can use one |
-    | `rule` | `Discrete(10)` | the algorithm (`ASSIGN_RULES` in `rules.py`) that decides at this event |
+    | `rule` | `Discrete(10)` | the algorithm (`ASSIGN_RULES` in `orders.py`) that decides at this event |
     | `shares`, `weights`, `fair-rule` | | as in :class:`GeoFairEnv` |
 
     The job with the highest score is served first; equal scores are served in order of arrival.

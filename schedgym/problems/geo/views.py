@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.geo.rules import ASSIGN_RULES, FAIR_RULES
+from schedgym.problems.geo.orders import ASSIGN_RULES
+from schedgym.problems.geo.rules import FAIR_RULES
 from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS
 from schedgym.spaces import observation_space
 
