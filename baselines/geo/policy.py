@@ -17,6 +17,8 @@ from schedgym.solvers.balance import make_site_lists
 
 __all__ = ["GeoPolicy"]
 
+MANY_JOBS = 1000  # of fewer, an episode takes less time than to compile a kernel that plays it
+
 
 class GeoPolicy:
     """Base of the geo policies.
@@ -47,9 +49,10 @@ class GeoPolicy:
         self.work: tuple[Any, Any] | None = None
         self.rows = 0
         ruled = self.ruled(interface)
-        whole = interface.view in ("rule", "fair-rule") or interface.parameters["window"] == "all"
+        jobs, window = interface.parameters["jobs"], interface.parameters["window"]
+        whole = interface.view in ("rule", "fair-rule") or window == "all"
         self.compiled_rollout: Callable[[Any], float] | None = None
-        if whole and ruled is not None:
+        if whole and ruled is not None and jobs is not None and jobs >= MANY_JOBS:
             self.compiled_rollout = functools.partial(play_by_rule, rule=ruled)
 
     def ruled(self, interface: Interface) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import schedgym
+from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
@@ -29,7 +30,7 @@ from tests.geo.test_dynamics import (
     make,
     workload_of,
 )
-from tests.long import some, trials
+from tests.long import long, some, trials
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
@@ -404,10 +405,17 @@ ROLLED: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@long
 @pytest.mark.parametrize(("id", "view", "rule", "options", "parameters"), ROLLED)
 def test_compiled_rollouts_play_what_the_policy_decides(
-    id: str, view: str, rule: str, options: dict[str, Any], parameters: dict[str, Any]
+    id: str,
+    view: str,
+    rule: str,
+    options: dict[str, Any],
+    parameters: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(geo_policy, "MANY_JOBS", 1)
     env = make_env(id, {**BACKLOG, **parameters, "view": view, "window": "all"})
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for episode in range(3):
@@ -421,11 +429,17 @@ def test_compiled_rollouts_play_what_the_policy_decides(
 
 
 def test_policies_without_compiled_rollouts() -> None:
-    hidden, seen = (make_env(ASSIGN, {"view": "assignment", "window": window}) for window in (3, "all"))
-    for env, name in ((hidden, "geo/ata"), (seen, "geo/random")):
+    few, many = geo_policy.MANY_JOBS - 1, geo_policy.MANY_JOBS
+    for name, jobs, window, compiled in (
+        ("geo/ata", many, 3, False),
+        ("geo/random", many, "all", False),
+        ("geo/ata", few, "all", False),
+        ("geo/ata", many, "all", True),
+    ):
+        env = make_env(ASSIGN, {"view": "assignment", "jobs": jobs, "window": window})
         policy = schedgym.make_policy(name)
         policy.reset(env.interface, np.random.default_rng(0))
-        assert policy.compiled_rollout is None
+        assert (policy.compiled_rollout is not None) is compiled
 
 
 @pytest.mark.parametrize("name", EVERY)
