@@ -474,11 +474,11 @@ def _leave_owner(net: Network, width: int, o: int, part: Part, goal: int, size: 
 
 
 @helper
-def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
+def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, last: int, size: int) -> bool:
     """Extend a path from a site by the first arc, from where its search stands, that leads on.
 
     Every entry with flow has ``1 + width`` turns: its owner, who gives the flow up, then the sites of its
-    group, to which the flow moves.
+    group, to which the flow moves. Owners at depth ``last`` or deeper lead to no site that is a goal.
 
     Returns:
         Whether there is one.
@@ -498,7 +498,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
                 if (
                     net.depth[o] == further
                     and net.part[o] == part.number
-                    and (further < goal or net.need[o] < 0)
+                    and (further < last or (further == goal and net.need[o] < 0))
                 ):
                     _step(net, size, o, e, -1)
                     found = True
@@ -612,6 +612,7 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
         goal, owners_only = _layer(net, width, part)
         if goal == FAR:
             break
+        last = goal - 1 if owners_only else goal
         for index in range(part.first, part.needy):
             source = net.owners[index]
             if need[source] <= 0 or net.depth[source] != 0:
@@ -632,7 +633,7 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
                 elif owners_only and depth + 1 == goal:
                     found = _reach_owner(net, width, node - count, part, goal, size)
                 else:
-                    found = _leave_site(net, width, node - count, part, goal, size)
+                    found = _leave_site(net, width, node - count, part, goal, last, size)
                 if found:
                     size += 1
                     continue

@@ -348,26 +348,28 @@ def lifetime_variation(env: SchedulingEnv) -> float:
 # runs that figures and claims share ------------------------------------------------------------------
 
 
-def _assign(run: Run, jobs: Jobs, grid: Mapping[str, Sequence[Any]], observe: Any, zipf: float) -> Played:
+def _assign(run: Run, jobs: Jobs, grid: Mapping[str, Sequence[Any]]) -> Played:
+    """Run the algorithms of chapter 3; what the grid leaves out is 2 sites and a skew of 1.
+
+    All runs give both and are observed alike, so that runs of one setting are made once.
+    """
     fine = {label: {"fine": run.choice(EVENNESS)} for label in BALANCED}
-    parameters = jobs.parameters if "zipf" in grid else {**jobs.parameters, "zipf": zipf}
+    rest = {name: value for name, value in {"choices": 2, "zipf": 1.0}.items() if name not in grid}
+    parameters = {**jobs.parameters, **rest}
     return run.play(
-        ASSIGN, ASSIGNERS, jobs.episodes, grid, parameters=parameters, options=fine, observe=observe
+        ASSIGN, ASSIGNERS, jobs.episodes, grid, parameters=parameters, options=fine, observe=response_curve
     )
 
 
 def assigned(run: Run, jobs: Jobs) -> Played:
     """Run the algorithms of chapter 3 at all utilisations and skews."""
-    return _assign(run, jobs, {"utilization": jobs.utilizations, "zipf": jobs.skews}, response_curve, 0.0)
+    return _assign(run, jobs, {"utilization": jobs.utilizations, "zipf": jobs.skews})
 
 
 def assigned_by_sites(run: Run, jobs: Jobs, utilizations: Sequence[float]) -> Played:
     """Run the algorithms of chapter 3 at a skew of 1 with 1 to 5 available sites."""
-    grid = {
-        "utilization": utilizations,
-        "choices": run.size([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2]),
-    }
-    return _assign(run, jobs, grid, None, 1.0)
+    choices = run.size([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2])
+    return _assign(run, jobs, {"utilization": utilizations, "choices": choices})
 
 
 def shared(run: Run, jobs: Jobs) -> Played:

@@ -51,6 +51,20 @@ def absent(name):
     raise OSError("no network")
 
 
+def test_figures_of_skews_and_of_sites_share_runs() -> None:
+    run = Run("tiny", n_jobs=1, progress=False)
+    jobs = runs.fitted(run)
+    by_skew = runs.assigned(run, jobs)
+    run.memory.mark()
+    by_sites = runs.assigned_by_sites(run, jobs, jobs.utilizations)
+    assert run.memory.saved > 0
+    for policy in runs.ASSIGNERS:
+        same = by_skew.metric(policy, runs.RESPONSE, zipf=1.0)
+        assert (by_sites.metric(policy, runs.RESPONSE, choices=2) == same).all()
+    alone = by_sites.metric("ATA", runs.RESPONSE, choices=1)
+    assert (alone != by_sites.metric("ATA", runs.RESPONSE, choices=2)).any()
+
+
 def test_every_figure_is_there() -> None:
     assert {found.name for found in list_figures("guan2022")} == {f"guan2022/{name}" for name in NAMES}
 
