@@ -161,11 +161,14 @@ def cells(agent: Agent) -> Iterator[str]:
         yield f"- No interval, and no verdict: {', '.join(verdicts['no interval'])}."
     trainings = int(found["trainings"].iloc[0])
     if trainings > 1:
-        yield f"- {trainings} trainings: differences are interquartile means over trainings and episodes."
+        yield (
+            f"- {trainings} trainings: differences are interquartile means over the trainings of their means "
+            "over the episodes, and intervals resample trainings and episodes."
+        )
     else:
         yield "- One training: the intervals are over episodes; another training may give another result."
     if not found["agent"].str.split().map(lambda files: agent.sha256 in files).all():
-        yield "- **These results are of an earlier agent**: docs/agents.yaml must be run again."
+        yield "- **These results are of an earlier agent**: the sweep must be run again."
     unit = f" [{found['unit'].iloc[0]}]" if found["unit"].iloc[0] else ""
     heads = ["setting", "episodes", f"agent: {found['objective'].iloc[0]}{unit}", "best baseline"]
     heads += ["difference, 95% interval", "verdict", "probability of improvement", "agent / bound"]
