@@ -346,7 +346,8 @@ def test_tensorboard_shows_the_validations(tmp_path) -> None:
     assert [event.step for event in events.Scalars("validation/mean_delay")] == [0, 1024, 2048]
 
 
-@pytest.mark.parametrize("algorithm", some(["sb3-maskable-ppo", "sb3-ppo"]))
+@long
+@pytest.mark.parametrize("algorithm", ["sb3-maskable-ppo", "sb3-ppo"])
 def test_a_smoke_training_improves_on_its_start(algorithm: str) -> None:
     config = configuration(
         algorithm=algorithm,

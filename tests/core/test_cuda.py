@@ -398,6 +398,7 @@ def test_memory_is_counted_before_it_is_taken(gpu: HostGPU) -> None:
     assert gpu.allocated == 0
 
 
+@long
 def test_without_copies_the_arrays_are_live(gpu: HostGPU) -> None:
     env = make(copy=False)
     observation, _ = env.reset(seed=1)
@@ -408,6 +409,7 @@ def test_without_copies_the_arrays_are_live(gpu: HostGPU) -> None:
         assert first[name] is second[name] is env.simulator.observation[name]
 
 
+@long
 def test_other_libraries_share_the_memory(gpu: HostGPU) -> None:
     """By ``__cuda_array_interface__``: an address, a shape, strides and a type, which torch and CuPy read."""
     env = make(copy=False)
@@ -424,6 +426,7 @@ def test_other_libraries_share_the_memory(gpu: HostGPU) -> None:
     assert (kept["shape"], kept["typestr"], kept["data"][1]) == ((3,), "<f8", False)
 
 
+@long
 def test_a_refused_action_changes_nothing(gpu: HostGPU) -> None:
     env = make(strict=True, copy=False)
     observation, _ = env.reset(seed=1)
@@ -443,6 +446,7 @@ def test_a_refused_action_changes_nothing(gpu: HostGPU) -> None:
     env.step(np.full(3, slots))
 
 
+@long
 def test_malformed_actions(gpu: HostGPU) -> None:
     env = make()
     with pytest.raises(ResetNeeded):
@@ -460,6 +464,7 @@ def test_malformed_actions(gpu: HostGPU) -> None:
     env.step(gpu.to_device(np.zeros(3, dtype=np.int32)))
 
 
+@long
 def test_seeds_and_partial_resets(gpu: HostGPU) -> None:
     here = gym.make_vec(ID, num_envs=3, autoreset_mode="Disabled", **SMALL).unwrapped
     there = make(autoreset_mode="Disabled")
@@ -494,6 +499,7 @@ def test_seeds_and_partial_resets(gpu: HostGPU) -> None:
         assert_same(found[name], array, name)
 
 
+@long
 def test_a_workload_for_all(gpu: HostGPU, tmp_path: Path) -> None:
     from schedgym import save_workload
     from schedgym.problems.queue_delay.workload import make_workload
@@ -507,6 +513,7 @@ def test_a_workload_for_all(gpu: HostGPU, tmp_path: Path) -> None:
         env.reset(options={"workload": str(path)})
 
 
+@long
 def test_what_a_gpu_does_not_have(gpu: HostGPU) -> None:
     env = make(render_mode="ansi")
     env.reset(seed=1)

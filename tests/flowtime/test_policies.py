@@ -295,7 +295,7 @@ VIEWS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize(("name", "options", "view"), some(VIEWS, of=7))
+@pytest.mark.parametrize(("name", "options", "view"), some(VIEWS, of=6))
 def test_other_views_contain_the_policies(
     name: str, options: dict[str, Any], view: str, kind: str, packing: str, tmp_path: Any
 ) -> None:

@@ -20,6 +20,7 @@ def floor_kinds(demand, sites, slots):
         yield np.minimum(demand, slots / len(demand))
 
 
+@long
 def test_flows_and_programs_have_the_same_aggregates() -> None:
     rng = np.random.default_rng(1)
     for _ in trials(120):
