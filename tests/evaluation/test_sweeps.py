@@ -363,30 +363,30 @@ def test_agents_keep_their_training_seed(path, tmp_path):
     for seed in (0, 1):
         config = make_config(
             {
-                **{"id": "schedgym/PartialValue-v0", "algorithm": "cma", "view": "priority", "seed": seed},
-                **{"parameters": {"window": 16, "jobs": 6}, "search": search},
+                **{"id": "schedgym/QueueDelay-v0", "algorithm": "cma", "view": "placement", "seed": seed},
+                **{"parameters": {"window": 16, "tasks": 6}, "search": search},
             }
         )
         train(config, tmp_path / f"{seed}.npz", "test")
     files = [str(tmp_path / "0.npz"), str(tmp_path / "1.npz")]
     own = {
-        **{"id": "schedgym/PartialValue-v0", "parameters": {"jobs": 6}, "policies": ["edf"]},
+        **{"id": "schedgym/QueueDelay-v0", "parameters": {"tasks": 6}, "policies": ["fcfs"]},
         "agents": {"cma": files},
     }
     result = run_sweep(spec(experiment=own), path, n_jobs=1)
     assert (result.done, result.failed) == (2 * 4, [])
-    frame = ResultsStore(path).frame(metrics=["value", "gap"])
+    frame = ResultsStore(path).frame(metrics=["mean_delay", "gap"])
     assert set(frame[frame["policy"] == "cma"]["training_seed"]) == {0, 1}
-    assert frame[frame["policy"] == "edf"]["training_seed"].isna().all()
+    assert frame[frame["policy"] == "fcfs"]["training_seed"].isna().all()
     (board,) = read_boards(ResultsStore(path))
-    assert {e.policy: e.trainings for e in board.settings[0].entries} == {"edf": (), "cma": (0, 1)}
+    assert {e.policy: e.trainings for e in board.settings[0].entries} == {"fcfs": (), "cma": (0, 1)}
     assert run_sweep(spec(experiment=own), path, n_jobs=1).done == 0
     with pytest.raises(InvalidParameter, match="two are of training seed"):
         run_sweep(spec(experiment={**own, "agents": {"cma": [files[0], files[0]]}}), path, n_jobs=1)
     with pytest.raises(InvalidParameter, match="is a policy, too"):
-        run_sweep(spec(experiment={**own, "agents": {"edf": files}}), path, n_jobs=1)
-    for agents in ({"edf": files[0]}, {"cma": files[0]}):
-        policies = ["edf"] if "cma" in agents else []
+        run_sweep(spec(experiment={**own, "agents": {"fcfs": files}}), path, n_jobs=1)
+    for agents in ({"fcfs": files[0]}, {"cma": files[0]}):
+        policies = ["fcfs"] if "cma" in agents else []
         other = {**own, "agents": agents, "policies": policies}
         if "cma" in agents:
             config = make_config({**config.to_dict(), "seed": 0, "search": {**search, "sigma": 1.0}})

@@ -26,18 +26,18 @@ from schedgym.evaluation.trainings import Trained, TrainingSpec, run_trainings
 from tests.long import long, some
 
 SEARCH: dict[str, Any] = {
-    "id": "schedgym/FlowtimePacking-v0",
+    "id": "schedgym/QueueDelay-v0",
     "algorithm": "cma",
-    "view": "priority",
-    "parameters": {"window": "all", "jobs": 12, "servers": "3"},
-    "scorer": {"hidden": 0, "context": "none", "skip": {"job": {"log work left": -1.0}}},
+    "view": "placement",
+    "parameters": {"window": "all", "tasks": 12, "servers": 2, "arrival_rate": 2.0},
+    "scorer": {"hidden": 0, "context": "none", "skip": {"place": {"log execution": -1.0}}},
     "search": {
         **{"population": 4, "episodes": 2, "generations": 4, "validate_every": 2},
-        **{"validation_episodes": 4, "fitness": "log", "baselines": ["srvf", "fifo"]},
+        **{"validation_episodes": 4, "fitness": "log", "baselines": ["bf-exec", "fcfs"]},
     },
     "domains": {
         "short": {},
-        "long": {"parameters": {"jobs": 20}, "weight": 3.0, "episodes": 3},
+        "long": {"parameters": {"tasks": 20}, "weight": 3.0, "episodes": 3},
     },
 }
 PPO: dict[str, Any] = {
@@ -86,11 +86,11 @@ def test_each_seed_gives_the_weights_that_it_gives_alone(alone, n_jobs, tmp_path
 
     with ResultsStore(mine.store) as store:
         (board,) = read_boards(store)
-    assert set(board.policies) == {"mine", "srvf", "fifo"}
+    assert set(board.policies) == {"mine", "bf-exec", "fcfs"}
     for setting in board.settings:
         entry = setting.entry("mine")
-        assert entry.trainings == (0, 1, 2) and entry.improvement.rival in ("srvf", "fifo")
-        assert entry.episodes == (4 if setting.parameters["jobs"] == 12 else 3)
+        assert entry.trainings == (0, 1, 2) and entry.improvement.rival in ("bf-exec", "fcfs")
+        assert entry.episodes == (4 if setting.parameters["tasks"] == 12 else 3)
 
 
 @long

@@ -630,6 +630,7 @@ def test_memory_allocation_with_a_switching_cost_is_the_oracles(literal: bool, b
     assert {2, 3} <= rounds
 
 
+@long
 def test_three_rounds() -> None:
     """Once job 1 is thrown off server 0, job 0 gets its core there: Theorem 1's two rounds are too few."""
     entries = [entry(3, 3, 3), entry(1, 1, 1)]

@@ -54,6 +54,7 @@ from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.traces import read_trace
 from schedgym.traces.base import Trace
 from tests.flowtime import oracle
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -491,9 +492,9 @@ def test_kw_is_the_specification_s_workload() -> None:
     shares = np.histogram(short, bins=6, range=(0, 3600))[0] / len(short)
     assert all(close(share, 1 / 6, len(short)) for share in shares)
     # a long job's arrival is uniform over the slots that are left to it
-    long = processing > 500
-    places = (arrival[long] + 0.5) / (3600 - processing[long] + 1)
-    assert places.mean() == pytest.approx(0.5, abs=5 / math.sqrt(12 * long.sum()))
+    lengthy = processing > 500
+    places = (arrival[lengthy] + 0.5) / (3600 - processing[lengthy] + 1)
+    assert places.mean() == pytest.approx(0.5, abs=5 / math.sqrt(12 * lengthy.sum()))
 
 
 @pytest.mark.parametrize(
@@ -643,8 +644,8 @@ def test_mapreduce_jobs_are_cut_plain_jobs() -> None:
     assert set(jobs["map_cpu"].tolist()) == {1, 2, 4} == set(jobs["reduce_cpu"][reduces].tolist())
     assert (jobs["reduce_cpu"] >= jobs["map_cpu"])[reduces].all()
     assert (jobs["reduce_processing"] == 0)[~reduces].all() and (jobs["reduce_cpu"] == 0)[~reduces].all()
-    long = reduces & (length(w) >= 30)
-    share = (jobs["map_processing"] / length(w))[long]
+    lengthy = reduces & (length(w) >= 30)
+    share = (jobs["map_processing"] / length(w))[lengthy]
     assert 0.28 < share.min() < 0.4 and 0.7 < share.max() < 0.82
     source = kw("mapreduce")
     assert tables(w).tasks.max() == 16 == source.phase_tasks
@@ -927,7 +928,7 @@ def test_alibaba_feeds_this_problem() -> None:
 
 def test_latency_reaches_the_environment() -> None:
     parameters = {"kind": "mapreduce", "jobs": 12, "servers": "8+4+2", "load": 2.0}
-    for view in ("rule", "pick"):
+    for view in ("allocation", "pick"):
         env = gym.make(ID, latency=True, window="all", view=view, disable_env_checker=True, **parameters)
         plain = gym.make(ID, window="all", view=view, disable_env_checker=True, **parameters)
         seen, _ = env.reset(seed=3)
@@ -939,6 +940,11 @@ def test_latency_reaches_the_environment() -> None:
             maps, reduces = seen["tasks"][r]
             assert_array_equal(seen["latency"][r, 0, :maps], rows[first[job] : first[job] + maps])
             assert_array_equal(seen["latency"][r, 1, :reduces], rows[first[job] + maps : first[job + 1]])
+
+
+@long
+def test_latency_moves_tasks_to_other_servers() -> None:
+    parameters = {"kind": "mapreduce", "jobs": 12, "servers": "8+4+2", "load": 2.0}
     fifo = gym.make(ID, latency=True, window="all", view="rule", disable_env_checker=True, **parameters)
     plain = gym.make(ID, window="all", view="rule", disable_env_checker=True, **parameters)
     held = []

@@ -56,6 +56,7 @@ def test_flows_and_programs_have_the_same_first_completion() -> None:
     assert compared > of_trials(100)
 
 
+@long
 def test_known_durations_give_the_same_first_completion() -> None:
     rng = np.random.default_rng(4)
     compared = 0
