@@ -12,13 +12,13 @@ from schedgym import cli
 from schedgym.agents.files import load_agent
 from schedgym.cli.agents import Training
 
-ID = "schedgym/FlowtimePacking-v0"
+ID = "schedgym/QueueDelay-v0"
 SMALL = """
-id: schedgym/FlowtimePacking-v0
+id: schedgym/QueueDelay-v0
 algorithm: cma
-view: priority
-parameters: {window: all, jobs: 12, servers: "3"}
-scorer: {hidden: 0, context: none, skip: {job: {log work left: -1.0}}}
+view: placement
+parameters: {window: all, tasks: 12, servers: 2, arrival_rate: 2.0}
+scorer: {hidden: 0, context: none, skip: {place: {log execution: -1.0}}}
 search: {population: 4, episodes: 2, generations: 4, validate_every: 2, validation_episodes: 4}
 """
 
@@ -56,15 +56,15 @@ def test_train_show_and_compare(capsys, folder) -> None:
     assert cli.main([*command.split()[1:-1], "again.npz"]) == 0
     assert (load_agent(folder / "again.npz").weights["theta"] == agent.weights["theta"]).all()
 
-    compare = ["compare", ID, "--policies", "srvf", "--agents", "mine.npz, again.npz", "--episodes", "2"]
-    compare += ["--jobs", "8,12", "--servers", "3", "--plot", "none", "--json", "r.json"]
+    compare = ["compare", ID, "--policies", "bf-exec", "--agents", "mine.npz, again.npz", "--episodes", "2"]
+    compare += ["--tasks", "8,12", "--servers", "2", "--plot", "none", "--json", "r.json"]
     assert cli.main(compare) == 0
     report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
-    assert report["views"] == {"mine": "priority", "again": "priority"}
-    rows = {(row["jobs"], row["policy"]): row for row in report["summary"]}
-    for jobs in (8, 12):
-        mine = rows[jobs, "mine"]
-        assert mine["mean"] == rows[jobs, "again"]["mean"] >= mine["bound"] == rows[jobs, "srvf"]["bound"]
+    assert report["views"] == {"mine": "placement", "again": "placement"}
+    rows = {(row["tasks"], row["policy"]): row for row in report["summary"]}
+    for tasks in (8, 12):
+        mine = rows[tasks, "mine"]
+        assert mine["mean"] == rows[tasks, "again"]["mean"] >= mine["bound"] == rows[tasks, "bf-exec"]["bound"]
 
 
 def test_the_recorded_command_names_the_device() -> None:
@@ -112,18 +112,18 @@ def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
     told = capsys.readouterr().out
     assert "failed: seed 4: " in told and "not a checkpoint" in told and "small-5.npz" in told
 
-    compare = ["compare", ID, "--policies", "srvf,fifo", "--agents", "my runs,small-4.npz", "--episodes", "3"]
-    compare += ["--jobs", "8,12", "--servers", "3", "--plot", "none", "--json", "r.json"]
+    compare = ["compare", ID, "--policies", "bf-exec,fcfs", "--agents", "my runs,small-4.npz", "--episodes", "3"]
+    compare += ["--tasks", "8,12", "--servers", "2", "--plot", "none", "--json", "r.json"]
     assert cli.main(compare) == 0
     told = capsys.readouterr().out
     report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
-    assert [own["setting"] for own in report["trainings"]] == [{"jobs": 8}, {"jobs": 12}]
+    assert [own["setting"] for own in report["trainings"]] == [{"tasks": 8}, {"tasks": 12}]
     for own in report["trainings"]:
-        assert own["agents"] == ["small-3", "small-5", "small-4"] and own["rival"] in ("srvf", "fifo")
+        assert own["agents"] == ["small-3", "small-5", "small-4"] and own["rival"] in ("bf-exec", "fcfs")
         assert (
             0 <= own["probability"]["low"] <= own["probability"]["value"] <= own["probability"]["high"] <= 1
         )
-        line = f"jobs {own['setting']['jobs']}: 3 trainings, from small-3 to small-4: cost [slots^k] "
+        line = f"tasks {own['setting']['tasks']}: 3 trainings, from small-3 to small-4: mean delay [s] "
         assert line in told
         assert f"baseline, {own['rival']} (interquartile means of the trainings); better in" in told
 
@@ -161,7 +161,7 @@ def test_a_training_that_was_cut_off(capsys, folder) -> None:
     [
         (["train", ID, "--algo", "dqn"], "unknown algorithm 'dqn'"),
         (["train", ID, "--config", "none.yaml"], "none.yaml: No such file"),
-        (["train", "schedgym/QueueDelay-v0", "--config", "small.yaml"], "is for id"),
+        (["train", "schedgym/FlowtimePacking-v0", "--config", "small.yaml"], "is for id"),
         (["train", ID, "--config", "small.yaml", "--algo", "ppo"], "is for algorithm 'cma'"),
         (["train", ID, "--config", "small.yaml", "--set", "search.sigmas=1"], "unknown .*'sigmas'"),
         (
@@ -203,12 +203,12 @@ def test_refusals(arguments, message, capsys, folder) -> None:
 
 
 def test_agents_and_policies_of_one_name(capsys, folder) -> None:
-    assert cli.main(["train", ID, "--config", "small.yaml", "-o", "srvf.npz"]) == 0
+    assert cli.main(["train", ID, "--config", "small.yaml", "-o", "bf-exec.npz"]) == 0
     capsys.readouterr()
-    refusal = refused(capsys, "compare", ID, "--agents", "srvf.npz", "--policies", "srvf")
-    assert "'srvf' is the name of a policy, too" in refusal
+    refusal = refused(capsys, "compare", ID, "--agents", "bf-exec.npz", "--policies", "bf-exec")
+    assert "'bf-exec' is the name of a policy, too" in refusal
     assert "two are called" in refused(
-        capsys, "compare", ID, "--agents", "srvf.npz,srvf.npz", "--policies", "fifo"
+        capsys, "compare", ID, "--agents", "bf-exec.npz,bf-exec.npz", "--policies", "fcfs"
     )
 
 

@@ -29,7 +29,7 @@ from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.runner import evaluate, make_env
 from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, fitted, vector
-from tests.long import all_but
+from tests.long import all_but, long
 from tests.test_all_problems import IDS, busy, small
 
 ID = "schedgym/QueueDelay-v0"
@@ -249,6 +249,7 @@ def test_whose_parameters_hold() -> None:
     assert jct.acting_parameters(jct.agent.id, {"rounds": "all"})["rounds"] == "all"
 
 
+@long
 def test_what_has_no_effect_in_another_problem_is_left_out() -> None:
     """An agent acts on whole tasks and on those that can be cut; what the evaluation asks for is refused."""
     id, kept = "schedgym/PartialValue-v0", {"serving": "program", "single_task": False}

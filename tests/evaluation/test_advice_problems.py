@@ -300,6 +300,7 @@ def test_an_idle_log_is_run_at_higher_loads_whatever_the_problem():
     assert first["mean"] == pytest.approx(found.comparison.run.alone, rel=0.01)
 
 
+@long
 def test_every_agent_takes_part():
     for frame, how in (
         (log(60, gap=2.0), {"servers": 2, "cpus": 8, "memory": 32, "preemptible": True}),

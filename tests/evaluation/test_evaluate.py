@@ -365,7 +365,7 @@ def test_a_policy_acts_in_a_view_of_its_own(picky):
     assert values(chosen, "mean_delay", "picky") == values(frame, "mean_delay", "picky")[:2]
 
 
-def test_a_sweep_has_one_objective():
+def test_a_sweep_of_geo_has_one_objective():
     id = "schedgym/GeoFair-v0"
     small = {"jobs": 5, "sites": 3}
     with pytest.raises(InvalidParameter, match="a sweep has one, got fairness, mean_response"):

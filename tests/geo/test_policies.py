@@ -133,7 +133,10 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "options", "parameters"), some(VIEWS, of=5))
+@pytest.mark.parametrize(
+    ("rule", "options", "parameters"),
+    some([pytest.param(*case, marks=[long] if case[2]["view"] == "rule" else []) for case in VIEWS], of=5),
+)
 def test_other_views_contain_the_policies(
     rule: str, options: dict[str, Any], parameters: dict[str, Any], tmp_path: Any
 ) -> None:
@@ -220,16 +223,14 @@ def test_shares_are_the_oracles(rule: str, aggressive: bool, tmp_path: Any) -> N
             assert metrics["sharing_violations"] == 0
 
 
+@long
 @pytest.mark.parametrize(
     ("rule", "parameters"),
-    some(
-        [
-            ("amf", {"view": "weights", "dispatch_sites": "associated"}),
-            ("gamf", {"view": "weights", "dispatch_sites": "all"}),
-            *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
-        ],
-        of=5,
-    ),
+    [
+        ("amf", {"view": "weights", "dispatch_sites": "associated"}),
+        ("gamf", {"view": "weights", "dispatch_sites": "all"}),
+        *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
+    ],
 )
 def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}")

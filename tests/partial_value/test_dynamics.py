@@ -146,6 +146,7 @@ def test_view_rule_equals_the_oracle(rule: str, discrete: bool, seed: int, tmp_p
     )
 
 
+@long
 def test_examples_of_the_paper(tmp_path: Any) -> None:
     """Vectors 1 and 2: Algorithm 1 serves [1, .4, 0], [0, 0, 1.25], and with roots [.5, .5], [0, .75]."""
     for instance, value, amounts in (

@@ -20,7 +20,6 @@ def floor_kinds(demand, sites, slots):
         yield np.minimum(demand, slots / len(demand))
 
 
-@long
 def test_flows_and_programs_have_the_same_aggregates() -> None:
     rng = np.random.default_rng(1)
     for _ in trials(120):
@@ -56,7 +55,6 @@ def test_flows_and_programs_have_the_same_first_completion() -> None:
     assert compared > of_trials(100)
 
 
-@long
 def test_known_durations_give_the_same_first_completion() -> None:
     rng = np.random.default_rng(4)
     compared = 0
