@@ -64,7 +64,9 @@ def test_train_show_and_compare(capsys, folder) -> None:
     rows = {(row["tasks"], row["policy"]): row for row in report["summary"]}
     for tasks in (8, 12):
         mine = rows[tasks, "mine"]
-        assert mine["mean"] == rows[tasks, "again"]["mean"] >= mine["bound"] == rows[tasks, "bf-exec"]["bound"]
+        assert (
+            mine["mean"] == rows[tasks, "again"]["mean"] >= mine["bound"] == rows[tasks, "bf-exec"]["bound"]
+        )
 
 
 def test_the_recorded_command_names_the_device() -> None:
@@ -112,8 +114,8 @@ def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
     told = capsys.readouterr().out
     assert "failed: seed 4: " in told and "not a checkpoint" in told and "small-5.npz" in told
 
-    compare = ["compare", ID, "--policies", "bf-exec,fcfs", "--agents", "my runs,small-4.npz", "--episodes", "3"]
-    compare += ["--tasks", "8,12", "--servers", "2", "--plot", "none", "--json", "r.json"]
+    compare = ["compare", ID, "--policies", "bf-exec,fcfs", "--agents", "my runs,small-4.npz"]
+    compare += ["--episodes", "3", "--tasks", "8,12", "--servers", "2", "--plot", "none", "--json", "r.json"]
     assert cli.main(compare) == 0
     told = capsys.readouterr().out
     report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
