@@ -13,8 +13,8 @@ __all__ = ["SLOW_VIEWS", "all_but", "long", "of_trials", "some", "trials"]
 
 long = pytest.mark.long
 
-#: in the names of tests: views that name a rule, or weigh one, and so compile the rules of the policies again
-SLOW_VIEWS = re.compile(r"(FlowtimePacking|PartialValue|GeoAssign|GeoFair)-v0-(weights|rule|fair-rule)[-\]]")
+#: in the names of tests: views that name a rule, and so compile the rules of the policies once more
+SLOW_VIEWS = re.compile(r"(FlowtimePacking|GeoAssign|GeoFair)-v0-(rule|fair-rule)[-\]]")
 
 EVERY = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 2000  # make test-all draws every random case
 

@@ -26,7 +26,9 @@ PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
 #: id -> the view of the agent that the package brings
 SHIPPED = {id: str(load_agent(path).metadata["view"]) for id, path in list_pretrained().items()}
 #: the ids whose kernels of whole episodes take long to compile
-COMPILED_SLOWLY = tuple(id for id in IDS if id not in ("schedgym/QueueDelay-v0", "schedgym/SingleJob-v0"))
+COMPILED_SLOWLY = tuple(
+    f"schedgym/{name}-v0" for name in ("GeoAssign", "GeoFair", "ParallelJCT", "PartialValue")
+)
 
 
 def compiled(cases: Iterable[tuple[str, str]]) -> list[Any]:

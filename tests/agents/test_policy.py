@@ -269,6 +269,7 @@ def test_what_has_no_effect_in_another_problem_is_left_out() -> None:
             evaluate(id, agents, 1, parameters={**given, "view": "priority", other: kept[other]})
 
 
+@long
 def test_what_has_an_effect_in_the_views_of_others_is_left_out() -> None:
     """Each policy of a comparison acts in its own view, with the parameters that have an effect in that."""
     id, fair = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"

@@ -124,7 +124,6 @@ def test_it_is_repeatable_and_longer_searches_are_no_worse() -> None:
     assert played(QUEUE, 150)[0] >= first
 
 
-@long
 def test_keys_go_with_jobs_not_with_rows() -> None:
     """With the scores of all jobs equal, jobs are served by their keys alone, in every slot."""
     search = search_of(FLOWTIME, 1)

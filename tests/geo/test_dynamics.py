@@ -19,7 +19,7 @@ from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo import oracle
-from tests.long import all_but, long, some, trials
+from tests.long import long, some, trials
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
@@ -293,7 +293,7 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str) -> None:
         np.testing.assert_allclose(two["globals"][5], scaled(one["waiting"].sum()), rtol=1e-6)
 
 
-@pytest.mark.parametrize("view", all_but(["priority", "weights", "pick", "shares"], ["weights"]))
+@pytest.mark.parametrize("view", ["priority", "weights", "pick", "shares"])
 def test_features_are_the_exact_units_scaled(view: str) -> None:
     parameters = {"view": view, "jobs": 30, "sites": 4, "slots": 2, "max_tasks": 20, "window": 5}
     exact = gym.make(ASSIGN, disable_env_checker=True, **parameters).unwrapped

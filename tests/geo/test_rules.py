@@ -1,4 +1,7 @@
-"""The compiled algorithms against the oracle on random states, the test vectors, and what they must be."""
+"""The compiled algorithms against the oracle on random states, the test vectors, and what they must be.
+
+Most are long: test_policies.py compares whole schedules, and needs no kernel of an algorithm by itself.
+"""
 
 from __future__ import annotations
 
@@ -288,6 +291,7 @@ def expected_aggregates(case: Case, base: str) -> tuple[oracle.Problem, list[F]]
     )
 
 
+@long
 @pytest.mark.parametrize("rule", FAIR_RULES)
 def test_fair_has_the_oracles_aggregates(rule: str) -> None:
     base = rule.removeprefix("opt-")
@@ -343,6 +347,7 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
     assert several > of_trials(100) or rule.endswith("gamf") or rule == "imf"
 
 
+@long
 @pytest.mark.parametrize("rule", [rule for rule in FAIR_RULES if rule.startswith("opt-")])
 def test_known_durations_give_the_oracles_first_completion(rule: str) -> None:
     """The footnote of section 4.5.2: seconds instead of tasks decide, and the aggregates stay."""
@@ -379,6 +384,7 @@ def test_known_durations_give_the_oracles_first_completion(rule: str) -> None:
     assert compared > of_trials(200) and other > of_trials(3)
 
 
+@long
 @pytest.mark.parametrize("associated", [False, True])
 def test_weighted_shares(associated: bool) -> None:
     rng = random.Random(5)
@@ -400,6 +406,7 @@ def test_weighted_shares(associated: bool) -> None:
     assert differ > of_trials(50)
 
 
+@long
 def test_a_weight_of_zero_counts_as_the_least() -> None:
     """Jobs of no weight get what the others leave, in even parts."""
     case = case_of([(0, 1)], (4, 6), [[5], [9], [30]])
@@ -428,6 +435,7 @@ def case_of(groups: list[tuple[int, ...]], slots: tuple[int, ...], unfinished: l
     )
 
 
+@long
 def test_vectors_of_the_specification() -> None:
     single = [(0,), (1,)]
     case = case_of(single, (4, 4), [[2, 2], [0, 3]])
@@ -443,6 +451,7 @@ def test_vectors_of_the_specification() -> None:
     assert run_fair(case, "imf").ravel().tolist() == [2, 4, 7, 7]
 
 
+@long
 def test_a_single_slot_and_no_tasks_to_share() -> None:
     case = case_of([(0,)], (1,), [[0], [0]])
     for rule in FAIR_RULES:
@@ -477,6 +486,7 @@ def oracle_violations(case: Case, share: np.ndarray) -> int:
     return count
 
 
+@long
 def test_sharing_violations_are_the_oracles() -> None:
     rng = np.random.default_rng(6)
     found = 0
@@ -496,6 +506,7 @@ def test_sharing_violations_are_the_oracles() -> None:
     assert found > 1000
 
 
+@long
 def test_sharing_violations_of_the_oracles_decisions() -> None:
     """With all entries open, or with all but the first closed, they are those of the specification."""
     for case in states(200, 7):
