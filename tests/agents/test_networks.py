@@ -391,16 +391,16 @@ def test_the_first_weights_follow_the_seed_and_scores_begin_near_zero() -> None:
     assert any(not np.array_equal(one[name], other[name]) for name in one)
 
 
-def test_gradients_reach_every_weight() -> None:
-    for id, view in CASES:
-        env, layout = make(id, view)
-        policy = make_policy(env, layout)
-        for observation in observations(env, layout, 4):
-            tensors = policy.obs_to_tensor(observation)[0]
-            actions, _, _ = policy.forward(tensors)
-            values, log_prob, entropy = policy.evaluate_actions(tensors, actions.detach())
-            (values.sum() + (log_prob * torch.arange(len(log_prob))).sum() + entropy.sum()).backward()
-        for name, parameter in policy.named_parameters():
-            # of a layer of which no unit is ever active in so few observations no gradient is seen
-            assert parameter.grad is not None, f"{id} {view}: {name}"
-            assert torch.isfinite(parameter.grad).all(), name
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_gradients_reach_every_weight(id: str, view: str) -> None:
+    env, layout = make(id, view)
+    policy = make_policy(env, layout)
+    for observation in observations(env, layout, 4):
+        tensors = policy.obs_to_tensor(observation)[0]
+        actions, _, _ = policy.forward(tensors)
+        values, log_prob, entropy = policy.evaluate_actions(tensors, actions.detach())
+        (values.sum() + (log_prob * torch.arange(len(log_prob))).sum() + entropy.sum()).backward()
+    for name, parameter in policy.named_parameters():
+        # of a layer of which no unit is ever active in so few observations no gradient is seen
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
