@@ -259,6 +259,11 @@ class LaunchPolicy:
                 f"{self.rule} decides at {'arrivals and completions' if self.rule == 'fcfs' else 'ticks'}: "
                 f"needs rounds={wanted}, the environment has {interface.parameters['rounds']!r}"
             )
+        if interface.view == "pick" and interface.parameters["planner"] != "tapra-fast":
+            raise InvalidParameter(
+                f"{self.rule} in view 'pick' needs planner='tapra-fast', the environment has "
+                f"{interface.parameters['planner']!r}"
+            )
         self.rng = rng
         self.seed = int(rng.integers(2**63)) if self.planner.genetic else 0
         self.view = interface.view

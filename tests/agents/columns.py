@@ -169,6 +169,25 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     ]
 
 
+def parallel_jct_measures(rows: TokenRows) -> Any:
+    """Of the whole observation, [T] each: the columns that all jobs share; mean and deviation of log load."""
+    observation, env = rows.observation, rows.env
+    servers, about = observation["servers"].astype(np.float64), observation["globals"].astype(np.float64)
+    jobs = observation["jobs"].astype(np.float64)
+    count = servers.shape[1]
+    shown = np.maximum((jobs[:, :, 1] > 0).sum(axis=1), 1)
+    tasks = unscaled(jobs[:, :, 1], parallel_jct.COUNT_SCALE).sum(axis=1)
+    tasks = tasks * (1.0 + unscaled(about[:, 5], parallel_jct.COUNT_SCALE) / shown)
+    running = unscaled(servers[:, :, 2], parallel_jct.COUNT_SCALE).sum(axis=1)
+    whole = {"available": about[:, 3], "idle": (servers[:, :, 2] == 0).mean(axis=1)}
+    whole |= {"crowd": np.log1p(running / count), "pressure": np.log1p(tasks / count)}
+    whole["log offered"] = log_odds(about[:, 13])
+    for name in ("available", "idle"):
+        whole[f"pressure * {name}"] = whole["pressure"] * whole[name]
+    shared = {name: values[env] for name, values in whole.items()}
+    return shared, log_odds(about[:, 11])[env], unscaled(about[:, 12], 1.0)[env]
+
+
 def parallel_jct_job_columns(rows: TokenRows) -> Columns:
     age, tasks, load, energy, failed, bound, _ = rows["jobs"]
     servers, env = rows.observation["servers"], rows.env
@@ -180,6 +199,12 @@ def parallel_jct_job_columns(rows: TokenRows) -> Columns:
     log_bound, log_load = log_odds(bound), log_odds(load)
     alone = np.maximum(log_bound, log_load - np.log(own + EDGE))
     waited = np.log1p(unscaled(age, parallel_jct.TIME_SCALE))
+    shared, mean, deviation = parallel_jct_measures(rows)
+    count = most.shape[1]
+    of_job = {"z load": (log_load - mean) / np.maximum(deviation, 0.1), "relative time": alone - mean}
+    of_job["log wait"] = np.log1p(unscaled(age, parallel_jct.TIME_SCALE) / (100.0 * np.exp(mean)))
+    of_job["stretch"] = np.log(own + EDGE) - np.log(np.minimum(number, count) / count)
+    both = {**of_job, "energy": energy}
     return [
         ("log bound", log_bound),
         ("log time", alone),
@@ -191,6 +216,14 @@ def parallel_jct_job_columns(rows: TokenRows) -> Columns:
         ("log slowdown", waited - alone),
         ("available * log time", rows["globals"][3] * alone),
         ("available * log load", rows["globals"][3] * log_load),
+        *of_job.items(),
+        ("spread", np.log(number / count)),
+        *shared.items(),
+        *(
+            (f"{factor} * {name}", shared[factor] * values)
+            for factor in ("pressure", "idle", "available")
+            for name, values in both.items()
+        ),
     ]
 
 

@@ -144,3 +144,61 @@ def test_flowtime_twice_the_servers_with_twice_the_jobs(parameters: dict[str, An
         first, second = differences(mine), differences(twice)
         for name in first:
             np.testing.assert_allclose(second[name][:count], first[name], rtol=2e-3, atol=2e-3, err_msg=name)
+
+
+# ParallelJCT: with twice the servers jobs have twice the tasks, as a job may use all servers
+
+
+PARALLEL = load_config("parallel-jct-pick")
+
+
+def rounds() -> list[dict[str, Any]]:
+    """Observations of a busy ParallelJCT, in which every third decision launches the first job."""
+    given = {"jobs": 40, "arity": 4, "rate": 2.0, "action_mask": True}
+    env: Any = make_env(PARALLEL.id, {**PARALLEL.environment, **given})
+    observation, _ = env.reset(seed=5)
+    seen, done, turn = [], False, 0
+    while not done and len(seen) < 150:
+        turn += 1
+        open_ = np.flatnonzero(observation["action_mask"])
+        if len(open_) > 3:
+            seen.append({name: np.array(value) for name, value in observation.items()})
+        observation, _, terminated, truncated, _ = env.step(int(open_[0 if turn % 3 == 0 else -1]))
+        done = terminated or truncated
+    assert len(seen) > 40
+    return seen
+
+
+def columns_of_jobs(seen: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the agent, for all jobs that wait."""
+    batch = {name: value[np.newaxis] for name, value in seen.items()}
+    scorer = Scorer(layout_of("parallel-jct", "pick", seen), ScorerOptions(context="none"))
+    wanted = np.zeros_like(batch["action_mask"], dtype=bool)
+    wanted[:, :-1] = batch["job_mask"]
+    found = dict(zip(scorer.columns[0], scorer.inspect(batch, wanted)["columns 0"], strict=True))
+    return {name: found[name] for name in PARALLEL.scorer.columns["job"]}
+
+
+def times(share: Any, factor: float) -> Any:
+    """``factor`` n / (factor n + c), if ``share`` is n / (n + c)."""
+    return factor * share / (1.0 + (factor - 1.0) * share)
+
+
+def test_parallel_jct_time_times_ten() -> None:
+    for mine in rounds():
+        longer = dict(mine, jobs=mine["jobs"].copy(), globals=mine["globals"].copy())
+        for place in (0, 2, 5):  # age, load, least time
+            longer["jobs"][:, place] = times(mine["jobs"][:, place], 10.0)
+        longer["globals"][11] = times(mine["globals"][11], 10.0)
+        first, second = columns_of_jobs(mine), columns_of_jobs(longer)
+        for name in first:
+            np.testing.assert_allclose(second[name], first[name], rtol=3e-3, atol=3e-3, err_msg=name)
+
+
+def test_parallel_jct_twice_the_servers_with_twice_the_tasks() -> None:
+    for mine in rounds():
+        twice = dict(mine, jobs=mine["jobs"].copy(), servers=np.concatenate([mine["servers"]] * 2))
+        twice["jobs"][:, 1] = times(mine["jobs"][:, 1], 2.0)
+        first, second = columns_of_jobs(mine), columns_of_jobs(twice)
+        for name in first:
+            np.testing.assert_allclose(second[name], first[name], rtol=2e-3, atol=2e-3, err_msg=name)

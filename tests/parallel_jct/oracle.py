@@ -540,6 +540,13 @@ def min_min(instance: SingleJob, evaluate: Evaluate = optra) -> Plan | None:
     return _finish(instance, rec(instance, min_min_placement(instance, evaluate), evaluate), evaluate)
 
 
+def tapra_min_min(instance: SingleJob) -> Plan | None:
+    """Min-Min, REC and the local search; TaPRA-fast where that fails."""
+    placement = rec(instance, min_min_placement(instance))
+    found = None if placement is None else _finish(instance, local_search(instance, placement))
+    return found or tapra_fast(instance)
+
+
 def _fitness(instance: SingleJob, placement: Placement | None, evaluate: Evaluate) -> Number:
     return math.inf if placement is None else evaluate(instance, placement).jct
 

@@ -295,6 +295,53 @@ def test_the_views_say_the_same_plan(seed: int) -> None:
     assert play(searching, by_moves, seed)[2].digest() == expected.digest()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_view_pick_plans_from_min_min_where_the_planner_says_so(seed: int) -> None:
+    large = {"jobs": 4, "reading": "x70", "most_tasks": 10}
+    whole = small("plan", **large)
+
+    def as_plan(observation: dict[str, Any]) -> Any:
+        action = np.zeros(whole.action_space.shape)
+        row = next(
+            r for r in np.flatnonzero(observation["job_mask"]).tolist() if not observation["failed"][r]
+        )
+        own = instance(observation, row)
+        plan = oracle.tapra_min_min(own)
+        start = oracle.most_efficient(own) if plan is None else plan.placement
+        action[0, 0] = row
+        action[1 : 1 + len(start), 0] = start
+        return action
+
+    def first(observation: dict[str, Any]) -> int:
+        return int(observation["action_mask"].argmax())
+
+    expected = play(whole, as_plan, seed)[2].digest()
+    assert play(small("pick", planner="min-min", **large), first, seed)[2].digest() == expected
+    assert play(small("pick", **large), first, seed)[2].digest() != expected
+
+
+def test_features_of_the_jobs_that_have_arrived() -> None:
+    """Geometric mean and deviation of their loads, and the load that they have offered."""
+    env = small("pick", observation="features", jobs=12, rate=0.1)
+    observation, _ = env.reset(seed=1)
+    jobs = env.simulator.workload(0)
+    load = np.bincount(jobs.tasks["job"], jobs.tasks["load"]) / jobs.cluster["cpu"].sum()
+    arrival, seen, done = jobs.jobs["arrival"], set(), False
+    while not done:
+        clock = float(env.simulator.state.scalars["clock"][0])
+        there = load[arrival <= clock]
+        if not len(there) or env.simulator.state.scalars["arrived"][0] != len(there):
+            raise AssertionError("a round before the first arrival, or a job that has not been counted")
+        mean, deviation, offered = (float(value) for value in observation["globals"][11:14])
+        assert mean / (1.0 - mean) * 100.0 == pytest.approx(np.exp(np.log(there).mean()), rel=1e-5)
+        assert deviation / (1.0 - deviation) == pytest.approx(np.log(there).std(), rel=1e-4, abs=1e-4)
+        assert offered == pytest.approx(there.sum() / (there.sum() + clock - arrival[0]), rel=1e-6)
+        seen.add(len(there))
+        observation, _, terminated, truncated, _ = env.step(int(observation["action_mask"].argmax()))
+        done = terminated or truncated
+    assert len(seen) > 5
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_masks_equal_the_oracle(seed: int) -> None:
     """View search: exactly the oracle's moves. View place: its servers, but for dead ends."""

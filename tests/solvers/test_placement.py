@@ -301,6 +301,21 @@ def test_tapra_fast_is_the_oracles() -> None:
     assert 100 < failed < 400
 
 
+def test_tapra_from_min_min_is_the_oracles() -> None:
+    kinds = {"planned": 0, "by tapra-fast": 0, "failed": 0}
+    for case in cases(300, 21, 6, 7, exhausted=0.2):
+        expected = oracle.tapra_min_min(case.instance)
+        jct = solver.tapra_min_min(case.job, case.placement, case.scratch)
+        assert (jct == math.inf) == (expected is None)
+        kind = "failed"
+        if expected is not None:
+            assert case.got() == expected.placement
+            assert jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
+            kind = "by tapra-fast" if expected == oracle.tapra_fast(case.instance) else "planned"
+        kinds[kind] += 1
+    assert min(kinds.values()) > 20, kinds
+
+
 def test_phases_two_and_three_are_the_oracles() -> None:
     rng = random.Random(6)
     for case in cases(300, 17, 8, 7):

@@ -39,12 +39,14 @@ from schedgym.solvers.placement import (
     reduce_energy,
     search_mask,
     tapra_fast,
+    tapra_min_min,
     time_on,
 )
 
 __all__ = ["DECIDE", "Environment", "step"]
 
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
+TAPRA_FAST, MIN_MIN = range(2)  # planners of view pick, in the order of the descriptor
 #: decisions: none yet (a job is being planned), end the round, launch the job, its planning failed
 OPEN, END, LAUNCH, FAIL = range(4)
 
@@ -259,19 +261,31 @@ def next_event(env: Environment) -> float:
     return exact if exact < math.inf and same_instant(now, exact) else now
 
 
+@helper
+def arrive(env: Environment) -> None:
+    """Let the next job arrive, which then waits; add up what is known of the jobs that have arrived."""
+    s, job = env.state.scalars, env.state.scalars.arrived
+    env.state.queue[s.waiting] = job
+    env.state.between[job] = 0
+    s.waiting += 1
+    s.arrived = job + 1
+    s.was_arrival = True
+    load = env.jobs.total_load[job] / s.capacity
+    logarithm = math.log(load)
+    s.offered += load
+    s.log_load += logarithm
+    s.log_squared += logarithm * logarithm
+
+
 @subroutine
 def process_events(env: Environment, now: float) -> None:
     """Process the events of an instant: arrivals, completions of tasks, a tick."""
-    s, state = env.state.scalars, env.state
+    s = env.state.scalars
     work_until(env, now)
     s.clock = now
     s.was_arrival = False
     while s.arrived < env.jobs.size.jobs and env.jobs.arrival[s.arrived] <= now:
-        state.queue[s.waiting] = s.arrived
-        state.between[s.arrived] = 0
-        s.waiting += 1
-        s.arrived += 1
-        s.was_arrival = True
+        arrive(env)
     s.was_completion = complete_tasks(env)
     skip_ticks(env)
     s.was_tick = env.constants.config.rounds != ON_EVENTS and s.ticks * env.constants.config.tick == now
@@ -476,13 +490,17 @@ def fits_pick(env: Environment) -> Any:
 
 @helper
 def take_pick(env: Environment, feasible: bool) -> None:
-    """View pick: plan the job in the chosen row by TaPRA-fast. Repair: the round ends."""
+    """View pick: plan the job in the chosen row by the planner of the view. Repair: the round ends."""
     s = env.state.scalars
     r = env.exchange.choices[0]
     s.decision = END
     if r == env.constants.config.window or not feasible:
         return
-    decide_launch(env, r, tapra_fast(job_of(env, env.state.queue[r]), env.plan.placement, env.scratch))
+    planned = job_of(env, env.state.queue[r])
+    if env.constants.config.planner == MIN_MIN:
+        decide_launch(env, r, tapra_min_min(planned, env.plan.placement, env.scratch))
+    else:
+        decide_launch(env, r, tapra_fast(planned, env.plan.placement, env.scratch))
 
 
 @helper

@@ -13,7 +13,7 @@ class ParallelJCTEnv(SchedulingEnv):
 
     An agent decides which waiting job starts now, and where and with how many vCPU its tasks run. Use the
     environment to study online scheduling of whole jobs, where order and placement matter together. In view
-    `pick` only the job is chosen, and TaPRA-fast plans it.
+    `pick` only the job is chosen, and a planner of the paper places and sizes its tasks.
 
     ## Description
     Jobs arrive over time, each with tasks that can run at the same time. Task i has load_i [vCPU s] and on
@@ -65,14 +65,16 @@ class ParallelJCTEnv(SchedulingEnv):
     | view | space | meaning |
     |---|---|---|
     | `plan` | `Box(1 + N, 2)` | (row, 0), then (server, vCPU) of each task; row W ends the round |
-    | `pick` | `Discrete(W + 1)` | the job that is planned by TaPRA-fast and launched; W ends the round |
+    | `pick` | `Discrete(W + 1)` | the job that is planned by `planner` and launched; W ends the round |
     | `place` | `Discrete(W + 1 + M)` | a row or W; then W + 1 + server for each of the job's tasks in order |
     | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
 
-    In view `plan`, if all vCPU are 0 they are set by Eq. 16. View `search` starts with every task on its most
-    efficient server. A move is legal if the energy stays within E_MAX and the task becomes faster; the search
-    ends by itself when no move is legal, or after `max_moves`. If a task of a plan would never end, the job
-    fails in this round.
+    In view `plan`, if all vCPU are 0 they are set by Eq. 16. In view `pick`, `planner="tapra-fast"` plans
+    the job by TaPRA-fast, and "min-min" by REC and TaPRA's local search from Min-Min's placement, which uses
+    more servers (by TaPRA-fast where that cannot meet E_MAX). View `search` starts with every task on its
+    most efficient server. A move is legal if the energy stays within E_MAX and the task becomes faster; the
+    search ends by itself when no move is legal, or after `max_moves`. If a task of a plan would never end,
+    the job fails in this round.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: an
     empty row, or one of a job that has failed, ends the round; servers of a plan are rounded and clipped,
@@ -122,9 +124,11 @@ class ParallelJCTEnv(SchedulingEnv):
     - `servers` (M, 7): capacity / the largest; available share; c(running tasks); 1 if tasks can get vCPU
       there; and in view `place` for the next task: efficiency; t(time that it would take); 1 if it may be
       placed there.
-    - `globals` (11,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
+    - `globals` (14,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
       time to the next tick / `tick`; of the job being planned: progress, energy / E_MAX, and t(its time so
-      far).
+      far); of the loads of the jobs that have arrived so far, divided by all vCPU: t(geometric mean),
+      d / (d + 1) of the standard deviation d of their logarithms, and l / (l + time since the first arrival)
+      of their sum l.
     - `moves` (N, M, 3), view `search`: efficiency; t(time of the task there); 1 if the move is legal.
     - `job_mask`, `action_mask`.
 

@@ -212,6 +212,20 @@ def write_server_tokens(env: Environment) -> float:
 
 
 @helper
+def write_arrived_tokens(env: Environment) -> None:
+    """Write what is known of the jobs that have arrived so far."""
+    s, values = env.state.scalars, env.observation.global_tokens
+    jobs = max(s.arrived, 1)
+    mean = s.log_load / jobs
+    deviation = math.sqrt(max(s.log_squared / jobs - mean * mean, 0.0))
+    values[11] = scaled_time(math.exp(mean)) if s.arrived > 0 else 0.0
+    values[12] = deviation / (deviation + 1.0)
+    values[13] = 0.0
+    if s.arrived > 0:
+        values[13] = s.offered / (s.offered + s.clock - env.jobs.arrival[0])
+
+
+@helper
 def write_tokens(env: Environment, count: int) -> None:
     """Write the tokens, except for those of the plan."""
     s, tick = env.state.scalars, env.constants.config.tick
@@ -226,6 +240,7 @@ def write_tokens(env: Environment, count: int) -> None:
     values[5] = scaled_count(s.waiting - count)
     values[6] = s.running / (s.running + 4.0 * COUNT_SCALE)
     values[7] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
+    write_arrived_tokens(env)
 
 
 @helper

@@ -7,11 +7,11 @@ import dataclasses
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.problems.single_job.problem import check_arity
 
-__all__ = ["METRICS", "PROBLEM", "READINGS", "ROUNDS", "VIEWS", "ParallelJCTParameters"]
+__all__ = ["METRICS", "PLANNERS", "PROBLEM", "READINGS", "ROUNDS", "VIEWS", "ParallelJCTParameters"]
 
 VIEWS = (
     View("plan", "Box: a job with the server and vCPU of each task, or the end of the round", masked=False),
-    View("pick", "Discrete: the job that TaPRA-fast plans and that is launched; the last ends the round"),
+    View("pick", "Discrete: the job that `planner` plans and that is launched; the last ends the round"),
     View("place", "Discrete: a job, then a server for each of its tasks"),
     View(
         "search",
@@ -20,6 +20,7 @@ VIEWS = (
 )
 READINGS = ("x70", "scale-half", "shape-half")
 ROUNDS = ("ticks", "events", "all")
+PLANNERS = ("tapra-fast", "min-min")
 
 METRICS = (
     Metric("average_jct", "s", "mean time in the system", "min"),
@@ -99,6 +100,12 @@ class ParallelJCTParameters(Parameters):
     )
     max_time: float = parameter(
         100_000.0, "time at which the episode is truncated [s]", minimum=0, maximum=1e13, exclusive=True
+    )
+    planner: str = parameter(
+        "tapra-fast",
+        "planner of the chosen job; min-min: Min-Min, then REC and TaPRA's local search",
+        choices=PLANNERS,
+        views=("pick",),
     )
     max_moves: int = parameter(
         200, "moves after which a job is launched", minimum=1, maximum=10**6, views=("search",)

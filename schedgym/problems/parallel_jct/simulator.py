@@ -13,7 +13,7 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.parallel_jct import metrics, views, workload
-from schedgym.problems.parallel_jct.problem import PROBLEM, ROUNDS, VIEWS, ParallelJCTParameters
+from schedgym.problems.parallel_jct.problem import PLANNERS, PROBLEM, ROUNDS, VIEWS, ParallelJCTParameters
 from schedgym.problems.parallel_jct.state import Observation
 from schedgym.problems.parallel_jct.workload import has_powers
 from schedgym.problems.single_job.topology import cluster_groups
@@ -83,6 +83,7 @@ class ParallelJCTSimulator(Simulator):
             config={
                 "action_view": [view.name for view in VIEWS].index(parameters.view),
                 "rounds": ROUNDS.index(parameters.rounds),
+                "planner": PLANNERS.index(parameters.planner),
                 "window": window,
                 "running_window": visible["running"],
                 "most_tasks": most_tasks,

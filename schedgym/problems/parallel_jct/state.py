@@ -57,6 +57,9 @@ SCALARS = record_dtype(
     ("clock", np.float64),
     ("capacity", np.float64),  # of all servers
     ("charged", np.float64),  # job-seconds in the system that no reward has charged yet
+    ("offered", np.float64),  # sums over the jobs that have arrived: load in seconds of all servers,
+    ("log_load", np.float64),  # its logarithm,
+    ("log_squared", np.float64),  # and the square of that
     ("arrived", np.int64),  # also the index of the next job to arrive
     ("completed", np.int64),
     ("waiting", np.int64),  # rows of waiting jobs
@@ -90,6 +93,7 @@ SCALARS = record_dtype(
 CONFIG = record_dtype(
     ("action_view", np.int64),
     ("rounds", np.int64),
+    ("planner", np.int64),
     ("drc", np.int64),
     ("tick", np.float64),
     ("max_time", np.float64),

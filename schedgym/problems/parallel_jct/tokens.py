@@ -22,10 +22,13 @@ JOB_COLUMNS = ("age", "tasks", "load", "energy", "failed", "bound", "open")
 #: the task to be placed (view place): its efficiency there, its time there, 1 if it may go there
 SERVER_COLUMNS = ("capacity", "available", "running", "alive", "efficiency", "time", "legal")
 #: event, available share, waiting jobs, those beyond the window, running tasks, time to the next tick,
-#: progress of the job being planned, its energy over the cap, its time so far
+#: progress of the job being planned, its energy over the cap, its time so far; and of the jobs that have
+#: arrived so far, with the load of each in seconds of all servers: its geometric mean, the standard deviation
+#: of its logarithm, and l / (l + 1) of the sum of loads l over the time since the first arrival
 GLOBAL_COLUMNS = (
     *("arrival", "completion", "tick", "available", "waiting", "beyond", "running", "time to tick"),
     *("progress", "energy", "time"),
+    *("mean load", "deviation of log load", "offered load"),
 )
 #: columns of a move (view search): efficiency there, the task's time there over the job's, legal
 MOVE_COLUMNS = ("efficiency", "time", "legal")
@@ -43,5 +46,5 @@ TOKENS = Tokens(
         "place": ScoredView("choice", (*_PICK, Scores("server", ("servers",), "server"))),
         "search": ScoredView("choice", (*_PICK, Scores("move", ("moves",), "move"), Scores("launch"))),
     },
-    acting=("window", "running_window", "rounds", "max_moves"),
+    acting=("window", "running_window", "rounds", "planner", "max_moves"),
 )
