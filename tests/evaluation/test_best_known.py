@@ -43,7 +43,6 @@ UNSAID = {
         "example-1",
     ): "steps of parameters add up to scores beyond the view's bounds",
     ("schedgym/PartialValue-v0", "urgent-first"): "the same",
-    ("schedgym/ParallelJCT-v0", "vector-5"): "the planning of OnTaPRA places the tasks",
     (QUEUE, "short-first"): "the agent's weight on empty servers, 1000, is more than keys come to",
 }
 
