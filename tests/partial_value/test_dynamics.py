@@ -13,6 +13,7 @@ import pytest
 import schedgym  # noqa: F401
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
+from schedgym.problems.partial_value.dynamics import DECIDE, ORDERED
 from schedgym.problems.partial_value.metrics import metrics, validate
 from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
 from schedgym.problems.partial_value.workload import make_workload
@@ -335,3 +336,9 @@ def test_non_finite_actions_are_refused() -> None:
         for bad in (math.nan, math.inf):
             with pytest.raises(InvalidAction):
                 env.step(np.full(shape, bad))
+
+
+@pytest.mark.parametrize(("serving", "kernel"), [("order", "priority" + ORDERED), ("program", "priority")])
+def test_algorithm_1_is_compiled_only_where_it_serves(serving: str, kernel: str) -> None:
+    env: Any = gym.make(ID, serving=serving, disable_env_checker=True).unwrapped
+    assert env.simulator.kernels[0] is DECIDE[kernel]
