@@ -122,7 +122,8 @@ def play_out(
         InvalidParameter: if a score is not a number.
     """
     module = simulator.problem.module("scoring")
-    kernel, count = module.PLAY[simulator.interface.view], simulator.num_envs
+    kernels, view, count = module.PLAY, simulator.interface.view, simulator.num_envs
+    kernel = kernels.get(simulator.decision, kernels[view])
     command = np.where(live, np.int8(ACT), np.int8(SKIP))
     rewards, decisions = np.zeros(count), np.zeros(count, dtype=np.int64)
     found = SHORT

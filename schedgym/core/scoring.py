@@ -18,8 +18,9 @@ A problem's module ``scoring`` says what the columns are. It has
   of token i, and those of the pair (i, j);
 - ``COLUMNS``: name -> :class:`ColumnSet`, to which the module ``tokens`` refers;
 - ``Acting``: the bundles :class:`Form`, Seen, :class:`Given`, Exchange, and as work space Memo and
-  :class:`Work`; the kernels ``score`` and ``columns``; and ``PLAY``: action view -> the kernel that plays
-  whole episodes. In views that are not in PLAY a scorer acts step by step;
+  :class:`Work`; the kernels ``score`` and ``columns``; and ``PLAY``: action view, or name of its
+  kernel where it has several -> the kernel that plays whole episodes. In views that are not in PLAY a scorer
+  acts step by step;
 - where rows are not jobs by their numbers in the workload, ``NUMBERS``: the simulator's array (bundle and
   field) that has the job of each row, int64, where the window shows all jobs.
 

@@ -259,14 +259,15 @@ class Simulator(ABC):
         self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
         self.toolboxes = [pack(own, scratch=True) for own in self.tools]
         dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
-        self.kernels = dynamics.DECIDE[self._decision()], dynamics.step
+        self.kernels = dynamics.DECIDE[self.decision], dynamics.step
         self.draw_kernel, self.measure_kernel = workload.draw, metrics.measure
         self.draw_table = self._table(self.drawing) if self.source is not None else None
         self.measure_table = self._table(self.episode)
         self.observation = self._observation()
 
-    def _decision(self) -> str:
-        """Return the name of the kernel that takes actions: the view."""
+    @property
+    def decision(self) -> str:
+        """The name of the kernel that takes actions: the view, unless a problem has several for one."""
         return str(cast(Any, self.parameters).view)
 
     def _table(self, kind: type[Any]) -> tuple[Any, Any]:

@@ -50,6 +50,8 @@ F4 = npt.NDArray[np.float32]
 F8 = npt.NDArray[np.float64]
 
 BEST_KNOWN = "best-known"  # the label of its row
+#: parameters that the search sets: all jobs are visible, and no other planner decides
+SEARCHED = {"window": "all", "fallback": "none"}
 ROWS = ("jobs", "tasks", "pairs")  # tokens whose rows are jobs
 HISTORY = 10  # of late acceptance: as many steps ago a schedule was current that a change may be worse than
 SIZES = 2.0 ** np.arange(-9, 6)  # standard deviations of a change of a key or a parameter
@@ -111,9 +113,9 @@ class BestKnown(AgentPolicy):
         self.budget = budget
 
     def acting_parameters(self, id: str, given: Any) -> dict[str, Any]:
-        """The agent's parameters, with a window that shows all jobs."""
+        """The agent's parameters, but for those of SEARCHED."""
         found = super().acting_parameters(id, given)
-        return {**found, **({"window": "all"} if "window" in found else {})}
+        return {**found, **{name: value for name, value in SEARCHED.items() if name in found}}
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`."""

@@ -33,8 +33,10 @@ from schedgym.errors import InvalidParameter
 
 __all__ = [
     "ENERGY_SLACK",
+    "GENERATIONS",
     "STRICT",
     "Job",
+    "MEMBERS",
     "Membership",
     "PlanScratch",
     "Population",
@@ -43,6 +45,7 @@ __all__ = [
     "equal_share_vcpu",
     "evaluate",
     "evaluate_plan",
+    "gsa",
     "is_alive",
     "largest_capacity",
     "least_energy",
@@ -73,6 +76,7 @@ Places = npt.NDArray[np.int32]
 ENERGY_SLACK = 1e-12
 STRICT = 1e-9  # by which a task must become faster, relatively
 # the genetic algorithms, of which the paper cites the idea only
+MEMBERS, GENERATIONS = 30, 60  # of a population
 ELITE = 2  # members that survive
 CROSSOVER, MUTATION = 0.8, 0.02  # probabilities: per child, per task
 ANNEALING = 5  # steps per child
@@ -983,6 +987,23 @@ def _evolve(
     return True
 
 
+@pure_kernel
+def gsa(job: Job, seed: np.uint64, population: Population, placement: Places, scratch: PlanScratch) -> float:
+    """GSA with the usual numbers of members and generations; the result is as that of :func:`tapra_fast`.
+
+    Args:
+        job: the job to be planned.
+        seed: seed of the random numbers.
+        population: work space made for MEMBERS.
+        placement: [tasks] is written.
+        scratch: work space.
+    """
+    if not _evolve(job, False, True, MEMBERS, GENERATIONS, seed, population, placement, scratch):
+        return math.inf
+    jct, energy = evaluate(job, placement, scratch)
+    return jct if affords(energy, job.energy_cap) else math.inf
+
+
 # From Python ----------------------------------------------------------------------------------
 
 
@@ -1076,8 +1097,8 @@ def plan_genetic(
         job: the job to be planned.
         equal: evaluate and allocate by equal shares.
         anneal: GSA.
-        size: size of the population, at least 2 (the paper gives none: 30).
-        generations: number of generations (the paper gives none: 60).
+        size: size of the population, at least 2 (the paper gives none: MEMBERS).
+        generations: number of generations (the paper gives none: GENERATIONS).
         seed: seed of the random numbers.
         population: work space made for ``size``.
         placement: [tasks] is written.

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import (
+    GENERATIONS,
+    MEMBERS,
     Job,
     Membership,
     evaluate_plan,
@@ -77,7 +79,7 @@ class Planner:
     """
 
     def __init__(
-        self, name: str, allocation: str = "optra", *, size: int = 30, generations: int = 60
+        self, name: str, allocation: str = "optra", *, size: int = MEMBERS, generations: int = GENERATIONS
     ) -> None:
         if name not in PLANNERS:
             raise InvalidParameter(f"planner: must be one of {', '.join(PLANNERS)}, got {name!r}")

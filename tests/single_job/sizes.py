@@ -9,6 +9,7 @@ OTHER: list[dict[str, Any]] = [
     {"normalize": True},
     {"reward": "terminal"},
     {"max_moves": 3},
+    {"fallback": "gsa"},
     {"server_caps": False, "energy_ratio": 1.5},
     {"tasks": 1, "arity": 2},
 ]

@@ -18,6 +18,7 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InfeasibleInstance, InvalidAction, InvalidWorkload
 from schedgym.problems.single_job.metrics import metrics, validate
 from schedgym.problems.single_job.workload import make_workload, tables
+from schedgym.solvers.planning import plan
 from tests.long import of_trials, some, trials
 from tests.parallel_jct import oracle
 
@@ -158,6 +159,37 @@ def test_view_search_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> No
         validate(env.record())
         assert info["metrics"]["decisions"] == moves + (choice == last)
     assert all(count > of_trials(5) for count in ends.values()), ends
+
+
+def test_the_fallback_is_the_plan_of_gsa_where_the_search_ends_later(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    kept = {True: 0, False: 0}
+    for one in instances(60, 14, True, tasks=7):
+        env = of(one, tmp_path, view="search", strict=True, max_moves=3, fallback="gsa")
+        observation, _ = env.reset()
+        given = (one.load, one.efficiency, one.matrix(), one.bounds, one.energy_cap)
+        planned = plan(*given, "gsa", power=one.power or None)
+        assert planned is not None
+        placement, total, last = list(oracle.most_efficient(one)), 0.0, one.tasks * one.servers
+        for moves in range(4):
+            able = np.flatnonzero(observation["action_mask"][:last])
+            legal = np.array(oracle.search_mask(one, tuple(placement))).reshape(-1) & (moves < 3)
+            assert able.tolist() == np.flatnonzero(legal).tolist()
+            choice = last if len(able) == 0 or rng.random() < 0.1 else int(rng.choice(able))
+            found = oracle.optra(one, tuple(placement)).jct
+            observation, earned, done, truncated, info = env.step(choice)
+            total += earned
+            assert done == (choice == last) and not truncated
+            if done:
+                break
+            placement = list(oracle.moved(tuple(placement), *divmod(choice, one.servers)))
+        better = planned.jct < found
+        kept[better] += 1
+        final = planned.placement.tolist() if better else placement
+        check_record(env, one, final, True)
+        validate(env.record())
+        assert info["metrics"]["jct"] == -total == min(planned.jct, found)
+    assert min(kept.values()) > of_trials(5), kept
 
 
 def test_the_moves_of_the_local_search_lead_to_tapra_fast(tmp_path: Path) -> None:

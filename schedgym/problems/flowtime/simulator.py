@@ -91,9 +91,10 @@ class FlowtimeSimulator(Simulator):
         cores = int(self.server_cpu.sum())
         return rules.locality_rows(jobs, self.most_tasks, cores) if self.latency else 0
 
-    def _decision(self) -> str:
-        """See :meth:`Simulator._decision`; where jobs have no latencies, nothing is compiled for them."""
-        view = super()._decision()
+    @property
+    def decision(self) -> str:
+        """See :meth:`Simulator.decision`; where jobs have no latencies, nothing is compiled for them."""
+        view = super().decision
         return view if self.latency else view + ANYWHERE * (view + ANYWHERE in DECIDE)
 
     def _initialise(self) -> None:

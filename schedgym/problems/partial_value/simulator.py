@@ -59,10 +59,11 @@ class PartialValueSimulator(Simulator):
             visible={"window": self.window, "resources": self.resources},
         )
 
-    def _decision(self) -> str:
-        """See :meth:`Simulator._decision`; Algorithm 1 is compiled only where jobs are served by it."""
+    @property
+    def decision(self) -> str:
+        """See :meth:`Simulator.decision`; Algorithm 1 is compiled only where jobs are served by it."""
         in_order = self.parameters.view == "priority" and self.parameters.serving == "order"
-        return super()._decision() + ORDERED * in_order
+        return super().decision + ORDERED * in_order
 
     def _initialise(self) -> None:
         arrays = self.arrays

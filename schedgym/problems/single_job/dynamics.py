@@ -29,9 +29,11 @@ from schedgym.solvers.placement import (
     Job,
     Membership,
     PlanScratch,
+    Population,
     add_load,
     affords,
     evaluate,
+    gsa,
     largest_capacity,
     most_efficient,
     most_vcpu,
@@ -40,11 +42,13 @@ from schedgym.solvers.placement import (
     server_time,
 )
 
-__all__ = ["DECIDE", "Environment", "settle", "step"]
+__all__ = ["ALONE", "DECIDE", "Environment", "settle", "step"]
 
 PAIR_FEATURES = len(PAIR_COLUMNS)
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
+ALONE = ", without fallback"  # ends the name of the kernel of view search that does without GSA
+GSA_SEED = 0  # the plan depends on the job alone
 
 NEAR = 0.9  # share of the highest efficiency from which a server is nearly as efficient
 #: a task is one of the longest if its time differs from the job's by at most this share
@@ -68,6 +72,7 @@ CONFIG = record_dtype(
     ("action_view", np.int64),
     ("terminal", np.int64),  # reward
     ("max_moves", np.int64),
+    ("fallback", np.int64),
     ("features", np.int64),
     ("mask", np.int64),
     ("normalize", np.int64),
@@ -111,7 +116,7 @@ class Observation(NamedTuple):
 class Scratch(NamedTuple):
     """Scratch space of a step."""
 
-    draft: Annotated[Integers32, "task"]  # view plan: the servers that the action comes to
+    draft: Annotated[Integers32, "task"]  # the servers that an action of view plan, or the fallback, comes to
     group_vcpu: Annotated[Floats, "group"]  # by weight
     group_time: Annotated[Floats, "group"]
     lifted: Annotated[Floats, "group"]
@@ -129,6 +134,7 @@ class Environment(NamedTuple):
     exchange: Exchange
     scratch: Annotated[Scratch, SCRATCH]
     planning: Annotated[PlanScratch, SCRATCH]
+    population: Annotated[Population, SCRATCH]
 
 
 reset = resetter(SCALARS)
@@ -286,6 +292,25 @@ def take_search(env: Environment, feasible: bool) -> None:
     env.state.scalars.choice = env.exchange.choices[0] if feasible else last
 
 
+@subroutine
+def fall_back(env: Environment) -> None:
+    """View search: replace the placement by GSA's if the job takes less time then."""
+    draft, n = env.scratch.draft, env.jobs.size.tasks
+    jct = gsa(job_of(env.jobs), np.uint64(GSA_SEED), env.population, draft, env.planning)
+    if jct < env.state.scalars.jct:
+        for i in range(n):
+            env.schedule.placement[i] = draft[i]
+
+
+@helper
+def take_search_or_fall_back(env: Environment, feasible: bool) -> None:
+    """View search: note the chosen move; at the stop the fallback may replace the placement."""
+    take_search(env, feasible)
+    last = env.observation.action_mask.shape[0] - 1
+    if env.constants.config.fallback and env.state.scalars.choice == last:
+        fall_back(env)
+
+
 # Steps ----------------------------------------------------------------------------------------
 
 
@@ -350,17 +375,22 @@ def mark_moves(env: Environment) -> int:
 
 @helper
 def make_move(env: Environment) -> None:
-    """View search: move a task, or stop."""
-    s = env.state.scalars
-    servers = env.jobs.capacity.shape[0]
-    if s.choice == env.observation.action_mask.shape[0] - 1:
+    """View search: move a task, or stop. With a fallback only the stop ends the search."""
+    s, config, mask = env.state.scalars, env.constants.config, env.observation.action_mask
+    servers, last = env.jobs.capacity.shape[0], mask.shape[0] - 1
+    if s.choice == last:
         s.finished = 1
-    else:
-        env.schedule.placement[s.choice // servers] = s.choice % servers
-        evaluate_plan(env)
-        s.finished = mark_moves(env) == 0
-    if s.decisions == env.constants.config.max_moves:
-        s.finished = 1
+        if config.fallback:
+            evaluate_plan(env)
+        return
+    env.schedule.placement[s.choice // servers] = s.choice % servers
+    evaluate_plan(env)
+    ends = mark_moves(env) == 0 or s.decisions == config.max_moves
+    if not config.fallback:
+        s.finished = ends
+    elif ends:
+        for x in range(last):
+            mask[x] = 0
 
 
 @helper
@@ -592,7 +622,7 @@ def observe_features(env: Environment) -> None:
         tokens[i, 5] = view == SEARCH and env.schedule.time[i] >= longest
         tokens[i, 6] = jobs.efficiency[i, j]
         tokens[i, 7] = env.observation.server_tokens[j, 1]
-    values[0] = s.decisions / config.max_moves if view == SEARCH else 0.0
+    values[0] = min(s.decisions / config.max_moves, 1.0) if view == SEARCH else 0.0
     values[6] = 0.0
     rest = 0.0
     if view == PLACE:
@@ -637,7 +667,7 @@ def observe(env: Environment) -> None:
 
 access = accessor(Environment)
 
-#: action view -> the kernel that takes its actions
+#: action view -> the kernel that takes its actions; ALONE: it compiles in less time
 DECIDE: dict[str, Any] = {
     "plan": pure_kernel(
         lambda table, tools, command: decide_each(access, fits_plan, take_plan, table, tools, command)
@@ -646,6 +676,11 @@ DECIDE: dict[str, Any] = {
         lambda table, tools, command: decide_each(access, fits_place, take_place, table, tools, command)
     ),
     "search": pure_kernel(
+        lambda table, tools, command: decide_each(
+            access, fits_search, take_search_or_fall_back, table, tools, command
+        )
+    ),
+    "search" + ALONE: pure_kernel(
         lambda table, tools, command: decide_each(access, fits_search, take_search, table, tools, command)
     ),
 }

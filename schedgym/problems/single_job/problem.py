@@ -7,7 +7,7 @@ import dataclasses
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["DRAWN", "METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check_arity"]
+__all__ = ["DRAWN", "FALLBACKS", "METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check_arity"]
 
 VIEWS = (
     View("plan", "Box: server and vCPU of every task, at once", masked=False),
@@ -35,6 +35,9 @@ DRAWN = (
     *("tasks", "arity", "cpu_max", "load_max", "efficiency_min", "energy_ratio"),
     *("rack_share", "pod_share", "data_centre_share", "server_caps"),
 )
+
+
+FALLBACKS = ("none", "gsa")
 
 
 def check_arity(arity: int) -> None:
@@ -70,6 +73,12 @@ class SingleJobParameters(Parameters):
         choices=("incremental", "terminal"),
     )
     max_moves: int = parameter(200, "moves after which it stops", minimum=1, maximum=10**6, views=("search",))
+    fallback: str = parameter(
+        "none",
+        "planner whose plan counts where the search ends with a longer completion time",
+        choices=FALLBACKS,
+        views=("search",),
+    )
     view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
     observation: str = Parameters.observation_field()
     action_mask: bool = parameter(

@@ -23,6 +23,7 @@ from schedgym.core.scoring import (
 from schedgym.core.stepping import Exchange
 from schedgym.core.tables import accessor
 from schedgym.problems.single_job.dynamics import (
+    ALONE,
     access,
     advance,
     fits_place,
@@ -30,6 +31,7 @@ from schedgym.problems.single_job.dynamics import (
     observe,
     take_place,
     take_search,
+    take_search_or_fall_back,
 )
 from schedgym.problems.single_job.tokens import GLOBAL_COLUMNS, JOB_COLUMNS, PAIR_COLUMNS
 
@@ -192,7 +194,8 @@ def choose(table: Any, tools: Any, b: int) -> Any:
     return act(regard(table, tools, b), prepare, token_columns, pair_columns)
 
 
-#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
+#: action view, or name of its kernel -> the kernel that plays whole episodes
+#: (:func:`~schedgym.core.scoring.play_each`)
 PLAY: dict[str, Any] = {
     "place": pure_kernel(
         lambda tables, played: play_each(
@@ -200,6 +203,11 @@ PLAY: dict[str, Any] = {
         )
     ),
     "search": pure_kernel(
+        lambda tables, played: play_each(
+            access, fits_search, take_search_or_fall_back, advance, observe, choose, tables, played
+        )
+    ),
+    "search" + ALONE: pure_kernel(
         lambda tables, played: play_each(
             access, fits_search, take_search, advance, observe, choose, tables, played
         )

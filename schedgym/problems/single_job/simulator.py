@@ -13,9 +13,10 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.single_job import dynamics, views, workload
-from schedgym.problems.single_job.problem import PROBLEM, VIEWS, SingleJobParameters
+from schedgym.problems.single_job.problem import FALLBACKS, PROBLEM, VIEWS, SingleJobParameters
 from schedgym.problems.single_job.tokens import PAIR_COLUMNS, PLACE_COLUMNS, SERVER_COLUMNS
 from schedgym.problems.single_job.topology import has_weights
+from schedgym.solvers.placement import MEMBERS
 
 __all__ = ["SingleJobSimulator", "make_simulator"]
 
@@ -52,16 +53,24 @@ class SingleJobSimulator(Simulator):
                 "server_column": len(SERVER_COLUMNS) + of_next_task,
                 "pair_task": tasks if features and view in views.PAIR_VIEWS else 0,
                 "pair_column": servers * len(PAIR_COLUMNS),
+                "member": MEMBERS if parameters.fallback == "gsa" else 0,
                 # view search needs the mask even if it is not shown
                 **({"mask": tasks * servers + 1} if view == "search" else {}),
             },
             config={
                 "action_view": [known.name for known in VIEWS].index(view),
                 "terminal": parameters.reward == "terminal",
+                "fallback": FALLBACKS.index(parameters.fallback),
             },
             known={"tasks": tasks},
             visible={"tasks": tasks, "servers": servers, "groups": groups},
         )
+
+    @property
+    def decision(self) -> str:
+        """See :meth:`Simulator.decision`; GSA is compiled only where it is the fallback."""
+        alone = self.parameters.view == "search" and self.parameters.fallback == "none"
+        return super().decision + dynamics.ALONE * alone
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
         shown = super()._observation()

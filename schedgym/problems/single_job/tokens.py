@@ -38,5 +38,5 @@ TOKENS = Tokens(
         "place": ScoredView("choice", (Scores("server", ("servers",), "place"),)),
         "search": ScoredView("choice", (Scores("move", ("pairs",), "move"), Scores("stop"))),
     },
-    acting=("max_moves",),
+    acting=("max_moves", "fallback"),
 )
