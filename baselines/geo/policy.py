@@ -17,7 +17,9 @@ from schedgym.solvers.balance import make_site_lists
 
 __all__ = ["GeoPolicy"]
 
-MANY_JOBS = 1000  # of fewer, an episode takes less time than to compile a kernel that plays it
+#: of fewer, an episode takes less time than to compile a kernel that plays it, but for
+#: traces, whose jobs may have thousands of tasks
+MANY_JOBS = 1000
 
 
 class GeoPolicy:
@@ -49,10 +51,10 @@ class GeoPolicy:
         self.work: tuple[Any, Any] | None = None
         self.rows = 0
         ruled = self.ruled(interface)
-        jobs, window = interface.parameters["jobs"], interface.parameters["window"]
+        jobs, trace, window = (interface.parameters[name] for name in ("jobs", "trace", "window"))
         whole = interface.view in ("rule", "fair-rule") or window == "all"
         self.compiled_rollout: Callable[[Any], float] | None = None
-        if whole and ruled is not None and jobs is not None and jobs >= MANY_JOBS:
+        if whole and ruled is not None and (trace is not None or (jobs or 0) >= MANY_JOBS):
             self.compiled_rollout = functools.partial(play_by_rule, rule=ruled)
 
     def ruled(self, interface: Interface) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -30,6 +31,7 @@ from tests.geo.test_dynamics import (
     make,
     workload_of,
 )
+from tests.geo.test_workload import SWIM
 from tests.long import long, some, trials
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
@@ -429,15 +431,18 @@ def test_compiled_rollouts_play_what_the_policy_decides(
         assert outcomes[0] == outcomes[1]
 
 
-def test_policies_without_compiled_rollouts() -> None:
+def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
     few, many = geo_policy.MANY_JOBS - 1, geo_policy.MANY_JOBS
-    for name, jobs, window, compiled in (
-        ("geo/ata", many, 3, False),
-        ("geo/random", many, "all", False),
-        ("geo/ata", few, "all", False),
-        ("geo/ata", many, "all", True),
+    path = tmp_path / "jobs.tsv"
+    path.write_text("".join(f"{row}\n" for row in SWIM))
+    for name, jobs, window, given, compiled in (
+        ("geo/ata", many, 3, {}, False),
+        ("geo/random", many, "all", {}, False),
+        ("geo/ata", few, "all", {}, False),
+        ("geo/ata", many, "all", {}, True),
+        ("geo/ata", 1, "all", {"trace": str(path)}, True),
     ):
-        env = make_env(ASSIGN, {"view": "assignment", "jobs": jobs, "window": window})
+        env = make_env(ASSIGN, {"view": "assignment", "jobs": jobs, "window": window, **given})
         policy = schedgym.make_policy(name)
         policy.reset(env.interface, np.random.default_rng(0))
         assert (policy.compiled_rollout is not None) is compiled
