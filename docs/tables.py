@@ -131,14 +131,47 @@ def domains(config: Config, use: str) -> str:
     return ", ".join(texts)
 
 
-def cells(agent: Agent) -> Iterator[str]:
-    """The lines of a card on the results: verdicts, and the table of the settings that were run."""
+def results_of(agent: Agent) -> pandas.DataFrame:
+    """The rows of docs/agents.csv of an agent; the further column ``setting`` has the parameters as text."""
     everything = pandas.read_csv(DOCS / "agents.csv", dtype=str, keep_default_na=False)
     names = list(everything.columns[1 : everything.columns.get_loc("policy")])
-    found = everything[(everything["id"] == agent.id) & (everything["policy"] == "agent")]
+    found = everything[(everything["id"] == agent.id) & (everything["policy"] == "agent")].copy()
+    found["setting"] = [
+        options_text({name: value for name, value in row.items() if value}) or "default"
+        for row in found[names].to_dict("records")
+    ]
+    return found
+
+
+def agents() -> str:
+    """The shipped agents at the default sizes against the best tuned baselines, and where they lose."""
+    rows = []
+    for path in list_pretrained().values():
+        found = results_of(load_agent(path))
+        usual = found[found["setting"] == "default"].iloc[0]
+        told = [(row["setting"], *difference(row)) for row in found.to_dict("records")]
+        worse = [f"`{setting}` {by}" for setting, by, verdict in told if verdict == "worse"]
+        by, verdict = difference(usual.to_dict())
+        bound = float(usual["bound"] or "nan")
+        rows.append(
+            [
+                path.stem.removesuffix("-v0"),
+                *(f"{usual['trainings']} x {usual['episodes']}", f"`{usual['rival']}`", by, verdict),
+                f"{float(usual['mean']) / bound:.3f}" if bound > 0 else "-",
+                f"{float(usual['rival_mean']) / bound:.3f}" if bound > 0 else "-",
+                "; ".join(worse) or "-",
+            ]
+        )
+    heads = ["id", "trainings x episodes", "best baseline", "agent's difference, 95% interval", "verdict"]
+    return table([*heads, "agent / bound", "baseline / bound", "worse in these settings"], rows)
+
+
+def cells(agent: Agent) -> Iterator[str]:
+    """The lines of a card on the results: verdicts, and the table of the settings that were run."""
+    found = results_of(agent)
     rows, verdicts = [], collections.defaultdict(list)
     for row in found.to_dict("records"):
-        setting = options_text({name: row[name] for name in names if row[name]}) or "default"
+        setting = row["setting"]
         told, verdict = difference(row)
         verdicts[verdict].append(f"`{setting}`")
         mean, bound = float(row["mean"]), float(row["bound"] or "nan")
@@ -303,8 +336,8 @@ def packages() -> str:
 
 
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
-    DOCS.parent / "README.md": (leaderboard, verdicts, citations),
-    DOCS / "agents.md": (shipped, cards),
+    DOCS.parent / "README.md": (leaderboard, agents, verdicts, citations),
+    DOCS / "agents.md": (agents, shipped, cards),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),
 }
