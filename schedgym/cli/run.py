@@ -87,7 +87,9 @@ def run(asked: RunAsked) -> None:
     acting = make_policy(full, **policy_options(full, problem, pairs(asked.option, "--option")))
     if asked.seed < 0:
         raise InvalidParameter(f"seed: must be a whole number from 0, got {asked.seed}")
-    parameters = runner.acting_parameters(problem, id, _parameters(asked, problem), acting)
+    given = _parameters(asked, problem)
+    parameters = runner.acting_parameters(problem, id, given, acting)
+    runner.check_effects(given, [parameters])
     env = runner.make_env(id, parameters)
     label = full.removeprefix(f"{problem.name}/")
     outcome = runner.play(env, acting, seed=asked.seed, label=label)

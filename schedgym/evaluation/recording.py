@@ -16,7 +16,7 @@ from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.record import ScheduleRecord
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng, resolve_id
+from schedgym.evaluation.runner import acting_parameters, check_effects, make_env, policy_rng, resolve_id
 from schedgym.extras import require
 
 __all__ = ["MOVING", "film", "record_episode"]
@@ -61,7 +61,9 @@ def record_episode(
     if isinstance(policy, str):
         name = resolve_policy_name(policy, problem.name)
         policy = make_policy(name)
-    env = make_env(id, acting_parameters(problem, id, parameters, policy))
+    used = acting_parameters(problem, id, parameters, policy)
+    check_effects(parameters or {}, [used])
+    env = make_env(id, used)
     label = name.removeprefix(f"{problem.name}/")
     return film(env, policy, path, label=label, seed=seed, seconds=seconds, rate=rate)
 

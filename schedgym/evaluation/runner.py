@@ -17,7 +17,7 @@ import math
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, cast
 
@@ -120,15 +120,36 @@ def baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) ->
     return {**problem.ids[id].baseline_parameters, **(parameters or {})}
 
 
+def shared_parameters(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``parameters`` as baselines have them: without those that have an effect in other views only.
+
+    Where they choose the view, they are as given: its environment refuses what has no effect there.
+    """
+    values = dict(parameters or {})
+    view = problem.ids[id].baseline_parameters.get("view")
+    if "view" in values or view is None:
+        return values
+    return {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
+
+
+def check_effects(parameters: Mapping[str, Any], acting: Collection[Mapping[str, Any]]) -> None:
+    """Raise InvalidParameter for a parameter that none of the policies' parameters ``acting`` has kept."""
+    for name in parameters:
+        if acting and not any(name in own for own in acting):
+            raise InvalidParameter(
+                f"{name}: has no effect in the view of any of these policies: leave it out"
+            )
+
+
 def acting_parameters(
     problem: Problem, id: str, parameters: Mapping[str, Any] | None, policy: Any
 ) -> dict[str, Any]:
     """The parameters under which a policy is evaluated.
 
-    These are ``parameters``; where they choose no view, and ``policy`` (a name or an object of a registered
-    one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in, and
-    without those that have no effect in it. A policy with a method ``acting_parameters`` (a trained agent)
-    returns its own parameters from it.
+    These are ``parameters``; where they choose no view, and ``policy`` is a name or an object of a registered
+    one, without those that have no effect in its view: that of the id's ``baseline_parameters``, or if it
+    cannot act there, the first in which it can. A policy with a method ``acting_parameters`` (a trained
+    agent) returns its own parameters from it.
     """
     values = dict(parameters or {})
     own = getattr(policy, "acting_parameters", None)
@@ -143,10 +164,8 @@ def acting_parameters(
     except UnknownName:  # an object of the user's own
         return values
     view = spec.acting_view(preferred, [view.name for view in problem.views])
-    if view == preferred:
-        return values
     kept = {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
-    return {**kept, "view": view}
+    return kept if view == preferred else {**kept, "view": view}
 
 
 def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> SchedulingEnv:
@@ -582,13 +601,15 @@ class _Runs:
                 label: acting_parameters(self.problem, self.id, own, policy)
                 for label, policy in self.policies.items()
             }
-            count, different = self._count(own, acting, (run, index))
+            check_effects(own, acting.values())
+            shared = shared_parameters(self.problem, self.id, own)
+            count, different = self._count(shared, acting, (run, index))
             self.counts.append(count)
             self.distinct.append(different)
             units = count * (len(acting) + 1)
             size = max(1, min(count, units * len(settings) // (4 * processes)))
             for label in (None, *acting):
-                policy, used = (None, dict(own)) if label is None else (self.policies[label], acting[label])
+                policy, used = (None, shared) if label is None else (self.policies[label], acting[label])
                 for first in range(0, count, size):
                     chunk = tuple(range(first, min(first + size, count)))
                     where = (run, index, self.id, used, self.files, self.seed)
@@ -641,7 +662,8 @@ def _check_counts(episodes: int | None, seed: int) -> None:
 
 def _objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
     """The one objective of all settings."""
-    checked = [problem.build(id, baseline(problem, id, setting)) for setting in settings]
+    shared = [shared_parameters(problem, id, setting) for setting in settings]
+    checked = [problem.build(id, baseline(problem, id, own)) for own in shared]
     names = {problem.objective_of(parameters) for parameters in checked}
     if len(names) > 1:
         raise InvalidParameter(f"objective: a sweep has one, got {', '.join(sorted(names))}")
@@ -660,7 +682,8 @@ def default_policies(
     problem: Problem, id: str, settings: Iterable[Mapping[str, Any]], options: Iterable[str] = ()
 ) -> list[str]:
     """The id's default policies, without those that refuse one of the settings (and have no ``options``)."""
-    complete = [vars(problem.build(id, baseline(problem, id, setting))) for setting in settings]
+    shared = [shared_parameters(problem, id, setting) for setting in settings]
+    complete = [vars(problem.build(id, baseline(problem, id, own))) for own in shared]
     named = [name.removeprefix(f"{problem.name}/") for name in options]
     kept = []
     for name in problem.ids[id].policies:

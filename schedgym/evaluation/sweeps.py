@@ -356,18 +356,20 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
             raise InvalidParameter(f"agents: {label!r} is a policy, too: give another label")
     for number, combination in enumerate(combinations, index):
         own = {**base, **combination}
-        complete = problem.build(id, runner.baseline(problem, id, own))
+        shared = runner.shared_parameters(problem, id, own)
+        complete = problem.build(id, runner.baseline(problem, id, shared))
         metric = problem.metric(problem.objective_of(complete))
         setting = Setting(problem.name, id, own, metric.name, metric.better, code_version())
-        yield _Contender(_line(setting, problem, own, None, {}, None, None), number, own, None)
-        for label, policy in policies.items():
-            acting = runner.acting_parameters(problem, id, own, policy)
+        everyone = [*policies.items(), *agents]
+        used = [runner.acting_parameters(problem, id, own, policy) for _, policy in everyone]
+        runner.check_effects(own, used)
+        yield _Contender(_line(setting, problem, shared, None, {}, None, None), number, shared, None)
+        for (label, policy), acting in zip(policies.items(), used, strict=False):
             chosen = {"policy": policy.name, **options.get(label, {})}
             code = _foreign_code(policy.name, problem.name)
             line = _line(setting, problem, acting, label, chosen, None, code)
             yield _Contender(line, number, acting, policy)
-        for label, policy in agents:
-            acting = runner.acting_parameters(problem, id, own, policy)
+        for (label, policy), acting in zip(agents, used[len(policies) :], strict=True):
             training = policy.agent.metadata["training"].get("seed")
             chosen = {"agent": policy.agent.sha256}
             line = _line(setting, problem, acting, label, chosen, training, None)

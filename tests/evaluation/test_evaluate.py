@@ -8,6 +8,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import schedgym
+from schedgym.agents.policy import make_agent
 from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
@@ -15,6 +16,7 @@ from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, Un
 from schedgym.evaluation import canvas, evaluate, plot, plot_comparison, runner, sweep
 from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import METRICS
@@ -363,6 +365,31 @@ def test_a_policy_acts_in_a_view_of_its_own(picky):
     chosen = sweep(ID, "picky", {"view": ["pick"]}, 2, parameters=SMALL)
     assert chosen.attrs["views"] == {}
     assert values(chosen, "mean_delay", "picky") == values(frame, "mean_delay", "picky")[:2]
+
+
+def test_a_parameter_of_one_view_is_for_the_policies_that_act_there(tmp_path):
+    id, given = "schedgym/SingleJob-v0", {"tasks": 10, "arity": 4, "max_moves": 1}
+    few, many = ({**given, "max_moves": count} for count in (1, 100))
+    policies = {"planned": "min-min", "agent": make_agent("pretrained", id)}
+    frame = evaluate(id, policies, 4, parameters={**few, "fallback": "none"})
+    assert frame.attrs["views"] == {"agent": "search"}
+    assert set(values(frame, "decisions", "agent")) == {1.0}
+    assert max(values(evaluate(id, policies, 4, parameters=many), "decisions", "agent")) > 1
+    alone = evaluate(id, "min-min", 4, parameters={"tasks": 10, "arity": 4})
+    assert values(alone, "jct", "min-min") == values(frame, "jct", "planned")
+    assert values(alone, "bound", "min-min") == values(frame, "bound", "agent")
+    message = "max_moves: has no effect in the view of any of these policies"
+    with pytest.raises(InvalidParameter, match=message):
+        evaluate(id, ["min-min", "gsa"], 4, parameters=few)
+    with pytest.raises(InvalidParameter, match=message):
+        schedgym.record_episode(id, "min-min", tmp_path / "one.gif", parameters=few)
+    agents = {"agent": "pretrained"}
+    own = {"id": id, "parameters": few, "policies": ["min-min"], "agents": agents}
+    spec = {"name": "views", "experiments": [own]}
+    assert not run_sweep(make_spec({**spec, "episodes": 2}), tmp_path / "some.db", n_jobs=1).failed
+    own.pop("agents")
+    with pytest.raises(InvalidParameter, match=message):
+        run_sweep(make_spec(spec), tmp_path / "none.db", n_jobs=1)
 
 
 def test_a_sweep_of_geo_has_one_objective():
