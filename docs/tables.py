@@ -214,7 +214,8 @@ def difference(row: dict[str, str]) -> tuple[str, str]:
     It is not relative where the baseline may be 0.
     """
     relative = bool(row["rival_relative_low"])
-    name, show = ("rival_relative", percent) if relative else ("rival_difference", "{:+.4g}".format)
+    absolute = f"{{:+.4g}} {row['unit']}".rstrip().format
+    name, show = ("rival_relative", percent) if relative else ("rival_difference", absolute)
     value, low, high = (float(row[f"{name}{end}"] or "nan") for end in ("", "_low", "_high"))
     verdict = judge_interval(low, high, row["better"])
     interval = "" if verdict == "no interval" else f" [{show(low)}, {show(high)}]"
