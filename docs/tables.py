@@ -214,12 +214,12 @@ def difference(row: dict[str, str]) -> tuple[str, str]:
     It is not relative where the baseline may be 0.
     """
     relative = bool(row["rival_relative_low"])
-    absolute = f"{{:+.4g}} {row['unit']}".rstrip().format
-    name, show = ("rival_relative", percent) if relative else ("rival_difference", absolute)
+    name, show = ("rival_relative", percent) if relative else ("rival_difference", "{:+.4g}".format)
     value, low, high = (float(row[f"{name}{end}"] or "nan") for end in ("", "_low", "_high"))
     verdict = judge_interval(low, high, row["better"])
     interval = "" if verdict == "no interval" else f" [{show(low)}, {show(high)}]"
-    return f"{show(value)}{interval}", verdict
+    unit = "" if relative else f" {row['unit']}"
+    return f"{show(value)}{interval}{unit}".rstrip(), verdict
 
 
 def percent(share: float) -> str:

@@ -88,10 +88,10 @@ def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_
     assert cells().count("| -5.0% [-20.0%, +10.0%] | not different |") == 2
     mine["rival_difference"] = "-1.5"
     mine[["rival_relative_low", "rival_relative_high"]] = ""
-    assert cells().count("| -1.5 [-2, -1] | better |") == 2
+    assert cells().count("| -1.5 [-2, -1] slots^k | better |") == 2
     mine[["rival_difference_low", "rival_difference_high"]] = ""
     text = cells()
-    assert text.count("| -1.5 | no interval |") == 2 and "- No interval, and no verdict: `" in text
+    assert text.count("| -1.5 slots^k | no interval |") == 2 and "- No interval, and no verdict: `" in text
 
 
 def test_the_verdicts_of_figures_are_those_of_the_results(tables) -> None:
