@@ -33,6 +33,7 @@ import numpy.typing as npt
 __all__ = [
     "SCRATCH",
     "SHARED",
+    "MOST_DIMENSIONS",
     "Bytes",
     "Declaration",
     "Fill",
@@ -67,6 +68,9 @@ SHARED, SCRATCH = "shared", "scratch"
 #: bytes before and after every array, with SCHEDGYM_GUARD=1, to find kernels that write beyond one
 GUARD = 64 if os.environ.get("SCHEDGYM_GUARD") == "1" else 0
 PATTERN = 0xA5
+
+#: of an array, the batch axis included
+MOST_DIMENSIONS = 3
 
 #: name of a dimension -> its length
 Sizes = Mapping[str, int]
@@ -140,6 +144,8 @@ def _declarations(bundle: Any) -> tuple[Declaration, ...]:
         dimensions = tuple(entry for entry in rest if not isinstance(entry, Fill))
         if not dimensions and dtype.names is None:
             raise TypeError(f"{bundle.__name__}.{name}: an array that is no record needs a dimension")
+        if len(dimensions) >= MOST_DIMENSIONS:  # one is the batch axis, which work space has on a GPU
+            raise TypeError(f"{bundle.__name__}.{name}: has more than {MOST_DIMENSIONS - 1} dimensions")
         found.append(Declaration(name, dtype, dimensions, fill))
     return tuple(found)
 

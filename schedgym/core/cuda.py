@@ -30,14 +30,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import cuda as numba_cuda
 
-from schedgym.core.arrays import SCRATCH, Member, declarations, members
+from schedgym.core.arrays import MOST_DIMENSIONS, SCRATCH, Member, declarations, members
 from schedgym.core.jit import COMPILED
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SKIP
-from schedgym.core.tables import MOST_DIMENSIONS, Shifted, accessor, make_tools, row_of
+from schedgym.core.tables import Shifted, accessor, make_tools, row_of
 from schedgym.errors import InvalidAction, InvalidParameter
 
 __all__ = [

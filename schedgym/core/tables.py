@@ -20,6 +20,7 @@ from numba.np import arrayobj
 
 from schedgym.core.arrays import (
     GUARD,
+    MOST_DIMENSIONS,
     SCRATCH,
     SHARED,
     Declaration,
@@ -34,8 +35,6 @@ from schedgym.core.jit import COMPILED
 
 __all__ = ["MADE_HERE", "Shifted", "accessor", "batch_of_one", "make_tools", "pack", "row_of", "tabled"]
 
-#: of an array, the batch axis included
-MOST_DIMENSIONS = 3
 Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
 
 # their annotations are partial

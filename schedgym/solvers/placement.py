@@ -126,11 +126,14 @@ class Job(NamedTuple):
 
 
 class Population(NamedTuple):
-    """Two generations of a genetic planner; the last row of each is work space."""
+    """Two generations of a genetic planner, and work space."""
 
-    member: Annotated[Integers32, 2, "member+1", "task"]
-    score: Annotated[Floats, 2, "member"]
+    member: Annotated[Integers32, "member", "task"]
+    score: Annotated[Floats, "member"]
+    child: Annotated[Integers32, "member", "task"]
+    child_score: Annotated[Floats, "member"]
     order: Annotated[Integers, "member"]
+    trial: Annotated[Integers32, "task"]
 
 
 def make_membership(matrix: npt.ArrayLike) -> Membership:
@@ -938,52 +941,52 @@ def _evolve(
 ) -> bool:
     """Find the best placement by a genetic algorithm; return False if the cap is below the least energy.
 
-    Generations ``now`` and ``after`` take turns in the two halves of the population. Every placement is the
-    result of REC, and its score the completion time, inf where REC has failed.
+    Parents and children take turns in the two generations of the population. Every placement is the result
+    of REC, and its score the completion time, inf where REC has failed.
     """
     if not affords(least_energy(job.first, job.tasks, job.load, job.efficiency, job.power), job.energy_cap):
         return False
     state = seed
-    now = 0
+    parents, scores = population.member, population.score
+    children, child_scores = population.child, population.child_score
     best = math.inf
     for x in range(size):
-        member = population.member[now, x]
+        member = parents[x]
         if x == 0 and not anneal:
             _min_min_into(job, equal, member, scratch)
         else:
             for t in range(job.tasks):
                 state, member[t] = _below(state, job.efficiency.shape[1])
         _, score = _reduce(job, equal, member, scratch)
-        population.score[now, x] = score
+        scores[x] = score
         best = min(best, score)
     temperature = WARM * best if best < math.inf else 0.0
     order = population.order
     for _ in range(generations):
-        parents = population.member[now]
-        scores = population.score[now]
         _rank(scores, size, order)
-        after = 1 - now
         for x in range(size):
-            child = population.member[after, x]
+            child = children[x]
             if x < ELITE:
                 for t in range(job.tasks):
                     child[t] = parents[order[x], t]
-                population.score[after, x] = scores[order[x]]
+                child_scores[x] = scores[order[x]]
                 continue
             state = _breed(state, job, parents, scores, size, child)
             _, score = _reduce(job, equal, child, scratch)
             if anneal:
-                other = population.member[after, size]
-                state, score = _anneal(state, job, equal, temperature, score, child, other, scratch)
-            population.score[after, x] = score
-        now = after
+                state, score = _anneal(
+                    state, job, equal, temperature, score, child, population.trial, scratch
+                )
+            child_scores[x] = score
+        parents, children = children, parents
+        scores, child_scores = child_scores, scores
         temperature *= COOLING
     chosen = 0
     for x in range(size):
-        if population.score[now, x] < population.score[now, chosen]:
+        if scores[x] < scores[chosen]:
             chosen = x
     for t in range(job.tasks):
-        placement[t] = population.member[now, chosen, t]
+        placement[t] = parents[chosen, t]
     return True
 
 

@@ -370,13 +370,15 @@ def views_of(*wanted: tuple[str, str]) -> list[Any]:
             ("PartialValue", "priority"),
             ("GeoAssign", "pick"),
             ("SingleJob", "place"),
+            ("SingleJob", "search"),
             ("ParallelJCT", "pick"),
         )
     ),
 )
 @pytest.mark.parametrize("mode", MODES)
 def test_compiled_trajectories_are_those_of_the_cpu(id: str, view: str, mode: str, gpu: HostGPU) -> None:
-    parameters = short(id, view=view, observation="features")
+    fallback = {"fallback": "gsa"} if view == "search" else {}
+    parameters = short(id, view=view, observation="features", **fallback)
     assert check_parity(id, 120, mode, num_envs=9, **parameters) > 0
 
 
