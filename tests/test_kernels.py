@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import llvmlite.binding
 import numba
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from schedgym.core import jit, kernel_cache
+from schedgym.core.arrays import Floats, declarations
 from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.runner import make_env, play

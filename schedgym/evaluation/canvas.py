@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -169,11 +170,11 @@ def add_head(figure: Any, title: str, subtitle: str) -> None:
     head = figure.text(0.012, 1 - 0.1 / height, typeset(title), va="top", fontsize=12.5, weight="bold")
     _fit(figure, head, 9.0)
     line = figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color=SUBTITLE)
-    _fit(figure, line, 7.0)
+    _fit(figure, line, 7.0, lines=2)
 
 
-def _fit(figure: Any, text: Any, least: float) -> None:
-    """Make a text of the head smaller, and then shorter, until it is no wider than the figure."""
+def _fit(figure: Any, text: Any, least: float, lines: int = 1) -> None:
+    """Make a text of the head smaller, break it, and shorten it, until it is no wider than the figure."""
     renderer = figure.canvas.get_renderer()
 
     def width() -> float:
@@ -181,8 +182,11 @@ def _fit(figure: Any, text: Any, least: float) -> None:
 
     if width() > 1:
         text.set_fontsize(max(least, text.get_fontsize() / width()))
-    while width() > 1 and len(text.get_text()) > 2:
-        text.set_text(text.get_text().removesuffix("…")[:-1].rstrip() + "…")
+    content = text.get_text()
+    columns = len(content)
+    while width() > 1 and columns > 2:
+        columns -= 1
+        text.set_text(textwrap.fill(content, columns, max_lines=lines, placeholder="…"))
 
 
 def bare(axes: Any, grid: str) -> None:
