@@ -436,3 +436,12 @@ def test_a_subroutine_gives_what_a_helper_gives() -> None:
         outer = jit.pure_kernel(lambda x, inner=inner: inner(x) + inner(x[1:]))
         found.append(outer(np.array([0.1, 0.2, 0.3])))
     assert found[0] == found[1] == total(np.array([0.1, 0.2, 0.3])) + total(np.array([0.2, 0.3]))
+
+
+class Cubes(NamedTuple):
+    cube: Annotated[Floats, "task", "server", 2]
+
+
+def test_an_array_that_a_table_cannot_hold_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Cubes\.cube: has more than 2 dimensions"):
+        declarations(Cubes)
