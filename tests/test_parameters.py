@@ -187,7 +187,7 @@ def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
     [
         ("schedgym/ParallelJCT-v0", {}, {"max_time": 5.0}),
         ("schedgym/ParallelJCT-v0", {"view": "search"}, {"max_moves": 1}),
-        ("schedgym/ParallelJCT-v0", {"reading": "x70", "most_tasks": 20}, {"planner": "min-min"}),
+        ("schedgym/ParallelJCT-v0", {"reading": "x70", "most_tasks": 20}, {"planner": "list-scheduling"}),
         ("schedgym/SingleJob-v0", {"view": "search"}, {"max_moves": 1}),
         *[("schedgym/QueueDelay-v0", {"view": "pick", "scope": "all"}, {"rule": rule}) for rule in RULES],
     ],

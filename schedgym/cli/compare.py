@@ -253,7 +253,13 @@ class _Plan:
 
 
 def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
-    from schedgym.evaluation.runner import default_policies, expand_grid, resolve_id
+    from schedgym.evaluation.runner import (
+        baseline,
+        default_policies,
+        expand_grid,
+        resolve_id,
+        shared_parameters,
+    )
     from schedgym.evaluation.tuned import find_tuned
 
     problem, id = resolve_id(asked.id)
@@ -264,8 +270,8 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
     plan = _Plan(problem, id, fixed, grid, {}, {}, "", {})
     combinations = [plan.base | own for own in expand_grid(grid)]
-    for combination in combinations:
-        problem.build(id, combination)
+    for own in expand_grid(grid):
+        problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))
     texts = pairs(asked.option, "--option")
     if asked.policies is not None:
         names = policy_names(asked.policies, problem)

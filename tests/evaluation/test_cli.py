@@ -134,6 +134,16 @@ def test_describe_a_policy(capsys, name):
     assert "blocking=false" in out and "size=nb" in out and "Deviations: The paper does not say" in out
 
 
+def test_compare_sets_a_parameter_of_one_view(capsys):
+    """The planner of view pick, beside a baseline of view plan; without the agent it is refused."""
+    few = ["--episodes", "2", "--set", "jobs=3", "arity=2", "planner=list-scheduling"]
+    code = cli.main(["compare", "ParallelJCT-v0", "--policies", "ontapra", *few, "--agents", "pretrained"])
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "") and "planner=list-scheduling" in out and "pretrained (pick)" in out
+    assert cli.main(["compare", "ParallelJCT-v0", "--policies", "ontapra", *few]) == 2
+    assert "planner: has no effect in the view of any of these policies" in capsys.readouterr().err
+
+
 def test_compare_prints_the_table_and_writes_what_was_asked(capsys, tmp_path):
     code = cli.main(
         ["compare", ID, *FAST, "--seed", "4", "--policies", "bf-exec,fcfs"]

@@ -540,11 +540,25 @@ def min_min(instance: SingleJob, evaluate: Evaluate = optra) -> Plan | None:
     return _finish(instance, rec(instance, min_min_placement(instance, evaluate), evaluate), evaluate)
 
 
-def tapra_min_min(instance: SingleJob) -> Plan | None:
-    """Min-Min, REC and the local search; TaPRA-fast where that fails."""
-    placement = rec(instance, min_min_placement(instance))
-    found = None if placement is None else _finish(instance, local_search(instance, placement))
-    return found or tapra_fast(instance)
+def list_scheduling(
+    instance: SingleJob, capacity: Sequence[Number], work: Sequence[Number], share: Number
+) -> Plan | None:
+    """Longest task first, to the least time with a share of the server's work; or else TaPRA-fast."""
+    busy = list(work)
+    placement: Placement = (-1,) * instance.tasks
+    alive = [
+        j
+        for j in range(instance.servers)
+        if all(bound > 0 for group, bound in zip(instance.groups, instance.bounds, strict=True) if j in group)
+    ]
+    if not alive:
+        return None
+    for i in sorted(range(instance.tasks), key=lambda i: -instance.load[i]):
+        leq = {j: instance.load[i] / instance.efficiency[i][j] for j in alive}
+        j = min(alive, key=lambda j: (leq[j] + share * busy[j]) / capacity[j])
+        placement = moved(placement, i, j)
+        busy[j] += leq[j]
+    return _finish(instance, rec(instance, placement)) or tapra_fast(instance)
 
 
 def _fitness(instance: SingleJob, placement: Placement | None, evaluate: Evaluate) -> Number:

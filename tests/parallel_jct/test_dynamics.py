@@ -15,6 +15,7 @@ from schedgym.core.arrays import regrow
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.problems.parallel_jct.metrics import metrics, validate
 from schedgym.problems.parallel_jct.workload import make_workload, toy
+from schedgym.solvers.placement import WORK_SHARE
 from tests.long import some
 from tests.parallel_jct import oracle
 from tests.parallel_jct.energy import energy_draw
@@ -296,7 +297,7 @@ def test_the_views_say_the_same_plan(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_view_pick_plans_from_min_min_where_the_planner_says_so(seed: int) -> None:
+def test_view_pick_plans_by_list_scheduling_where_the_planner_says_so(seed: int) -> None:
     large = {"jobs": 4, "reading": "x70", "most_tasks": 10}
     whole = small("plan", **large)
 
@@ -306,7 +307,10 @@ def test_view_pick_plans_from_min_min_where_the_planner_says_so(seed: int) -> No
             r for r in np.flatnonzero(observation["job_mask"]).tolist() if not observation["failed"][r]
         )
         own = instance(observation, row)
-        plan = oracle.tapra_min_min(own)
+        seen = observation["running"][0]
+        work = np.zeros(len(observation["capacity"]))
+        np.add.at(work, observation["run_server"][:seen], observation["run_remaining"][:seen])
+        plan = oracle.list_scheduling(own, observation["capacity"].tolist(), work.tolist(), WORK_SHARE)
         start = oracle.most_efficient(own) if plan is None else plan.placement
         action[0, 0] = row
         action[1 : 1 + len(start), 0] = start
@@ -316,7 +320,7 @@ def test_view_pick_plans_from_min_min_where_the_planner_says_so(seed: int) -> No
         return int(observation["action_mask"].argmax())
 
     expected = play(whole, as_plan, seed)[2].digest()
-    assert play(small("pick", planner="min-min", **large), first, seed)[2].digest() == expected
+    assert play(small("pick", planner="list-scheduling", **large), first, seed)[2].digest() == expected
     assert play(small("pick", **large), first, seed)[2].digest() != expected
 
 

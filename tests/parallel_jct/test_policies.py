@@ -436,7 +436,12 @@ def test_a_round_under_way_is_pickled(name: str) -> None:
         ("ontapra", {}, {"view": "plan", "rounds": "events"}, "at ticks: needs rounds='ticks' or 'all'"),
         ("fcfs", {}, {"view": "plan", "rounds": "ticks"}, "completions: needs rounds='events' or 'all'"),
         ("llf", {}, {"view": "pick", "observation": "features"}, "needs observation='dict'"),
-        ("slf", {}, {"view": "pick", "planner": "min-min"}, "slf in view 'pick' needs planner='tapra-fast'"),
+        (
+            "slf",
+            {},
+            {"view": "pick", "planner": "list-scheduling"},
+            "slf in view 'pick' needs planner='tapra-fast'",
+        ),
     ],
 )
 def test_what_cannot_be_expressed_is_refused(

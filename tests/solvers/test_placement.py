@@ -301,11 +301,15 @@ def test_tapra_fast_is_the_oracles() -> None:
     assert 100 < failed < 400
 
 
-def test_tapra_from_min_min_is_the_oracles() -> None:
+def test_list_scheduling_is_the_oracles() -> None:
     kinds = {"planned": 0, "by tapra-fast": 0, "failed": 0}
+    rng = np.random.default_rng(21)
     for case in cases(300, 21, 6, 7, exhausted=0.2):
-        expected = oracle.tapra_min_min(case.instance)
-        jct = solver.tapra_min_min(case.job, case.placement, case.scratch)
+        cpu = rng.choice([8.0, 16.0], case.m)
+        work = rng.choice([0.0, 64.0, 500.0], case.m)
+        expected = oracle.list_scheduling(case.instance, cpu.tolist(), work.tolist(), solver.WORK_SHARE)
+        case.scratch.work[:] = work
+        jct = solver.list_scheduling(case.job, cpu, case.placement, case.scratch)
         assert (jct == math.inf) == (expected is None)
         kind = "failed"
         if expected is not None:

@@ -34,19 +34,19 @@ from schedgym.solvers.placement import (
     affords,
     evaluate,
     is_alive,
+    list_scheduling,
     most_efficient,
     optra_vcpu,
     reduce_energy,
     search_mask,
     tapra_fast,
-    tapra_min_min,
     time_on,
 )
 
 __all__ = ["DECIDE", "Environment", "step"]
 
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
-TAPRA_FAST, MIN_MIN = range(2)  # planners of view pick, in the order of the descriptor
+TAPRA_FAST, LIST_SCHEDULING = range(2)  # planners of view pick, in the order of the descriptor
 #: decisions: none yet (a job is being planned), end the round, launch the job, its planning failed
 OPEN, END, LAUNCH, FAIL = range(4)
 
@@ -489,6 +489,16 @@ def fits_pick(env: Environment) -> Any:
 
 
 @helper
+def measure_work(env: Environment) -> None:
+    """Add up the work that the running tasks of each server have left, for list scheduling."""
+    work = env.scratch.work
+    for j in range(work.shape[0]):
+        work[j] = 0.0
+    for q in range(env.state.scalars.running):
+        work[env.state.running[q].server] += max(env.state.running[q].remaining, 0.0)
+
+
+@helper
 def take_pick(env: Environment, feasible: bool) -> None:
     """View pick: plan the job in the chosen row by the planner of the view. Repair: the round ends."""
     s = env.state.scalars
@@ -497,8 +507,9 @@ def take_pick(env: Environment, feasible: bool) -> None:
     if r == env.constants.config.window or not feasible:
         return
     planned = job_of(env, env.state.queue[r])
-    if env.constants.config.planner == MIN_MIN:
-        decide_launch(env, r, tapra_min_min(planned, env.plan.placement, env.scratch))
+    if env.constants.config.planner == LIST_SCHEDULING:
+        measure_work(env)
+        decide_launch(env, r, list_scheduling(planned, env.jobs.cpu, env.plan.placement, env.scratch))
     else:
         decide_launch(env, r, tapra_fast(planned, env.plan.placement, env.scratch))
 

@@ -70,11 +70,11 @@ class ParallelJCTEnv(SchedulingEnv):
     | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
 
     In view `plan`, if all vCPU are 0 they are set by Eq. 16. In view `pick`, `planner="tapra-fast"` plans
-    the job by TaPRA-fast, and "min-min" by REC and TaPRA's local search from Min-Min's placement, which uses
-    more servers (by TaPRA-fast where that cannot meet E_MAX). View `search` starts with every task on its
-    most efficient server. A move is legal if the energy stays within E_MAX and the task becomes faster; the
-    search ends by itself when no move is legal, or after `max_moves`. If a task of a plan would never end,
-    the job fails in this round.
+    the job by TaPRA-fast, and "list-scheduling", which is not in the paper, places the longest task first,
+    where it is efficient and running tasks have little work left; then REC meets E_MAX (or TaPRA-fast
+    plans). View `search` starts with every task on its most efficient server. A move is legal if the energy
+    stays within E_MAX and the task becomes faster; the search ends by itself when no move is legal, or
+    after `max_moves`. If a task of a plan would never end, the job fails in this round.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: an
     empty row, or one of a job that has failed, ends the round; servers of a plan are rounded and clipped,

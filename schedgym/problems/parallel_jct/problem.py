@@ -20,7 +20,7 @@ VIEWS = (
 )
 READINGS = ("x70", "scale-half", "shape-half")
 ROUNDS = ("ticks", "events", "all")
-PLANNERS = ("tapra-fast", "min-min")
+PLANNERS = ("tapra-fast", "list-scheduling")
 
 METRICS = (
     Metric("average_jct", "s", "mean time in the system", "min"),
@@ -103,7 +103,7 @@ class ParallelJCTParameters(Parameters):
     )
     planner: str = parameter(
         "tapra-fast",
-        "planner of the chosen job; min-min: Min-Min, then REC and TaPRA's local search",
+        "planner of the chosen job; list-scheduling sees the running tasks (not in the paper)",
         choices=PLANNERS,
         views=("pick",),
     )
