@@ -136,7 +136,7 @@ def test_describe_a_policy(capsys, name):
 
 def test_compare_sets_a_parameter_of_one_view(capsys):
     """The planner of view pick, beside a baseline of view plan; without the agent it is refused."""
-    few = ["--episodes", "2", "--set", "jobs=3", "arity=2", "planner=list-scheduling"]
+    few = ["--episodes", "2", "--jobs", "3", "--arity", "2", "--planner", "list-scheduling"]
     code = cli.main(["compare", "ParallelJCT-v0", "--policies", "ontapra", *few, "--agents", "pretrained"])
     out, err = capsys.readouterr()
     assert (code, err) == (0, "") and "planner=list-scheduling" in out and "pretrained (pick)" in out
