@@ -96,7 +96,10 @@ class Membership(NamedTuple):
 
 
 class PlanScratch(NamedTuple):
-    """Work space. The first four arrays hold the results of :func:`evaluate`; the others are private."""
+    """Work space. The first four arrays hold the results of :func:`evaluate`; the others are private.
+
+    Only ``work`` is given: by the callers of :func:`list_scheduling`.
+    """
 
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
     group_load: Annotated[Floats, "group"]  # sum of their A_jk Leq; by equal shares the largest
@@ -792,20 +795,19 @@ def list_scheduling(job: Job, cpu: Floats, placement: Places, scratch: PlanScrat
             if placement[i] < 0 and (t < 0 or job.load[job.first + i] > job.load[job.first + t]):
                 t = i
         best = math.inf
+        own = 0.0
         for j in range(cpu.shape[0]):
             leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
             time = (leq + WORK_SHARE * work[j]) / cpu[j]
             if time < best and is_alive(j, job.membership, job.limits):
                 best = time
+                own = leq
                 placement[t] = j
-        if placement[t] < 0:
+        if best == math.inf:
             return math.inf
-        work[placement[t]] += job.load[job.first + t] / job.efficiency[job.first + t, placement[t]]
-    if reduce_energy(job, False, placement, scratch):
-        jct, _ = evaluate(job, placement, scratch)
-        if jct < math.inf:
-            return jct
-    return tapra_fast(job, placement, scratch)
+        work[placement[t]] += own
+    _, jct = _reduce(job, False, placement, scratch)
+    return jct if jct < math.inf else tapra_fast(job, placement, scratch)
 
 
 @helper

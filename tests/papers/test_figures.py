@@ -341,3 +341,15 @@ def test_legends_fit(tmp_path, monkeypatch, panels, labels) -> None:
     box = legend.get_window_extent()
     assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width
     assert all(box.y1 <= axes.get_tightbbox().y0 for axes in figure.axes)
+
+
+@pytest.mark.parametrize("words", [60, 300])
+def test_a_long_second_line_is_broken_before_it_is_cut(tmp_path, monkeypatch, words) -> None:
+    said = " ".join(f"word{k % 10}" for k in range(words))
+    drawn = []
+    monkeypatch.setattr(drawing, "save_figure", lambda figure, path, small: drawn.append(figure))
+    draw([Panel("x", "y", [Series("a", [0, 1], [1, 2])])] * 2, tmp_path / "a.png", "title", said)
+    line = drawn[0].texts[1]
+    assert line.get_text().count("\n") == 1 and line.get_window_extent().x1 <= drawn[0].bbox.width
+    shown = line.get_text().removesuffix("…").split()
+    assert shown == said.split()[: len(shown)] and (len(shown) == words) == (words == 60)

@@ -21,4 +21,5 @@ OTHER: list[dict[str, Any]] = [
     {"max_moves": 2},
     {"reading": "x70", "most_tasks": None, "running_window": "all", "jobs": 3},
     {"max_time": 60.0, "tick": 4.0},
+    {"planner": "list-scheduling"},
 ]
