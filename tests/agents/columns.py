@@ -298,14 +298,14 @@ def partial_value_resource_columns(rows: TokenRows) -> Columns:
 
 
 def queue_delay_measures(rows: TokenRows) -> Any:
-    """Of the whole observation, [T] each: pressure, log load, free, empty, calm; mean and deviation."""
+    """Of the whole observation, [T] each: pressure, log load, free, empty, calm, quiet, mean, deviation."""
     observation, env = rows.observation, rows.env
     about, servers = observation["globals"].astype(np.float64), observation["servers"].astype(np.float64)
     room, free = servers[:, :, :2].sum(axis=1), servers[:, :, 2:4].sum(axis=1)
     needed = unscaled(about[:, 2], queue_delay.COUNT_SCALE) * (about[:, 4:6] / (room + EDGE)).max(axis=1)
     idle = (servers[:, :, 2:4] >= servers[:, :, :2]).all(axis=(1, 2))
     measures = [np.log1p(needed), log_odds(about[:, 9]), (free / (room + EDGE)).min(axis=1), idle]
-    measures.append((1.0 - about[:, 9]) ** 4)
+    measures += [(1.0 - about[:, 9]) ** 4, about[:, 10] >= 0.9]
     scale = about[:, 7:9] * queue_delay.LOG_DAY
     return *(measure[env].astype(np.float64) for measure in measures), *scale[env].T
 
@@ -315,7 +315,7 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
     execution = log_execution * np.float32(queue_delay.LOG_DAY)
     waited = unscaled(waiting, queue_delay.WAITING_SCALE)
     largest = np.log(np.maximum(cpu, memory) + EDGE)
-    pressure, load, free, empty, calm, mean, deviation = queue_delay_measures(rows)
+    pressure, load, free, empty, calm, quiet, mean, deviation = queue_delay_measures(rows)
     z = (execution - mean) / np.maximum(deviation, 0.1)
     wait = np.log1p(waited / np.exp(mean))
     return [
@@ -341,6 +341,10 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
         ("pressure * log wait", pressure * wait),
         ("empty", empty),
         ("calm", calm),
+        ("quiet", quiet),
+        ("quiet * z execution", quiet * z),
+        ("quiet * log total demand", quiet * np.log(cpu + memory + EDGE)),
+        ("quiet * free", quiet * free),
     ]
 
 
@@ -391,7 +395,7 @@ def queue_delay_placement_columns(rows: TokenRows) -> Columns:
         ("free share", np.minimum(cpu_free / cpu_all, memory_free / memory_all)),
         *((f"arrival * {name}", arrival * by_name[name]) for name in on_arrival),
         *((f"arrival * log load * {name}", arrival * by_name["log load"] * value) for name, value in fit),
-        *((f"arrival * calm * {name}", arrival * by_name["calm"] * value) for name, value in fit),
+        *((f"quiet * {name}", by_name["quiet"] * completion * value) for name, value in fit),
     ]
 
 

@@ -336,14 +336,16 @@ def count_submitted(view: str, observations: list[dict[str, Any]]) -> list[int]:
 
 
 def submitted_features(workload: Workload, submitted: int, clock: float) -> list[float]:
-    """What is shown of the tasks submitted so far: mean and deviation of log execution, offered load."""
+    """What is shown of submitted tasks: mean and deviation of log execution, offered load, quiet."""
     jobs, cluster = workload.jobs, workload.cluster
     execution = jobs["execution"][:submitted]
     scaled = np.log1p(execution) / math.log1p(86400.0)
     work = [(execution * jobs[name][:submitted]).sum() for name in ("cpu", "memory")]
     rooms = [cluster[name].sum() for name in ("cpu", "memory")]
     time = max(own / room for own, room in zip(work, rooms, strict=True) if own > 0.0)  # on the whole cluster
-    return [scaled.mean(), scaled.std(), time / (time + clock - jobs["arrival"][0])]
+    elapsed, since = clock - jobs["arrival"][0], clock - jobs["arrival"][submitted - 1]
+    quiet = since / (since + elapsed / submitted) if since > 0.0 else 0.0
+    return [scaled.mean(), scaled.std(), time / (time + elapsed), quiet]
 
 
 def features_of(observation: dict[str, Any], submitted: list[float]) -> dict[str, np.ndarray]:

@@ -665,7 +665,10 @@ def observe_features(env: Environment) -> None:
     mean = s.log_execution / s.submitted
     whole[7] = mean
     whole[8] = math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0))
-    whole[9] = offered_load(s, clock - env.jobs.arrival[0])
+    elapsed = clock - env.jobs.arrival[0]
+    whole[9] = offered_load(s, elapsed)
+    since = clock - env.jobs.arrival[s.submitted - 1]
+    whole[10] = since / (since + elapsed / s.submitted) if since > 0.0 else 0.0
 
 
 @helper

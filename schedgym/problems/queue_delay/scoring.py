@@ -45,6 +45,7 @@ __all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
 NUMBERS = "state.queue_task"  # the task of each row
 
 PICK, PLACEMENT, SERVER = range(3)
+QUIET = 0.9  # least token "quiet" at which no more arrivals are expected: 9 mean times between arrivals
 LEAST_DEVIATION = 0.1  # of log1p(execution): what differs less counts as equal
 _TASK = (
     *("log execution", "log demand", "log total demand", "cpu", "memory", "skew"),
@@ -52,6 +53,7 @@ _TASK = (
     *("z execution", "log wait", "pressure", "log load", "free"),
     *("pressure * z execution", "log load * z execution", "free * z execution"),
     *("pressure * log demand", "pressure * log wait", "empty", "calm"),
+    *("quiet", "quiet * z execution", "quiet * log total demand", "quiet * free"),
 )
 _ON_ARRIVAL = (
     *("z execution", "pressure", "log load", "free"),
@@ -70,7 +72,7 @@ COLUMNS = {
             *("arrival * log execution", "arrival * log demand", "free share"),
             *(f"arrival * {name}" for name in _ON_ARRIVAL),
             *(f"arrival * log load * {name}" for name in _FIT),
-            *(f"arrival * calm * {name}" for name in _FIT),
+            *(f"quiet * {name}" for name in _FIT),
         ),
     ),
     "server": ColumnSet(SERVER, tuple(f"servers {k}" for k in range(len(SERVER_COLUMNS)))),
@@ -89,7 +91,7 @@ class Memo(NamedTuple):
     """Values that are the same for all tasks and pairs."""
 
     released: Annotated[Floats, 3]  # at a completion, 1 and the free cpu and memory of that server; else 0
-    whole: Annotated[Floats, 8]  # see ``measure``
+    whole: Annotated[Floats, 9]  # see ``measure``
 
 
 @helper
@@ -99,7 +101,7 @@ def measure(seen: Seen, whole: Any) -> None:
     These are: 0, the mean of log1p(execution); 1, one over its standard deviation; 2, the number of waiting
     tasks over the number of mean demands that all servers can hold ("pressure": log1p of it); 3, the
     logarithm of the load offered so far; 4, the free share of the scarcer resource; 5, the typical execution;
-    6, 1 if nothing runs; 7, 1 / (load + 1)^4.
+    6, 1 if nothing runs; 7, 1 / (load + 1)^4; 8, 1 if no more arrivals are expected ("quiet").
     """
     servers, about = seen.servers, seen.globals
     all_cpu = all_memory = free_cpu = free_memory = 0.0
@@ -120,6 +122,7 @@ def measure(seen: Seen, whole: Any) -> None:
     whole[5] = math.exp(whole[0])
     whole[6] = empty
     whole[7] = (1.0 - float(about[9])) ** 4
+    whole[8] = 1.0 if about[10] >= QUIET else 0.0
 
 
 @helper
@@ -174,13 +177,18 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     x[19] = pressure * wait
     x[20] = whole[6]
     x[21] = whole[7]
+    quiet = whole[8]
+    x[22] = quiet
+    x[23] = quiet * z
+    x[24] = quiet * x[2]
+    x[25] = quiet * free
     if code == PICK:
         completion, free_cpu, free_memory = memo.released[0], memo.released[1], memo.released[2]
         left_cpu, left_memory = max(free_cpu - cpu, 0.0), max(free_memory - memory, 0.0)
-        x[22] = max(left_cpu, left_memory)
-        x[23] = abs(left_cpu - left_memory)
-        x[24] = cpu * free_cpu + memory * free_memory
-        x[25] = completion * x[1]
+        x[26] = max(left_cpu, left_memory)
+        x[27] = abs(left_cpu - left_memory)
+        x[28] = cpu * free_cpu + memory * free_memory
+        x[29] = completion * x[1]
 
 
 @helper
@@ -195,27 +203,27 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     dot = cpu * cpu_free + memory * memory_free
     norm = math.sqrt(left_cpu * left_cpu + left_memory * left_memory)
     least, uneven = min(left_cpu, left_memory), abs(left_cpu - left_memory)
-    x[22] = arrival * dot
-    x[23] = arrival * norm
-    x[24] = arrival * least
-    x[25] = arrival * uneven
-    x[26] = completion * dot
-    x[27] = completion * norm
-    x[28] = completion * least
-    x[29] = completion * uneven
-    x[30] = cpu_all
-    x[31] = memory_all
-    x[32] = server[4]
-    x[33] = 1.0 if cpu_free >= cpu_all and memory_free >= memory_all else 0.0
-    x[34] = arrival * x[0]
-    x[35] = arrival * x[1]
-    x[36] = min(cpu_free / cpu_all, memory_free / memory_all)
-    x[37] = arrival * x[10]
+    x[26] = arrival * dot
+    x[27] = arrival * norm
+    x[28] = arrival * least
+    x[29] = arrival * uneven
+    x[30] = completion * dot
+    x[31] = completion * norm
+    x[32] = completion * least
+    x[33] = completion * uneven
+    x[34] = cpu_all
+    x[35] = memory_all
+    x[36] = server[4]
+    x[37] = 1.0 if cpu_free >= cpu_all and memory_free >= memory_all else 0.0
+    x[38] = arrival * x[0]
+    x[39] = arrival * x[1]
+    x[40] = min(cpu_free / cpu_all, memory_free / memory_all)
+    x[41] = arrival * x[10]
     for k in range(6):
-        x[38 + k] = arrival * x[12 + k]
+        x[42 + k] = arrival * x[12 + k]
     for k in range(4):
-        x[44 + k] = x[13] * x[22 + k]
-        x[48 + k] = x[21] * x[22 + k]
+        x[48 + k] = x[13] * x[26 + k]
+        x[52 + k] = x[22] * x[30 + k]
 
 
 class Acting(NamedTuple):

@@ -22,12 +22,13 @@ TASK_COLUMNS = ("cpu", "memory", "log execution", "waiting", "arriving")
 #: columns of a server token: shares of the largest server, capacity and free; 1 if the epoch is its release
 SERVER_COLUMNS = ("capacity cpu", "capacity memory", "free cpu", "free memory", "released")
 #: 1 at an arrival epoch, 1 at a completion epoch; waiting tasks, those beyond the window; clock; and of the
-#: tasks submitted so far: mean demand, mean and standard deviation of the token "log execution", and
-#: l / (l + 1) of the load l that they have offered: the work of the busier resource over what all servers
-#: can do in the time since the first arrival
+#: tasks submitted so far: mean demand, mean and standard deviation of the token "log execution",
+#: l / (l + 1) of the load l that they have offered (the work of the busier resource over what all servers
+#: can do in the time since the first arrival), and q / (q + 1), where q is the time since the last arrival
+#: over the mean time between arrivals so far
 GLOBAL_COLUMNS = (
     *("arrival", "completion", "waiting", "beyond", "mean cpu", "mean memory", "clock"),
-    *("mean log execution", "deviation of log execution", "load"),
+    *("mean log execution", "deviation of log execution", "load", "quiet"),
 )
 DAY = 86400.0  # [s] log1p(execution) / log1p(DAY) scales execution times, t / (t + DAY) the clock
 LOG_DAY = math.log1p(DAY)
