@@ -6,13 +6,15 @@ one line on stderr and exits with code 2, and no file is written; any other exce
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import importlib
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gymnasium.error import Error as GymnasiumError
@@ -24,6 +26,7 @@ __all__ = ["main"]
 
 USAGE = 2
 INTERRUPTED = 130
+TERMINATED = 143
 #: modules of this package, in the order in which the help lists their commands
 COMMANDS = (
     *("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "stores", "papers", "bench"),
@@ -39,8 +42,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         the exit code: 0, 2 for an error of the user, 130 when interrupted.
+
+    Raises:
+        SystemExit: with code 143, when terminated.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    with _terminable():
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit, so that a sweep ends its workers and closes its store."""
+
+    def terminate(number: int, frame: Any) -> None:
+        raise SystemExit(TERMINATED)
+
+    try:
+        before = signal.signal(signal.SIGTERM, terminate)
+    except ValueError:  # in another thread than the main one
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command line; return the exit code."""
     try:
         command = _application()
         first = arguments[0] if arguments else "--help"

@@ -1,6 +1,7 @@
 """Faults: killed sweeps, dying workers, full disks and bad files lose nothing and end in one clear error."""
 
 import contextlib
+import json
 import os
 import resource
 import signal
@@ -144,6 +145,26 @@ def test_killed_with_its_workers_at_work(tmp_path):
     assert all(found[key] == whole[key] for key in whole)
     while any(map(alive, workers)):
         assert time.monotonic() - began < 180, "workers outlive the sweep"
+        time.sleep(0.2)
+
+
+@long
+def test_terminated_a_sweep_ends_its_workers(tmp_path):
+    path, config = tmp_path / "terminated.db", tmp_path / "sweep.yaml"
+    long_units = {"name": "long", "seeds": [0, 1], "episodes": 10**5, "chunk": 10**5}
+    long_units["experiments"] = [{"id": "schedgym/QueueDelay-v0", "policies": ["bf-exec"]}]
+    config.write_text(json.dumps(long_units))
+    command = [sys.executable, "-m", "schedgym", "sweep", str(config), "-o", str(path), "--n-jobs", "2"]
+    sweep = subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.DEVNULL)
+    began = time.monotonic()
+    while not children(sweep.pid):
+        assert time.monotonic() - began < 120 and sweep.poll() is None
+        time.sleep(0.05)
+    workers = children(sweep.pid)
+    sweep.terminate()
+    assert sweep.wait(timeout=60) == 143
+    while any(map(alive, workers)):  # whose units would have taken minutes
+        assert time.monotonic() - began < 60, "workers outlive the sweep"
         time.sleep(0.2)
 
 
