@@ -218,6 +218,16 @@ def test_view_rule_is_the_oracles_policy(rule: int, tmp_path: Any) -> None:
         check_equal(env, oracle.simulate_assign(instance, ASSIGN_RULES[rule]))
 
 
+def group_for(waiting: Any, observation: dict[str, Any], dispatch_sites: str) -> int:
+    """The group of a job that takes the open slot: most waiting tasks for each slot of its sites."""
+    j, slots = int(observation["open_site"]), observation["slots"]
+    lists = [row[row >= 0].tolist() for row in observation["sites"]]
+    able = [k for k, sites in enumerate(lists) if waiting[k] > 0 and j in sites]
+    if dispatch_sites == "associated":
+        return next(k for k in able if lists[k][0] == j)
+    return max(able, key=lambda k: Fraction(int(waiting[k]), int(slots[lists[k]].sum())))
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dispatch_sites", ["all", "associated"])
 def test_picks_obey_the_mask_and_run_to_the_end(seed: int, dispatch_sites: str, tmp_path: Any) -> None:
@@ -242,8 +252,18 @@ def test_picks_obey_the_mask_and_run_to_the_end(seed: int, dispatch_sites: str, 
                 with pytest.raises(InvalidAction):
                     env.step(int(r))
             choice = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+            group = group_for(observation["waiting"][choice], observation, dispatch_sites)
+            sites = observation["sites"][group].tolist()
+            before = set(env.record().job.tolist())
             observation, _, done, _, _ = env.step(choice)
-        record = env.record()
+            record = env.record()
+            lists = record.workload.tasks["sites"]
+            started = [
+                (lists[task].tolist(), server)
+                for task, server in zip(record.job, record.server, strict=True)
+                if task not in before
+            ]
+            assert (sites, j) in started
         validate(record)
         if dispatch_sites == "associated":
             assert (record.server == record.workload.tasks["sites"][record.job, 0]).all()

@@ -484,15 +484,37 @@ def may_use(env: Environment, k: int, j: int) -> Any:
 
 
 @helper
+def slots_of(env: Environment, k: int) -> int:
+    """Return the number of slots of all sites in the list of group k."""
+    room = 0
+    for c in range(env.jobs.sites.shape[1]):
+        if env.jobs.sites[k, c] >= 0:
+            room += env.jobs.slots[env.jobs.sites[k, c]]
+    return room
+
+
+@helper
 def place_for(env: Environment, r: int, j: int) -> int:
-    """View pick: return the position among the entries at which a row would use a slot of site j, or -1."""
+    """View pick: return the position among the entries at which a row would use a slot of site j, or -1.
+
+    That of the group with the most waiting tasks for each slot of its sites, so that they end together; of
+    the first group where every task has one site only.
+    """
     jobs, state = env.jobs, env.state
+    best = -1
+    most, most_room = 0, 1
     if state.waits[r] > 0:
         for position in range(jobs.site_start[j], jobs.site_start[j + 1]):
             k = jobs.entry_groups[position]
-            if state.waiting[r, k] > 0 and may_use(env, k, j):
+            waiting = state.waiting[r, k]
+            if waiting == 0 or not may_use(env, k, j):
+                continue
+            if env.constants.config.associated:
                 return position
-    return -1
+            room = slots_of(env, k)
+            if waiting * most_room > most * room:
+                best, most, most_room = position, waiting, room
+    return best
 
 
 @helper

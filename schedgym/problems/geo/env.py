@@ -61,8 +61,8 @@ class GeoAssignEnv(SchedulingEnv):
     `placement="greedy"` places job after job in that order, larger groups first, each task at the available
     site with the least (load + 1) / u_j; if the scores give ATA-Greedy's order, the result is ATA-Greedy.
     `placement="associated"` leaves every task at its associated site; with SWAG's order the result is SWAG.
-    In view `pick` a job uses the slot for its lowest group that may run at the site (with
-    `dispatch_sites="associated"`: whose associated site it is).
+    In view `pick` a job uses the slot for that of its groups which has the most waiting tasks for each slot
+    of its sites (with `dispatch_sites="associated"`: for the lowest one whose associated site it is).
 
     Jobs beyond the window come last, in order of arrival, and stay at their associated sites until they
     are visible (view `pick`: they take only slots that no visible job can use; view `rule` decides on all
