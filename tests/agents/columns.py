@@ -396,7 +396,6 @@ def queue_delay_placement_columns(rows: TokenRows) -> Columns:
         *((f"arrival * {name}", arrival * by_name[name]) for name in on_arrival),
         *((f"arrival * log load * {name}", arrival * by_name["log load"] * value) for name, value in fit),
         *((f"quiet * {name}", by_name["quiet"] * completion * value) for name, value in fit),
-        ("arrival * calm * left norm", arrival * by_name["calm"] * fit[1][1]),
     ]
 
 

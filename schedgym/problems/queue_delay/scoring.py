@@ -73,7 +73,6 @@ COLUMNS = {
             *(f"arrival * {name}" for name in _ON_ARRIVAL),
             *(f"arrival * log load * {name}" for name in _FIT),
             *(f"quiet * {name}" for name in _FIT),
-            "arrival * calm * left norm",
         ),
     ),
     "server": ColumnSet(SERVER, tuple(f"servers {k}" for k in range(len(SERVER_COLUMNS)))),
@@ -225,7 +224,6 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     for k in range(4):
         x[48 + k] = x[13] * x[26 + k]
         x[52 + k] = x[22] * x[30 + k]
-    x[56] = x[21] * x[27]
 
 
 class Acting(NamedTuple):
