@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -57,15 +58,15 @@ def _terminable() -> Iterator[None]:
     def terminate(number: int, frame: Any) -> None:
         raise SystemExit(TERMINATED)
 
-    try:
-        before = signal.signal(signal.SIGTERM, terminate)
-    except ValueError:  # in another thread than the main one
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(arguments: list[str]) -> int:

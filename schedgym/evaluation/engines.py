@@ -15,6 +15,7 @@ import functools
 import itertools
 import os
 import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -70,25 +71,24 @@ class _Pool(Protocol):
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Yield a list that gets the interrupts which the user sends, and not those that a policy raises."""
+    """Yield a list that gets the signals to end which the user sends, and not what a policy raises."""
     received: list[int] = []
-    try:
-        before: Any = signal.getsignal(signal.SIGINT)
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # the others get no signals
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-        def note(number: int, frame: Any) -> None:
-            received.append(number)
-            before(number, frame)
+    def note(number: int, frame: Any) -> None:
+        received.append(number)
+        before[number](number, frame)
 
-        if callable(before):
-            signal.signal(signal.SIGINT, note)
-    except ValueError:  # in another thread than the main one, which gets no signals
-        yield received
-        return
+    handled = [number for number, handler in before.items() if callable(handler)]
+    for number in handled:
+        signal.signal(number, note)
     try:
         yield received
     finally:
-        if callable(before):
-            signal.signal(signal.SIGINT, before)
+        for number in handled:
+            signal.signal(number, before[number])
 
 
 def _guarded(function: Callable[[U], R], unit: U) -> R | Failure:

@@ -98,6 +98,22 @@ def test_an_interrupt_of_the_user_is_no_failure(interruptible):
     assert isinstance(result, Failure) and "KeyboardInterrupt" in result.error
 
 
+def test_to_be_terminated_is_no_failure():
+    def end(number, frame):
+        raise SystemExit(143)
+
+    def terminated(unit):
+        signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with pytest.raises(SystemExit):
+            list(make_engine("local", 1).run(terminated, [1]))
+        assert signal.getsignal(signal.SIGTERM) is end
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_what_cannot_be_sent_is_a_failure():
     results = dict(make_engine("local", 2).run(send, ["lock", 3]))
     assert results[3] == 3

@@ -254,14 +254,14 @@ def test_picks_obey_the_mask_and_run_to_the_end(seed: int, dispatch_sites: str, 
             choice = int(rng.choice(np.flatnonzero(observation["action_mask"])))
             group = group_for(observation["waiting"][choice], observation, dispatch_sites)
             sites = observation["sites"][group].tolist()
-            before = set(env.record().job.tolist())
+            started_before = set(env.record().job.tolist())
             observation, _, done, _, _ = env.step(choice)
             record = env.record()
             lists = record.workload.tasks["sites"]
             started = [
                 (lists[task].tolist(), server)
                 for task, server in zip(record.job, record.server, strict=True)
-                if task not in before
+                if task not in started_before
             ]
             assert (sites, j) in started
         validate(record)

@@ -484,36 +484,46 @@ def may_use(env: Environment, k: int, j: int) -> Any:
 
 
 @helper
+def first_place_for(env: Environment, r: int, j: int) -> int:
+    """View pick: return the first position among the entries where a row can use a slot of site j, or -1."""
+    jobs, state = env.jobs, env.state
+    if state.waits[r] > 0:
+        for position in range(jobs.site_start[j], jobs.site_start[j + 1]):
+            k = jobs.entry_groups[position]
+            if state.waiting[r, k] > 0 and may_use(env, k, j):
+                return position
+    return -1
+
+
+@helper
 def slots_of(env: Environment, k: int) -> int:
     """Return the number of slots of all sites in the list of group k."""
-    room = 0
+    slots = 0
     for c in range(env.jobs.sites.shape[1]):
         if env.jobs.sites[k, c] >= 0:
-            room += env.jobs.slots[env.jobs.sites[k, c]]
-    return room
+            slots += env.jobs.slots[env.jobs.sites[k, c]]
+    return slots
 
 
 @helper
 def place_for(env: Environment, r: int, j: int) -> int:
-    """View pick: return the position among the entries at which a row would use a slot of site j, or -1.
+    """View pick: return the position among the entries at which a row uses a slot of site j, or -1.
 
-    That of the group with the most waiting tasks for each slot of its sites, so that they end together; of
-    the first group where every task has one site only.
+    A task starts of the group that has the most waiting tasks for each slot of its sites, so that the groups
+    of a job end together; with dispatch_sites="associated" of the lowest group.
     """
     jobs, state = env.jobs, env.state
-    best = -1
-    most, most_room = 0, 1
-    if state.waits[r] > 0:
-        for position in range(jobs.site_start[j], jobs.site_start[j + 1]):
-            k = jobs.entry_groups[position]
-            waiting = state.waiting[r, k]
-            if waiting == 0 or not may_use(env, k, j):
-                continue
-            if env.constants.config.associated:
-                return position
-            room = slots_of(env, k)
-            if waiting * most_room > most * room:
-                best, most, most_room = position, waiting, room
+    best = first_place_for(env, r, j)
+    if best < 0 or env.constants.config.associated:
+        return best
+    most, most_slots = 0, 1
+    for position in range(best, jobs.site_start[j + 1]):
+        k = jobs.entry_groups[position]
+        waiting = state.waiting[r, k]
+        if waiting > 0:
+            slots = slots_of(env, k)
+            if waiting * most_slots > most * slots:
+                best, most, most_slots = position, waiting, slots
     return best
 
 
@@ -521,7 +531,7 @@ def place_for(env: Environment, r: int, j: int) -> int:
 def first_able(env: Environment, j: int) -> int:
     """View pick: return the first row that can use a slot of site j, or -1."""
     for r in range(env.state.scalars.active):
-        if place_for(env, r, j) >= 0:
+        if first_place_for(env, r, j) >= 0:
             return r
     return -1
 
@@ -718,7 +728,7 @@ def observe_mask(env: Environment, shown: int) -> None:
     s, mask = env.state.scalars, env.observation.action_mask
     none = s.open_site == env.state.free.shape[0]
     for r in range(shown):
-        mask[r] = not none and place_for(env, r, s.open_site) >= 0
+        mask[r] = not none and first_place_for(env, r, s.open_site) >= 0
     for r in range(shown, s.shown):
         mask[r] = 0
     if none:
@@ -1056,7 +1066,7 @@ def take_fair_rule(env: Environment, feasible: bool) -> None:
 def pick_fits(env: Environment) -> Any:
     """View pick: return True if the chosen row can use the open slot."""
     r = env.exchange.choices[0]
-    return r < env.exchange.result.rows and place_for(env, r, env.state.scalars.open_site) >= 0
+    return r < env.exchange.result.rows and first_place_for(env, r, env.state.scalars.open_site) >= 0
 
 
 @helper

@@ -27,7 +27,7 @@ class GeoAssignEnv(SchedulingEnv):
     completes, and a task waits, the agent decides in which order the active jobs are served, and at which
     site each waiting task is to run (this may change until the task starts). A free slot of a site then goes
     to the first job of the order that has a waiting task assigned to the site, and within the job to its
-    lowest group.
+    lowest group (but for view `pick`).
 
     ```python
     import gymnasium as gym
@@ -204,8 +204,8 @@ class GeoFairEnv(SchedulingEnv):
     | `assignment`, `priority`, `rule` | | as in :class:`GeoAssignEnv` |
 
     In view `weights` tasks may run at every site of their group (`dispatch_sites="all"`, as in GAMF) or at
-    the associated one only (`"associated"`, as in AMF). Weights below 1e-9 of the largest one are raised to
-    1e-9 of it.
+    the associated one only (`"associated"`, as in AMF), as in view `pick`. Weights below 1e-9 of the largest
+    one are raised to 1e-9 of it.
 
     Jobs beyond the window have no share; in view `weights` they have weight 1. View `fair-rule` decides on
     all active jobs; with `clairvoyant=True` its algorithms opt-... use the durations.

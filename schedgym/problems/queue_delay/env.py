@@ -91,10 +91,10 @@ class QueueDelayEnv(SchedulingEnv):
     - `servers` (M, 5): capacity of cpu and memory; free cpu and memory; released.
     - `globals` (11,): arrival epoch; completion epoch; n / (n + 32) of the number of waiting tasks, and of
       those beyond the window; mean cpu and memory; clock / (clock + 86400); mean and standard deviation of
-      e(execution) of the tasks submitted so far; l / (l + 1) of the load l so far. This load is the time that
-      all servers together would need for the tasks submitted so far, in the resource in which this is longer,
-      over the time since the first arrival; q / (q + 1), where q is the time since the last arrival over the
-      mean time between arrivals so far.
+      e(execution) of the tasks submitted so far; l / (l + 1) of the load l so far (the time that all servers
+      together would need for the tasks submitted so far, in the resource in which this is longer, over the
+      time since the first arrival); q / (q + 1), where q is the time since the last arrival over the mean
+      time between arrivals so far (the time since the first arrival over the number of tasks submitted).
     - `task_mask`, `action_mask`.
 
     ## Rewards

@@ -122,7 +122,7 @@ def measure(seen: Seen, whole: Any) -> None:
     whole[5] = math.exp(whole[0])
     whole[6] = empty
     whole[7] = (1.0 - float(about[9])) ** 4
-    whole[8] = 1.0 if about[10] >= QUIET else 0.0
+    whole[8] = 1.0 if float(about[10]) >= QUIET else 0.0
 
 
 @helper
@@ -223,7 +223,7 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
         x[42 + k] = arrival * x[12 + k]
     for k in range(4):
         x[48 + k] = x[13] * x[26 + k]
-        x[52 + k] = x[22] * x[30 + k]
+        x[52 + k] = x[22] * x[30 + k]  # when it is quiet, an epoch is a completion
 
 
 class Acting(NamedTuple):

@@ -25,7 +25,7 @@ SERVER_COLUMNS = ("capacity cpu", "capacity memory", "free cpu", "free memory", 
 #: tasks submitted so far: mean demand, mean and standard deviation of the token "log execution",
 #: l / (l + 1) of the load l that they have offered (the work of the busier resource over what all servers
 #: can do in the time since the first arrival), and q / (q + 1), where q is the time since the last arrival
-#: over the mean time between arrivals so far
+#: over the mean time between arrivals so far: the time since the first arrival over the number of tasks
 GLOBAL_COLUMNS = (
     *("arrival", "completion", "waiting", "beyond", "mean cpu", "mean memory", "clock"),
     *("mean log execution", "deviation of log execution", "load", "quiet"),
