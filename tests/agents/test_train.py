@@ -228,7 +228,10 @@ def test_checkpoints_of_other_trainings_are_refused(tmp_path) -> None:
 def test_a_longer_training_begins_as_a_shorter_one(tmp_path) -> None:
     """With a constant learning rate, a training made longer is the longer training."""
     constant = {**TINY, "final_learning_rate": TINY["learning_rate"]}
-    whole, part = (configuration(steps=steps, imitation=None, ppo=constant) for steps in (1536, 768))
+    last = {"every": 1024, "episodes": 4, "keep": "last"}  # the shorter one has a validation of its own
+    whole, part = (
+        configuration(steps=steps, imitation=None, ppo=constant, evaluation=last) for steps in (1536, 768)
+    )
     learn(part, tmp_path / "a")
     result, expected = learn(whole, tmp_path / "a", resume=True), learn(whole)
     assert not unlike(result.weights, expected.weights) and result.returns == expected.returns

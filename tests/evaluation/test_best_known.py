@@ -44,6 +44,7 @@ UNSAID = {
     ): "steps of parameters add up to scores beyond the view's bounds",
     ("schedgym/PartialValue-v0", "urgent-first"): "the same",
     (QUEUE, "short-first"): "the agent's weight on empty servers, 1000, is more than keys come to",
+    (QUEUE, "keep-free"): "its weights on servers are more than keys come to in 400 tries (not in 4000)",
 }
 
 
