@@ -9,6 +9,7 @@ from filelock import FileLock
 
 from schedgym.papers import check_claims, list_claims
 from schedgym.papers.claims import Result
+from tests.papers.recorded import MINUTES
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,11 @@ def results(request, tmp_path_factory, worker_id):
     path = (folder if worker_id == "master" else folder.parent) / f"{paper}.pickle"
     with FileLock(f"{path}.lock"):
         if not path.exists():
-            found = {result.claim.name: (result.findings, result.seconds) for result in check_claims(paper)}
+            names = {entry.name for entry in list_claims(paper)}
+            checked = check_claims(*sorted(names - MINUTES))
+            if names & MINUTES:
+                checked += check_claims(*sorted(names & MINUTES), scale="tiny")
+            found = {result.claim.name: (result.findings, result.seconds) for result in checked}
             path.write_bytes(pickle.dumps(found))
     kept = pickle.loads(path.read_bytes())
     return {claim.name: Result(claim, *kept[claim.name]) for claim in list_claims(paper)}

@@ -57,26 +57,6 @@ def test_verdicts_are_as_recorded(results, name) -> None:
     check_recorded(results[name])
 
 
-def test_what_is_refuted(results) -> None:
-    refuted = {name.partition("/")[2] for name in CLAIMS if results[name].finding.verdict is Verdict.REFUTED}
-    assert refuted == {
-        "alternation",
-        "constant-factor",
-        "corollary-1",
-        "dynamic-regret",
-        "equation-27-online",
-        "fractional-above-actual",
-        "gamma-4000",
-        "jobs-on-a-server",
-        "pooled-srpt-is-no-bound",
-        "step-size",
-        "surrogate-is-no-bound",
-        "switching-cost",
-        "theorem-4",
-        "theorem-6",
-    }
-
-
 # the tools against the oracle ------------------------------------------------------------------------
 
 
