@@ -11,18 +11,27 @@ kernels are compiled as usual.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import hashlib
 import os
+import pickle
 import re
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 from llvmlite import binding
 from numba.core import caching, config
+from numba.core.serialize import dumps
+
+from schedgym.core.files import open_regular
+from schedgym.errors import InvalidFile
 
 __all__ = ["LEVEL", "SHIPPED", "SHIPPING", "KernelCache", "source_files", "source_stamp"]
 
@@ -31,7 +40,6 @@ _binding: Any = binding
 _config: Any = config
 _FunctionCache: Any = caching.FunctionCache
 _CompileResultCacheImpl: Any = caching.CompileResultCacheImpl
-_IndexDataCacheFile: Any = caching.IndexDataCacheFile
 _UserWideCacheLocator: Any = caching.UserWideCacheLocator
 
 #: folder of the kernels that the package brings
@@ -41,6 +49,12 @@ LEVEL = "x86-64-v3"
 FEATURES = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 #: True while they are made: then no other ones are read or written
 SHIPPING = os.environ.get("SCHEDGYM_SHIP_KERNELS") == "1"
+
+#: how a file of machine code begins
+MAGIC = b"schedgym kernel 1\n"
+#: permission to write to a folder, for its group and for all others
+OTHERS = 0o022
+UNSAFE = "belongs to another user, or others may write to it"
 
 #: imports at the top level of a file, where the names that its kernels use come from
 IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|[^\n(]+)|^import ([\w.]+)", re.MULTILINE)
@@ -86,16 +100,6 @@ def source_stamp(file: Path) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-class _Index(_IndexDataCacheFile):  # type: ignore[misc]
-    """numba's index of the machine code of a kernel, which is empty if it cannot be read or understood."""
-
-    def _load_index(self) -> Any:
-        try:
-            return super()._load_index()
-        except (AttributeError, ImportError, OSError):  # as when it names classes from before an upgrade
-            return {}
-
-
 class _Unwritable(_UserWideCacheLocator):  # type: ignore[misc]
     """The user's cache, named where no folder can be written to; numba would have no cache at all."""
 
@@ -109,11 +113,98 @@ class _Implementation(_CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (*_CompileResultCacheImpl._locator_classes, _Unwritable)
 
 
+class _CodeFiles:
+    """The machine code of a function on disk: one file for the types of the arguments and all else in a key.
+
+    A file is named by the hash of key and stamp, and holds ``MAGIC``, the SHA-256 of what follows, and the
+    pickle of stamp, key and code. It is renamed when it is written as a whole, so that a full disk or a
+    process that is killed leaves no code under a name that is not its own; and nothing of a file is used that
+    is not what was written.
+
+    Args:
+        folder: where the files are, or will be.
+        function: the function.
+        stamp: the digest of its sources.
+        like: None: the folder must belong to the user and be writable by nobody else, as pickles run code;
+            a folder: it must belong to the same user, and be writable by nobody else than that folder.
+    """
+
+    def __init__(self, folder: Path, function: Callable[..., Any], stamp: str, like: Path | None) -> None:
+        self.folder, self._like = folder, like
+        self._stamp = f"numba {numba.__version__}, {stamp}"
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self._base = f"{name.replace('<', '').replace('>', '')}.{sys.implementation.cache_tag}."
+        self._fresh = f"{self._base}{stamp[:16]}."
+
+    def _path(self, key: Any) -> Path:
+        name = hashlib.sha256(repr((self._stamp, key)).encode()).hexdigest()[:32]
+        return self.folder / f"{self._fresh}{name}.nbc"
+
+    def is_safe(self) -> bool:
+        """Return True if nobody else can have put files into the folder."""
+        try:
+            own = self.folder.stat()
+        except OSError:  # it is not there yet
+            return True
+        if self._like is not None:
+            like = self._like.stat()
+            return own.st_uid == like.st_uid and not own.st_mode & ~like.st_mode & OTHERS
+        return not hasattr(os, "geteuid") or (own.st_uid == os.geteuid() and not own.st_mode & OTHERS)
+
+    def holds(self, key: Any) -> bool:
+        """Return True if there is a file for a key; it may turn out to be damaged."""
+        return self.is_safe() and self._path(key).is_file()
+
+    def load(self, key: Any) -> Any:
+        """The code for a key; None if there is none that can be used."""
+        path = self._path(key)
+        try:
+            with open_regular(path) as stream:
+                if not self.is_safe():
+                    _warn(f"{self.folder}: compiled kernels are not read: the folder {UNSAFE}")
+                    return None
+                content = stream.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, InvalidFile):  # it cannot be read, or is no regular file
+            content = b""
+        start = len(MAGIC) + hashlib.sha256().digest_size
+        if content[:start] == MAGIC + hashlib.sha256(content[start:]).digest():
+            try:
+                stamp, own, data = pickle.loads(content[start:])
+            except (AttributeError, ImportError):  # it names what is no longer there
+                return None
+            if stamp == self._stamp and self._path(own) == path:
+                return data if own == key else None  # types may be written alike and differ
+        _warn(f"{path}: damaged: the kernel is compiled again")
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep the code for a key, and remove that of other sources.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.is_safe():
+            raise PermissionError(errno.EPERM, f"the folder {UNSAFE}")
+        content = dumps((self._stamp, key, data))
+        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=self._fresh, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(MAGIC + hashlib.sha256(content).digest() + content)
+            os.replace(temporary, self._path(key))
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        for path in self.folder.iterdir():
+            if path.name.startswith(self._base) and not path.name.startswith(self._fresh):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
 class KernelCache(_FunctionCache):  # type: ignore[misc]
     """The cache of a kernel: machine code in the user's cache, and that of the package.
-
-    Attributes:
-        keeps: True if compiled kernels are written to disk; False if no folder can be written to.
 
     Raises:
         RuntimeError: for a function that is in no file.
@@ -123,15 +214,24 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self.keeps = not isinstance(self._impl.locator, _Unwritable)
         stamp = source_stamp(Path(function.__code__.co_filename).resolve())
-        base = self._impl.filename_base
-        self._shipped = _Index(str(SHIPPED / function.__module__), base, stamp)
-        self._cache_file = self._shipped if SHIPPING else _Index(self._cache_path, base, stamp)
+        shipped = SHIPPED / function.__module__
+        self._shipped = _CodeFiles(shipped, function, stamp, SHIPPED.parent)
+        # a folder of its own in __pycache__, to which a group may write
+        own = _CodeFiles(Path(self._cache_path, "kernels"), function, stamp, None)
+        self._cache_file = self._shipped if SHIPPING else own
+
+    @property
+    def keeps(self) -> bool:
+        """True if compiled kernels are written to disk; False if no folder can be written to, or is safe."""
+        return not isinstance(self._impl.locator, _Unwritable) and self._cache_file.is_safe()
 
     def _index_key(self, kinds: Any, codegen: Any) -> tuple[Any, ...]:
+        code = self._py_func.__code__
+        plain = [repr(value) for value in code.co_consts if not hasattr(value, "co_code")]
+        function = code.co_firstlineno, code.co_names, tuple(plain)  # one of several lambdas
         # NUMBA_BOUNDSCHECK=1 must not find kernels that check nothing
-        return (*super()._index_key(kinds, codegen), _fields(kinds), bool(_config.BOUNDSCHECK))
+        return (*super()._index_key(kinds, codegen), _fields(kinds), bool(_config.BOUNDSCHECK), function)
 
     def _load_overload(self, kinds: Any, target_context: Any) -> Any:
         found = super()._load_overload(kinds, target_context)
@@ -146,25 +246,28 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
 
     def holds(self, kinds: Any, target_context: Any) -> bool:
         """Return True if there is machine code for arguments of these types."""
-        own = self._index_key(kinds, target_context.codegen()) in self._cache_file._load_index()
-        return own or (_fits() and self._shipped_key(kinds, target_context) in self._shipped._load_index())
+        own = self._cache_file.holds(self._index_key(kinds, target_context.codegen()))
+        return own or (_fits() and self._shipped.holds(self._shipped_key(kinds, target_context)))
 
     def save_overload(self, kinds: Any, data: Any) -> None:
         """Keep a compiled kernel on disk; where that cannot be, it serves this process only."""
-        folder = self._cache_file._cache_path
+        if not self._impl.check_cachable(data):
+            return
         try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            super().save_overload(kinds, data)
+            self._cache_file.save(self._index_key(kinds, data.codegen), self._impl.reduce(data))
         except OSError as error:
-            _warn(folder, error.strerror or str(error))
+            reason = error.strerror or str(error)
+            _warn(
+                f"{self._cache_file.folder}: compiled kernels cannot be kept ({reason}): "
+                "every process compiles its own"
+            )
 
 
 _warned: set[str] = set()
 
 
-def _warn(folder: str, reason: str) -> None:
-    """Say once in a process that kernels cannot be kept, and why; each package has a folder of its own."""
-    text = f"{folder}: compiled kernels cannot be kept ({reason}): every process compiles its own"
+def _warn(text: str) -> None:
+    """Say once in a process what is wrong with the cache; each package has a folder of its own."""
     if not _warned:
         _warned.add(text)
         warnings.warn(text, RuntimeWarning, stacklevel=2)

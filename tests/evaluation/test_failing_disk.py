@@ -143,20 +143,25 @@ print(*totals)
 """
 
 
-def play(tmp_path: Path, first: int, every: int) -> list[int]:
+def shim(tmp_path: Path) -> Path:
+    """The shim as a library, for LD_PRELOAD."""
     compiler = shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         pytest.skip("needs Linux and a C compiler, cc")
     (tmp_path / "shim.c").write_text(SHIM)
     library = tmp_path / "shim.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "shim.c", "-ldl"], check=True)
+    return library
+
+
+def play(tmp_path: Path, first: int, every: int) -> list[int]:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(first), str(every)]
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "LD_PRELOAD": str(library)},
+        env={**os.environ, "LD_PRELOAD": str(shim(tmp_path))},
     )
     assert done.returncode == 0, done.stderr
     return [int(word) for word in done.stdout.split()]

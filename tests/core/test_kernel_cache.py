@@ -1,0 +1,368 @@
+"""Compiled code on disk is its source's, or is compiled again: failing writes, damage, unsafe folders."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from schedgym.core import kernel_cache
+from schedgym.core.kernel_cache import MAGIC
+from tests.evaluation.test_failing_disk import shim
+from tests.long import long
+from tests.test_all_problems import IDS
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000  # .ci/checks
+
+#: prints what two kernels give for integers and floats, how often they came from disk, and the warnings
+USE = """
+import json, sys, warnings
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    import cached_kernels as made
+    values = [made.step(1), made.step(0.5), made.measure(1)]
+hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in (made.step, made.measure))
+print(json.dumps([values, hits, [str(warning.message) for warning in seen]]))
+"""
+
+
+def write_source(folder: Path, factor: int = 1) -> None:
+    code = "from schedgym.core.jit import kernel\n"
+    for name, value in (("step", f"x * {factor}"), ("measure", "x + 5")):
+        code += f"\n\n@kernel\ndef {name}(x):\n    return {value}\n"
+    (folder / "cached_kernels.py").write_text(code, encoding="utf-8")
+
+
+def use(folder: Path, before: str = "") -> list:
+    """Run ``USE`` in a new process whose cache is ``folder``/cache; ``before`` is run first."""
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
+    command = [sys.executable, "-c", before + USE]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def files(folder: Path, name: str = "") -> list[Path]:
+    return sorted((folder / "cache").rglob(f"cached_kernels.{name}*.nbc"))
+
+
+def limited(room: int) -> str:
+    """Code after which no file can become larger than ``room`` bytes, as on a full disk."""
+    return (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, resource.RLIM_INFINITY))\n"
+    )
+
+
+def test_an_edit_whose_code_cannot_be_written_is_not_forgotten(tmp_path: Path) -> None:
+    """numba would name the old machine code in its new index, for ever."""
+    write_source(tmp_path)
+    assert use(tmp_path) == [[1, 0.5, 6], 0, []]
+    before = files(tmp_path)
+    assert len(before) == 3
+    write_source(tmp_path, factor=2)
+    # room for what names the code, but not for the code
+    values, hits, (warning,) = use(tmp_path, limited(2048))
+    assert values == [2, 1.0, 6] and hits == 0 and "cannot be kept (File too large)" in warning
+    assert files(tmp_path) == before and not list(tmp_path.rglob("*.tmp"))
+    assert use(tmp_path) == [[2, 1.0, 6], 0, []]
+    assert use(tmp_path) == [[2, 1.0, 6], 3, []]
+    assert len(files(tmp_path)) == 3 and not set(files(tmp_path)) & set(before), "old code is removed"
+
+
+def test_two_processes_that_write_at_once_keep_their_own_code(tmp_path: Path) -> None:
+    """Each finds an empty cache and compiles for another type; in every order of their two writes."""
+    code = """
+import os, sys
+from schedgym.core import kernel_cache
+replace = os.replace
+def wait(source, target):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    replace(source, target)
+    print("done", flush=True)
+kernel_cache.os.replace = wait
+import cached_kernels
+cached_kernels.step({})
+"""
+    write_source(tmp_path)
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(ROOT)])
+    for order in ((0, 1), (1, 0)):
+        for path in files(tmp_path):
+            path.unlink()
+        both = [
+            subprocess.Popen(
+                [sys.executable, "-c", code.format(argument)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=variables,
+            )
+            for argument in ("1", "0.5")
+        ]
+        for process in both:
+            assert process.stdout.readline() == "ready\n"
+        for number in order:
+            both[number].stdin.write("\n")
+            both[number].stdin.flush()
+            assert both[number].stdout.readline() == "done\n"
+        for process in both:
+            process.communicate()
+            assert process.returncode == 0
+        assert use(tmp_path)[:2] == [[1, 0.5, 6], 2]
+
+
+def flip(content: bytes, place: int) -> bytes:
+    """The content with one bit changed."""
+    changed = bytearray(content)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)
+
+
+#: content of a file, content of another kernel's -> damaged content
+DAMAGES: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "empty": lambda own, other: b"",
+    "truncated": lambda own, other: own[: len(own) // 2],
+    "garbage": lambda own, other: np.random.default_rng(0).bytes(len(own)),
+    "of another kernel": lambda own, other: other,
+    "a bit flipped": lambda own, other: flip(own, 4 * len(own)),
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "a pipe", "a folder"])
+def test_a_damaged_file_is_compiled_again(tmp_path: Path, damage: str) -> None:
+    write_source(tmp_path)
+    use(tmp_path)
+    (measure,) = files(tmp_path, "measure")
+    step = files(tmp_path, "step")[0]
+    before = {path: path.read_bytes() for path in (measure, step)}
+    for path, other in ((measure, step), (step, measure)):
+        path.unlink()
+        if damage == "a pipe":
+            os.mkfifo(path)
+        elif damage == "a folder":
+            path.mkdir()
+        else:
+            path.write_bytes(DAMAGES[damage](before[path], before[other]))
+    values, hits, (warning,) = use(tmp_path)
+    assert values == [1, 0.5, 6] and hits == 1, "two of three are compiled"
+    assert ".nbc: damaged: the kernel is compiled again" in warning
+    if damage == "a folder":  # nothing is removed that is no file
+        assert use(tmp_path)[:2] == [[1, 0.5, 6], 1]
+    else:
+        assert use(tmp_path) == [[1, 0.5, 6], 3, []]
+
+
+def test_no_bit_of_a_file_may_change(tmp_path: Path) -> None:
+    write_source(tmp_path)
+    use(tmp_path)
+    (path,) = files(tmp_path, "measure")
+    before = """
+import json, numba, cached_kernels, warnings
+from pathlib import Path
+from numba import types
+from tests.core.test_kernel_cache import flip
+warnings.simplefilter("ignore")
+kernel, path = cached_kernels.measure, Path({!r})
+content, found = path.read_bytes(), 0
+for place in range(0, 8 * len(content), {}):
+    path.write_bytes(flip(content, place))
+    found += kernel._cache.load_overload((types.int64,), kernel.targetctx) is None
+path.write_bytes(content)
+assert kernel._cache.load_overload((types.int64,), kernel.targetctx) is not None
+print(found, flush=True)
+raise SystemExit
+"""
+    every = 8 * 37 + 1 if ALL else 8 * 401 + 1
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command = [sys.executable, "-c", before.format(str(path), every)]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == -(-8 * path.stat().st_size // every) > 5
+
+
+class Canary:
+    """When it is unpickled, it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("case", ["others may write", "a group may write", "another user's"])
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, case: str) -> None:
+    """Pickles run code: files are not opened, and the kernel is compiled in memory, with one warning."""
+    write_source(tmp_path)
+    use(tmp_path)
+    (folder,) = {path.parent for path in files(tmp_path)}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    evil = pickle.dumps(Canary(tmp_path / "opened"))
+    for path in files(tmp_path):
+        path.write_bytes(MAGIC + hashlib.sha256(evil).digest() + evil)
+    if case == "another user's":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder away")
+        os.chown(folder, 65534, 65534)
+    else:
+        folder.chmod(0o707 if case == "others may write" else 0o770)
+    before = {path: path.read_bytes() for path in files(tmp_path)}
+    values, hits, (warning,) = use(tmp_path)
+    assert values == [1, 0.5, 6] and hits == 0
+    assert warning.startswith(str(folder)) and "others may write to it" in warning
+    assert not (tmp_path / "opened").exists(), "a pickle of the folder was opened"
+    assert before == {path: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_kernels_of_a_wheel_are_as_safe_as_its_sources(tmp_path: Path) -> None:
+    package, folder = tmp_path / "package", tmp_path / "package/kernels"
+    folder.mkdir(parents=True)
+    made = kernel_cache._CodeFiles(folder, use, "stamp", package)
+    for mode, inside, safe in ((0o755, 0o755, True), (0o775, 0o775, True), (0o755, 0o775, False)):
+        package.chmod(mode)
+        folder.chmod(inside)
+        assert made.is_safe() is safe
+    if os.geteuid() == 0:
+        package.chmod(0o775)
+        os.chown(folder, 65534, 65534)
+        assert not made.is_safe()
+
+
+#: compiles and uses kernels while the n-th call on files of the cache fails; then another edit may have come
+FAILING = """
+import ctypes, errno, json, os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.core.test_kernel_cache import use, write_source
+import schedgym.core.jit, warnings
+warnings.simplefilter("ignore")
+import numba
+
+shim, source = ctypes.CDLL(None), Path(sys.argv[1])
+met = found = 0
+for lasting in (0, 1):
+    for reason in (errno.EIO, errno.ENOSPC):
+        for number in range(int(sys.argv[2]), int(sys.argv[3])):
+            write_source(source, factor=number + 100 * lasting + 1000 * reason)
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    import cached_kernels as made
+                    shim.arm(str(source / "cache").encode(), number, lasting, reason)
+                    assert made.step(1) == number + 100 * lasting + 1000 * reason and made.measure(1) == 6
+                    status = 100 + (shim.counted() >= number)
+                finally:
+                    os._exit(status)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            assert status >= 100, status
+            met += status - 100
+            # a new process, on a disk that is well again
+            child = os.fork()
+            if child == 0:
+                import cached_kernels as made
+                right = made.step(1) == number + 100 * lasting + 1000 * reason and made.measure(1) == 6
+                os._exit(100 if right else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 100
+            found += 1
+print(met, found)
+"""
+
+
+@long
+def test_a_disk_that_fails_at_each_write_of_the_cache(tmp_path: Path) -> None:
+    """After an edit: whatever part of the new code is written, this process and the next use the new code."""
+    variables = {**os.environ, "LD_PRELOAD": str(shim(tmp_path)), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    variables |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    write_source(tmp_path)
+    last = 12 if ALL else 7
+    command = [sys.executable, "-c", FAILING, str(tmp_path), "1", str(last)]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stderr
+    met, tried = map(int, done.stdout.split())
+    assert tried == 4 * (last - 1) and met >= tried // 2
+
+
+#: plays an episode of an id, prints its digest; with "damage", damages each file of its kernels in each way
+PLAY = """
+import json, sys, warnings
+import numpy as np
+from pathlib import Path
+from schedgym.core.jit import KERNELS
+from schedgym.core.problem import get_problem
+from schedgym.evaluation.runner import make_env
+from schedgym.testing import sample_action
+from tests.core.test_kernel_cache import DAMAGES
+
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    id, rng = sys.argv[1], np.random.default_rng(0)
+    env = make_env(id, get_problem(id).presets["small"])
+    observation, _ = env.reset(seed=5)
+    done = False
+    while not done:
+        action = sample_action(env.action_space, observation, rng)
+        observation, reward, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+texts = [str(warning.message) for warning in seen if "nbc" in str(warning.message)]
+
+counts = [0, 0]
+if sys.argv[2:]:
+    warnings.simplefilter("ignore")
+    own = []
+    for kernel in KERNELS.values():
+        for kinds in {tuple(map(str, kinds)): kinds for kinds in kernel.stats.cache_hits}.values():
+            cache, context = kernel._cache, kernel.targetctx
+            path = cache._cache_file._path(cache._index_key(kinds, context.codegen()))
+            own.append((cache, kinds, context, path))
+    contents = [path.read_bytes() for *_, path in own]
+    for k, (cache, kinds, context, path) in enumerate(own):
+        for damage in DAMAGES.values():
+            path.write_bytes(damage(contents[k], contents[k - 1]))
+            counts[0] += 1
+            counts[1] += cache.load_overload(kinds, context) is None
+        path.write_bytes(contents[k])
+        assert cache.load_overload(kinds, context) is not None
+print(json.dumps([env.record().digest(), info["metrics"], texts, counts]))
+"""
+
+
+@long
+@pytest.mark.parametrize("id", IDS)
+def test_damaged_kernels_of_every_id(tmp_path: Path, id: str) -> None:
+    """Every file in every way; and all files at once, in .ci/checks in every way: the episode is the same."""
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+
+    def play(*more: str) -> list:
+        command = [sys.executable, "-c", PLAY, id, *more]
+        done = subprocess.run(command, capture_output=True, text=True, env=variables)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    digest, metrics, warned, _ = play()
+    assert not warned
+    *again, (tried, refused) = play("damage")
+    assert again == [digest, metrics, []]
+    paths = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert tried == refused >= 3 * len(DAMAGES)
+    contents = [path.read_bytes() for path in paths]
+    for damage in DAMAGES.values() if ALL else ():
+        for k, path in enumerate(paths):
+            path.write_bytes(damage(contents[k], contents[k - 1]))
+        again = play()
+        assert again[:2] == [digest, metrics] and len(again[2]) == 1
+        assert play()[:3] == [digest, metrics, []]
