@@ -8,11 +8,12 @@ random in it.
 
 from __future__ import annotations
 
+import functools
 import os
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -29,7 +30,7 @@ from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
 from schedgym.drawing import Window
-from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
+from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnknownName
 from schedgym.extras import require
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
+P, R = ParamSpec("P"), TypeVar("R")
 
 
 def _is_whole(value: Any) -> bool:
@@ -96,6 +98,29 @@ def _give(simulator: Simulator, index: int, given: Mapping[str, Any], workload: 
         simulator.give(index, workload, given.get("repeat", False))
     elif "workload" in given or "repeat" in given:
         simulator.take_back(index)
+
+
+def _one_at_a_time(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Let ``method`` refuse what a second thread would do to the arrays that the first one is working on.
+
+    Raises:
+        ConcurrentUse: while a thread is in a method of the environment that is decorated so.
+    """
+
+    @functools.wraps(method)
+    def alone(self: Any, *args: P.args, **options: P.kwargs) -> R:
+        try:
+            turn = self._turns.pop()  # of two threads one gets it; unlike a lock, a list can be pickled
+        except IndexError:
+            raise ConcurrentUse(
+                "another thread is in step or reset of this environment: make an environment for each thread"
+            ) from None
+        try:
+            return method(self, *args, **options)
+        finally:
+            self._turns.append(turn)
+
+    return alone
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -194,6 +219,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
         self._running = False
+        self._turns = [True]
         self._bind()
 
     def _bind(self) -> None:
@@ -231,6 +257,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             observation[name] = buffer[0]
         return observation
 
+    @_one_at_a_time
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -272,6 +299,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self._show()
         return self._observe(), {}
 
+    @_one_at_a_time
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out one decision.
 
@@ -316,6 +344,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             info,
         )
 
+    @_one_at_a_time
     def finish(self, rollout: Callable[[Simulator], float]) -> tuple[float, bool, dict[str, float]]:
         """Let compiled code play the episode to its end.
 
@@ -448,6 +477,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._ended = np.zeros(self.num_envs, dtype=bool)
         self._none_ended = True
         self._started = False
+        self._turns = [True]
         self._buffers: dict[str, Any] | None = None
         self._shown: dict[str, Any] = {}
 
@@ -470,6 +500,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_buffers": None, "_shown": {}}
 
+    @_one_at_a_time
     def reset(
         self,
         *,
@@ -534,6 +565,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         first = _check_seed(seed)
         return [None if first is None else first + i for i in range(self.num_envs)]
 
+    @_one_at_a_time
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """Carry out one decision in every environment.
 
@@ -705,6 +737,7 @@ class CudaVectorEnv(SchedulingVectorEnv):
             raise InvalidAction("actions: must be C-contiguous")
         return array
 
+    @_one_at_a_time
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """See :meth:`SchedulingVectorEnv.step`."""
         if not self._started:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = [
+    "ConcurrentUse",
     "InfeasibleInstance",
     "InvalidAction",
     "InvalidFile",
@@ -39,6 +40,10 @@ class SchedgymError(Exception):
 
     def __str__(self) -> str:
         return shorten(super().__str__())
+
+
+class ConcurrentUse(SchedgymError, RuntimeError):
+    """A second thread calls an environment while it is in ``step`` or ``reset``."""
 
 
 class InvalidWorkload(SchedgymError, ValueError):

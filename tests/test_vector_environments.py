@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from schedgym.core.problem import get_problem
 from schedgym.core.threads import Workers
-from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import make_workload
 from schedgym.testing import (
     check_vector_parity,
@@ -440,3 +440,69 @@ def test_workers_do_every_block_once() -> None:
     command = np.zeros(11, dtype=np.int8)
     assert workers.run(advance, command) == 0  # nothing of the command before is left
     assert workers.run(lambda own, thread: -5 if own[3] else 1, np.ones(11, dtype=np.int8)) == -5
+
+
+@pytest.mark.parametrize("kind", ["one", "vector", "threads"])
+@pytest.mark.parametrize("id", IDS)
+def test_a_second_thread_is_refused_and_changes_nothing(id: str, kind: str) -> None:
+    """While a thread is in step: another one's step and reset; the episode goes on as without them."""
+    parameters = {} if kind == "one" else {"num_envs": 4, "threads": 2 if kind == "threads" else 1}
+    make = gym.make if kind == "one" else gym.make_vec
+
+    def play(env: Any, disturb: bool) -> list[Any]:
+        env.reset(seed=3)
+        env.action_space.seed(0)
+        actions = [env.action_space.sample() for _ in range(3)]
+        step, found, refused = env.unwrapped.simulator.step, [], []
+
+        def step_and_wait(*arguments: Any) -> int:
+            other = threading.Thread(target=call_all)
+            other.start()
+            other.join(60)
+            assert not other.is_alive(), "the second thread waits"
+            return step(*arguments)
+
+        def call_all() -> None:
+            for call in (lambda: env.step(actions[-1]), lambda: env.reset(seed=9), lambda: env.reset()):
+                with pytest.raises(ConcurrentUse, match="another thread is in step or reset"):
+                    call()
+                refused.append(call)
+
+        if disturb:
+            env.unwrapped.simulator.step = step_and_wait
+        for action in actions:
+            observation, reward, *_ = env.step(action)
+            found += [*(np.array(observation[name]).tolist() for name in sorted(observation)), str(reward)]
+        assert len(refused) == (9 if disturb else 0)
+        if disturb:
+            env.unwrapped.simulator.step = step
+            env.reset(seed=9)
+            pickle.loads(pickle.dumps(env.unwrapped)).reset()
+        return found
+
+    assert play(make(id, **parameters), True) == play(make(id, **parameters), False)
+
+
+def test_two_threads_that_step_one_environment_come_to_an_end() -> None:
+    """They would loop for ever in the kernel."""
+    env = gym.make_vec(ID, num_envs=512)
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    counts: list[int] = []
+
+    def step_often() -> None:
+        refused = 0
+        for _ in range(200):
+            try:
+                env.step(action)
+            except ConcurrentUse:
+                refused += 1
+        counts.append(refused)
+
+    threads = [threading.Thread(target=step_often) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == 2
+    env.step(action)
