@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import numba
 import numpy as np
 import pytest
 
+import schedgym.problems
 from schedgym.core import jit, kernel_cache
 from schedgym.core.arrays import Floats, declarations
 from schedgym.core.compilation import COMPILATION, Compilation
@@ -436,6 +439,20 @@ def test_a_subroutine_gives_what_a_helper_gives() -> None:
         outer = jit.pure_kernel(lambda x, inner=inner: inner(x) + inner(x[1:]))
         found.append(outer(np.array([0.1, 0.2, 0.3])))
     assert found[0] == found[1] == total(np.array([0.1, 0.2, 0.3])) + total(np.array([0.2, 0.3]))
+
+
+def test_a_function_for_kernels_cannot_be_called_from_python() -> None:
+    """There is no machine code for it: the interpreter would crash."""
+    problems = [module.name for module in pkgutil.iter_modules(schedgym.problems.__path__) if module.ispkg]
+    found = set()
+    for problem in problems:
+        for name in ("workload", "dynamics", "metrics"):
+            module = importlib.import_module(f"schedgym.problems.{problem}.{name}")
+            found |= {value for value in vars(module).values() if isinstance(value, jit._Linked)}
+    assert len(found) > 100
+    for function in found:
+        with pytest.raises(TypeError, match="is compiled into kernels and cannot be called from Python"):
+            function(3, 1, 0)
 
 
 class Cubes(NamedTuple):

@@ -152,7 +152,22 @@ def _uncollected() -> Iterator[None]:
 def _linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return a function for compiled code only: it is compiled into the kernels that call it."""
     # without the wrappers that nobody calls a kernel compiles in two thirds of the time
-    return _numba.njit(**{**options, "no_cpython_wrapper": True, "pipeline_class": _LinkedCompiler})(function)
+    options = {**options, "no_cpython_wrapper": True, "pipeline_class": _LinkedCompiler}
+    dispatcher: Any = _numba.njit(**options)(function)
+    if COMPILED:
+        dispatcher.__class__ = _Linked  # njit takes no class for it
+    return dispatcher
+
+
+class _Linked(_CPUDispatcher):  # type: ignore[misc]
+    """A function for compiled code only."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Raise TypeError: there is no machine code that Python could call."""
+        name = self.py_func.__qualname__
+        raise TypeError(
+            f"{name} is compiled into kernels and cannot be called from Python: {name}.py_func can"
+        )
 
 
 class _NoEnvironment:
