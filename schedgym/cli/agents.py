@@ -182,7 +182,7 @@ def train(asked: Training) -> int:
     stands beside the agent file. With --seeds it trains several agents, and says which is the median; the
     exit code is 1 if trainings have failed.
     """
-    from schedgym.evaluation.runner import resolve_id
+    from schedgym.evaluation.plan import resolve_id
 
     _, id = resolve_id(asked.id)
     source, config = asked.configuration(id)

@@ -53,7 +53,7 @@ def describe(
     Of an environment: its spaces, views, parameters and metrics. Of a policy: its source and options.
     """
     from schedgym.core.policy import list_policies
-    from schedgym.evaluation.runner import find_id
+    from schedgym.evaluation.plan import find_id
 
     known = {name for p in list_problems().values() for name in (p.name, *p.ids)}
     name = find_id(name)

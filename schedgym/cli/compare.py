@@ -253,7 +253,7 @@ class _Plan:
 
 
 def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
-    from schedgym.evaluation.runner import (
+    from schedgym.evaluation.plan import (
         baseline,
         default_policies,
         expand_grid,

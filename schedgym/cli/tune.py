@@ -76,7 +76,7 @@ def tune(asked: Asked, **given: str | None) -> None:
     --json: `schedgym compare ID --tuned FILE`.
     """
     from schedgym.evaluation.manifest import make_manifest
-    from schedgym.evaluation.runner import resolve_id
+    from schedgym.evaluation.plan import resolve_id
     from schedgym.evaluation.tuning import tune as search
 
     problem, id = resolve_id(asked.id)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from schedgym.evaluation.advice import Advice, advise
+    from schedgym.evaluation.episodes import play
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
     from schedgym.evaluation.recording import record_episode
     from schedgym.evaluation.replays import Replay, replay
     from schedgym.evaluation.report import write_report
-    from schedgym.evaluation.runner import How, evaluate, play, sweep
+    from schedgym.evaluation.runner import How, evaluate, sweep
     from schedgym.evaluation.scoring import score
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
     from schedgym.evaluation.store import ResultsStore
@@ -61,7 +62,8 @@ _MODULES = {
     "recording": ("record_episode",),
     "replays": ("Replay", "replay"),
     "report": ("write_report",),
-    "runner": ("How", "evaluate", "play", "sweep"),
+    "episodes": ("play",),
+    "runner": ("How", "evaluate", "sweep"),
     "scoring": ("score",),
     "statistics": ("bootstrap_interval", "paired_differences", "summarize"),
     "store": ("ResultsStore",),

@@ -27,8 +27,9 @@ from schedgym.core.benchmark import Benchmark
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem, list_problems
+from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.runner import acting_parameters, find_id, make_env
+from schedgym.evaluation.plan import acting_parameters, find_id
 
 __all__ = [
     "Report",
@@ -142,24 +143,16 @@ def episode(case: Benchmark) -> tuple[float, int]:
     policy = make_policy(case.policy, problem.name)
     env = make_env(case.id, acting_parameters(problem, case.id, case.parameters, policy))
     timed_episode(env, policy)
-    steps, deciding, rest = timed_episode(env, policy)
-    return deciding + rest, steps
+    count, deciding, rest = timed_episode(env, policy)
+    return deciding + rest, count
 
 
 def timed_episode(env: Any, policy: Any) -> tuple[int, float, float]:
     """The first episode of seed 0: decisions, seconds of the policy for them, and seconds of all else."""
     begin = perf_counter()
-    observation, _ = env.reset(seed=0, options={"episode": 0})
-    policy.reset(env.interface, np.random.default_rng(0))
-    deciding, steps, done = 0.0, 0, False
-    while not done:
-        before = perf_counter()
-        action = policy(observation)
-        deciding += perf_counter() - before
-        observation, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
-        steps += 1
-    return steps, deciding, perf_counter() - begin - deciding
+    played = list(steps(env, policy))
+    deciding = sum(step.seconds for step in played)
+    return len(played) - 1, deciding, perf_counter() - begin - deciding
 
 
 def cold_start(id: str) -> dict[str, float]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from schedgym.core.files import atomic_write
+from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.standings import Board, read_boards
 from schedgym.evaluation.statistics import Estimate
-from schedgym.evaluation.store import ResultsStore, Setting, canonical
+from schedgym.evaluation.store import ResultsStore, Setting
 from schedgym.extras import require
 
 if TYPE_CHECKING:

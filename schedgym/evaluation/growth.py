@@ -20,7 +20,8 @@ from schedgym.core.benchmark import Growth
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem
 from schedgym.evaluation.bench import chosen, finish, timed_episode
-from schedgym.evaluation.runner import acting_parameters, default_policies, make_env
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.plan import acting_parameters, default_policies
 
 __all__ = ["LIMIT", "MARGIN", "Point", "axes", "exponent", "grow", "main"]
 

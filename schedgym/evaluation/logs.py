@@ -18,7 +18,8 @@ from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.runner import lower_bound, observed_sweep
+from schedgym.evaluation.episodes import lower_bound
+from schedgym.evaluation.runner import observed_sweep
 from schedgym.traces.base import Trace, offered_load
 from schedgym.traces.feed import MOST, PART, select
 

@@ -28,6 +28,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import short_time
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.figures import (
     COLOURS,
     Figure,
@@ -42,11 +43,11 @@ from schedgym.evaluation.figures import (
     sweep_figures,
     symbol_letter,
 )
-from schedgym.evaluation.runner import acting_parameters, check_keywords, make_env, play
+from schedgym.evaluation.plan import FILES, acting_parameters
+from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
 from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
-from schedgym.evaluation.sweeps import FILES
 from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]

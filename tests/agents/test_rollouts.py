@@ -18,7 +18,8 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
 from schedgym.core.scoring import next_set
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import _step_by_step, make_env, play
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.runner import _step_by_step
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
 from tests.long import all_but

@@ -11,7 +11,7 @@ import pytest
 from schedgym.core.benchmark import Growth
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.evaluation import growth
-from schedgym.evaluation.runner import default_policies
+from schedgym.evaluation.plan import default_policies
 
 ID = "schedgym/QueueDelay-v0"
 IDS = [(name, id) for name, problem in list_problems().items() for id in problem.ids]

@@ -19,8 +19,10 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.plan import acting_parameters
 from schedgym.evaluation.report import write_report
-from schedgym.evaluation.runner import acting_parameters, make_env, play, sweep
+from schedgym.evaluation.runner import sweep
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import (
     Estimate,

@@ -17,7 +17,8 @@ from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import _roll_out, _step_by_step, make_env
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.runner import _roll_out, _step_by_step
 from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.rules import FAIR_RULES
 from tests.geo import oracle

@@ -33,7 +33,7 @@ def play_instance(instance: Instance, name: str) -> _Played:
 def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float]], name: str) -> _Played:
     """Run a registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
     from schedgym.core.policy import make_policy
-    from schedgym.evaluation.runner import make_env
+    from schedgym.evaluation.episodes import make_env
     from schedgym.problems.queue_delay.metrics import fates, metrics, validate
     from schedgym.problems.queue_delay.workload import make_workload
 
