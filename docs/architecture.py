@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("baselines",),
     ("agents",),
     ("evaluation", "testing"),
-    ("papers",),
+    ("advice", "papers"),
     ("cli",),
 )
 WHAT = {
@@ -53,6 +53,7 @@ WHAT = {
     "envs": "the environment and the vector environment",
     "baselines": "the papers' algorithms, as policies",
     "agents": "networks, training, shipped agents",
+    "advice": "a log in, which policy serves its cluster best out",
     "evaluation": "runs, statistics, sweeps, plots, reports",
     "testing": "checks for problems and policies",
     "papers": "a folder each: reference model, claims, figures",

@@ -784,6 +784,7 @@ API = {
     "schedgym.core.simulator": "Simulators",
     "schedgym.core.tokens": "Tokens",
     "schedgym.envs": "Environments",
+    "schedgym.advice": "Advice",
     "schedgym.evaluation": "Evaluation",
     "schedgym.testing": "Testing",
     "schedgym.traces": "Traces",

@@ -47,7 +47,7 @@ PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in ARCHITECTURE
 #: problem -> the one that it is made of: the online scheduler launches single jobs
 BUILDS_ON = {"parallel_jct": "single_job"}
 #: named in full because everything else of the root package is below it
-LAZY_ROOT = {"schedgym.evaluation"}
+LAZY_ROOT = {"schedgym.evaluation", "schedgym.advice"}
 #: modules of a problem that kernels are made of
 COMPILED = (
     *("dynamics", "state", "observation", "rules", "orders", "rollouts", "tokens", "scoring"),

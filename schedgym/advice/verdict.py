@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.advice.logs import Part, Run, cut, loads, run
+from schedgym.advice.page import text_of
+from schedgym.advice.reading import How as Reading
+from schedgym.advice.reading import read_log, size_text
+from schedgym.advice.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
+from schedgym.advice.stretch import Stretch, find_stretch
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.advice_page import text_of
-from schedgym.evaluation.logs import Part, Run, cut, loads, run
-from schedgym.evaluation.reading import How as Reading
-from schedgym.evaluation.reading import read_log, size_text
-from schedgym.evaluation.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.evaluation.runner import check_keywords, count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
-from schedgym.evaluation.stretch import Stretch, find_stretch
 from schedgym.evaluation.wording import four_digits, interval_text, outcome_text, time_text
 from schedgym.extras import require
 from schedgym.traces.base import LeftOut, Trace, fitting
@@ -48,7 +48,7 @@ KNOWN = {"execution": "how long jobs run", "value": "what jobs are worth", "dead
 
 
 class How(Reading, total=False):
-    """Keyword arguments of :func:`advise`: those of :class:`schedgym.evaluation.reading.How`, and these.
+    """Keyword arguments of :func:`advise`: those of :class:`schedgym.advice.reading.How`, and these.
 
     Attributes:
         policies: names of further policies that take part; those of every log always do.

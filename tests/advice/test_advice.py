@@ -15,12 +15,13 @@ import pytest
 
 import schedgym
 from schedgym import cli
+from schedgym.advice import logs, page, replay, stretch, verdict
+from schedgym.advice.stretch import find_stretch
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, TraceFormatError
-from schedgym.evaluation import advice, advice_page, logs, replay, statistics, stretch
+from schedgym.evaluation import statistics
 from schedgym.evaluation.canvas import svg_text
 from schedgym.evaluation.runner import evaluate
-from schedgym.evaluation.stretch import find_stretch
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
 from tests.long import long
@@ -98,7 +99,7 @@ def compared(waits, size=5):
     outcomes = {name: np.repeat(np.asarray(means, dtype=float), size) for name, means in waits.items()}
     windows = tuple(slice(i, i + size) for i in range(0, len(next(iter(outcomes.values()))), size))
     run = logs.Run(outcomes, windows, None, dict.fromkeys(outcomes, 0.0))
-    return advice.Comparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
+    return verdict.Comparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
 
 
 @long
@@ -110,37 +111,37 @@ def test_the_best_of_several_policies_is_tested_for_being_chosen():
         found = compared(waits)
         best = found.table().iloc[0]["policy"]
         alone = statistics.bootstrap_interval(waits[best] - waits["p0"])[1] < 0
-        text = advice._best(found)
-        assert (" *" in str(advice_page._comparison(found, ""))) == found.differ
+        text = verdict._best(found)
+        assert (" *" in str(page._comparison(found, ""))) == found.differ
         single += alone
         false += "serves this cluster best: a job waits" in text
     assert single >= 6 and false <= 2
     better = compared({"fcfs": rng.normal(100, 10, 20), "other": rng.normal(50, 10, 20)})
-    assert better.differ and advice._best(better).startswith("other serves this cluster best")
+    assert better.differ and verdict._best(better).startswith("other serves this cluster best")
 
 
 def test_an_interval_beside_a_gain_never_includes_none(monkeypatch):
     rng = np.random.default_rng(1)
     base = rng.normal(100, 10, 20)
     found = compared({"fcfs": base, "other": base - 50 + rng.normal(0, 5, 20)})
-    assert "50" in advice._best(found) and "%, 20 windows" in advice._best(found)
-    monkeypatch.setattr(advice, "ratio_interval", lambda *_: (-0.7, 0.0))  # the other interval excludes 0
-    assert " s less, 20 windows of the log)" in advice._best(found) and ".. 70%" not in advice._best(found)
+    assert "50" in verdict._best(found) and "%, 20 windows" in verdict._best(found)
+    monkeypatch.setattr(verdict, "ratio_interval", lambda *_: (-0.7, 0.0))  # the other interval excludes 0
+    assert " s less, 20 windows of the log)" in verdict._best(found) and ".. 70%" not in verdict._best(found)
 
 
 def test_idle_goes_by_the_median_duration_and_not_by_the_agent():
     frame = log(101).assign(run_time=[10.0] * 100 + [1e6])
     found = compared({"fcfs": [0.5, 0.5], "agent": [0.5, 0.5]})
-    assert not advice._idle(trace(frame), found), "the mean duration is 1000 times the usual one"
-    assert advice._idle(trace(frame), compared({"fcfs": [0.0, 0.001], "agent": [50, 60]}))
+    assert not verdict._idle(trace(frame), found), "the mean duration is 1000 times the usual one"
+    assert verdict._idle(trace(frame), compared({"fcfs": [0.0, 0.001], "agent": [50, 60]}))
 
 
 def test_the_ramp_and_the_verdict_look_at_the_same_log(monkeypatch):
-    monkeypatch.setattr(advice, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 100, 100))
+    monkeypatch.setattr(verdict, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 100, 100))
     seen = []
-    idle = advice._idle
+    idle = verdict._idle
     monkeypatch.setattr(
-        advice, "_idle", lambda whole, one: seen.append(len(whole.arrival)) or idle(whole, one)
+        verdict, "_idle", lambda whole, one: seen.append(len(whole.arrival)) or idle(whole, one)
     )
     schedgym.advise(log(gap=25.0), servers=3, cpus=8, memory=32, **QUICK)
     assert len(seen) > 2 and set(seen) == {300}
@@ -212,7 +213,7 @@ def test_outcomes_are_those_of_the_log_s_own_jobs(monkeypatch):
     assert found.bound is not None and found.bound <= found.outcomes["fcfs"].mean()
     text = "\n".join(schedgym.advise(whole, **QUICK).read)
     assert "sampled" not in text
-    monkeypatch.setattr(advice, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 300, 100))
+    monkeypatch.setattr(verdict, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 300, 100))
     assert "sampled: 300 of the 1000 jobs, in 3 parts" in "\n".join(schedgym.advise(whole, **QUICK).read)
 
 
@@ -545,13 +546,13 @@ def test_the_stretch_is_where_jobs_do_worst_and_its_picture_is_small(monkeypatch
         own = (record.job >= worst.start) & (record.job < worst.stop)
         assert end >= record.workload.jobs["arrival"][worst.stop - 1]
         assert (record.end[own] <= end).mean() >= 0.7
-    whole = len(svg_text(advice_page.draw_schedule(found, "fcfs")))
+    whole = len(svg_text(page.draw_schedule(found, "fcfs")))
     monkeypatch.setattr(stretch, "MOST", 5)
     short = find_stretch(run, logs.cut(trace(BUSY)), ["fcfs"], "fcfs")
     record = short.records["fcfs"]
     assert ((record.start > begin) & (record.start <= short.span[1])).sum() == 5
     few = dataclasses.replace(found, stretch=short)
-    assert len(svg_text(advice_page.draw_schedule(few, "fcfs"))) < 0.75 * whole
+    assert len(svg_text(page.draw_schedule(few, "fcfs"))) < 0.75 * whole
 
 
 def test_the_stretch_of_a_sampled_log_counts_in_its_part(monkeypatch):

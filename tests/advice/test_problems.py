@@ -11,13 +11,13 @@ import pytest
 
 import schedgym
 from schedgym import cli
+from schedgym.advice import logs
+from schedgym.advice.reading import read_log
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, TraceFormatError
-from schedgym.evaluation import logs
-from schedgym.evaluation.reading import read_log
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
-from tests.evaluation.test_advice import QUICK, log
+from tests.advice.test_advice import QUICK, log
 from tests.long import long
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
@@ -313,11 +313,11 @@ def test_every_agent_takes_part():
 
 
 def test_a_slight_gain_is_none():
-    from tests.evaluation.test_advice import advice, compared
+    from tests.advice.test_advice import compared, verdict
 
     rng = np.random.default_rng(0)
     base = rng.normal(100, 10, 20)
-    text = advice._best(compared({"fcfs": base, "other": base * 0.995}))
+    text = verdict._best(compared({"fcfs": base, "other": base * 0.995}))
     assert text.startswith("No policy serves this cluster better than fcfs by more than 1%: a job waits 98")
 
 

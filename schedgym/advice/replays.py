@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.advice.logs import cut, run
 from schedgym.core.problem import get_problem
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.logs import cut, run
 from schedgym.evaluation.wording import time_text
 from schedgym.extras import require
 from schedgym.traces.base import OPTIONAL, Trace, fitting

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.advice.logs import Part, Run
 from schedgym.core.record import ScheduleRecord
-from schedgym.evaluation.logs import Part, Run
 from schedgym.traces.feed import WAIT, Outcome
 
 __all__ = ["Stretch", "find_stretch"]

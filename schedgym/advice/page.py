@@ -29,7 +29,7 @@ class Sheet(NamedTuple):
 
 
 def sheets(advice: Any) -> list[Sheet]:
-    """All tables of an :class:`~schedgym.evaluation.advice.Advice`."""
+    """All tables of an :class:`~schedgym.advice.verdict.Advice`."""
     found = [_comparison(advice.comparison, "The log at its own load")]
     if advice.ramp:
         last = advice.ramp[-1]
@@ -144,7 +144,7 @@ def write_page(advice: Any, path: str | Path, title: str) -> None:
     """Write one HTML file with all of it; it needs no other file and no network.
 
     Args:
-        advice: an :class:`~schedgym.evaluation.advice.Advice`.
+        advice: an :class:`~schedgym.advice.verdict.Advice`.
         path: of the file, which is replaced in one step.
         title: name of the log.
 
