@@ -42,7 +42,7 @@ PARTS = (
     "env",
 )
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
-TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "docs", "setup.py"}
+TOP = {"schedgym", "baselines", "agents", "benchmarks", "tests", "notebooks", "docs", "setup.py"}
 PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in ARCHITECTURE.LAYERS for part in parts}
 #: problem -> the one that it is made of: the online scheduler launches single jobs
 BUILDS_ON = {"parallel_jct": "single_job"}

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from schedgym import cli
 from schedgym.errors import InvalidParameter
 
 pytest.importorskip("stable_baselines3", reason="needs the extra agents")
 
+from benchmarks import training
+from benchmarks.__main__ import main
 from schedgym.agents.config import make_config
-from schedgym.evaluation import trainers
 from tests.long import long
 
 ID = "schedgym/PartialValue-v0"
@@ -26,7 +26,7 @@ def tiny(algorithm: str):
 
 
 def test_the_networks_of_the_shipped_configurations_are_equal() -> None:
-    found = trainers.configurations(ID)
+    found = training.configurations(ID)
     assert list(found) == ["cma", "ppo", "sb3-ppo"]
     ours, theirs = found["ppo"], found["sb3-ppo"]
     assert (
@@ -40,7 +40,7 @@ def test_arithmetic_is_counted() -> None:
     """One pass more over the same decisions costs what a pass costs."""
     once = tiny("ppo")
     costs = [
-        trainers.arithmetic(dataclasses.replace(once, ppo=dataclasses.replace(once.ppo, n_epochs=n)), 256)
+        training.arithmetic(dataclasses.replace(once, ppo=dataclasses.replace(once.ppo, n_epochs=n)), 256)
         for n in (1, 2, 3)
     ]
     assert 0 < costs[0] < costs[1] < costs[2]
@@ -49,7 +49,7 @@ def test_arithmetic_is_counted() -> None:
 
 @long
 def test_a_training_takes_about_its_time() -> None:
-    run = trainers.train_for(tiny("ppo"), 2.0)
+    run = training.train_for(tiny("ppo"), 2.0)
     assert 0.4 < run.seconds < 10.0 and run.steps > 64
     assert run.agent.metadata["network"]["form"] == "tokens"
 
@@ -57,11 +57,11 @@ def test_a_training_takes_about_its_time() -> None:
 @long
 def test_the_command_prints_and_writes(monkeypatch, tmp_path, capsys) -> None:
     found = {name: tiny(name) for name in ("cma", "ppo", "sb3-ppo")}
-    monkeypatch.setattr(trainers, "configurations", lambda id: found if id == ID else {})
-    monkeypatch.setattr(trainers, "QUICK_SECONDS", 0.5)
-    monkeypatch.setattr(trainers, "QUICK_EPISODES", 2)
+    monkeypatch.setattr(training, "configurations", lambda id: found if id == ID else {})
+    monkeypatch.setattr(training, "QUICK_SECONDS", 0.5)
+    monkeypatch.setattr(training, "QUICK_EPISODES", 2)
     path = tmp_path / "o.json"
-    assert cli.main(["bench", "--training", "--quick", "--json", str(path)]) == 0
+    assert main(["training", "--quick", "--json", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == ID and len(lines) == 9
     assert [line.split("  ")[0] for line in lines[2:]] == [
@@ -78,6 +78,6 @@ def test_the_command_prints_and_writes(monkeypatch, tmp_path, capsys) -> None:
 
 def test_refusals(capsys) -> None:
     with pytest.raises(InvalidParameter, match="one algorithm only"):
-        trainers.main("schedgym/GeoFair-v0")
-    assert cli.main(["bench", "--training", "--growth"]) == 2
-    assert "exclude each other" in capsys.readouterr().err
+        training.main("schedgym/GeoFair-v0")
+    assert main(["training", "schedgym/GeoFair-v0"]) == 2
+    assert "one algorithm only" in capsys.readouterr().err

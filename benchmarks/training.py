@@ -1,4 +1,4 @@
-"""Speed of trainings: the measurements and the output of ``schedgym bench --training``.
+"""Speed of trainings: the measurements and the output of ``python -m benchmarks training``.
 
 Every algorithm with a shipped configuration for an environment id trains for the same CPU time: PPO of
 stable-baselines3, the PPO of this package, and the compiled search, in turn, so that they meet the same
@@ -28,8 +28,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.bench import Report, chosen, finish
 from schedgym.evaluation.runner import evaluate
 from schedgym.extras import require
-
-__all__ = ["Run", "arithmetic", "configurations", "main", "product_rate", "train_for"]
 
 SECONDS, QUICK_SECONDS = 60.0, 4.0  # of CPU for each training
 FIRST = 0.1  # share of them for the run that measures how much a training does in the rest

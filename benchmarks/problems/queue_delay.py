@@ -1,12 +1,11 @@
-"""The cases that ``schedgym bench`` measures for QueueDelay."""
+"""The cases that developers measure for QueueDelay."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from schedgym.core.benchmark import Benchmark, Growth, first_feasible
-
-__all__ = ["CASES", "GROWTH"]
+from benchmarks.cases import Growth
+from schedgym.evaluation.bench import Benchmark, first_feasible
 
 ID = "schedgym/QueueDelay-v0"
 QUEUE: dict[str, Any] = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}

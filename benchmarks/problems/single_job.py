@@ -1,4 +1,4 @@
-"""The cases that ``schedgym bench`` measures for SingleJob."""
+"""The cases that developers measure for SingleJob."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth, first_feasible
-
-__all__ = ["ARITIES", "CASES", "GROWTH"]
+from benchmarks.cases import Growth
+from schedgym.evaluation.bench import Benchmark, first_feasible
 
 ID = "schedgym/SingleJob-v0"
 ENVS = 256

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks import gpu
+from benchmarks.__main__ import main
 from schedgym.agents.config import Config
-from schedgym.cli import main
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import gpu
 from schedgym.evaluation.bench import Report
 from tests.core.test_cuda import simulate
 from tests.long import long
@@ -23,7 +23,7 @@ pytest.importorskip("yaml", reason="needs the extra agents")
 PROGRAM = """
 import dataclasses, sys
 from schedgym.core import cuda
-from schedgym.evaluation import gpu
+from benchmarks import gpu
 from tests.agents.test_environments import QUEUE, VALUE, tiny
 cuda.BLOCK = 2
 parameters = {"tasks": 6, "servers": 2, "window": 4, "view": "pick", "observation": "features"}
@@ -107,17 +107,13 @@ def test_without_a_gpu_one_line_says_so(
         raise InvalidParameter(message)
 
     monkeypatch.setattr(gpu, "find_cuda", refuse)
-    assert main(["bench", "--device", "cuda"]) != 0
+    assert main(["gpu"]) != 0
     said = capsys.readouterr()
     assert message in said.err and said.err.count("\n") == 1 and not said.out
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(["--device", "tpu"], "device 'tpu'"), (["--device", "cuda", "--growth"], "--growth is measured")],
-)
-def test_other_devices_and_tables_are_refused(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["bench", *options]) != 0
-    assert message in capsys.readouterr().err
+def test_what_is_no_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, message in ((["tpu"], "invalid choice: 'tpu'"), (["growth", "--only-training"], "of gpu")):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Speed of environments and of PPO on a GPU: the measurements of ``schedgym bench --device cuda``.
+"""Speed of environments and of PPO on a GPU: the measurements of ``python -m benchmarks gpu``.
 
 Environments. Of each id the first vector environment that its benchmarks list is measured at growing numbers
 of environments, with features, masks and copies, and on one CPU core in the same table. A rate counts the
@@ -35,16 +35,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from benchmarks.cases import cases
+from benchmarks.training import configurations
 from schedgym.agents.config import Config
-from schedgym.core.benchmark import Benchmark, first_feasible
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.envs import find_cuda
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.bench import Report, cases, chosen, finish
-from schedgym.evaluation.trainers import configurations
+from schedgym.evaluation.bench import Benchmark, Report, chosen, finish, first_feasible
 from schedgym.extras import require
-
-__all__ = ["SIZES", "Measured", "TrainingRate", "copy_rate", "environment_rate", "main", "train_for"]
 
 SIZES = (1 << 10, 1 << 14, 1 << 16, 1 << 18)  # environments on the GPU
 SECONDS, TRAINING_SECONDS = 1.0, 60.0  # of a run, and of a training

@@ -8,9 +8,9 @@ import math
 
 import pytest
 
-from schedgym.core.benchmark import Growth
+from benchmarks import growth
+from benchmarks.cases import Growth
 from schedgym.core.problem import get_problem, list_problems
-from schedgym.evaluation import growth
 from schedgym.evaluation.plan import default_policies
 
 ID = "schedgym/QueueDelay-v0"

@@ -1,4 +1,4 @@
-"""The cases that ``schedgym bench`` measures for GeoAssign and GeoFair."""
+"""The cases that developers measure for GeoAssign and GeoFair."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth, first_feasible
-
-__all__ = ["CASES", "GROWTH"]
+from benchmarks.cases import Growth
+from schedgym.evaluation.bench import Benchmark, first_feasible
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 ENVS = 256

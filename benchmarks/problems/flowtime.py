@@ -1,4 +1,4 @@
-"""The cases that ``schedgym bench`` measures for FlowtimePacking."""
+"""The cases that developers measure for FlowtimePacking."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth, first_feasible
-
-__all__ = ["CASES", "GROWTH"]
+from benchmarks.cases import Growth
+from schedgym.evaluation.bench import Benchmark, first_feasible
 
 ID = "schedgym/FlowtimePacking-v0"
 ENVS = 256

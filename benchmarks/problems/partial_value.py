@@ -1,4 +1,4 @@
-"""The cases that ``schedgym bench`` measures for PartialValue."""
+"""The cases that developers measure for PartialValue."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth
-
-__all__ = ["CASES", "GROWTH"]
+from benchmarks.cases import Growth
+from schedgym.evaluation.bench import Benchmark
 
 ID = "schedgym/PartialValue-v0"
 ENVS = 256

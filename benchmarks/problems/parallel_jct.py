@@ -1,13 +1,12 @@
-"""The cases that ``schedgym bench`` measures for ParallelJCT."""
+"""The cases that developers measure for ParallelJCT."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from schedgym.core.benchmark import Benchmark, Growth, first_feasible
-from schedgym.problems.single_job.bench import ARITIES
-
-__all__ = ["CASES", "GROWTH"]
+from benchmarks.cases import Growth
+from benchmarks.problems.single_job import ARITIES
+from schedgym.evaluation.bench import Benchmark, first_feasible
 
 ID = "schedgym/ParallelJCT-v0"
 ENVS = 256

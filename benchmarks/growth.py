@@ -1,10 +1,10 @@
-"""Growth of an episode's time with its size: the measurements and the output of ``schedgym bench --growth``.
+"""Growth of an episode's time with its size: ``python -m benchmarks growth``.
 
-The problems' modules ``bench`` list in ``GROWTH`` which sizes grow, with the exponents that the algorithms
-lead one to expect. A policy's time is that of its decisions; the environment's is the rest: reset, steps,
-observations. The exponent is the slope of log time over log size, fitted to the larger half of the sizes, as
-constant costs dominate at small ones. It uses one process and one core, and takes the fastest of three runs
-of a short episode.
+The modules of ``benchmarks/problems`` list in ``GROWTH`` which sizes grow, with the exponents that the
+algorithms lead one to expect. A policy's time is that of its decisions; the environment's is the rest: reset,
+steps, observations. The exponent is the slope of log time over log size, fitted to the larger half of the
+sizes, as constant costs dominate at small ones. It uses one process and one core, and takes the fastest of
+three runs of a short episode.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.benchmark import Growth
+from benchmarks.cases import Growth, axes
 from schedgym.core.policy import make_policy
-from schedgym.core.problem import Problem, get_problem
+from schedgym.core.problem import get_problem
 from schedgym.evaluation.bench import chosen, finish, timed_episode
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.plan import acting_parameters, default_policies
-
-__all__ = ["LIMIT", "MARGIN", "Point", "axes", "exponent", "grow", "main"]
 
 LIMIT = 10.0  # s that an episode may take
 MARGIN = 0.3  # by which a fitted exponent may exceed the expected one
@@ -46,11 +44,6 @@ class Point(NamedTuple):
     steps: int
     policy: float
     env: float
-
-
-def axes(problem: Problem, id: str) -> list[Growth]:
-    """The quantities that grow in an environment id."""
-    return [growth for growth in getattr(problem.module("bench"), "GROWTH", ()) if growth.id == id]
 
 
 def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:
