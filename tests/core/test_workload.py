@@ -613,7 +613,7 @@ def test_writing_is_atomic(tmp_path: Path) -> None:
         assert path.read_bytes() == before, "readers see the old content until the end"
     assert path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == write(tmp_path / "plain", "").stat().st_mode & 0o777
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InvalidParameter, match="there is no folder"):
         save_workload(workload, tmp_path / "missing" / "w.json")
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from schedgym.cli import main
-from schedgym.errors import LONGEST
+from schedgym.errors import LONGEST, one_line, printable
 from schedgym.evaluation.export import export
 from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
-from schedgym.evaluation.wording import make_console, printable
+from schedgym.evaluation.wording import make_console
 
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
 SHOWN = r"\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.exe"
@@ -83,7 +83,7 @@ LABELS = {
     "+1+cmd": "'+1+cmd",
     "-x": "'-x",
     "@SUM(A1)": "'@SUM(A1)",
-    "\tx": "'\tx",
+    "\tx\n": r"\tx\n",
     "bf=exec": "bf=exec",
     "-1.5": "-1.5",
 }

@@ -247,7 +247,7 @@ def test_pictures_of_the_extremes(tmp_path):
     plot_comparison(idle, tmp_path / "zero.pdf")
     assert (tmp_path / "one.svg").stat().st_size > 1000
     assert (tmp_path / "zero.pdf").stat().st_size > 1000
-    with pytest.raises(InvalidParameter, match="ends in"):
+    with pytest.raises(InvalidParameter, match="must end in"):
         plot_comparison(frame, tmp_path / "p.jpg")
     with pytest.raises(UnknownName, match="reference"):
         plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
