@@ -44,8 +44,8 @@ CODES = {
 }
 CODES |= {name: len(CODES) + i for i, name in enumerate(_FUNCTIONS)}
 _QUOTED = re.compile(r"`([^`]+)`")
-# what Python's parser, which would warn of some of these on stderr, takes for a comment, a text or the end of a
-# line, and for a number with a keyword right behind it
+# a comment, a text, the end of a line, and a number with a keyword right behind it: of some of these Python's
+# parser warns on stderr
 _FOREIGN = re.compile(r"[#'\"\\]")
 _NUMBER = r"0x[\da-f_]*|0[bo][\d_]*|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d[\d_]*)?"
 _GLUED = re.compile(rf"(?:(?<![\w.])|(?=\.))((?>{_NUMBER}))[^\W\d_]", re.IGNORECASE)

@@ -118,7 +118,7 @@ def check_output(path: str | Path | None, suffixes: Iterable[str] = ()) -> None:
         raise InvalidParameter(f"{path}: cannot be written to")
     if kind != stat.S_IFREG:
         return
-    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    folder = _target(path).parent
     if not folder.is_dir():
         raise InvalidParameter(f"{path}: there is no folder {str(folder)!r}")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -133,6 +133,11 @@ def _find(path: Path) -> os.stat_result | None:
         return None
     except OSError as error:  # links in a circle, a name that is too long, ...
         raise InvalidParameter(f"{path}: {error.strerror}") from None
+
+
+def _target(path: Path) -> Path:
+    """What a symbolic link leads to; any other path as it is."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _descriptor(path: Path) -> int | None:
@@ -167,7 +172,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     check_output(path)
     there, descriptor = _find(path), _descriptor(path)
     if descriptor is None and (there is None or stat.S_ISREG(there.st_mode)):
-        yield from _replacement(Path(os.path.realpath(path)), there, mode)
+        yield from _replacement(_target(path), there, mode)
         return
     how: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     with tempfile.TemporaryFile(f"{mode}+", **how) as content:

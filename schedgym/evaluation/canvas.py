@@ -156,11 +156,11 @@ def new_figure(width: float, height: float, dpi: float = DPI) -> Any:
     return figure
 
 
-def add_head(figure: Any, title: str, subtitle: str) -> None:
-    """Title and second line, at the upper left."""
+def add_head(figure: Any, title: str, subtitle: str, show: Callable[[str], str] = typeset) -> None:
+    """Title and second line, at the upper left; ``show`` is :func:`as_label` for a title made of names."""
     height = figure.get_figheight()
     head = figure.text(0.012, 1 - 0.1 / height, "", va="top", fontsize=12.5, weight="bold")
-    _fit(figure, head, title, typeset, 9.0)
+    _fit(figure, head, title, show, 9.0)
     line = figure.text(0.012, 1 - 0.36 / height, "", va="top", fontsize=9.5, color=SUBTITLE)
     _fit(figure, line, subtitle, as_label, 7.0, lines=2)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from schedgym.core.files import atomic_write
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.core.workload_files import load_workload, save_workload
-from schedgym.errors import InvalidWorkload, UnknownName
+from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import LAST_TIME, SCHEMA, make_workload
 
 

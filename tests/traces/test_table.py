@@ -448,7 +448,7 @@ BAD = {
     "files: {x: {file: '..', url: 'https://x', size: 9}}": "files.x.file: must be the name of a file",
     "files: {x: {file: '', url: 'https://x', size: 9}}": "files.x.file: must be the name of a file",
     "files: {x: {file: a, url: 'http://x', size: 9}}": "files.x.url: must start with https://",
-    "files: {x: {file: a, url: 'https://x', size: 9, sha256: abc}}": "files.x.sha256: must be 64 hexadecimal digits",
+    "files: {x: {file: a, url: 'https://x', size: 9, sha256: abc}}": "files.x.sha256: must be 64 hexadecimal",
     "files: {x: {url: 'https://x'}}": "files.x.file: must be given",
     "files: {x: {file: a, url: 'https://x'}}": "files.x.size: must be given",
     "files: {x: {file: a, url: 'https://x', size: 1e9}}": "files.x.size: must be a whole number from 1",
