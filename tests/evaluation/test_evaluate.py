@@ -330,7 +330,7 @@ def test_every_policy_has_a_colour_of_its_own():
 
 def test_formulas_are_typeset():
     assert canvas.typeset("slots^2, l_k norm") == r"slots$^{2}$, $\ell_{k}$ norm"
-    assert canvas.typeset("$x^2$") == "$x^2$" and canvas.typeset("plain_l_k") == "plain_l_k"
+    assert canvas.typeset("$x^2$") == r"\$x$^{2}$\$" and canvas.typeset("plain_l_k") == "plain_l_k"
     assert formulas("cost [slots^k], least l_k norm") == "cost [slotsᵏ], least ℓₖ norm"
 
 
