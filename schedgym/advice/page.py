@@ -10,9 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.core.files import atomic_write
-from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, bare, new_figure, svg_text
+from schedgym.errors import printable
+from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, as_label, bare, new_figure, svg_text
 from schedgym.evaluation.gantt import plot_schedule
-from schedgym.evaluation.wording import interval_text, outcome_text, percent_text, time_text
+from schedgym.evaluation.wording import (
+    interval_text,
+    make_templates,
+    outcome_text,
+    percent_text,
+    time_text,
+)
 from schedgym.extras import require
 
 __all__ = ["Sheet", "conclusions", "draw", "draw_schedule", "sheets", "text_of", "write_page"]
@@ -64,7 +71,7 @@ def text_of(advice: Any) -> str:
         lines += [
             "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
         ]
-    return "\n".join([*lines, "", *conclusions(advice)])
+    return printable("\n".join([*lines, "", *conclusions(advice)]))
 
 
 def _comparison(comparison: Any, title: str) -> Sheet:
@@ -151,17 +158,18 @@ def write_page(advice: Any, path: str | Path, title: str) -> None:
     Raises:
         gymnasium.error.DependencyNotInstalled: without the extras ``eval`` and ``report``.
     """
-    environment = require("jinja2", "report").Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
     source = (Path(__file__).parent / "advice.html").read_text(encoding="utf-8")
-    text = environment.from_string(source).render(
-        title=title,
-        advice=advice,
-        sheets=sheets(advice),
-        lines=conclusions(advice),
-        picture=_svg(draw, advice),
-        schedules=[(policy, _svg(draw_schedule, advice, policy)) for policy in advice.stretch.records],
+    text = (
+        make_templates()
+        .from_string(source)
+        .render(
+            title=title,
+            advice=advice,
+            sheets=sheets(advice),
+            lines=conclusions(advice),
+            picture=_svg(draw, advice),
+            schedules=[(policy, _svg(draw_schedule, advice, policy)) for policy in advice.stretch.records],
+        )
     )
     with atomic_write(path) as stream:
         stream.write(text)
@@ -214,7 +222,7 @@ def _draw_means(axes: Any, comparison: Any) -> None:
     axes.errorbar(means, places, xerr=ends, fmt="o", color=PALETTE[0], capsize=2.5, markersize=5)
     if comparison.run.bound is not None:
         axes.axvline(comparison.run.bound / size, color=BOUND, linestyle="--", linewidth=1)
-    axes.set_yticks(places, table["policy"])
+    axes.set_yticks(places, table["policy"].map(as_label))
     load = "at its own load" if comparison.factor == 1 else f"at {comparison.factor:g} times its load"
     axes.set_xlabel(f"mean {outcome.name}{unit}, {load}; dashed: the bound")
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
@@ -229,9 +237,8 @@ def _draw_ramp(axes: Any, comparisons: Sequence[Any]) -> None:
     unit, size = _unit(max(max(values) for values in waits.values()), outcome.timed)
     for i, (name, values) in enumerate(waits.items()):
         style = "-" if i < len(PALETTE) else "--"
-        axes.plot(
-            factors, np.array(values) / size, style, marker=".", color=PALETTE[i % len(PALETTE)], label=name
-        )
+        colour = PALETTE[i % len(PALETTE)]
+        axes.plot(factors, np.array(values) / size, style, marker=".", color=colour, label=as_label(name))
     axes.set_xscale("log", base=2)
     axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
     axes.set_xlabel("multiple of the log's load")
@@ -248,7 +255,7 @@ def _draw_hours(axes: Any, replay: Any) -> None:
         label = (
             name.removesuffix(" mean") if name == "recorded mean" else f"replay, {name.removesuffix(' mean')}"
         )
-        axes.plot(frame["hour"], frame[name] / size, marker=".", color=colour, label=label)
+        axes.plot(frame["hour"], frame[name] / size, marker=".", color=colour, label=as_label(label))
     if not math.isclose(float(frame[names].to_numpy().max()), 0.0):
         axes.set_ylim(bottom=0)
     axes.set_xlabel("hour of the day" + (" (UTC)" if replay.dated else ", by the log's clock"))

@@ -13,7 +13,6 @@ from schedgym.cli.common import (
     Processes,
     Seed,
     application,
-    check_output,
     make_table,
     pairs,
     policy_names,
@@ -21,6 +20,7 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
+from schedgym.core.files import check_output
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.wording import make_console
 from schedgym.extras import require

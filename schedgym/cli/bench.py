@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Json, Processes, application, check_output, say
+from schedgym.cli.common import Json, Processes, application, say
+from schedgym.core.files import check_output
 
 __all__ = ["bench", "warmup"]
 

@@ -13,7 +13,6 @@ from schedgym.cli.common import (
     Seed,
     Settings,
     application,
-    check_output,
     make_table,
     pairs,
     policy_names,
@@ -22,6 +21,7 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
+from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, make_console

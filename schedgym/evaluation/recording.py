@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, check_output
 from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.record import ScheduleRecord
 from schedgym.envs import SchedulingEnv
@@ -81,8 +81,7 @@ def film(
 ) -> ScheduleRecord:
     """:func:`record_episode` in an environment of :func:`~schedgym.evaluation.episodes.make_env`."""
     path = Path(path)
-    if path.suffix.lower() not in MOVING:
-        raise InvalidParameter(f"{path}: a moving picture ends in {' or '.join(MOVING)}")
+    check_output(path, MOVING)
     for name, value in (("seconds", seconds), ("rate", rate)):
         if not value > 0:
             raise InvalidParameter(f"{name}: must be positive, got {value}")

@@ -317,6 +317,7 @@ class DataSet:
     Attributes:
         file: its name.
         url: where it is published.
+        size: in bytes; what is longer is not downloaded.
         sha256: of its content, in hexadecimal; "" if it is not known, so that nothing is verified.
         help: one line: what it is.
         licence: under which it is published, or what its publisher says of its use.
@@ -324,6 +325,7 @@ class DataSet:
 
     file: str
     url: str
+    size: int
     sha256: str
     help: str
     licence: str = ""

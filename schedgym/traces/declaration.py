@@ -469,10 +469,11 @@ def _filter(data: Any, where: str) -> Filter:
 
 def _data_set(data: Any, where: str, licence: str) -> DataSet:
     given = {"sha256": "", "help": "", "licence": licence} | mapping(data, where, DataSet)
-    for name in ("file", "url"):
+    for name in ("file", "url", "size"):
         if name not in given:
             raise InvalidParameter(f"{where}.{name}: must be given")
-    made = DataSet(**{name: _text(value, f"{where}.{name}") for name, value in given.items()})
+    check_whole(size := given.pop("size"), f"{where}.size", 1)
+    made = DataSet(size=size, **{name: _text(value, f"{where}.{name}") for name, value in given.items()})
     if made.sha256 and (len(made.sha256) != 64 or set(made.sha256) - set("0123456789abcdef")):
         raise InvalidParameter(f"{where}.sha256: must be 64 hexadecimal digits, got {made.sha256!r}")
     if not made.url.startswith("https://"):

@@ -247,7 +247,7 @@ def test_pictures_of_the_extremes(tmp_path):
     plot_comparison(idle, tmp_path / "zero.pdf")
     assert (tmp_path / "one.svg").stat().st_size > 1000
     assert (tmp_path / "zero.pdf").stat().st_size > 1000
-    with pytest.raises(InvalidParameter, match="ends in"):
+    with pytest.raises(InvalidParameter, match="must end in"):
         plot_comparison(frame, tmp_path / "p.jpg")
     with pytest.raises(UnknownName, match="reference"):
         plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
@@ -330,7 +330,7 @@ def test_every_policy_has_a_colour_of_its_own():
 
 def test_formulas_are_typeset():
     assert canvas.typeset("slots^2, l_k norm") == r"slots$^{2}$, $\ell_{k}$ norm"
-    assert canvas.typeset("$x^2$") == "$x^2$" and canvas.typeset("plain_l_k") == "plain_l_k"
+    assert canvas.typeset("$x^2$") == r"\$x$^{2}$\$" and canvas.typeset("plain_l_k") == "plain_l_k"
     assert formulas("cost [slots^k], least l_k norm") == "cost [slotsᵏ], least ℓₖ norm"
 
 

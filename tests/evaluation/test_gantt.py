@@ -162,7 +162,7 @@ def test_moving_pictures_refuse_nonsense(tmp_path):
     ):
         with pytest.raises(InvalidParameter, match=text):
             schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.gif", **given)
-    with pytest.raises(InvalidParameter, match="ends in"):
+    with pytest.raises(InvalidParameter, match="must end in"):
         schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.png")
     assert not list(tmp_path.iterdir())
 

@@ -427,7 +427,7 @@ def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):
 def test_errors(folder, tmp_path, monkeypatch):
     store, path = folder / "results.db", tmp_path / "r.html"
     for arguments, error, match in (
-        ({"output": tmp_path / "r.pdf"}, InvalidParameter, "ends in .html"),
+        ({"output": tmp_path / "r.pdf"}, InvalidParameter, "must end in .html"),
         ({"confidence": 1.0}, InvalidParameter, "confidence"),
         ({"policy": "bf-exce"}, UnknownName, "did you mean 'bf-exec'"),
         ({"episode": 99}, UnknownName, "episode"),

@@ -76,7 +76,7 @@ def test_failures_are_told_and_retried(capsys, folder, monkeypatch) -> None:
         (["report", "none.db"], "none.db: "),
         (["report", "small.yaml", "-o", "s.html"], "small.yaml: "),
         (["export", "small.yaml", "-o", "s.csv"], "small.yaml: "),
-        (["export", "none.db", "-o", "s.txt"], "s.txt: an export ends in .csv or .parquet"),
+        (["export", "none.db", "-o", "s.txt"], "s.txt: must end in .csv, .parquet"),
     ],
     ids=" ".join,
 )
