@@ -1,4 +1,4 @@
-"""The exact batches and proofs against the plain oracle and linear programs."""
+"""Batches of instances against the model, and both against linear programs."""
 
 from __future__ import annotations
 
@@ -10,27 +10,22 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from schedgym.errors import SchedgymError
-from schedgym.papers.guan2022 import reference
-from schedgym.papers.guan2022.reference import (
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.share_batches import (
     demand_rows,
     fair_shares,
     isolated,
     job_multisets,
     least_useful,
-    merged_sites,
-    most_beside,
     most_useful,
     pad,
-    prove,
     satisfies_definition,
     settings,
     single_sites,
     unit,
-    useful_range,
     water_shares,
 )
-from tests.geo import oracle
+from schedgym.papers.guan2022.site_groups import merged_sites
 from tests.long import long
 
 pytestmark = long
@@ -48,31 +43,14 @@ def draw(rng: random.Random, policy: str, jobs: int = 4, sites: int = 3):
     return [[int(d) for d in row] for row in demand], [rng.randint(1, 5) for _ in range(m)], groups
 
 
-def oracle_floors(demand, slots, groups, policy):
-    """The floors of a policy: of aggregates, and per site."""
-    if policy == "sig-gamf":
-        return oracle.sharing_floors(demand, groups, slots), None
-    if policy == "sig-amf":
-        return None, {
-            (i, k, group[0]): min(F(row[k]), F(slots[group[0]], len(demand)))
-            for i, row in enumerate(demand)
-            for k, group in enumerate(groups)
-        }
-    return None, None
-
-
-def oracle_aggregates(demand, slots, groups, policy):
-    return oracle.max_min(demand, groups, slots, *oracle_floors(demand, slots, groups, policy))
-
-
 def extreme(demand, slots, groups, policy, job, tasks, sign):
     """The least (sign 1) or most (-1) useful slots over all matrices, by linear programs over branches.
 
     Useful is sum_k min(a_k, tasks_k): the most is one program, the least one per choice of which groups
     count with their allocation.
     """
-    aggregates = oracle_aggregates(demand, slots, groups, policy)
-    held = oracle_floors(demand, slots, groups, policy)[1] or {}
+    problem = model.sharing_problem(demand, slots, groups, policy)
+    aggregates, held = model.max_min(problem), problem.site_floors
     keys = [(i, k, j) for i in range(len(demand)) for k, group in enumerate(groups) for j in group]
     useful = [min(d, t) for d, t in zip(demand[job], tasks, strict=True)]
     size = len(keys) + len(groups)
@@ -116,16 +94,14 @@ def extreme(demand, slots, groups, policy, job, tasks, sign):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_aggregates_are_the_oracles(policy) -> None:
+def test_aggregates_are_the_models(policy) -> None:
     rng = random.Random(policy)
     for _ in range(150):
         demand, slots, groups = draw(rng, policy)
         shares = fair_shares(np.array([demand]), np.array([slots]), groups, policy)
-        exact = oracle_aggregates(demand, slots, groups, policy)
+        exact = model.aggregates_of(demand, slots, groups, policy)
         assert [F(int(x), unit(len(demand))) for x in shares.aggregate[0]] == exact
         assert satisfies_definition(shares)[0]
-        if any(map(any, demand)):
-            assert prove(demand, slots, groups, policy).aggregates == exact
 
 
 def test_a_batch_is_its_instances() -> None:
@@ -144,12 +120,12 @@ def test_sharing_floors_and_water() -> None:
         demand, slots, groups = draw(rng, "gamf")
         one = unit(len(demand))
         found = isolated(np.array([demand]), np.array([slots]), groups)[0]
-        assert [F(int(x), one) for x in found] == oracle.sharing_floors(demand, groups, slots)
+        assert [F(int(x), one) for x in found] == model.isolated_shares(model.Problem(demand, slots, groups))
         demand, slots, groups = draw(rng, "amf")
         share = water_shares(np.array([demand]), np.array([slots]))[0]
         for j, u in enumerate(slots):
             column = [row[j] for row in demand]
-            assert [F(int(x), unit(len(demand))) for x in share[:, j]] == oracle.water_fill(column, u)
+            assert [F(int(x), unit(len(demand))) for x in share[:, j]] == model.water_fill(column, u)
 
 
 def test_the_definition_refuses_every_other_vector() -> None:
@@ -187,17 +163,9 @@ def test_useful_slots_over_all_matrices(policy) -> None:
             continue
         least = F(int(least_useful(shares, job, np.array([tasks]))[0]), one)
         assert float(least) == pytest.approx(extreme(demand, slots, groups, policy, job, tasks, 1), abs=1e-7)
-        assert useful_range(demand, slots, groups, policy, job, tasks) == (least, most)
+        assert model.useful_range(demand, slots, groups, policy, job, tasks) == (least, most)
         spread += least < most
     assert policy == "sig-amf" or spread > 3
-
-
-def test_most_beside_is_the_rank_left_over() -> None:
-    demand, slots, groups = [[2, 1], [2, 0]], [2, 1], ((0,), (0, 1))
-    proof = prove(demand, slots, groups, "gamf")
-    assert proof.aggregates == [F(3, 2), F(3, 2)]
-    assert most_beside(proof, [F(0), F(1)], 0) == 2
-    assert most_beside(proof, [F(1), F(0)], 1) == 2
 
 
 def test_settings_up_to_names() -> None:
@@ -224,15 +192,3 @@ def test_rows_multisets_and_chains() -> None:
     assert job_multisets(3, 2).tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 2]]
     assert merged_sites(((0, 2), (1,), (2, 3)), 4) == [0, 1, 0, 0]
     assert pad(((0,), (0, 1))) == [[0, -1], [0, 1]]
-
-
-def test_a_wrong_solver_is_not_believed(monkeypatch) -> None:
-    right = reference.max_min
-
-    def wrong(*arguments, **options):
-        aggregates, allocation = right(*arguments, **options)
-        return aggregates[::-1], allocation
-
-    monkeypatch.setattr(reference, "max_min", wrong)
-    with pytest.raises(SchedgymError, match="not max-min fair"):
-        prove([[1], [3]], [3], ((0,),), "amf")

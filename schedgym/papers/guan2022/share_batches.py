@@ -1,10 +1,7 @@
-"""Max-min shares of many small instances at once, in whole numbers, and proofs of single ones in fractions.
+"""Max-min shares of many small instances at once: ``model.sharing`` in whole numbers, for searches.
 
-What the thesis says of its fair policies is checked here from the definitions, not through the solvers of
-``schedgym.baselines``. All amounts are multiples of 1 / :func:`unit` slots, as every level of up to six jobs
-is, so nothing is rounded. Everything rests on one fact (maximum flow and minimum cut): jobs can have the
-aggregates A together if and only if sum_i max(A_i - D_i(T), 0) <= u(T) for every set T of sites, where
-D_i(T) is what job i can run outside T and u(T) are the slots in T. All sets T are enumerated.
+All amounts are multiples of 1 / :func:`unit` slots, as every level of up to six jobs is, so nothing is
+rounded. All sets T of sites are enumerated, with D_i(T) and u(T) as in the model.
 
 Batches consist of B instances with the same J jobs, K groups and M sites; axis S is the 2^M sets of sites.
 Policies are "amf", "sig-amf" (groups of one site each), "gamf" and "sig-gamf".
@@ -18,14 +15,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.errors import SchedgymError
-from schedgym.solvers.max_min import isolated_share, max_min
 
 __all__ = [
     "Flags",
@@ -33,7 +28,6 @@ __all__ = [
     "FairShares",
     "Groups",
     "Integers",
-    "Proof",
     "capacities",
     "capacity_left",
     "demand_rows",
@@ -41,17 +35,13 @@ __all__ = [
     "isolated",
     "job_multisets",
     "least_useful",
-    "merged_sites",
-    "most_beside",
     "most_useful",
     "outside_sets",
     "pad",
-    "prove",
     "satisfies_definition",
     "settings",
     "single_sites",
     "unit",
-    "useful_range",
     "water_shares",
 ]
 
@@ -312,128 +302,3 @@ def demand_rows(groups: Groups, slots: Sequence[int], beyond: int = 0) -> Intege
 def job_multisets(rows: int, jobs: int) -> Integers:
     """Return indices of rows [P, jobs]: all choices with repetition, regardless of order."""
     return np.array(list(itertools.combinations_with_replacement(range(rows), jobs)), dtype=np.int64)
-
-
-def merged_sites(groups: Groups, sites: int) -> list[int]:
-    """Return for each site [M] the site of least number that a chain of groups connects it to."""
-    name = list(range(sites))
-    for _ in range(sites):
-        for group in groups:
-            least = min(name[j] for j in group)
-            for j in group:
-                name[j] = least
-    return name
-
-
-# proofs of single instances ------------------------------------------------------------------------
-
-
-class Proof(NamedTuple):
-    """Fair aggregates of one instance in fractions, and the quantities that prove them by Definition 4.1."""
-
-    aggregates: list[Fraction]
-    floors: list[Fraction]  # of the aggregates
-    held: list[list[Fraction]]  # [J][K] floors per group
-    need: list[list[Fraction]]  # [J][S]
-    capacity: list[Fraction]  # [S]
-
-
-def prove(
-    demand: Sequence[Sequence[int]], slots: Sequence[int], groups: Sequence[Sequence[int]], policy: str
-) -> Proof:
-    """Prove that the aggregates of the shipped solver, as fractions, are max-min fair.
-
-    Args:
-        demand: [J][K] tasks.
-        slots: [M].
-        groups: available sites of each group.
-        policy: "amf", "sig-amf", "gamf" or "sig-gamf".
-
-    Raises:
-        SchedgymError: they are not max-min fair by Definition 4.1.
-    """
-    jobs, lists = len(demand), tuple(tuple(group) for group in groups)
-    part = [Fraction(u, jobs) for u in slots]
-    held = [[Fraction(0)] * len(lists) for _ in demand]
-    given: npt.NDArray[np.float64] | None = None
-    if policy == "sig-gamf":
-        given = isolated_share(np.array(demand), pad(lists), np.array(slots))
-    elif policy == "sig-amf":
-        held = [[min(Fraction(d), part[g[0]]) for d, g in zip(row, lists, strict=True)] for row in demand]
-        given = np.array([[float(x) for x in row] for row in held])
-    found = max_min(np.array(demand), pad(lists), np.array(slots), floors=given)[0]
-    most = jobs * math.lcm(*range(1, jobs + 1))
-    aggregates = [Fraction(float(x)).limit_denominator(most) for x in found]
-
-    sets = range(1 << len(slots))
-    escapes = [[any(not s >> j & 1 for j in group) for s in sets] for group in lists]
-
-    def outside(row: Sequence[Fraction]) -> list[Fraction]:
-        return [sum((d for d, e in zip(row, escapes, strict=True) if e[s]), Fraction(0)) for s in sets]
-
-    free = [Fraction(u) for u in slots]
-    for row in held:
-        for amount, group in zip(row, lists, strict=True):
-            free[group[0]] -= amount
-    inside = [sum((free[j] for j in range(len(slots)) if s >> j & 1), Fraction(0)) for s in sets]
-    need = [outside([d - h for d, h in zip(*rows, strict=True)]) for rows in zip(demand, held, strict=True)]
-    floors = [sum(row, Fraction(0)) for row in held]
-    if policy == "sig-gamf":
-        whole = [sum((part[j] for j in range(len(slots)) if s >> j & 1), Fraction(0)) for s in sets]
-        floors = [min(w + d for w, d in zip(whole, row, strict=True)) for row in need]
-    proof = Proof(aggregates, floors, held, need, inside)
-    for i, own in enumerate(aggregates):
-        kept = [x if x <= own else floor for x, floor in zip(aggregates, floors, strict=True)]
-        best = min(r + d for r, d in zip(_capacity_left(proof, kept, i), need[i], strict=True)) + sum(held[i])
-        if best != own or own < floors[i]:
-            raise SchedgymError(f"{policy}: the aggregates {aggregates} are not max-min fair")
-    return proof
-
-
-def _capacity_left(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fraction]:
-    """Return the capacity [S] that all other jobs, with these aggregates, leave in every set of sites."""
-    left = list(proof.capacity)
-    for i, own in enumerate(aggregates):
-        if i != job:
-            rest = own - sum(proof.held[i])
-            left = [r - max(rest - d, Fraction(0)) for r, d in zip(left, proof.need[i], strict=True)]
-    return left
-
-
-def most_beside(proof: Proof, aggregates: Sequence[Fraction], job: int) -> Fraction:
-    """Return the most that a job can have beside given feasible aggregates of the others, floors included."""
-    left = _capacity_left(proof, aggregates, job)
-    return min(r + d for r, d in zip(left, proof.need[job], strict=True)) + sum(proof.held[job])
-
-
-def useful_range(
-    demand: Sequence[Sequence[int]],
-    slots: Sequence[int],
-    groups: Sequence[Sequence[int]],
-    policy: str,
-    job: int,
-    tasks: Sequence[int],
-) -> tuple[Fraction, Fraction]:
-    """Return the least and the most of a job's fair allocation that ``tasks`` [K] could use, of all matrices.
-
-    The tasks are those of another job (envy) or the job's true ones, ``demand`` being reported (strategy).
-    ``policy`` is "sig-gamf", "gamf" or "amf".
-    """
-    proof = prove(demand, slots, groups, policy)
-    left = _capacity_left(proof, proof.aggregates, job)
-    sets = range(1 << len(slots))
-    useful = [min(d, t) for d, t in zip(demand[job], tasks, strict=True)]
-
-    def flow(row: Sequence[int]) -> Fraction:
-        return min(
-            left[s]
-            + sum(d for d, group in zip(row, groups, strict=True) if any(not s >> j & 1 for j in group))
-            for s in sets
-        )
-
-    least = Fraction(sum(useful))
-    for counted in itertools.product((False, True), repeat=len(groups)):
-        others = [0 if c else d for c, d in zip(counted, demand[job], strict=True)]
-        rest = sum(0 if c else d for c, d in zip(counted, useful, strict=True))
-        least = min(least, rest + proof.aggregates[job] - flow(others))
-    return least, flow(useful)
