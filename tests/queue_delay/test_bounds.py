@@ -14,8 +14,8 @@ from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 from tests.long import long, of_trials, some, trials
+from tests.papers.noroozoliaee2014.test_model import optimum
 from tests.queue_delay import oracle
-from tests.queue_delay.test_oracle import optimum
 from tests.queue_delay.test_rules import make, run
 
 SCHEMES = ("bf-exec", "ffd-nb", "ffd-dp", "fcfs", "ff", "wf-all", "dot-exec")

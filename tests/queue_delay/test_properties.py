@@ -25,8 +25,8 @@ from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import TOYS, make_workload
 from schedgym.testing import policy_parameters, sample_action
 from tests.long import long, some
+from tests.papers.noroozoliaee2014.test_model import optimum
 from tests.queue_delay import oracle
-from tests.queue_delay.test_oracle import optimum
 
 VIEWS = ("placement", "pick", "route", "rule")
 FIXED = tuple(name for name in SCHEMES if not name.startswith("rf"))

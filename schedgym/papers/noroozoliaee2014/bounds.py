@@ -18,7 +18,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.reference import (
+from schedgym.papers.noroozoliaee2014.model import (
     SCHEMES,
     Instance,
     Measured,

@@ -28,8 +28,8 @@ from schedgym.papers import (
 )
 from schedgym.papers.judging import grows, judge_claim, verdict_of
 from schedgym.papers.noroozoliaee2014.instances import PAPER, find_flaw, read_instance, total_delay
+from schedgym.papers.noroozoliaee2014.model import Instance, draw, instances, simulate
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
-from schedgym.papers.noroozoliaee2014.reference import Instance, draw, instances, simulate
 from schedgym.papers.noroozoliaee2014.runs import play_instance, sweep_policies
 from schedgym.papers.readings import name_reading, readings_of
 from schedgym.papers.searches import Searched

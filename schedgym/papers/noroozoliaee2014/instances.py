@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from schedgym.papers import Run, Shown, get_paper
-from schedgym.papers.noroozoliaee2014.reference import Instance, Task, instances, size
+from schedgym.papers.noroozoliaee2014.model import Instance, Task, instances, size
 from schedgym.papers.searches import Searched, smallest_flaw
 
 __all__ = [

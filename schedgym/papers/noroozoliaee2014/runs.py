@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.papers import Played, Run
-from schedgym.papers.noroozoliaee2014.reference import Instance
+from schedgym.papers.noroozoliaee2014.model import Instance
 
 __all__ = ["play_instance", "play_rows", "sweep_policies"]
 

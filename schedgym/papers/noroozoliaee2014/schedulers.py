@@ -31,8 +31,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
-from schedgym.papers.noroozoliaee2014.reference import (
+from schedgym.papers.noroozoliaee2014.model import (
     Instance,
     Schedule,
     Server,
@@ -46,6 +45,7 @@ from schedgym.papers.noroozoliaee2014.reference import (
     select,
     simulate,
 )
+from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import play_instance, play_rows, sweep_policies
 from schedgym.papers.searches import found_against
 

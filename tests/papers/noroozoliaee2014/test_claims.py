@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from schedgym.papers import check_claims, list_claims
-from schedgym.papers.noroozoliaee2014 import reference as tiny
+from schedgym.papers.noroozoliaee2014 import model as tiny
 from schedgym.papers.noroozoliaee2014.bounds import _lower, _upper
 from schedgym.papers.noroozoliaee2014.instances import read_instance, show_instance
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW

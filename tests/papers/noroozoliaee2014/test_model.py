@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from tests.long import long
-
-from . import oracle
+from tests.queue_delay import oracle
 
 Task = tuple[float, float, float, float]
 Server = tuple[float, float]
