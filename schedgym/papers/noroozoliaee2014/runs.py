@@ -25,7 +25,7 @@ class _Played(NamedTuple):
 
 def play_instance(instance: Instance, name: str) -> _Played:
     """Run a policy (see :func:`sweep_policies`) on an instance."""
-    tasks, servers, unit = instance
+    (tasks, servers), unit = instance, instance.unit
     rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
     return play_rows(rows, [(c / unit, m / unit) for c, m in servers], name)
 
