@@ -1,4 +1,4 @@
-"""Checks of the FlowtimePacking oracle itself: test vectors, hand examples, identities, bounds."""
+"""The model of xu2021: vectors of the specification, hand examples, identities, optima, libraries."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, linprog, milp
 
+from schedgym.papers.xu2021 import model
+from schedgym.papers.xu2021.instances import literal_run, pooled
+from schedgym.papers.xu2021.memory import _operations, plain_best
+from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
+from tests.flowtime import optima
+from tests.flowtime.instances import random_instance
 from tests.long import long, some, trials
-
-from . import oracle
-from .oracle import Instance, Job, MapReduceJob
 
 VECTOR_1 = Instance([Job(0, 4, 1), Job(0, 2, 3), Job(1, 3, 2)], [3])
 VECTOR_8 = Instance(
     [MapReduceJob(0, (3, 1), (2, 3), (1, 2)), MapReduceJob(1, (1, 0), (4, 1), (2, 1))],
     [4],
 )
-THREE = [Fraction(5), Fraction(4), Fraction(1)]
 
 RUNS_1D: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in (*oracle.PRIORITY_RULES, "tetris", "drf")),
+    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf")),
     ("srpt", {"packing": "sticky"}),
     ("ocorp", {}),
     ("ocorp", {"lambda0": 0.0}),
@@ -38,13 +40,13 @@ RUNS_1D: list[tuple[str, dict[str, object]]] = [
     ("ocorp+", {"alpha": 3.0, "gamma": 60, "level": "job", "packing": "sticky"}),
 ]
 RUNS_2D: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in (*oracle.PRIORITY_RULES, "tetris", "drf", "ocorp")),
+    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf", "ocorp")),
     ("ocorp+m", {}),
     ("ocorp+m", {"packing": "sticky", "gamma": 60, "lambda0": "w"}),
     ("ocorp+m", {"literal": True, "gamma": 30, "lambda0": 0.0}),
 ]
 RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in (*oracle.PRIORITY_RULES, "tetris", "drf")),
+    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf")),
     ("ocorp", {"gamma": 50, "packing": "sticky"}),
     ("ocorp", {"gamma": "seen", "lambda0": "p"}),
     ("ocorp", {"gamma": 30, "literal": True, "lambda0": 0.0}),
@@ -52,18 +54,18 @@ RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
 RUNS = {"1d": RUNS_1D, "2d": RUNS_2D, "mapreduce": RUNS_MAPREDUCE}
 
 
-def run(instance: Instance, policy: str, **options: object) -> oracle.Outcome:
-    return oracle.simulate(instance, policy, **options)  # type: ignore[arg-type]
+def run(instance: Instance, policy: str, **options: object) -> model.Outcome:
+    return model.simulate(instance, policy, **options)
 
 
 def instances(count: int, seed: int, kind: str = "1d", **options: bool) -> Iterator[Instance]:
     rng = random.Random(seed)
     for _ in range(count):
-        yield oracle.random_instance(rng, kind, **options)
+        yield random_instance(rng, kind, **options)
 
 
-def cost(instance: Instance, outcome: oracle.Outcome, k: float) -> float:
-    return sum(f**k for f in oracle.flowtimes(instance, outcome))
+def cost(instance: Instance, outcome: model.Outcome, k: float) -> float:
+    return sum(f**k for f in model.flowtimes(instance, outcome))
 
 
 # Test vectors of the specification -----------------------------------------------------------
@@ -96,17 +98,17 @@ def test_v2_waiting_job() -> None:
 
 
 def test_v3_pack() -> None:
-    assert oracle.pack([5, 3, 6], [8, 6]) == [[0, 5], [2, 1], [6, 0]]
+    assert model.pack([5, 3, 6], [8, 6]) == [[0, 5], [2, 1], [6, 0]]
 
 
 def test_v4_switching_cost_rewards_splitting() -> None:
     nothing = [[0, 0, 0, 0]]
-    split = oracle.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 1.0)
+    split = model.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 1.0)
     assert split == [[1, 1, 1, 1]]
-    assert oracle.plus_cost(split, [0], [4], nothing, [False], 1.0) == Fraction(1, 4)
-    whole = oracle.pack([4], [8] * 4)
-    assert oracle.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 0.0) == whole
-    assert oracle.plus_cost(whole, [0], [4], nothing, [False], 1.0) == 1
+    assert model.plus_cost(split, [0], [4], nothing, [False], 1.0) == Fraction(1, 4)
+    whole = model.pack([4], [8] * 4)
+    assert model.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 0.0) == whole
+    assert model.plus_cost(whole, [0], [4], nothing, [False], 1.0) == 1
 
 
 def test_v4_in_a_run() -> None:
@@ -116,22 +118,22 @@ def test_v4_in_a_run() -> None:
         outcome = run(instance, "ocorp+", alpha=alpha, gamma=1000, lambda0=0.0)
         assert outcome.allocations[0][1] == [0, 0, 0, 0]
         assert outcome.allocations[1][1] == row
-        assert oracle.switching_cost(instance, outcome)[:3] == [0.0, change, 0.0]
+        assert model.switching_cost(instance, outcome)[:3] == [0.0, change, 0.0]
 
 
 @pytest.mark.parametrize(("backfill", "value"), [(False, 20), (True, 24)])
 def test_v5_backfill(backfill: bool, value: int) -> None:
-    slot = ([4, 4, 4], [6, 6, 2], [8], [8])
-    placement, rounds = oracle.memory_allocation([0, 1, 2], THREE, *slot, backfill=backfill)
-    assert oracle.placement_value(placement, THREE) == value
+    slot = Slot((5, 4, 1), (4, 4, 4), (6, 6, 2), (8,), (8,))
+    placement, rounds = model.memory_allocation(slot, [0, 1, 2], backfill=backfill)
+    assert model.placement_value(placement, slot.worth) == value
     assert rounds == 2
-    assert oracle.optimal_placement_value(THREE, *slot) == 24
+    assert model.best_value(slot) == plain_best(slot) == 24
 
 
 def test_v6_svf_is_not_optimal() -> None:
     instance = Instance([Job(0, 1, 2), Job(0, 1, 2), Job(0, 3, 1)], [3])
-    assert sum(oracle.flowtimes(instance, run(instance, "svf"))) == 7
-    assert oracle.optimum(instance, 1) == 6
+    assert sum(model.flowtimes(instance, run(instance, "svf"))) == 7
+    assert optima.optimum(instance, 1) == 6
 
 
 def test_v7_example_1() -> None:
@@ -140,7 +142,7 @@ def test_v7_example_1() -> None:
     rates = [[third] * 3, [third] * 3 + [half] * 2, [third] * 3 + [half] * 2 + [Fraction(1)]]
     assert [len(row) for row in rates] == [3, 5, 6]
     assert [sum(row) for row in rates] == [1, 2, 3]
-    fractional = [oracle.fractional_flowtime(0, p, row) for p, row in enumerate(rates, start=1)]
+    fractional = [model.fractional_flowtime(0, p, row) for p, row in enumerate(rates, start=1)]
     assert fractional == [3, Fraction(21, 4), Fraction(43, 6)]
 
 
@@ -151,19 +153,19 @@ def test_v8_mapreduce(policy: str, completion: list[int]) -> None:
 
 def test_v9_eq27() -> None:
     instance = Instance([Job(0, 4, 2), Job(10, 30, 1)], [2])
-    assert oracle.eq27(instance) == 76
-    assert oracle.eq27(instance, [0]) == 16
-    assert oracle.eq27(Instance([Job(10, 30, 1)], [8])) == 70
-    assert oracle.eq27(Instance([Job(10, 3, 1)], [8])) == 20
-    assert oracle.eq27(VECTOR_8) == max(0 + 2 * 5, 1 + 2 * 4, 4 * (6 + 6 + 8) / 4)
-    assert oracle.max_slots(instance, 50) == 228
-    assert oracle.max_slots(instance, 4000) == 12000
+    assert model.eq27(instance) == 76
+    assert model.eq27(instance, [0]) == 16
+    assert model.eq27(Instance([Job(10, 30, 1)], [8])) == 70
+    assert model.eq27(Instance([Job(10, 3, 1)], [8])) == 20
+    assert model.eq27(VECTOR_8) == max(0 + 2 * 5, 1 + 2 * 4, 4 * (6 + 6 + 8) / 4)
+    assert model.max_slots(instance, 50) == 228
+    assert model.max_slots(instance, 4000) == 12000
 
 
 def test_counterexample_to_theorem_6() -> None:
     instance = Instance([Job(0, 1, 2), Job(0, 3, 1)], [2])
     assert sum(run(instance, "svf-transient", k=1).fractional) == 8.0
-    assert oracle.optimal_fractional(instance, 1) == pytest.approx(7.5)
+    assert optima.optimal_fractional(instance, 1) == pytest.approx(7.5)
 
 
 # Optima, bounds, Corollary 2 ----------------------------------------------------------------
@@ -171,15 +173,15 @@ def test_counterexample_to_theorem_6() -> None:
 
 def test_optimum_by_hand() -> None:
     two = Instance([Job(0, 2, 1), Job(0, 1, 1)], [1])
-    assert oracle.optimum(two, 1) == 1 + 3
-    assert oracle.optimum(two, 2) == 1 + 9
-    assert oracle.optimum(Instance([Job(0, 1, 4)], [1, 1]), 1) == 2  # split, two cores in all
+    assert optima.optimum(two, 1) == 1 + 3
+    assert optima.optimum(two, 2) == 1 + 9
+    assert optima.optimum(Instance([Job(0, 1, 4)], [1, 1]), 1) == 2  # split, two cores in all
     heavy = [Job(0, 1, 1, 3), Job(0, 1, 1, 3)]
-    assert oracle.optimum(Instance(heavy, [2], [6]), 1) == 2
-    assert oracle.optimum(Instance(heavy, [2], [5]), 1) == 3
-    assert oracle.optimum(Instance([Job(0, 1, 2, 3), Job(0, 1, 1, 3)], [1, 1], [3, 3]), 1) == 3
-    assert oracle.optimum(Instance([MapReduceJob(3, (2, 1), (1, 2), (1, 1))], [2]), 1) == 3
-    assert oracle.optimum(VECTOR_8, 1) == 6 + 4 == cost(VECTOR_8, run(VECTOR_8, "svf"), 1)
+    assert optima.optimum(Instance(heavy, [2], [6]), 1) == 2
+    assert optima.optimum(Instance(heavy, [2], [5]), 1) == 3
+    assert optima.optimum(Instance([Job(0, 1, 2, 3), Job(0, 1, 1, 3)], [1, 1], [3, 3]), 1) == 3
+    assert optima.optimum(Instance([MapReduceJob(3, (2, 1), (1, 2), (1, 1))], [2]), 1) == 3
+    assert optima.optimum(VECTOR_8, 1) == 6 + 4 == cost(VECTOR_8, run(VECTOR_8, "svf"), 1)
 
 
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
@@ -187,12 +189,12 @@ def test_optimum_by_hand() -> None:
 def test_bounds_below_optimum_below_policies(kind: str, k: int) -> None:
     tight = above = 0
     for instance in instances(25, 10 + k, kind, tiny=True):
-        best = oracle.optimum(instance, k)
-        bounds = oracle.lower_bounds(instance, k)
+        best = optima.optimum(instance, k)
+        bounds = optima.lower_bounds(instance, k)
         assert max(bounds.values()) <= best + 1e-6, (instance, bounds, best)
         tight += max(bounds.values()) >= best - 1e-6
         if kind != "mapreduce":
-            fractional = oracle.optimal_fractional(instance, k)
+            fractional = optima.optimal_fractional(instance, k)
             assert fractional <= best + sum(job[1] ** k for job in instance.jobs) + 1e-6 <= 2 * best + 1e-6
             above += fractional > best + 1e-6
         for policy, options in RUNS[kind]:
@@ -209,8 +211,8 @@ def test_bounds_below_optimum_below_policies(kind: str, k: int) -> None:
 
 def test_one_machine_bound_by_hand() -> None:
     """Two jobs can end in one slot; a job that arrives later is preferred if less of it is left."""
-    assert oracle.one_machine_srpt(Instance([Job(0, 1, 1), Job(0, 1, 1)], [2])) == 2
-    assert oracle.one_machine_srpt(Instance([Job(0, 10, 1), Job(1, 1, 1)], [1])) == 11 + 1
+    assert optima.one_machine_srpt(Instance([Job(0, 1, 1), Job(0, 1, 1)], [2])) == 2
+    assert optima.one_machine_srpt(Instance([Job(0, 10, 1), Job(1, 1, 1)], [1])) == 11 + 1
 
 
 def test_corollary_2() -> None:
@@ -218,7 +220,7 @@ def test_corollary_2() -> None:
     worst = 1.0
     for instance in instances(150, 3, tiny=True, at_once=True):
         flow = cost(instance, run(instance, "svf-transient"), 1)
-        best = oracle.optimum(instance, 1)
+        best = optima.optimum(instance, 1)
         assert flow <= best + sum(job[1] for job in instance.jobs) / 2
         worst = max(worst, flow / best)
     assert 1.0 < worst <= 1.5
@@ -227,8 +229,6 @@ def test_corollary_2() -> None:
 def test_svf_transient_is_svf() -> None:
     for instance in instances(30, 4, at_once=True):
         assert run(instance, "svf-transient").allocations == run(instance, "svf").allocations
-    with pytest.raises(ValueError, match="arrive at 0"):
-        run(VECTOR_1, "svf-transient")
 
 
 def test_eq38_optimal_in_each_slot() -> None:
@@ -237,16 +237,16 @@ def test_eq38_optimal_in_each_slot() -> None:
     for _ in range(30):
         jobs = [Job(0, rng.randint(1, 5), rng.randint(1, 4)) for _ in range(rng.randint(1, 6))]
         capacity = rng.randint(1, 10)
-        cluster = oracle._Cluster(Instance(jobs, [capacity]), None, 1)
+        cluster = model.Cluster(Instance(jobs, [capacity]), None, 1)
         entries = [cluster.entry(j, 1) for j in range(len(jobs))]
-        cores = oracle.transient(entries, capacity)
+        cores = model.transient(entries, capacity)
         solved = linprog(
             [-1 / (job.processing * job.cpu) for job in jobs],
             A_ub=[[1] * len(jobs)],
             b_ub=[capacity],
             bounds=[(0, e.cap) for e in entries],
         )
-        value = sum(u / oracle.volume(job) for u, job in zip(cores, jobs, strict=True))
+        value = sum(u / model.volume(job) for u, job in zip(cores, jobs, strict=True))
         assert value == pytest.approx(-solved.fun)
 
 
@@ -260,16 +260,16 @@ def test_runs_are_feasible(kind: str) -> None:
             outcome = run(instance, policy, **options)
             _check_run(instance, outcome)
             k = options.get("k", 2)
-            again = oracle.replay(instance, outcome.allocations, k=k)  # type: ignore[arg-type]
+            again = model.replay(instance, outcome.allocations, k=k)  # type: ignore[arg-type]
             assert (again.completion, again.used) == (outcome.completion, outcome.used)
             assert again.fractional == outcome.fractional
-            rewards = oracle.rewards(instance, outcome, k)  # type: ignore[arg-type]
+            rewards = model.rewards(instance, outcome, k)  # type: ignore[arg-type]
             assert sum(rewards) == -cost(instance, outcome, k)  # type: ignore[arg-type]
             if not options.get("literal") and kind != "2d":
                 _check_work_conserving(instance, outcome)
 
 
-def _check_run(instance: Instance, outcome: oracle.Outcome) -> None:
+def _check_run(instance: Instance, outcome: model.Outcome) -> None:
     """Constraints 2, 4b, 4c and the work of each job, from the allocations alone."""
     assert max(end or 0 for end in outcome.completion) == outcome.slots
     for u in outcome.allocations:
@@ -285,17 +285,17 @@ def _check_run(instance: Instance, outcome: oracle.Outcome) -> None:
         assert end is not None
         assert sum(rows[: job.arrival]) == sum(rows[end:]) == 0
         assert rows[end - 1] > 0
-        assert sum(rows) == oracle.volume(job)
-        assert end - job.arrival >= oracle.length(job)
+        assert sum(rows) == model.volume(job)
+        assert end - job.arrival >= model.length(job)
         if isinstance(job, Job):
             assert max(rows) <= job.cpu
         else:
             assert max(rows) <= max(n * d for n, d in zip(job.tasks, job.cpu, strict=True))
 
 
-def _check_work_conserving(instance: Instance, outcome: oracle.Outcome) -> None:
+def _check_work_conserving(instance: Instance, outcome: model.Outcome) -> None:
     """A core is idle only if every visible job has its cap."""
-    cluster = oracle._Cluster(instance, None, 1)
+    cluster = model.Cluster(instance, None, 1)
     for t, u in enumerate(outcome.allocations, start=1):
         visible = [j for j, job in enumerate(instance.jobs) if job.arrival < t and cluster.remaining(j) > 0]
         assert sum(map(sum, u)) == min(sum(instance.cpu), sum(cluster.cap(j) for j in visible))
@@ -311,50 +311,49 @@ def test_replay_refuses() -> None:
         ([[-1, 1], [0, 0]], "job 0"),
     ]:
         with pytest.raises(ValueError, match=reason):
-            oracle.replay(instance, [slot])
+            model.replay(instance, [slot])
     with pytest.raises(ValueError, match="too little memory"):
-        oracle.replay(instance, [[[1, 0], [0, 0]], [[1, 0], [1, 0]]])
+        model.replay(instance, [[[1, 0], [0, 0]], [[1, 0], [1, 0]]])
     with pytest.raises(ValueError, match="too few cores"):
-        oracle.replay(Instance([Job(0, 1, 3)], [2, 2]), [[[3, 0]]])
+        model.replay(Instance([Job(0, 1, 3)], [2, 2]), [[[3, 0]]])
 
 
 def test_truncated_run() -> None:
     outcome = run(VECTOR_1, "srpt", limit=1)
     assert outcome.completion == [None, None, None]
-    assert oracle.flowtimes(VECTOR_1, outcome) == [1, 1]  # job 2 has not arrived
+    assert model.flowtimes(VECTOR_1, outcome) == [1, 1]  # job 2 has not arrived
     outcome = run(VECTOR_1, "srpt", limit=4)
     assert outcome.completion == [None, 2, None]
-    assert oracle.flowtimes(VECTOR_1, outcome) == [4, 2, 3]
-    assert sum(oracle.rewards(VECTOR_1, outcome, 3)) == -(4**3 + 2**3 + 3**3)
+    assert model.flowtimes(VECTOR_1, outcome) == [4, 2, 3]
+    assert sum(model.rewards(VECTOR_1, outcome, 3)) == -(4**3 + 2**3 + 3**3)
 
 
 def test_rewards_by_hand() -> None:
     outcome = run(VECTOR_1, "ocorp", gamma=100, lambda0=0.0)
     # ages by slot: job 0 in 1-6, job 1 in 1-2, job 2 (arrival 1) in 2-5
-    assert oracle.rewards(VECTOR_1, outcome, 2) == [-2, -3 - 3 - 1, -5 - 3, -7 - 5, -9 - 7, -11]
-    assert sum(oracle.rewards(VECTOR_1, outcome, 2, normalize=True)) == pytest.approx(-56 / 29)
+    assert model.rewards(VECTOR_1, outcome, 2) == [-2, -3 - 3 - 1, -5 - 3, -7 - 5, -9 - 7, -11]
+    assert sum(model.rewards(VECTOR_1, outcome, 2, normalize=True)) == pytest.approx(-56 / 29)
     # srpt: job 1 has all cores in 1, 2, then job 2 has 2 cores and job 0 one, in the slots 3-5
     assert outcome.allocations == [[[0], [3], [0]]] * 2 + [[[1], [0], [2]]] * 3 + [[[1], [0], [0]]]
-    assert oracle.switching_cost(VECTOR_1, outcome) == [0, 0, 2, 0, 0, 0]
-    assert oracle.rewards(VECTOR_1, outcome, 2, alpha=10)[2] == -8 - 20
-    assert oracle.counts(VECTOR_1, outcome) == ([0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0])
-    measured = oracle.metrics(VECTOR_1, outcome, 2, bounds=True)
+    assert model.switching_cost(VECTOR_1, outcome) == [0, 0, 2, 0, 0, 0]
+    assert model.rewards(VECTOR_1, outcome, 2, alpha=10)[2] == -8 - 20
+    assert model.counts(VECTOR_1, outcome) == ([0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0])
+    measured = model.metrics(VECTOR_1, outcome, 2)
     assert measured["l1"] == 12
     assert measured["l2"] == measured["lk"] == math.sqrt(56)
     assert measured["makespan"] == 6
     assert measured["idle"] == 2
     assert measured["wasted"] == 0
     assert measured["mean_waiting"] == pytest.approx((2 + 0 + 1) / 3)
-    assert measured["ratio"] >= 1
-    assert oracle.service_gaps(VECTOR_1, outcome) == [2, 0, 1]
-    assert oracle.unfinished_curve(VECTOR_1, outcome) == [7, 10, 7, 4, 1, 0]
+    assert model.service_gaps(VECTOR_1, outcome) == [2, 0, 1]
+    assert model.unfinished_curve(VECTOR_1, outcome) == [7, 10, 7, 4, 1, 0]
 
 
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
 def test_regret_is_the_fractional_flowtime(kind: str) -> None:
     for instance in instances(10, 7, kind):
         outcome = run(instance, "ocorp", k=2)
-        curve = oracle.regret_curve(instance, outcome, 2)
+        curve = model.regret_curve(instance, outcome, 2)
         assert len(curve) == outcome.slots
         assert curve[-1] == pytest.approx(sum(outcome.fractional))
         assert curve == sorted(curve)
@@ -365,7 +364,7 @@ def test_fractional_flowtime_against_eq5() -> None:
         outcome = run(instance, "srvf", k=3)
         for j, job in enumerate(instance.jobs):
             rates = [Fraction(used[j], job.cpu) for used in outcome.used[job.arrival :]]
-            exact = oracle.fractional_flowtime(job.arrival, job.processing, rates, 3)
+            exact = model.fractional_flowtime(job.arrival, job.processing, rates, 3)
             assert outcome.fractional[j] == pytest.approx(float(exact))
 
 
@@ -381,8 +380,8 @@ def test_fit_curve_closed_form() -> None:
     """The last line of Eq. 26."""
     for instance in instances(10, 9):
         outcome = run(instance, "ocorp", gamma=100)
-        curve = oracle.fit_curve(instance, outcome)
-        assert curve == oracle.fit_curve(instance, outcome, 100)
+        curve = model.fit_curve(instance, outcome)
+        assert curve == model.fit_curve(instance, outcome, 100)
         for slots in range(1, outcome.slots + 1):
             arrived = [(j, job) for j, job in enumerate(instance.jobs) if job.arrival < slots]
             expected = sum(
@@ -400,17 +399,17 @@ def test_pack_properties() -> None:
     rng = random.Random(11)
     for _ in trials(300):
         capacity = [rng.randint(1, 8) for _ in range(rng.randint(1, 4))]
-        old: oracle.Matrix | None = None
+        old: model.Matrix | None = None
         for _ in range(3):
             left, cores = sum(capacity), []
             for _ in range(6):
                 cores.append(rng.randint(0, min(left, 6)))
                 left -= cores[-1]
-            u = oracle.pack(cores, capacity, old)
+            u = model.pack(cores, capacity, old)
             assert [sum(row) for row in u] == cores
             assert all(sum(row[i] for row in u) <= c for i, c in enumerate(capacity))
             if old is None:
-                fresh = oracle.pack(cores, capacity)
+                fresh = model.pack(cores, capacity)
                 assert u == fresh
             else:
                 for row, before in zip(u, old, strict=True):
@@ -420,32 +419,32 @@ def test_pack_properties() -> None:
 
 
 def test_pack_by_hand() -> None:
-    assert oracle.pack([2, 2, 4], [4, 4, 4]) == [[0, 2, 0], [0, 2, 0], [4, 0, 0]]  # ties: lower first
-    assert oracle.pack([3, 3], [2, 4]) == [[0, 3], [2, 1]]  # the largest server first, then a split
-    assert oracle.pack([3, 3, 3], [5, 4]) == [[3, 0], [0, 3], [2, 1]]
+    assert model.pack([2, 2, 4], [4, 4, 4]) == [[0, 2, 0], [0, 2, 0], [4, 0, 0]]  # ties: lower first
+    assert model.pack([3, 3], [2, 4]) == [[0, 3], [2, 1]]  # the largest server first, then a split
+    assert model.pack([3, 3, 3], [5, 4]) == [[3, 0], [0, 3], [2, 1]]
     old = [[1, 3], [0, 0]]
-    assert oracle.pack([2, 3], [4, 4], old) == [[0, 2], [3, 0]]  # where it had most
-    assert oracle.pack([4, 4], [4, 4], old) == [[1, 3], [3, 1]]
-    assert oracle.pack([4, 4], [4, 4]) == [[4, 0], [0, 4]]
+    assert model.pack([2, 3], [4, 4], old) == [[0, 2], [3, 0]]  # where it had most
+    assert model.pack([4, 4], [4, 4], old) == [[1, 3], [3, 1]]
+    assert model.pack([4, 4], [4, 4]) == [[4, 0], [0, 4]]
     with pytest.raises(ValueError, match="more cores"):
-        oracle.pack([3], [2])
+        model.pack([3], [2])
 
 
 def test_counts_by_hand() -> None:
     """Job 0: preempted once, comes back on its server and a new one, shrinks, moves."""
     rows = [[2, 0], [0, 0], [1, 1], [1, 0], [0, 1], [1, 1]]
     instance = Instance([Job(0, 4, 2), Job(0, 1, 1)], [2, 2])
-    outcome = oracle.replay(instance, [[row, [int(t == 5), 0]] for t, row in enumerate(rows)])
+    outcome = model.replay(instance, [[row, [int(t == 5), 0]] for t, row in enumerate(rows)])
     assert outcome.completion == [6, 6]
-    assert oracle.counts(instance, outcome) == ([1, 0], [3, 0], [2, 0], [2, 0])
+    assert model.counts(instance, outcome) == ([1, 0], [3, 0], [2, 0], [2, 0])
     squares = [0, 4, 2, 1, 2, 1]
-    assert oracle.switching_cost(instance, outcome) == [s / 4 + (t == 5) for t, s in enumerate(squares)]
+    assert model.switching_cost(instance, outcome) == [s / 4 + (t == 5) for t, s in enumerate(squares)]
 
 
 def test_migration_is_seen_across_a_pause() -> None:
     instance = Instance([Job(0, 3, 1)], [1, 1])
-    outcome = oracle.replay(instance, [[[1, 0]], [[0, 0]], [[0, 1]], [[0, 1]]])
-    assert oracle.counts(instance, outcome) == ([1], [1], [0], [0])
+    outcome = model.replay(instance, [[[1, 0]], [[0, 0]], [[0, 1]], [[0, 1]]])
+    assert model.counts(instance, outcome) == ([1], [1], [0], [0])
 
 
 # ocorp, ocorp+, ocorp+m slot by slot -----------------------------------------------------------
@@ -483,8 +482,8 @@ def test_lemma_1() -> None:
         order = sorted(range(n), key=lambda j, omega=omega: omega[j])
         negative = [j for j in order if omega[j] < 0]
         for chosen, total in [(negative, None), (order, min(sum(cpu), sum(caps)))]:
-            cores = oracle.fill(chosen, caps, sum(cpu))
-            best = oracle.transport(lambda j, i, q, omega=omega: Fraction(omega[j]), caps, cpu, total=total)
+            cores = model.fill(chosen, caps, sum(cpu))
+            best = model.transport(lambda j, i, q, omega=omega: Fraction(omega[j]), caps, cpu, total=total)
             assert sum(map(sum, best)) == sum(cores)
             assert sum(o * u for o, u in zip(omega, cores, strict=True)) == sum(
                 o * sum(row) for o, row in zip(omega, best, strict=True)
@@ -499,7 +498,7 @@ def _random_plus_slot(rng: random.Random, n_jobs: int, n_servers: int, most: int
     for d in demand:
         cores.append(rng.randint(0, min(d, left)))
         left -= cores[-1]
-    previous = oracle.pack(cores, cpu)
+    previous = model.pack(cores, cpu)
     coefficient = [rng.choice([rng.randint(-6, 3), rng.uniform(-6.0, 3.0)]) for _ in demand]
     first = [not any(row) and rng.random() < 0.4 for row in previous]
     return coefficient, demand, caps, previous, first, cpu
@@ -513,7 +512,7 @@ def test_plus_against_milp(literal: bool) -> None:
         slot = _random_plus_slot(rng, rng.randint(1, 6), rng.randint(1, 4), 5)
         coefficient, demand, caps, previous, first, cpu = slot
         alpha = rng.choice([0.0, 0.5, 4.0, 60.0])
-        u = oracle.plus_allocation(*slot, alpha, literal=literal)
+        u = model.plus_allocation(*slot, alpha, literal=literal)
         assert all(sum(row) <= cap for row, cap in zip(u, caps, strict=True))
         assert all(sum(row[i] for row in u) <= c for i, c in enumerate(cpu))
 
@@ -534,8 +533,8 @@ def test_plus_against_milp(literal: bool) -> None:
         solved = milp(costs, integrality=np.ones(len(units)), bounds=(0, 1), constraints=constraints)
         assert solved.status == 0
         nothing = [[0] * len(cpu) for _ in caps]
-        base = oracle.plus_cost(nothing, coefficient, demand, previous, first, alpha)
-        reached = oracle.plus_cost(u, coefficient, demand, previous, first, alpha)
+        base = model.plus_cost(nothing, coefficient, demand, previous, first, alpha)
+        reached = model.plus_cost(u, coefficient, demand, previous, first, alpha)
         assert float(reached - base) == pytest.approx(solved.fun, abs=1e-7)
 
 
@@ -558,9 +557,9 @@ def test_plus_against_enumeration(literal: bool) -> None:
             if any(sum(row[i] for row in u) > cpu[i] for i in (0, 1)):
                 continue
             if literal or sum(cells) == total:
-                paid = oracle.plus_cost(u, coefficient, demand, previous, first, alpha)
+                paid = model.plus_cost(u, coefficient, demand, previous, first, alpha)
                 feasible.append((paid, sum(cells), [-c for c in cells], u))
-        assert oracle.plus_allocation(*slot, alpha, literal=literal) == min(feasible)[3]
+        assert model.plus_allocation(*slot, alpha, literal=literal) == min(feasible)[3]
 
 
 def test_plus_job_level_against_enumeration() -> None:
@@ -571,13 +570,13 @@ def test_plus_job_level_against_enumeration() -> None:
         alpha = rng.choice([0.5, 4.0])
         whole = [[sum(row)] for row in previous]
         for literal in (False, True):
-            cores = oracle.plus_job_level(*slot, alpha, literal=literal)
+            cores = model.plus_job_level(*slot, alpha, literal=literal)
             options = [
-                oracle.plus_cost([[c] for c in u], coefficient, demand, whole, first, alpha)
+                model.plus_cost([[c] for c in u], coefficient, demand, whole, first, alpha)
                 for u in itertools.product(*(range(cap + 1) for cap in caps))
                 if (sum(u) <= sum(cpu) if literal else sum(u) == min(sum(caps), sum(cpu)))
             ]
-            reached = oracle.plus_cost([[c] for c in cores], coefficient, demand, whole, first, alpha)
+            reached = model.plus_cost([[c] for c in cores], coefficient, demand, whole, first, alpha)
             assert reached == min(options)
 
 
@@ -607,17 +606,17 @@ def test_knapsack_against_dynamic_programming() -> None:
         for value, weight in zip(values, weights, strict=True):
             for left in range(room, weight - 1, -1):
                 best[left] = max(best[left], best[left - weight] + value)
-        taken = oracle.knapsack(values, weights, room)
+        taken = model.knapsack(values, weights, room)
         assert sum(w for w, on in zip(weights, taken, strict=True) if on) <= room
         assert sum(v for v, on in zip(values, taken, strict=True) if on) == best[room]
-    assert oracle.knapsack([Fraction(2), Fraction(2), Fraction(4)], [1, 1, 2], 2) == [True, True, False]
+    assert model.knapsack([Fraction(2), Fraction(2), Fraction(4)], [1, 1, 2], 2) == (True, True, False)
 
 
 def test_core_values() -> None:
-    assert oracle.core_values([-3.0, -1.5], literal=False) == [3, Fraction(3, 2)]
-    assert oracle.core_values([-3.0, 2.0]) == [6, 1]
-    assert oracle.core_values([-3.0, 2.0], literal=True) == [3, -2]
-    assert oracle.core_values([]) == []
+    assert model.core_values([-3.0, -1.5], literal=False) == [3, Fraction(3, 2)]
+    assert model.core_values([-3.0, 2.0]) == [6, 1]
+    assert model.core_values([-3.0, 2.0], literal=True) == [3, -2]
+    assert model.core_values([]) == []
 
 
 def test_memory_allocation_properties() -> None:
@@ -625,20 +624,20 @@ def test_memory_allocation_properties() -> None:
     rounds_seen, improved, gaps = set(), 0, 0
     for _ in range(60):
         n = rng.randint(2, 4)
-        values = sorted((Fraction(rng.randint(1, 9)) for _ in range(n)), reverse=True)
+        worth = sorted((rng.randint(1, 9) for _ in range(n)), reverse=True)
         caps = [rng.randint(1, 4) for _ in range(n)]
         cpu = [rng.randint(2, 6) for _ in range(2)]
         memory = [rng.randint(3, 8) for _ in range(2)]
         reserve = [rng.randint(1, max(memory)) for _ in range(n)]
-        slot = (list(range(n)), values, caps, reserve, cpu, memory)
-        bare, rounds = oracle.memory_allocation(*slot, backfill=False)
-        full, same = oracle.memory_allocation(*slot)
+        slot = Slot(*map(tuple, (worth, caps, reserve, cpu, memory)))
+        bare, rounds = model.memory_allocation(slot, list(range(n)), backfill=False)
+        full, same = model.memory_allocation(slot, list(range(n)))
         assert rounds == same >= 2
         rounds_seen.add(rounds)
-        best = oracle.optimal_placement_value(values, caps, reserve, cpu, memory)
-        reached = oracle.placement_value(full, values)
-        assert oracle.placement_value(bare, values) <= reached <= best
-        improved += reached > oracle.placement_value(bare, values)
+        best = model.best_value(slot)
+        reached = model.placement_value(full, worth)
+        assert model.placement_value(bare, worth) <= reached <= best
+        improved += reached > model.placement_value(bare, worth)
         gaps += reached < best
         for i in range(2):
             free = cpu[i] - sum(row[i] for row in full)
@@ -654,17 +653,16 @@ def test_memory_allocation_properties() -> None:
 
 def test_three_rounds() -> None:
     """Once job 1 is thrown off server 0, job 0 gets its core there: Theorem 1's two rounds are too few."""
-    values = [Fraction(5), Fraction(2)]
-    slot = ([3, 1], [3, 1], [2, 2], [3, 1])
-    assert oracle.pack([3, 1], [2, 2]) == [[1, 2], [1, 0]]
-    assert oracle.memory_allocation([0, 1], values, *slot, backfill=False) == ([[2, 0], [0, 0]], 3)
-    assert oracle.memory_allocation([0, 1], values, *slot) == ([[2, 0], [0, 1]], 3)
+    slot = Slot((5, 2), (3, 1), (3, 1), (2, 2), (3, 1))
+    assert model.pack([3, 1], [2, 2]) == [[1, 2], [1, 0]]
+    assert model.memory_allocation(slot, [0, 1], backfill=False) == ([[2, 0], [0, 0]], 3)
+    assert model.memory_allocation(slot, [0, 1]) == ([[2, 0], [0, 1]], 3)
 
 
 def test_old_placement_stays_unless_worse() -> None:
     """Another division of the cores would be worth the same; the one of the greedy fill stays."""
-    same = [Fraction(5), Fraction(5)]
-    assert oracle.memory_allocation([1, 0], same, [2, 2], [1, 1], [3], [2]) == ([[1], [2]], 2)
+    slot = Slot((5, 5), (2, 2), (1, 1), (3,), (2,))
+    assert model.memory_allocation(slot, [1, 0]) == ([[1], [2]], 2)
 
 
 def test_starvation_without_backfill() -> None:
@@ -673,23 +671,23 @@ def test_starvation_without_backfill() -> None:
     for literal in (False, True):
         outcome = run(instance, "ocorp+m", gamma=10, literal=literal, backfill=False)
         assert outcome.completion == [None]
-        assert outcome.slots == oracle.max_slots(instance, 10) == 30
+        assert outcome.slots == model.max_slots(instance, 10) == 30
         _check_run(instance, run(instance, "ocorp+m", gamma=10, literal=literal))
 
 
 def test_place_by_hand() -> None:
     """Each job on the servers with most free cores whose memory is free; a share reserves all of it."""
-    assert oracle.place([0, 1], [3, 4], [2, 2], [4, 3], [4, 4]) == [[3, 0], [1, 3]]
-    assert oracle.place([1, 0], [3, 4], [2, 2], [4, 3], [4, 4]) == [[0, 3], [4, 0]]
-    assert oracle.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 4]) == [[4, 1], [0, 0]]
+    assert model.place([0, 1], [3, 4], [2, 2], [4, 3], [4, 4]) == [[3, 0], [1, 3]]
+    assert model.place([1, 0], [3, 4], [2, 2], [4, 3], [4, 4]) == [[0, 3], [4, 0]]
+    assert model.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 4]) == [[4, 1], [0, 0]]
     start = [[2, 0], [0, 0]]  # the host needs no more memory
-    assert oracle.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 2], start) == [[4, 0], [0, 3]]
+    assert model.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 2], start) == [[4, 0], [0, 3]]
 
 
 def test_transport_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="cannot place"):
-        oracle.transport(lambda j, i, q: Fraction(0), [3], [2], total=3)
-    assert oracle.transport(lambda j, i, q: Fraction(-1), [3], [2, 2], arcs=[(0, 1)]) == [[0, 2]]
+        model.transport(lambda j, i, q: Fraction(0), [3], [2], total=3)
+    assert model.transport(lambda j, i, q: Fraction(-1), [3], [2, 2], arcs=[(0, 1)]) == [[0, 2]]
 
 
 # Tetris, drf, MapReduce ---------------------------------------------------------------------
@@ -719,7 +717,7 @@ def test_mapreduce_timing() -> None:
     outcome = run(instance, "fifo")
     assert [sum(u[0]) for u in outcome.allocations] == [3, 4, 0, 0, 0, 0]
     assert outcome.completion == [2, 6]
-    assert oracle.length(instance.jobs[1]) == 5
+    assert model.length(instance.jobs[1]) == 5
     assert outcome.lambdas == []
     lambdas = run(instance, "ocorp", gamma=50).lambdas
     assert (0, 1) not in lambdas[0]
@@ -740,7 +738,7 @@ def test_mapreduce_lambda_by_hand() -> None:
 
 
 def test_mapreduce_tasks_in_index_order() -> None:
-    cluster = oracle._Cluster(Instance([MapReduceJob(0, (3, 0), (2, 1), (2, 1))], [9]), None, 2)
+    cluster = model.Cluster(Instance([MapReduceJob(0, (3, 0), (2, 1), (2, 1))], [9]), None, 2)
     assert cluster.serve(0, 3) == 3
     assert cluster.left[0][0] == [2, 3, 4]
     assert cluster.cap(0) == 6
@@ -762,8 +760,8 @@ def test_locality_against_milp() -> None:
             jobs.append(MapReduceJob(0, (n, 0), (2, 1), (d, 1), (xi, [])))
             cores.append(rng.randint(0, min(left, n * d)))
             left -= cores[-1]
-        cluster = oracle._Cluster(Instance(jobs, cpu), None, 2)
-        u, paid = oracle.locality(cluster, cores)
+        cluster = model.Cluster(Instance(jobs, cpu), None, 2)
+        u, paid = model.locality(cluster, cores)
         assert [sum(row) for row in u] == cores
         assert all(sum(row[i] for row in u) <= c for i, c in enumerate(cpu))
         rows = [
@@ -804,7 +802,7 @@ def test_modes(declared: int, mode: str, granted: list[int], used: list[int]) ->
     outcome = run(instance, "srpt", mode=mode)
     assert [sum(u[0]) for u in outcome.allocations] == granted
     assert [row[0] for row in outcome.used] == used
-    measured = oracle.metrics(instance, outcome)
+    measured = model.metrics(instance, outcome)
     assert measured["wasted"] == sum(granted) - sum(used)
 
 
@@ -821,7 +819,7 @@ def test_true_declarations_change_nothing() -> None:
         for instance in instances(2, 20, kind):
             for policy, options in RUNS[kind]:
                 plain = run(instance, policy, **options)
-                for mode in oracle.MODES:
+                for mode in model.MODES:
                     assert run(instance, policy, mode=mode, **options).allocations == plain.allocations
 
 
@@ -830,19 +828,19 @@ def test_true_declarations_change_nothing() -> None:
 def test_misestimated_runs_end(kind: str) -> None:
     rng = random.Random(21)
     for instance in instances(3, 22, kind):
-        noisy = oracle.declare(instance, rng, 0.4)
-        for (policy, options), mode in itertools.product(RUNS[kind], oracle.MODES):
+        noisy = model.declare(instance, rng, 0.4)
+        for (policy, options), mode in itertools.product(RUNS[kind], model.MODES):
             outcome = run(noisy, policy, mode=mode, **options)
             assert None not in outcome.completion
             for j, job in enumerate(noisy.jobs):
-                assert sum(used[j] for used in outcome.used) == oracle.volume(job)
+                assert sum(used[j] for used in outcome.used) == model.volume(job)
                 assert max(used[j] for used in outcome.used) <= job.cpu
 
 
 def test_declare() -> None:
     rng = random.Random(23)
     instance = Instance([Job(0, 1, 10, 10)] * 2000, [64], [12])
-    noisy = oracle.declare(instance, rng, 0.2)
+    noisy = model.declare(instance, rng, 0.2)
     cores = [job.declared_cpu for job in noisy.jobs]
     assert min(cores) == 1
     assert np.mean(cores) == pytest.approx(10.5, abs=0.4)
@@ -855,10 +853,118 @@ def test_random_instances_cover_the_odd_cases() -> None:
     split = latency = ties = 0
     for kind in ("1d", "2d", "mapreduce"):
         for instance in instances(100, 24, kind):
-            oracle.check(instance)
+            model.check(instance)
             if kind == "1d":
                 split += any(job.cpu > sum(instance.cpu) for job in instance.jobs)
             if kind == "mapreduce":
                 latency += any(job.latency is not None for job in instance.jobs)
             ties += len({job.arrival for job in instance.jobs}) < len(instance.jobs)
     assert min(split, latency, ties) > 10
+
+
+# Searches on pooled cores, against brute force, a linear program, and the simulation ---------
+
+
+def pooled_instances(count: int, *, at_once: bool = False) -> Iterator[tuple[Instance, list, int]]:
+    for instance in instances(count, 5, tiny=True, at_once=at_once):
+        yield instance, [job[:3] for job in instance.jobs], sum(instance.cpu)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_searches_on_pooled_cores(k: int) -> None:
+    for instance, jobs, cores in pooled_instances(25):
+        least, schedule = model.flowtime_best(jobs, cores, k)
+        assert least == optima.optimum(instance, k) == model.flowtime(jobs, schedule, k)
+        assert model.feasible(jobs, cores, schedule)
+        least, schedule = model.fractional_best(jobs, cores, k)
+        assert float(least) == pytest.approx(optima.optimal_fractional(instance, k), rel=1e-8)
+        outcome = model.replay(pooled(jobs, cores), [[[u] for u in row] for row in schedule], k=k)
+        assert outcome.completion == model.completions(jobs, schedule)
+        assert least == model.fractional(jobs, schedule, k)
+        assert float(least) == pytest.approx(sum(outcome.fractional))
+        if not any(job[0] for job in jobs) and k == 1:
+            search = model.transient_least([d for _, _, d in jobs], cores)
+            assert search(tuple(p * d for _, p, d in jobs)) == optima.optimum(instance, 1)
+
+
+def test_infeasible_schedules() -> None:
+    jobs = [(0, 2, 1), (1, 1, 2)]
+    assert model.feasible(jobs, 2, [(1, 0), (0, 2), (1, 0)])
+    for rows in ([(1, 0), (1, 2)], [(2, 0), (0, 2)], [(0, 1), (1, 1), (1, 0)], [(1, 0), (0, 2)]):
+        assert not model.feasible(jobs, 2, rows)
+
+
+@pytest.mark.parametrize("start", [0, 20, 10**11])
+@pytest.mark.parametrize("alpha", [0, 1, 30])
+def test_literal_runs_on_one_server(start: int, alpha: int) -> None:
+    """In fractions, where mu is whole, as in floats; the cheapest cores are those of the transportation."""
+    for instance, jobs, cores in pooled_instances(40):
+        gamma = model.eq27(instance)
+        options = {"start": start, "alpha": alpha, "step": lambda t: t**2}
+        exact = literal_run(jobs, cores, gamma, 60, number=Fraction, **options)
+        assert literal_run(jobs, cores, float(gamma), 60, **options) == exact
+        outcome = model.simulate(
+            pooled(jobs, cores),
+            "ocorp+",
+            gamma=gamma,
+            literal=True,
+            lambda0=start,
+            alpha=alpha,
+            step=options["step"],
+            number=Fraction,
+            limit=60,
+        )
+        assert [tuple(used) for used in outcome.used] == exact
+
+
+def test_the_best_slot_with_memory() -> None:
+    """By the ranks of a polymatroid, and by trying all cores of all jobs on all servers."""
+    rng = random.Random(7)
+    for _ in range(150):
+        servers, count = rng.randint(1, 2), rng.randint(1, 3)
+        cpu = [rng.randint(1, 3) for _ in range(servers)]
+        memory = [rng.randint(1, 4) for _ in range(servers)]
+        worth, caps, reserve = (
+            tuple(rng.randint(1, most) for _ in range(count)) for most in (5, 4, max(memory))
+        )
+        slot = Slot(worth, caps, reserve, tuple(cpu), tuple(memory))
+        assert model.best_value(slot) == plain_best(slot)
+
+
+def test_operations_of_a_slot() -> None:
+    """Jobs on servers, and cells of knapsacks, as the first x has them."""
+    rng = random.Random(8)
+    for _ in range(200):
+        servers, count = rng.randint(1, 4), rng.randint(1, 6)
+        cpu = [rng.randint(1, 5) for _ in range(servers)]
+        memory = [rng.randint(1, 6) for _ in range(servers)]
+        worth, caps, reserve = (tuple(rng.randint(1, 6) for _ in range(count)) for _ in range(3))
+        order = sorted(range(count), key=lambda j: (-worth[j], j))
+        rows = model.pack(model.fill(order, caps, sum(cpu)), cpu)
+        pairs = [(j, i) for j, row in enumerate(rows) for i, cores in enumerate(row) if cores]
+        found = _operations(Slot(worth, caps, reserve, tuple(cpu), tuple(memory)))
+        assert found == (
+            len(pairs),
+            sum(memory[i] for _, i in pairs),
+            count * max(memory),
+            (count + servers - 1) * max(memory),
+        )
+        assert found.cells <= found.corrected
+
+
+def test_the_fit_bounds_the_unfinished_work_from_its_horizon_on() -> None:
+    """By the sum over slots (Eq. 26) and the served slots; before the horizon it is no bound."""
+    before, since = [], []
+    for instance in instances(60, 5, tiny=True):
+        gamma = model.eq27(instance)
+        limit = math.ceil(gamma) + 2
+        outcome = model.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=limit)
+        done = Fraction(0)
+        for t, (used, fit) in enumerate(
+            zip(outcome.used, model.fit_curve(instance, outcome, gamma), strict=True), start=1
+        ):
+            done += sum(Fraction(amount, job.cpu) for amount, job in zip(used, instance.jobs, strict=True))
+            left = sum(job.processing for job in instance.jobs if job.arrival < t) - done
+            (before if t < gamma else since).append(fit - float(left))
+    assert min(before) < -0.1 and min(since) > -1e-9
+    assert len(since) > 60
