@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import CAPACITY_TOLERANCE
+from schedgym.documents import entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 
 __all__ = [
@@ -310,13 +311,24 @@ class DataSet:
         sha256: of its content, in hexadecimal; "" if it is not known, so that nothing is verified.
         help: one line: what it is.
         licence: under which it is published, or what its publisher says of its use.
+
+    Raises:
+        InvalidParameter: naming what is wrong with it.
     """
 
     file: str
     url: str
-    sha256: str
-    help: str
+    sha256: str = ""
+    help: str = ""
     licence: str = ""
+
+    def __post_init__(self) -> None:
+        if self.sha256 and (len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef")):
+            raise InvalidParameter(f"sha256: must be 64 hexadecimal digits, got {self.sha256!r}")
+        if not self.url.startswith("https://"):
+            raise InvalidParameter(f"url: must start with https://, got {self.url!r}")
+        if Path(self.file).name != self.file or self.file in ("", ".."):
+            raise InvalidParameter(f"file: must be the name of a file, got {self.file!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -342,7 +354,7 @@ class About:
     licence: str = ""
     address: str = ""
     cite: str = ""
-    jobs: int | None = None
+    jobs: int | None = entry(None, least=1)
     span: str = ""
     notes: tuple[str, ...] = ()
     assumes: str = ""

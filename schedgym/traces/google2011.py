@@ -279,7 +279,7 @@ def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any
     present: dict[float, tuple[float, float]] = {}
     dropped: Counter[str] = Counter()
     for file in _files(path):
-        table = TableReader(file, MACHINES, on_error, numbers=MACHINE_COLUMNS, prefix=MACHINE)
+        table = TableReader(file, MACHINES, on_error, numbers=MACHINE_COLUMNS, machines=True)
         for time, machine, event, cpu, memory in _within(table):
             if time > at * MICROSECONDS:
                 continue

@@ -210,8 +210,7 @@ class TableReader:
         pieces: of the table, where a module makes it; None: those of the source.
         numbers: further columns, each as it stands under its own name, NaN where it is unknown.
         derive: makes quantities from those of a piece, and leaves rows out; None: durations from ends.
-        prefix: before the reasons for which rows are left out.
-        exclusive: True if the numbers of quantities must be above 0.
+        machines: True for a table of machines: quantities must be above 0, reasons begin with MACHINE.
 
     Attributes:
         path: of the source, or "data frame".
@@ -233,14 +232,13 @@ class TableReader:
         pieces: Iterable[Chunk] | None = None,
         numbers: Sequence[Column] = (),
         derive: Callable[[dict[str, Floats], Verdict], dict[str, Floats]] | None = None,
-        prefix: str = "",
-        exclusive: bool = False,
+        machines: bool = False,
     ) -> None:
         check_on_error(on_error)
         self.source, self.layout, self.on_error = source, layout, on_error
         self.pieces = chunks(source, layout) if pieces is None else pieces
         self.numbers, self.derive = numbers, derive or _with_durations
-        self.prefix, self.exclusive = prefix, exclusive
+        self.exclusive, self._prefix = machines, MACHINE if machines else ""
         self.path = source if isinstance(source, str | Path) else "data frame"
         self.line = 0
         self.filled: Counter[str] = Counter()
@@ -277,7 +275,7 @@ class TableReader:
         """Count the row in ``line`` as left out, or raise TraceFormatError if it is malformed."""
         if reason == MALFORMED and self.on_error == "raise":
             raise TraceFormatError(self.path, self.line, column, detail)
-        entry = self._left.setdefault((self.prefix + reason, column), [0, self.line, detail])
+        entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail])
         entry[0] += 1
 
     @property
@@ -663,7 +661,7 @@ def read_machines(
     """The machines of a table, as arguments of a :class:`Trace`, and the reader of it; nothing of None."""
     if nodes is None:
         return {}, None
-    reader = TableReader(nodes, layout, on_error, prefix=MACHINE, exclusive=True)
+    reader = TableReader(nodes, layout, on_error, machines=True)
     sizes = reader.read()
     refuse_empty(reader.path, "machine", sizes.get("cpus", ()), reader.dropped)
     machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes.get("memory", 0.0 * sizes["cpus"])}
