@@ -93,7 +93,7 @@ def test_data_become_what_the_annotations_say() -> None:
         ({"count": None}, "count: must be a whole number from 1 to 9, got None"),
         ({"flag": 1}, "flag: must be true or false, got 1"),
         ({"source": 3}, "source: must be a list of texts, got 3"),
-        ({"more": {"a": 1}}, "more.a: must be a path, got 1"),
+        ({"more": {"a": 1}}, "more.a: must be a path or some, got 1"),
         ({"more": {"a": ["b", 1]}}, r"more.a\[1\]: is none, got 1"),
         ({"own": 3}, "own: must be a mapping of names to values, got 3"),
         ({"cuont": 1}, "unknown field of the whole 'cuont'; did you mean 'count'"),
