@@ -37,7 +37,7 @@ from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Metric, Parameters, get_problem, parameter
 from schedgym.core.tokens import effective_parameters, tokens_of
-from schedgym.documents import check_whole, mapping, parse_yaml, placed, read_yaml
+from schedgym.documents import build, check, entry, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
 ALGORITHMS = ("cma", "ppo", "sb3-ppo", "sb3-maskable-ppo")
 FITNESS = ("ratio", "difference", "log")
 SUFFIXES = (".yaml", ".yml")
+NAMED = "a configuration must name it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,14 +135,14 @@ class Config:
         UnknownName, InvalidParameter: naming the field.
     """
 
-    id: str
-    algorithm: str
-    view: str
-    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    seed: int = 0
-    steps: int = 1_000_000
-    num_envs: int = 16
-    checkpoint: int | None = None
+    id: str = entry(must=[NAMED])
+    algorithm: str = entry(must=[NAMED])
+    view: str = entry(must=[NAMED])
+    parameters: Mapping[str, Any] = entry(factory=dict)
+    seed: int = entry(0, most=2**32 - 1)
+    steps: int = entry(1_000_000, least=1, most=10**12)
+    num_envs: int = entry(16, least=1, most=10**6)
+    checkpoint: int | None = entry(None, least=1)
     scorer: ScorerOptions = dataclasses.field(default_factory=ScorerOptions)
     search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
     domains: Mapping[str, DomainOptions] = dataclasses.field(default_factory=dict)
@@ -151,6 +152,7 @@ class Config:
     evaluation: EvaluationOptions = dataclasses.field(default_factory=EvaluationOptions)
 
     def __post_init__(self) -> None:
+        check(self)
         problem = get_problem(self.id)
         if self.id not in problem.ids:
             raise UnknownName("environment id", self.id, problem.ids)
@@ -164,10 +166,6 @@ class Config:
         for name in self.search.baselines:
             with placed("search.baselines"):
                 get_policy_spec(name, problem.name)
-        for name, least, most in (("seed", 0, 2**32 - 1), ("steps", 1, 10**12), ("num_envs", 1, 10**6)):
-            check_whole(getattr(self, name), name, least, most)
-        if self.checkpoint is not None:
-            check_whole(self.checkpoint, "checkpoint", 1)
         if self.ppo.copies > 1 and self.algorithm != "ppo":
             raise InvalidParameter(f"ppo.copies: has no effect on algorithm {self.algorithm!r}: leave it out")
         for name in ("n_steps", "gae_lambda", "vf_coef", "normalize_returns") if self.ppo.copies > 1 else ():
@@ -254,17 +252,6 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     return {} if value is None else mapping(value, where)
 
 
-def _domains(value: Any, algorithm: str) -> dict[str, DomainOptions]:
-    if algorithm in _GRADIENT:
-        raise InvalidParameter(f"domains: has no effect on algorithm {algorithm!r}: leave it out")
-    found = {}
-    for name, options in _mapping(value, "domains").items():
-        where = f"domains.{name}"
-        with placed(where, "."):
-            found[name] = DomainOptions.build(**_mapping(options, where))
-    return found
-
-
 def make_config(data: Mapping[str, Any]) -> Config:
     """A configuration from plain data.
 
@@ -272,28 +259,16 @@ def make_config(data: Mapping[str, Any]) -> Config:
         UnknownName, InvalidParameter: naming the field, as "section.field" in a section.
     """
     given = mapping(data, "a configuration", Config)
-    for name in ("id", "algorithm", "view"):
-        if not isinstance(given.get(name), str):
-            raise InvalidParameter(f"{name}: a configuration must name it, got {given.get(name)!r}")
-    if given["algorithm"] not in ALGORITHMS:
-        raise UnknownName("algorithm", given["algorithm"], ALGORITHMS)
-    given["parameters"] = _mapping(given.get("parameters"), "parameters")
-    for name in _STEPS:
-        if name in given and given["algorithm"] not in _GRADIENT:
-            raise InvalidParameter(f"{name}: has no effect on algorithm {given['algorithm']!r}: leave it out")
-    if "domains" in given:
-        given["domains"] = _domains(given["domains"], given["algorithm"])
-    for name, (kind, algorithms) in _SECTIONS.items():
-        if name not in given:
-            continue
-        if given["algorithm"] not in algorithms:
-            raise InvalidParameter(f"{name}: has no effect on algorithm {given['algorithm']!r}: leave it out")
-        if given[name] is None and name == "imitation":
-            continue
-        section = _mapping(given[name], name)
-        with placed(name, "."):
-            given[name] = kind.build(**section)
-    return Config(**given)
+    algorithm = given.get("algorithm")
+    if isinstance(algorithm, str):
+        if algorithm not in ALGORITHMS:
+            raise UnknownName("algorithm", algorithm, ALGORITHMS)
+        used = {name: algorithms for name, (_, algorithms) in _SECTIONS.items()}
+        used |= {"domains": ("cma",), **dict.fromkeys(_STEPS, _GRADIENT)}
+        for name in given:
+            if algorithm not in used.get(name, ALGORITHMS):
+                raise InvalidParameter(f"{name}: has no effect on algorithm {algorithm!r}: leave it out")
+    return build(Config, given, "a configuration", missing=f": {NAMED}, got None")
 
 
 def _change(given: dict[str, Any], name: str, text: str) -> None:

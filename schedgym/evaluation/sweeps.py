@@ -39,7 +39,7 @@ from schedgym.core.policy import get_policy_spec
 from schedgym.core.policy_files import load_policy, names_policy_file
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
-from schedgym.documents import canonical, check_whole, mapping, placed, read_yaml
+from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_job
@@ -82,39 +82,21 @@ class Experiment:
             those of ``options``; None: they have their defaults.
     """
 
-    id: str
-    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    preset: str | None = None
-    policies: Sequence[str] | Mapping[str, str] | None = None
-    options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    agents: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
-    tuned: str | None = None
+    id: str = entry(must=["an experiment must name it"])
+    parameters: Mapping[str, Any] = entry(factory=dict)
+    preset: str | None = entry(None, must=["must be a name"])
+    policies: Sequence[str] | Mapping[str, str] | None = entry(
+        None, must=["must be a list of names", "must be a name"], empty=True
+    )
+    options: Mapping[str, Mapping[str, Any]] = entry(factory=dict)
+    agents: Mapping[str, str | Sequence[str]] = entry(
+        factory=dict, must=["", "must be a path or a list of paths", "must be a path"]
+    )
+    tuned: str | None = entry(None, must=["must be 'shipped' or a path"])
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str):
-            raise InvalidParameter(f"id: an experiment must name it, got {self.id!r}")
+        check(self)
         get_problem(self.id)
-        mapping(self.parameters, "parameters")
-        for label, values in mapping(self.options, "options").items():
-            mapping(values, f"options of {label}")
-        if self.preset is not None and not isinstance(self.preset, str):
-            raise InvalidParameter(f"preset: must be a name, got {self.preset!r}")
-        if self.tuned is not None and not isinstance(self.tuned, str):
-            raise InvalidParameter(f"tuned: must be 'shipped' or a path, got {self.tuned!r}")
-        given: Any = () if self.policies is None else self.policies
-        if not isinstance(given, (list, tuple, Mapping)):
-            raise InvalidParameter(f"policies: must be a list of names, got {given!r}")
-        named = mapping(given, "policies").items() if isinstance(given, Mapping) else enumerate(given)
-        for place, name in named:
-            if not isinstance(name, str):
-                raise InvalidParameter(f"policies[{place!r}]: must be a name, got {name!r}")
-        for label, source in mapping(self.agents, "agents").items():
-            sources = [source] if isinstance(source, str) else source
-            if not isinstance(sources, (list, tuple)) or not sources:
-                raise InvalidParameter(f"agents: {label}: must be a path or a list of paths, got {source!r}")
-            for i, path in enumerate(sources):
-                if not isinstance(path, str):
-                    raise InvalidParameter(f"agents: {label}[{i}]: must be a path, got {path!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,31 +113,21 @@ class SweepSpec:
         first: number of the first episode.
     """
 
-    name: str
-    experiments: Sequence[Experiment]
-    seeds: Sequence[int] = (0,)
-    episodes: int = EPISODES
-    chunk: int | None = None
-    first: int = 0
+    name: str = entry(must=["a sweep must have one"])
+    experiments: Sequence[Experiment] = entry(must=["must be a list of one at least"])
+    seeds: Sequence[int] = entry((0,), must=["must be a list of one at least", ""])
+    episodes: int = entry(EPISODES, least=1, most=EVALUATION_SEEDS - 1)
+    chunk: int | None = entry(None, least=1, most=EVALUATION_SEEDS - 1)
+    first: int = entry(0, most=EVALUATION_SEEDS - 1)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        check(self)
+        if not self.name:
             raise InvalidParameter(f"name: a sweep must have one, got {self.name!r}")
-        if not isinstance(self.experiments, (list, tuple)) or not self.experiments:
-            raise InvalidParameter("experiments: must be a list of one at least")
-        for experiment in self.experiments:
-            if not isinstance(experiment, Experiment):
-                raise InvalidParameter(f"experiments: must be of class Experiment, got {experiment!r}")
-        if not isinstance(self.seeds, (list, tuple, range)) or not self.seeds:
-            raise InvalidParameter(f"seeds: must be a list of one at least, got {self.seeds!r}")
-        if len(set(map(repr, self.seeds))) < len(self.seeds):
+        if len(set(self.seeds)) < len(self.seeds):
             raise InvalidParameter("seeds: one is there twice")
         for i, seed in enumerate(self.seeds if list(self.seeds) != [VALIDATION_SEED] else ()):
             check_whole(seed, f"seeds[{i}]", 0, EVALUATION_SEEDS - 1)
-        check_whole(self.episodes, "episodes", 1, EVALUATION_SEEDS - 1)
-        check_whole(self.first, "first", 0, EVALUATION_SEEDS - 1)
-        if self.chunk is not None:
-            check_whole(self.chunk, "chunk", 1, EVALUATION_SEEDS - 1)
 
     def covers(self, first: int, episodes: int) -> bool:
         """Return True if a unit of these episodes has some of the sweep's."""
@@ -188,31 +160,13 @@ class _Contender:
     entrant: Entrant
 
 
-def _fields(kind: type[Any], data: Any, where: str) -> dict[str, Any]:
-    given = mapping(data, where, kind)
-    for field in dataclasses.fields(kind):
-        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if needed and given.get(field.name) is None:
-            raise InvalidParameter(f"{where}: {field.name} is missing")
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def make_spec(data: Any) -> SweepSpec:
     """A specification from plain data, e.g. of a YAML text.
 
     Raises:
         UnknownName, InvalidParameter: naming the field.
     """
-    given = _fields(SweepSpec, data, "the sweep")
-    experiments = given["experiments"]
-    if not isinstance(experiments, (list, tuple)):
-        raise InvalidParameter("experiments: must be a list of one at least")
-    made = []
-    for i, experiment in enumerate(experiments):
-        own = _fields(Experiment, experiment, f"experiments[{i}]")
-        with placed(f"experiments[{i}]"):
-            made.append(Experiment(**own))
-    return SweepSpec(**{**given, "experiments": made})
+    return build(SweepSpec, data, "the sweep", ": ", " is missing")
 
 
 def load_spec(path: str | Path) -> SweepSpec:

@@ -1,28 +1,24 @@
-"""The common part of all trace readers: the Trace or JobTrace they return, and the reader of text tables.
+"""The common part of all trace readers: the Trace or JobTrace that they return, and a column of numbers.
 
 A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; there is no list of them.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import dataclasses
 import itertools
 import math
 import re
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import CAPACITY_TOLERANCE
+from schedgym.documents import check_whole, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
-from schedgym.traces.texts import decode, raw_lines
 
 __all__ = [
     "LARGEST",
@@ -35,20 +31,15 @@ __all__ = [
     "DataSet",
     "Format",
     "JobTrace",
-    "Layout",
     "LeftOut",
-    "Rows",
-    "Table",
     "Trace",
     "check_limit",
     "check_on_error",
     "fitting",
     "is_number",
-    "looks_like",
     "looks_like_numbers",
     "offered_load",
     "parts",
-    "read_machines",
     "refuse_empty",
     "round_up",
     "split_fields",
@@ -321,14 +312,26 @@ class DataSet:
         sha256: of its content, in hexadecimal; "" if it is not known, so that nothing is verified.
         help: one line: what it is.
         licence: under which it is published, or what its publisher says of its use.
+
+    Raises:
+        InvalidParameter: naming what is wrong with it.
     """
 
     file: str
     url: str
     size: int
-    sha256: str
-    help: str
+    sha256: str = ""
+    help: str = ""
     licence: str = ""
+
+    def __post_init__(self) -> None:
+        check_whole(self.size, "size", 1)
+        if self.sha256 and (len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef")):
+            raise InvalidParameter(f"sha256: must be 64 hexadecimal digits, got {self.sha256!r}")
+        if not self.url.startswith("https://"):
+            raise InvalidParameter(f"url: must start with https://, got {self.url!r}")
+        if Path(self.file).name != self.file or self.file in ("", ".."):
+            raise InvalidParameter(f"file: must be the name of a file, got {self.file!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -354,7 +357,7 @@ class About:
     licence: str = ""
     address: str = ""
     cite: str = ""
-    jobs: int | None = None
+    jobs: int | None = entry(None, least=1)
     span: str = ""
     notes: tuple[str, ...] = ()
     assumes: str = ""
@@ -384,7 +387,7 @@ class Column:
         name: name in the header, or in messages where the format has none.
         unit: unit of its numbers; "" for those that only name or count something.
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
-        optional: True if a field may be empty; it is then read as NaN.
+        optional: True if a field may be empty, which is then NaN.
         whole: True if only whole numbers are valid.
         unknown: a number that stands for "not known", read as NaN (None: there is none).
     """
@@ -405,8 +408,6 @@ class Column:
         """
         text = text.strip(" ")
         if not text:
-            if self.optional:
-                return math.nan
             raise ValueError("is empty, must be a number")
         if not _DECIMAL.fullmatch(text):
             what = "finite" if _NOT_FINITE.fullmatch(text) else "a number"
@@ -430,236 +431,19 @@ class Column:
         return f" ({self.unit})" if self.unit else ""
 
 
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """The layout of a text table.
-
-    Attributes:
-        columns: those to read; each row is a tuple of floats in this order.
-        names: names of all columns, for formats without a header; None: the first line has them.
-        delimiter: between fields; None: any run of blanks.
-        comment: lines that start with it are no rows ("": none).
-    """
-
-    columns: Sequence[Column]
-    names: Sequence[str] | None = None
-    delimiter: str | None = ","
-    comment: str = ""
-
-
-class Rows:
-    """Columns of numbers that grow row by row, in 8 bytes a number.
-
-    Args:
-        names: names of the columns.
-    """
-
-    def __init__(self, *names: str) -> None:
-        self.columns = {name: array("d") for name in names}
-
-    def add(self, *values: float) -> None:
-        """Append a row."""
-        for column, value in zip(self.columns.values(), values, strict=True):
-            column.append(value)
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    def arrays(self) -> dict[str, Any]:
-        """Name -> numbers, of each column."""
-        return {name: np.asarray(column) for name, column in self.columns.items()}
-
-
-class Table:
-    """The rows of a text table, one at a time: iterate over it to get the values of the named columns.
-
-    Files are UTF-8 text, lines end in LF or CR LF; files whose names end in ``.gz`` are decompressed on
-    the way. Blank lines are no rows. A quoted field ends on the line it starts on.
-
-    A row that breaks the format raises TraceFormatError, or with ``on_error="skip"`` is left out and
-    counted in ``dropped``. A file that cannot be read on (header, compression) or is too large (MOST_LINES,
-    MOST_BYTES, and MOST_RATIO of a compressed one) raises in any case.
-
-    Args:
-        path: the file.
-        layout: its layout; columns alone mean a file with a header and with commas between fields.
-        on_comment: called with each comment, without its end; ``refuse`` may be called from there.
-        on_error: "raise" or "skip".
-        malformed: the key of ``dropped`` under which malformed rows are counted.
-
-    Attributes:
-        line: number of the line that was read last, counted from 1.
-        names, header_line: names of all columns and the line that has them; None and 0 until it is read.
-        dropped: why rows were left out -> how many; readers add their own reasons by ``leave_out``.
-
-    Raises:
-        InvalidParameter: when ``on_error`` is unknown.
-        FileNotFoundError: (on iteration) when there is no such file.
-        TraceFormatError: (on iteration) naming file, line, column and reason.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        layout: Layout | Sequence[Column],
-        *,
-        on_comment: Callable[[str], None] | None = None,
-        on_error: str = "raise",
-        malformed: str = MALFORMED,
-    ) -> None:
-        check_on_error(on_error)
-        self.path = Path(path)
-        self.layout = layout if isinstance(layout, Layout) else Layout(layout)
-        self.on_comment, self.on_error, self.malformed = on_comment, on_error, malformed
-        self.line = self.header_line = 0
-        self.names: Sequence[str] | None = self.layout.names
-        self.dropped: Counter[str] = Counter()
-        self._first: dict[str, tuple[int, str, str]] = {}
-
-    def refuse(self, column: str, reason: str, malformed: str | None = None) -> None:
-        """Raise TraceFormatError for the current line, or count it as malformed with ``on_error="skip"``.
-
-        Args:
-            column: name of the column, "" for the whole line.
-            reason: what is wrong.
-            malformed: the key of ``dropped`` to count it under; None: that of the table.
-        """
-        if self.on_error == "raise":
-            raise TraceFormatError(self.path, self.line, column, reason)
-        self.leave_out(malformed or self.malformed, column, reason)
-
-    def leave_out(self, reason: str, column: str = "", detail: str = "") -> None:
-        """Count the current line in ``dropped``; ``left_out`` keeps where the first of them stands."""
-        if not self.dropped[reason]:
-            self._first[reason] = (self.line, column, detail)
-        self.dropped[reason] += 1
-
-    def left_out(self) -> tuple[LeftOut, ...]:
-        """The rows that ``dropped`` counts, with the first line of each reason."""
-        return tuple(LeftOut(reason, self.dropped[reason], *first) for reason, first in self._first.items())
-
-    def __iter__(self) -> Iterator[tuple[float, ...]]:
-        places: tuple[int, ...] | None = None
-        for fields in self.records():
-            if places is None:
-                places = self._places()
-            if isinstance(fields, str):
-                self.refuse("", fields)
-                continue
-            row = []
-            for column, place in zip(self.layout.columns, places, strict=True):
-                try:
-                    row.append(column.parse(fields[place]))
-                except ValueError as error:
-                    self.refuse(column.name, str(error))
-                    break
-            else:
-                yield tuple(row)
-        if places is None:
-            self._places()
-
-    def records(self) -> Iterator[list[str] | str]:
-        """The fields of each row, as texts; in place of a row that breaks the format, what is wrong with it.
-
-        ``names`` are known, and ``line`` is the row's, when it comes; ``refuse`` is not called.
-        """
-        self.line, mark = 0, self.layout.comment
-        self.names = self.layout.names
-        for raw in raw_lines(self.path):
-            self.line += 1
-            if self.names is None:
-                if not (mark and raw.startswith(mark.encode())):
-                    self.names, self.header_line = self._header(raw), self.line
-                continue
-            first = self.line == 1
-            comment = bool(mark) and raw.removeprefix(codecs.BOM_UTF8 * first).startswith(mark.encode())
-            try:
-                text = decode(raw, first, errors="replace" if comment else "strict")
-                fields = [] if comment or not text.strip() else self._split(text)
-                if fields and len(fields) != len(self.names):
-                    raise ValueError(f"expected {len(self.names)} columns, got {len(fields)}")
-            except ValueError as error:
-                yield str(error)
-                continue
-            if comment and self.on_comment is not None:
-                self.on_comment(text)
-            if fields and not (first and fields == list(self.names)):  # names, though none are needed
-                yield fields
-        if self.names is None:
-            raise TraceFormatError(self.path, 0, "", "is empty, must start with a header")
-
-    def _header(self, raw: bytes) -> tuple[str, ...]:
-        try:
-            return tuple(name.strip() for name in self._split(decode(raw, first=True)))
-        except ValueError as error:
-            raise TraceFormatError(self.path, self.line, "", str(error)) from None
-
-    def _places(self) -> tuple[int, ...]:
-        """The position of each column in a row."""
-        names = self.names or ()
-        for column in self.layout.columns:
-            if names.count(column.name) != 1:
-                times = names.count(column.name)
-                what = f"column appears {times} times in the header" if times else "missing column"
-                raise TraceFormatError(self.path, self.header_line, column.name, what)
-        return tuple(names.index(column.name) for column in self.layout.columns)
-
-    def _split(self, text: str) -> list[str]:
-        return split_fields(text, self.layout.delimiter)
-
-
-def read_machines(
-    nodes: str | Path | None,
-    columns: Sequence[Column],
-    on_error: str,
-    scales: tuple[float, float] = (1.0, 1.0),
-) -> tuple[dict[str, Any], Counter[str]]:
-    """The machines of a file with a header.
-
-    Args:
-        nodes: the file; None: there are none.
-        columns: columns of processors and of memory.
-        on_error: "raise" or "skip".
-        scales: one core and one GiB, in the file's units.
-
-    Returns:
-        ``machine_cores`` and ``machine_memory`` of a :class:`Trace`, and why rows were left out.
-    """
-    if nodes is None:
-        return {}, Counter()
-    table = Table(nodes, columns, on_error=on_error, malformed=MACHINE + MALFORMED)
-    sizes = Rows("machine_cores", "machine_memory")
-    for cores, memory in table:
-        sizes.add(cores / scales[0], memory / scales[1])
-    refuse_empty(table.path, "machine", sizes, table.dropped)
-    return sizes.arrays(), table.dropped
-
-
-def split_fields(text: str, delimiter: str | None) -> list[str]:
+def split_fields(text: str, delimiter: str) -> list[str]:
     """The fields of a line, which may be quoted; ValueError says what is wrong.
 
     Args:
         text: the line.
-        delimiter: one character; None: blanks, and nothing is quoted.
+        delimiter: one character; "": any run of blanks, and nothing is quoted.
     """
-    if delimiter is None or '"' not in text:
-        return text.split(delimiter)
+    if not delimiter or '"' not in text:
+        return text.split(delimiter or None)
     try:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise ValueError(f"bad quoting: {error}") from None
-
-
-def looks_like(layout: Layout, line: str) -> bool:
-    """Return whether the first line of a file without a header may be of this layout.
-
-    It has as many fields, and those of its columns look like numbers (:func:`looks_like_numbers`).
-    """
-    names, fields = list(layout.names or ()), line.split(layout.delimiter)
-    if len(fields) != len(names):
-        return False
-    required = [names.index(column.name) for column in layout.columns if not column.optional]
-    return looks_like_numbers([fields[i] for i in required], [True] * len(required))
 
 
 def looks_like_numbers(fields: Sequence[str], required: Sequence[bool]) -> bool:

@@ -22,12 +22,11 @@ import dataclasses
 import datetime
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from schedgym.core.expression import Expression
-from schedgym.documents import check_whole, mapping, placed, read_yaml
+from schedgym.documents import build, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.traces.base import About, DataSet, looks_like_numbers, split_fields
+from schedgym.traces.base import About, looks_like_numbers, split_fields
 
 __all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
 
@@ -95,7 +94,7 @@ class Field:
 
     Attributes:
         source: the name of a column (in YAML ``from``), or several of which the first that the table has
-            counts; else an arithmetic expression over columns
+            counts; else a number, or an arithmetic expression over columns
             (:class:`~schedgym.core.expression.Expression`). Dates and names need a column.
         unit: of the numbers; "" means seconds, cores, GiB, or bytes. "date" is a date and time, in UTC
             where it has no zone, "D-HH:MM:SS" a duration as Slurm writes it.
@@ -111,20 +110,20 @@ class Field:
         before: of names: only what stands before this text counts, e.g. "_" for the task 7_3 of job 7.
     """
 
-    source: str | tuple[str, ...]
+    source: str | float | tuple[str, ...] = entry(key="from", alone=True)
     unit: str = ""
     empty: str = "refuse"
     unknown: tuple[str, ...] = ()
     optional: bool = False
     letters: bool = False
-    times: Mapping[str, str | tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    times: Mapping[str, str | tuple[str, ...]] = entry(factory=dict)
     format: str = "ISO8601"
     before: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The names, or the expression."""
-        return (self.source,) if isinstance(self.source, str) else self.source
+        return self.source if isinstance(self.source, tuple) else (str(self.source),)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,7 +176,7 @@ class TableLayout:
     delimiter: str = ","
     names: tuple[str, ...] | None = None
     comment: str = ""
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[Filter, ...] = entry((), empty=True)
     decimal: str = "."
 
 
@@ -307,6 +306,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
             raise InvalidParameter(f"{name}: must be a Field, got {field!r}")
         with placed(name, ": "):
             units = known[name]
+            if not all(field.sources):
+                raise InvalidParameter(f"from: must name a column, got {field.source!r}")
             if field.unit and field.unit not in units:
                 raise InvalidParameter(
                     f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}"
@@ -378,130 +379,9 @@ def load_format(path: str | Path) -> TableFormat:
     path = Path(path)
     data = read_yaml(path)
     with placed(path.name):
-        return _format(data)
-
-
-def _format(data: Any) -> TableFormat:
-    known = {field.name for field in dataclasses.fields(TableFormat)}
-    given = mapping(data, "the format", known)
-    made: dict[str, Any] = _layout(given)
-    for name in ("name", "help", "unit", "licence", "address", "cite", "span", "assumes"):
-        if name in given:
-            made[name] = _text(given[name], name)
-    if "jobs" in given:
-        check_whole(given["jobs"], "jobs", 1)
-        made["jobs"] = given["jobs"]
-    for name in ("notes", "marks"):
-        if name in given:
-            made[name] = _texts(given[name], name)
-    if "machines" in given:
-        machines = given["machines"]
-        if machines is not None:
-            own = mapping(machines, "machines", {field.name for field in dataclasses.fields(TableLayout)})
-            with placed("machines", "."):
-                machines = TableLayout(**_layout(own))
-        made["machines"] = machines
-    if "name" not in made:
-        raise InvalidParameter("name: must be given")
-    made["files"] = {
-        name: _data_set(one, f"files.{name}", made.get("licence", ""))
-        for name, one in mapping(given.get("files", {}), "files").items()
+        format = build(TableFormat, data, "the format")
+    files = {
+        name: dataclasses.replace(one, licence=one.licence or format.licence)
+        for name, one in format.files.items()
     }
-    return TableFormat(**made)
-
-
-def _layout(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a layout."""
-    if "columns" not in given:
-        raise InvalidParameter("columns: must be given")
-    columns = mapping(given["columns"], "columns")
-    made: dict[str, Any] = {
-        "columns": {name: _field(one, f"columns.{name}") for name, one in columns.items()}
-    }
-    for name in ("delimiter", "comment", "decimal"):
-        if name in given:
-            made[name] = _text(given[name], name)
-    if given.get("names") is not None:
-        made["names"] = _texts(given["names"], "names")
-    filters = given.get("filters", ())
-    if not isinstance(filters, Sequence) or isinstance(filters, str):
-        raise InvalidParameter(f"filters: must be a list, got {filters!r}")
-    made["filters"] = tuple(_filter(one, f"filters[{i}]") for i, one in enumerate(filters))
-    return made
-
-
-def _field(data: Any, where: str) -> Field:
-    if not isinstance(data, Mapping):
-        return Field(_source(data, where))
-    names = {field.name for field in dataclasses.fields(Field)} - {"source"} | {"from"}
-    given = mapping(data, where, names)
-    if "from" not in given:
-        raise InvalidParameter(f"{where}.from: must be given")
-    made: dict[str, Any] = {"source": _source(given["from"], f"{where}.from")}
-    for name in ("unit", "empty", "format", "before"):
-        if name in given:
-            made[name] = _text(given[name], f"{where}.{name}")
-    for name in ("optional", "letters"):
-        if name in given:
-            made[name] = _flag(given[name], f"{where}.{name}")
-    if "unknown" in given:
-        made["unknown"] = _texts(given["unknown"], f"{where}.unknown")
-    if "times" in given:
-        letters = mapping(given["times"], f"{where}.times")
-        made["times"] = {letter: _source(one, f"{where}.times.{letter}") for letter, one in letters.items()}
-    return Field(**made)
-
-
-def _filter(data: Any, where: str) -> Filter:
-    given = mapping(data, where, Filter)
-    made: dict[str, Any] = {}
-    for name in ("column", "reason"):
-        if name not in given:
-            raise InvalidParameter(f"{where}.{name}: must be given")
-        made[name] = _text(given[name], f"{where}.{name}")
-    for name in CONDITIONS:
-        if name in given:
-            made[name] = _texts(given[name], f"{where}.{name}")
-    if "optional" in given:
-        made["optional"] = _flag(given["optional"], f"{where}.optional")
-    return Filter(**made)
-
-
-def _data_set(data: Any, where: str, licence: str) -> DataSet:
-    given = {"sha256": "", "help": "", "licence": licence} | mapping(data, where, DataSet)
-    for name in ("file", "url", "size"):
-        if name not in given:
-            raise InvalidParameter(f"{where}.{name}: must be given")
-    check_whole(size := given.pop("size"), f"{where}.size", 1)
-    made = DataSet(size=size, **{name: _text(value, f"{where}.{name}") for name, value in given.items()})
-    if made.sha256 and (len(made.sha256) != 64 or set(made.sha256) - set("0123456789abcdef")):
-        raise InvalidParameter(f"{where}.sha256: must be 64 hexadecimal digits, got {made.sha256!r}")
-    if not made.url.startswith("https://"):
-        raise InvalidParameter(f"{where}.url: must start with https://, got {made.url!r}")
-    if Path(made.file).name != made.file or made.file in ("", ".."):
-        raise InvalidParameter(f"{where}.file: must be the name of a file, got {made.file!r}")
-    return made
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidParameter(f"{where}: must be a text, got {value!r}")
-    return value
-
-
-def _flag(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidParameter(f"{where}: must be true or false, got {value!r}")
-    return value
-
-
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise InvalidParameter(f"{where}: must be a list of texts, got {value!r}")
-    return tuple(_text(one, f"{where}[{i}]") for i, one in enumerate(value))
-
-
-def _source(value: Any, where: str) -> str | tuple[str, ...]:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value)  # a number is an expression, too
-    return value if isinstance(value, str) and value else _texts(value, where)
+    return dataclasses.replace(format, files=files)

@@ -14,7 +14,6 @@ Requests and capacities are published as shares of the largest capacity of any m
 
 from __future__ import annotations
 
-import functools
 import heapq
 import math
 from array import array
@@ -33,15 +32,15 @@ from schedgym.traces.base import (
     NO_EXECUTION,
     Column,
     Format,
-    Layout,
-    Rows,
-    Table,
     Trace,
     check_limit,
-    looks_like,
+    looks_like_numbers,
     parts,
     refuse_empty,
 )
+from schedgym.traces.declaration import TableLayout
+from schedgym.traces.pieces import chunks
+from schedgym.traces.table import TableReader
 
 __all__ = ["FORMAT", "read_google2011"]
 
@@ -92,7 +91,8 @@ MACHINE_COLUMNS = (
     Column("cpu capacity", "share", maximum=1.0, exclusive=True, optional=True),
     Column("memory capacity", "share", maximum=1.0, exclusive=True, optional=True),
 )
-TASKS, MACHINES = Layout(TASK_COLUMNS, TASK_EVENTS), Layout(MACHINE_COLUMNS, MACHINE_EVENTS)
+TASKS, MACHINES = (TableLayout(columns={}, names=names) for names in (TASK_EVENTS, MACHINE_EVENTS))
+PIECE = 2000  # rows that are read at once
 
 
 def read_google2011(
@@ -142,7 +142,8 @@ def read_google2011(
     malformed: Counter[str] = Counter()
     files = []
     for file in _files(path):
-        table = Table(file, TASKS, on_error=on_error)
+        pieces = chunks(file, TASKS, PIECE)
+        table = TableReader(file, TASKS, on_error, pieces=pieces, numbers=TASK_COLUMNS)
         files.append(file)
         for time, job, index, event, cpu, memory in _within(table):
             if event < UPDATE_PENDING:
@@ -198,8 +199,7 @@ class _Tasks:
         self.limit, self.complete = limit, False
         self.open: dict[int, _Task] = {}
         self.count = 0
-        self.numbers = array("q")
-        self.kept = Rows("arrival", "duration", "cores", "memory", "job")
+        self.kept = array("d")  # of each task its number, arrival, duration, cores, memory and job
         self.dropped: Counter[str] = Counter()
         self.left_out: list[tuple[int, str]] = []  # with a limit: decided at the end which of them count
         self.selected: list[int] = []  # heap of the negated numbers of the first tasks that finished
@@ -236,8 +236,8 @@ class _Tasks:
             self._leave_out(task, fault)
         elif self.limit is None or len(self.selected) < self.limit or task.number < -self.selected[0]:
             duration = (end - task.start) / MICROSECONDS
-            self.numbers.append(task.number)
-            self.kept.add(task.arrival / MICROSECONDS, duration, task.cpu, task.memory, float(job))
+            arrival = task.arrival / MICROSECONDS
+            self.kept.extend((task.number, arrival, duration, task.cpu, task.memory, job))
             if self.limit is not None:
                 self._select(task.number, self.limit)
         if self.waiting is not None:
@@ -267,8 +267,11 @@ class _Tasks:
         enough = self.waiting is not None
         last = -self.selected[0] if enough else self.count
         self.dropped.update(reason for number, reason in self.left_out if number < last)
-        order = np.argsort(np.asarray(self.numbers))[: self.limit]
-        return {name: column[order] for name, column in self.kept.arrays().items()}, self.dropped
+        numbers, *columns = np.asarray(self.kept).reshape(-1, 6).T
+        order = np.argsort(numbers)[: self.limit]
+        names = ("arrival", "duration", "cores", "memory", "job")
+        kept = {name: column[order] for name, column in zip(names, columns, strict=True)}
+        return kept, self.dropped
 
 
 def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any], Counter[str]]:
@@ -276,7 +279,7 @@ def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any
     present: dict[float, tuple[float, float]] = {}
     dropped: Counter[str] = Counter()
     for file in _files(path):
-        table = Table(file, MACHINES, on_error=on_error, malformed=MACHINE + MALFORMED)
+        table = TableReader(file, MACHINES, on_error, numbers=MACHINE_COLUMNS, machines=True)
         for time, machine, event, cpu, memory in _within(table):
             if time > at * MICROSECONDS:
                 continue
@@ -285,23 +288,22 @@ def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any
             elif event == ADD or machine in present:
                 present[machine] = (cpu, memory)
         dropped.update(table.dropped)
-    sizes = Rows("machine_cores", "machine_memory")
-    for size in present.values():
-        if any(map(math.isnan, size)):
-            dropped[NO_CAPACITY] += 1
-        else:
-            sizes.add(*size)
+    sizes = [size for size in present.values() if not any(map(math.isnan, size))]
+    if missing := len(present) - len(sizes):
+        dropped[NO_CAPACITY] += missing
     refuse_empty(path, "machine", sizes, dropped)
-    return sizes.arrays(), dropped
+    cores, memory = np.array(sizes).T
+    return {"machine_cores": cores, "machine_memory": memory}, dropped
 
 
-def _within(table: Table) -> Iterator[tuple[float, ...]]:
+def _within(table: TableReader) -> Iterator[tuple[float, ...]]:
     """The rows that do not lie after the end of the trace."""
-    for row in table:
+    for row in table.rows():
         if row[0] < LARGEST:
             yield row
         elif row[0] != AFTER:
-            table.refuse("timestamp", f"must be below {LARGEST:g} us, or 2^63-1, got {row[0]:g}")
+            reason = f"must be below {LARGEST:g} us, or 2^63-1, got {row[0]:g}"
+            table.leave_out(MALFORMED, "timestamp", reason)
 
 
 def _files(path: str | Path) -> tuple[Path, ...]:
@@ -311,13 +313,19 @@ def _files(path: str | Path) -> tuple[Path, ...]:
     return files
 
 
+def _recognises(line: str) -> bool:
+    fields = dict(zip(TASK_EVENTS, line.split(","), strict=False))
+    needed = [fields.get(column.name, "") for column in TASK_COLUMNS if not column.optional]
+    return line.count(",") + 1 == len(TASK_EVENTS) and looks_like_numbers(needed, [True] * len(needed))
+
+
 FORMAT = Format(
     name="google2011",
     help="Google cluster trace 2011, task_events and machine_events",
     licence="CC BY 4.0",
     address="https://github.com/google/cluster-data",
     span="29 days",
-    recognises=functools.partial(looks_like, TASKS),
+    recognises=_recognises,
     read=read_google2011,
     gives=("tasks", "jobs"),
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from schedgym.core.expression import Expression
+from schedgym.documents import read_yaml
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces.base import is_number
 from schedgym.traces.declaration import (
@@ -32,145 +34,10 @@ from schedgym.traces.texts import first_line
 
 __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 
+WORDS = Path(__file__).with_name("guess.yaml")
 SAMPLE = 200  # rows that are looked at
 DELIMITERS = ",\t;|"
 
-#: quantity -> names of columns, in small letters and without units; the first that a table has counts
-NAMES: dict[str, tuple[str, ...]] = {
-    "submit": (
-        *(
-            "submit",
-            "submit_time",
-            "submitted",
-            "submitted_at",
-            "submission_time",
-            "submittime",
-            "time_submit",
-        ),
-        *("creation_time", "create_time", "created", "created_at", "creationtimestamp", "creation_timestamp"),
-        *(
-            "arrival",
-            "arrival_time",
-            "arrived",
-            "arrive_time",
-            "queued",
-            "queued_at",
-            "enqueued_at",
-            "timestamp",
-            "time",
-            "ts",
-        ),
-    ),
-    "start": (
-        *("start", "start_time", "started", "started_at", "starttime", "scheduled_time", "schedule_time"),
-        *("scheduled", "begin", "begin_time", "exec_start", "time_start"),
-    ),
-    "duration": (
-        *(
-            "duration",
-            "run_time",
-            "runtime",
-            "elapsed",
-            "elapsed_time",
-            "elapsedraw",
-            "execution",
-            "run_duration",
-        ),
-        *(
-            "execution_time",
-            "exec_time",
-            "processing_time",
-            "service_time",
-            "length",
-            "wall_time",
-            "walltime",
-        ),
-    ),
-    "end": (
-        *(
-            "end",
-            "end_time",
-            "ended",
-            "ended_at",
-            "endtime",
-            "finish",
-            "finish_time",
-            "finished",
-            "finished_at",
-        ),
-        *(
-            "completion_time",
-            "completed",
-            "completed_at",
-            "deletion_time",
-            "deleted_at",
-            "stop_time",
-            "stopped",
-            "stopped_at",
-            "time_end",
-        ),
-    ),
-    "cpus": (
-        *(
-            "cpus",
-            "cpu",
-            "cores",
-            "cpu_request",
-            "cpu_requests",
-            "cpu_requested",
-            "requested_cpus",
-            "cpu_req",
-        ),
-        *(
-            "req_cpus",
-            "num_cpus",
-            "cpu_num",
-            "ncpus",
-            "n_cpus",
-            "num_cores",
-            "n_cores",
-            "ncores",
-            "cpu_count",
-        ),
-        *("alloc_cpus", "alloccpus", "vcpus", "vcpu", "processors", "procs", "plan_cpu", "cpu_cores", "core"),
-    ),
-    "memory": (
-        *(
-            "memory",
-            "mem",
-            "memory_request",
-            "memory_requests",
-            "memory_requested",
-            "requested_memory",
-            "mem_req",
-        ),
-        *("mem_request", "req_mem", "reqmem", "ram", "plan_mem", "memory_size", "mem_size", "memory_total"),
-    ),
-    "deadline": ("deadline", "due", "due_date", "due_time", "due_at"),
-    "value": ("value", "job_value", "utility", "reward", "revenue"),
-    "preemptible": ("preemptible", "is_preemptible", "preemptable", "interruptible"),
-    # not "ntasks" and the like: where logs of HPC have these, a job's cpus are those of all its tasks
-    "tasks": ("task_count", "inst_num"),
-    "job": ("job", "job_id"),
-    "site": ("site", "sites", "region", "regions", "datacenter", "data_center", "datacenters", "location"),
-}
-#: how a name's last part says the unit of a quantity
-SUFFIXES: dict[str, dict[str, str]] = {
-    "time": {
-        **{unit: unit for unit in TIMES},
-        **{"sec": "s", "secs": "s", "second": "s", "seconds": "s", "mins": "min", "minutes": "min"},
-        **{"msec": "ms", "millis": "ms", "milliseconds": "ms", "usec": "us", "microseconds": "us"},
-        **{"nanoseconds": "ns", "hour": "h", "hours": "h", "hrs": "h", "days": "d"},
-    },
-    "cpus": {"milli": "millicores", "millis": "millicores", "millicores": "millicores", "percent": "percent"},
-    "memory": {
-        **{unit.lower(): unit for unit in MEMORY},
-        "bytes": "B",
-        "mi": "MiB",
-        "gi": "GiB",
-        "ki": "KiB",
-    },
-}
 #: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
 EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
 POINTS = ("submit", "start", "end", "deadline")
@@ -195,6 +62,19 @@ _MILLI = re.compile(r"[0-9.]+m")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
 _DATED = re.compile(r"[0-9]{1,4}[-/.T][0-9].*")
 _CLOCKED = re.compile(r"([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]{1,2}(\.[0-9]+)?")
+
+
+@functools.cache
+def _names() -> dict[str, list[str]]:
+    """Quantity -> names of columns, in small letters and without units; the first that a table has counts."""
+    return dict(read_yaml(WORDS)["names"])
+
+
+@functools.cache
+def _suffixes() -> dict[str, dict[str, str]]:
+    """Quantity ("time" of several) -> last part of a name -> the unit that it says."""
+    found = read_yaml(WORDS)["suffixes"]
+    return {name: {text: unit for unit in units for text in units[unit]} for name, units in found.items()}
 
 
 def guess_format(
@@ -224,7 +104,7 @@ def guess_format(
         FileNotFoundError: when there is no such file.
     """
     asked = parse_columns(given)
-    layout, piece, columns = _sampled(source, NAMES, asked, TASKS)
+    layout, piece, columns = _sampled(source, _names(), asked, TASKS)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
@@ -291,7 +171,7 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
 
 def guess_machines(source: Any) -> TableLayout:
     """Declare a table of machines, as :func:`guess_format` does; it needs columns of cpus and memory."""
-    layout, piece, columns = _sampled(source, {name: NAMES[name] for name in MACHINES}, {}, MACHINES)
+    layout, piece, columns = _sampled(source, {name: _names()[name] for name in MACHINES}, {}, MACHINES)
     for name in ("cpus", "memory"):
         if name not in columns:
             raise TraceFormatError(
@@ -479,7 +359,7 @@ def _plain(name: str) -> str:
 
 def _stem(quantity: str, name: str) -> tuple[str, str]:
     """A name without the unit at its end, and the unit."""
-    units = SUFFIXES.get("time" if quantity in (*POINTS, "duration") else quantity, {})
+    units = _suffixes().get("time" if quantity in (*POINTS, "duration") else quantity, {})
     stem, _, last = name.rpartition("_")
     return (stem, units[last]) if stem and last in units else (name, "")
 

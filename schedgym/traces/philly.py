@@ -12,46 +12,44 @@ place of processors.
 
 from __future__ import annotations
 
-import datetime
 import json
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from schedgym.errors import TraceFormatError
-from schedgym.traces.base import (
-    MALFORMED,
-    NO_EXECUTION,
-    Column,
-    DataSet,
-    Format,
-    LeftOut,
-    Rows,
-    Trace,
-    check_limit,
-    check_on_error,
-    read_machines,
-    refuse_empty,
-)
+from schedgym.traces.base import MALFORMED, DataSet, Format, Trace
+from schedgym.traces.declaration import DATE, Field, TableLayout
+from schedgym.traces.pieces import Fault, row_chunks
+from schedgym.traces.table import TableReader, read_tasks
 from schedgym.traces.texts import text_blocks
 
 __all__ = ["FORMAT", "read_philly"]
 
-BLOCK = 1 << 20  # bytes that are read at once
+BLOCK, PIECE = 1 << 20, 4000  # bytes and jobs that are read at once
 LONGEST_JOB = 1 << 24  # characters
 FORM = "%Y-%m-%d %H:%M:%S"
 UNKNOWN = (None, "", "None")
 
 _BETWEEN = re.compile(r"[\s,]+")
+_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}){2} [0-9]{2}(:[0-9]{2}){2}")
 
 #: why jobs are left out, as keys of ``Trace.dropped``
 NO_ATTEMPT = "no attempt"
 NO_TIMES = "start or end unknown"
 
-NODES = (Column("number of GPUs", "GPUs", exclusive=True),)
+NAMES = ("submitted_time", "start_time", "end_time", "gpus")
+LAYOUT = TableLayout(
+    names=NAMES,
+    columns={
+        "submit": Field("submitted_time", unit=DATE),
+        "start": Field("start_time", unit=DATE),
+        "end": Field("end_time", unit=DATE),
+        "cpus": Field("gpus", unit="GPUs"),
+    },
+)
+MACHINES = TableLayout(columns={"cpus": Field("number of GPUs", unit="GPUs")})
 
 
 def read_philly(
@@ -71,58 +69,9 @@ def read_philly(
     Arguments and errors are those of :func:`~schedgym.traces.read_trace`; in place of lines, errors give the
     number of the job in the file.
     """
-    check_limit(limit)
-    check_on_error(on_error)
-    kept = Rows("arrival", "start", "duration", "cores")
-    left: dict[tuple[str, str], list[Any]] = {}
-    midnight: datetime.datetime | None = None
-    for number, job in enumerate(_jobs(Path(path)), 1):
-        fault, column, detail = "", "", ""
-        try:
-            submitted, start, end, gpus = _facts(job)
-        except _Fault as error:
-            fault, column, detail = error.args
-            if fault == MALFORMED and on_error == "raise":
-                raise TraceFormatError(path, number, column, detail) from None
-        else:
-            fault = "" if end > start else NO_EXECUTION
-        if fault:
-            left.setdefault((fault, column), [0, number, detail])[0] += 1
-            continue
-        if midnight is None:
-            midnight = submitted.replace(hour=0, minute=0, second=0)
-        seconds = [(time - midnight).total_seconds() for time in (submitted, start, end)]
-        kept.add(seconds[0], seconds[1], seconds[2] - seconds[1], gpus)
-        if len(kept) == limit:
-            break
-    left_out = tuple(LeftOut(why, n, at, column, what) for (why, column), (n, at, what) in left.items())
-    dropped: Counter[str] = Counter()
-    for one in left_out:
-        dropped[one.reason] += one.count
-    refuse_empty(path, "task", kept, dropped)
-    columns = kept.arrays()
-    assert midnight is not None
-    days = math.floor(columns["arrival"].min() / 86400.0)
-    for name in ("arrival", "start"):
-        columns[name] = columns[name] - days * 86400.0
-    machines, more = read_machines(nodes, (*NODES, *NODES), on_error)
-    if machines:
-        machines["machine_memory"] = machines["machine_memory"] * 0.0
-    return Trace(
-        "philly",
-        **columns,
-        memory=columns["cores"] * 0.0,
-        **machines,
-        dropped={**dropped, **more},
-        files=(Path(path),) if nodes is None else (Path(path), Path(nodes)),
-        unit="GPUs",
-        origin=(midnight + datetime.timedelta(days=days)).isoformat() + "+00:00",
-        left_out=left_out,
-    )
-
-
-class _Fault(Exception):
-    """A job that is left out: reason, field, what is wrong."""
+    pieces = row_chunks(NAMES, _rows(Path(path)), PIECE)
+    reader = TableReader(path, LAYOUT, on_error, pieces=pieces)
+    return read_tasks(reader, "philly", "GPUs", nodes, MACHINES, limit)
 
 
 def _jobs(path: Path) -> Iterator[Any]:
@@ -159,7 +108,20 @@ def _jobs(path: Path) -> Iterator[Any]:
         text, place = text[place:] + block, 0
 
 
-def _facts(job: Any) -> tuple[datetime.datetime, datetime.datetime, datetime.datetime, float]:
+def _rows(path: Path) -> Iterator[tuple[int, tuple[str, ...] | Fault]]:
+    """The number of each job, and its row or why it is left out."""
+    for number, job in enumerate(_jobs(path), 1):
+        try:
+            yield number, _facts(job)
+        except _Fault as error:
+            yield number, Fault(*error.args)
+
+
+class _Fault(Exception):
+    """A job that is left out: reason, field, what is wrong."""
+
+
+def _facts(job: Any) -> tuple[str, ...]:
     """Submission, first start, last end and number of GPUs of a job."""
     if not isinstance(job, Mapping):
         raise _Fault(MALFORMED, "", "must be a mapping of names to values")
@@ -167,31 +129,31 @@ def _facts(job: Any) -> tuple[datetime.datetime, datetime.datetime, datetime.dat
     if not isinstance(attempts, list) or not all(isinstance(one, Mapping) for one in attempts):
         raise _Fault(MALFORMED, "attempts", "must be a list of attempts")
     submitted = _time(job, "submitted_time")
-    if submitted is None:
+    if not submitted:
         raise _Fault(MALFORMED, "submitted_time", "is empty, must be a date")
     if not attempts:
-        raise _Fault(NO_ATTEMPT, "", "")
+        raise _Fault(NO_ATTEMPT)
     start, end = _time(attempts[0], "start_time"), _time(attempts[-1], "end_time")
-    if start is None or end is None:
-        raise _Fault(NO_TIMES, "", "")
+    if not start or not end:
+        raise _Fault(NO_TIMES)
     detail = attempts[0].get("detail")
     if not isinstance(detail, list) or not all(
         isinstance(one, Mapping) and isinstance(one.get("gpus"), list) for one in detail
     ):
         raise _Fault(MALFORMED, "detail", "must be a list of servers with their gpus")
-    return submitted, start, end, float(sum(len(one["gpus"]) for one in detail))
+    return submitted, start, end, str(sum(len(one["gpus"]) for one in detail))
 
 
-def _time(values: Mapping[str, Any], name: str) -> datetime.datetime | None:
+def _time(values: Mapping[str, Any], name: str) -> str:
+    """A date as a text, "" where it is not known."""
     if name not in values:
         raise _Fault(MALFORMED, name, "is missing")
     text = values[name]
     if text in UNKNOWN:
-        return None
-    try:
-        return datetime.datetime.strptime(text, FORM)
-    except (TypeError, ValueError):
-        raise _Fault(MALFORMED, name, f"must be a date as {FORM}, got {str(text)[:40]!r}") from None
+        return ""
+    if not isinstance(text, str) or not _DATE.fullmatch(text):
+        raise _Fault(MALFORMED, name, f"must be a date as {FORM}, got {str(text)[:40]!r}")
+    return text
 
 
 def _recognises(line: str) -> bool:

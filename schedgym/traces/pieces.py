@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
-from schedgym.traces.base import Layout, Table
+from schedgym.traces.base import MALFORMED, split_fields
 from schedgym.traces.declaration import DATE, TableLayout
-from schedgym.traces.texts import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RATIO, START, open_trace
+from schedgym.traces.texts import (
+    LONGEST_LINE,
+    MOST_BYTES,
+    MOST_LINES,
+    MOST_RATIO,
+    START,
+    decode,
+    open_trace,
+    raw_lines,
+)
 
-__all__ = ["CHUNK", "Chunk", "chunks", "column_names"]
+__all__ = ["CHUNK", "Chunk", "Fault", "chunks", "column_names", "row_chunks"]
 
 CHUNK = 20_000  # rows
 MOST_CELLS = 2_000_000  # of a piece of a Parquet file: one of many columns has fewer rows
 BUFFER = 2**20  # bytes of a Parquet file that are read at once
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
 PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
+
+
+class Fault(NamedTuple):
+    """Why a row is left out: the reason, and of a malformed row the column and what is wrong with it."""
+
+    reason: str
+    column: str = ""
+    detail: str = ""
+
+
+#: the texts of a row, or why it is left out
+Row: TypeAlias = Sequence[str] | Fault
 
 
 class Chunk(NamedTuple):
@@ -29,15 +52,17 @@ class Chunk(NamedTuple):
         names: of all columns.
         lines: line (or row) number of each row.
         column: name -> the texts of a column; "" for what is missing.
-        faults: place of a row that is none of the table -> what is wrong with it.
+        faults: place of a row that is none of the table -> why.
         kinds: name -> "date" or "s" of columns whose type says it, whatever the declaration says.
+        header: number of the line that has the names, 0 if none has.
     """
 
     names: Sequence[str]
     lines: Sequence[int]
     column: Callable[[str], list[str]]
-    faults: Mapping[int, str]
+    faults: Mapping[int, Fault]
     kinds: Mapping[str, str]
+    header: int = 0
 
 
 def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chunk]:
@@ -58,7 +83,9 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
     elif Path(source).suffix == ".parquet":
         yield from _parquet_chunks(Path(source), rows)
     else:
-        yield from _text_chunks(source, layout, rows)
+        texts = _text_rows(Path(source), layout)
+        header, names = next(texts)
+        yield from row_chunks(names, texts, rows, header)
 
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
@@ -67,42 +94,82 @@ def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
     return tuple(piece.names) if piece is not None else tuple(layout.names or ())
 
 
-def _text_chunks(source: str | Path, layout: TableLayout, rows: int) -> Iterator[Chunk]:
-    table = Table(source, Layout((), layout.names, layout.delimiter, layout.comment))
-    records, first = table.records(), True
-    while True:
-        fields: list[list[str]] = []
+def row_chunks(
+    names: Sequence[str],
+    rows: Iterator[tuple[int, Sequence[str] | Fault]],
+    size: int = CHUNK,
+    header: int = 0,
+) -> Iterator[Chunk]:
+    """The pieces of a table that comes row by row, one at least; where it breaks off, the rows before count.
+
+    Args:
+        names: of all columns.
+        rows: line number, and the texts of a row or why it is left out.
+        size: rows in a piece.
+        header: number of the line that has the names.
+    """
+    more, first = True, True
+    while more:
         lines: list[int] = []
-        faults: dict[int, str] = {}
+        texts: list[Sequence[str]] = []
+        faults: dict[int, Fault] = {}
         failure = None
         try:
-            for record in records:
-                if isinstance(record, str):
-                    faults[len(lines)] = record
-                    record = [""] * len(table.names or ())
-                fields.append(record)
-                lines.append(table.line)
-                if len(lines) == rows:
-                    break
-        except TraceFormatError as error:  # the rows before it count
+            for line, row in itertools.islice(rows, size):
+                if isinstance(row, Fault):
+                    faults[len(lines)] = row
+                    row = [""] * len(names)
+                lines.append(line)
+                texts.append(row)
+        except TraceFormatError as error:
             failure = error
-        if table.names is not None and (lines or first):
-            yield _text_chunk(table.names, lines, fields, faults)
+        if lines or first:
+            yield Chunk(names, lines, _text_column(names, texts), faults, {}, header)
         if failure is not None:
             raise failure
-        if len(lines) < rows:
-            return
-        first = False
+        more, first = len(lines) == size, False
 
 
-def _text_chunk(
-    names: Sequence[str], lines: list[int], fields: list[list[str]], faults: dict[int, str]
-) -> Chunk:
+def _text_column(names: Sequence[str], texts: list[Sequence[str]]) -> Callable[[str], list[str]]:
     def column(name: str) -> list[str]:
         place = names.index(name)
-        return [row[place].strip(" ") for row in fields]
+        return [row[place].strip(" ") for row in texts]
 
-    return Chunk(names, lines, column, faults, {})
+    return column
+
+
+def _text_rows(path: Path, layout: TableLayout) -> Iterator[tuple[int, Row]]:
+    """The number and fields of the header (0, if the layout has the names), and of each row.
+
+    Files are UTF-8 text, lines end in LF or CR LF. Comments and blank lines are no rows. A quoted field ends
+    on the line it starts on.
+    """
+    names, mark = layout.names, layout.comment.encode()
+    if names is not None:
+        yield 0, names
+    for number, raw in enumerate(raw_lines(path), 1):
+        first = number == 1
+        if mark and raw.removeprefix(codecs.BOM_UTF8 * first).startswith(mark):
+            continue
+        try:
+            text = decode(raw, first)
+            fields = split_fields(text, layout.delimiter)
+        except ValueError as error:
+            if names is None:
+                raise TraceFormatError(path, number, "", str(error)) from None
+            yield number, Fault(MALFORMED, "", str(error))
+            continue
+        if names is None:
+            names = tuple(name.strip() for name in fields)
+            yield number, names
+        elif not text.strip() or (first and fields == list(names)):  # names, though none are needed
+            continue
+        elif len(fields) != len(names):
+            yield number, Fault(MALFORMED, "", f"expected {len(names)} columns, got {len(fields)}")
+        else:
+            yield number, fields
+    if names is None:
+        raise TraceFormatError(path, 0, "", "is empty, must start with a header")
 
 
 def _frame_chunks(frame: Any, rows: int, before: int = 0) -> Iterator[Chunk]:

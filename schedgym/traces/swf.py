@@ -11,10 +11,11 @@ that only a machine with as many processors can hold it.
 
 from __future__ import annotations
 
-import math
+import dataclasses
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +27,16 @@ from schedgym.traces.base import (
     NO_EXECUTION,
     Column,
     Format,
-    Layout,
-    Rows,
-    Table,
+    LeftOut,
     Trace,
     check_limit,
+    check_on_error,
     is_number,
-    read_machines,
-    refuse_empty,
 )
+from schedgym.traces.declaration import TableLayout
+from schedgym.traces.pieces import chunks
+from schedgym.traces.table import TableReader, Verdict, read_tasks
+from schedgym.traces.texts import raw_lines
 
 __all__ = ["FORMAT", "read_swf"]
 
@@ -44,7 +46,6 @@ LARGEST_CLUSTER = 10**7  # nodes: a longer list comes from a damaged header
 NO_PROCESSORS = "processors <= 0 or unknown"
 NO_SUBMIT_TIME = "submit time unknown"
 PARTIAL = "partial execution"
-NO_MEMORY = "memory unknown"
 
 NAMES = (
     "job number",
@@ -75,12 +76,9 @@ COLUMNS = (
     Column("requested memory", "KiB per processor", unknown=-1),
     Column("status", "", whole=True, unknown=-1),
 )
+LAYOUT = TableLayout(columns={}, names=NAMES, delimiter="", comment=";")
+PIECE = 4000  # rows that are read at once
 PARTS = (2, 3, 4)  # status of one of the periods in which a job ran that was suspended in between
-
-NODES = (
-    Column("cores", "cores", exclusive=True),
-    Column("memory", "GiB", exclusive=True),
-)
 
 _SIZE = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(.*)")
 _COUNT = re.compile(r"([0-9]{1,15})(?:[\s(].*)?")  # partitions may follow in brackets
@@ -114,75 +112,70 @@ def read_swf(
     large as the whole computer. Comments without a valid size count as malformed machines.
     """
     check_limit(limit)
-    header: dict[str, int] = {}
-
-    def on_comment(text: str) -> None:
-        found = _SIZE.fullmatch(text)
-        if found is None or len(kept) or nodes is not None:
-            return
-        name, value = found[1], found[2].strip()
-        count = _COUNT.fullmatch(value)
-        if value in ("", "-1") or name in header:
-            return
-        if count is None or not 1 <= int(count[1]) <= LARGEST_CLUSTER:
-            reason = f"must be a whole number from 1 to {LARGEST_CLUSTER}, got {value[:40]!r}"
-            jobs.refuse(name, reason, MACHINE + MALFORMED)
-        else:
-            header[name] = int(count[1])
-
-    jobs = Table(path, Layout(COLUMNS, NAMES, None, ";"), on_comment=on_comment, on_error=on_error)
-    kept = Rows("arrival", "duration", "cores", "memory")
-    filled: Counter[str] = Counter()
-    for submitted, ran, allocated, used, requested, asked, status in jobs:
-        processors = requested if math.isnan(allocated) else allocated
-        if status in PARTS:
-            jobs.leave_out(PARTIAL)
-        elif math.isnan(submitted):
-            jobs.leave_out(NO_SUBMIT_TIME)
-        elif not ran > 0:
-            jobs.leave_out(NO_EXECUTION)
-        elif not processors > 0:
-            jobs.leave_out(NO_PROCESSORS)
-        else:
-            share = asked if math.isnan(used) else used
-            if math.isnan(share):
-                filled[NO_MEMORY] += 1
-                share = 0.0
-            kept.add(submitted, ran, processors, share * processors / KIB_PER_GIB)
-            if len(kept) == limit:
-                break
-    refuse_empty(jobs.path, "task", kept, jobs.dropped)
-    machines, dropped = read_machines(nodes, NODES, on_error)
-    if nodes is None:
-        cores = _machines(jobs, header)
-        machines = {"machine_cores": cores, "machine_memory": np.zeros_like(cores)}
-    left_out = jobs.left_out()
-    jobs.dropped.update(dropped)
-    return Trace(
-        "swf",
-        **kept.arrays(),
-        **machines,
-        dropped=jobs.dropped,
-        files=(jobs.path,) if nodes is None else (jobs.path, Path(nodes)),
-        filled=filled,
-        left_out=left_out,
+    check_on_error(on_error)
+    cores, strange = _machines(Path(path), on_error) if nodes is None else (None, [])
+    pieces = chunks(path, LAYOUT, PIECE)
+    reader = TableReader(path, LAYOUT, on_error, pieces=pieces, numbers=COLUMNS, derive=_tasks)
+    trace = read_tasks(reader, "swf", nodes=nodes, limit=limit)
+    if cores is None:
+        return trace
+    dropped = Counter(one.reason for one in strange) + Counter(trace.dropped)
+    return dataclasses.replace(
+        trace,
+        machine_cores=cores,
+        machine_memory=np.zeros_like(cores),
+        dropped=dropped,
+        left_out=(*strange, *trace.left_out),
     )
 
 
-def _machines(jobs: Table, header: dict[str, int]) -> npt.NDArray[np.float64]:
-    """Processors of each node, by the comments of the file."""
-    if not header:
-        return np.zeros(0)
-    nodes = header.get("MaxNodes", header.get("MaxProcs", 0))
-    processors = header.get("MaxProcs", nodes)
+def _tasks(values: dict[str, Any], rows: Verdict) -> dict[str, Any]:
+    """The quantities of a task for each job, from the columns of the file."""
+    allocated, used = values["allocated processors"], values["used memory"]
+    processors = np.where(np.isnan(allocated), values["requested processors"], allocated)
+    memory = np.where(np.isnan(used), values["requested memory"], used)
+    rows.leave_out(np.isin(values["status"], PARTS), PARTIAL)
+    rows.leave_out(np.isnan(values["submit time"]), NO_SUBMIT_TIME)
+    rows.leave_out(~(values["run time"] > 0), NO_EXECUTION)
+    rows.leave_out(~(processors > 0), NO_PROCESSORS)
+    return {
+        "submit": values["submit time"],
+        "duration": values["run time"],
+        "cpus": processors,
+        "memory": memory * processors / KIB_PER_GIB,
+    }
+
+
+def _machines(path: Path, on_error: str) -> tuple[npt.NDArray[np.float64], list[LeftOut]]:
+    """Processors of each node by the comments before the first job, and which of these are left out."""
+    sizes: dict[str, int] = {}
+    strange: list[LeftOut] = []
+
+    def refuse(line: int, name: str, reason: str) -> None:
+        if on_error == "raise":
+            raise TraceFormatError(path, line, name, reason)
+        strange.append(LeftOut(MACHINE + MALFORMED, 1, line, name, reason))
+
+    for line, raw in enumerate(raw_lines(path), 1):
+        text = raw.decode("utf-8-sig", "replace").strip()
+        if text and not text.startswith(";"):
+            break
+        found = _SIZE.fullmatch(text)
+        if found is None or found[1] in sizes or found[2] in ("", "-1"):
+            continue
+        count = _COUNT.fullmatch(found[2])
+        if count is None or not 1 <= int(count[1]) <= LARGEST_CLUSTER:
+            reason = f"must be a whole number from 1 to {LARGEST_CLUSTER}, got {found[2][:40]!r}"
+            refuse(line, found[1], reason)
+        else:
+            sizes[found[1]] = int(count[1])
+    nodes = sizes.get("MaxNodes", sizes.get("MaxProcs", 0))
+    processors = sizes.get("MaxProcs", nodes)
     if processors < nodes:
-        if jobs.on_error == "raise":
-            reason = f"must be at least MaxNodes, {nodes}, got {processors}"
-            raise TraceFormatError(jobs.path, 0, "MaxProcs", reason)
-        jobs.dropped[MACHINE + MALFORMED] += 1
-        return np.zeros(0)
-    each, rest = divmod(processors, nodes)
-    return np.where(np.arange(nodes) < rest, each + 1.0, float(each))
+        refuse(0, "MaxProcs", f"must be at least MaxNodes, {nodes}, got {processors}")
+        nodes = 0
+    each, rest = divmod(processors, max(nodes, 1))
+    return np.where(np.arange(nodes) < rest, each + 1.0, float(each)), strange
 
 
 def _recognises(line: str) -> bool:

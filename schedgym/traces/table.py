@@ -1,7 +1,8 @@
-"""The reader of trace formats that are declared as tables (:mod:`schedgym.traces.declaration`).
+"""The one reader of tables: of formats that are declared (:mod:`schedgym.traces.declaration`), and of others.
 
-Text tables, Parquet files and pandas data frames are read in pieces, so that memory grows with the tasks
-that are kept and not with the file. Every distinct text of a column is converted once a piece.
+Text tables, Parquet files, pandas data frames and what a module makes a table of are read in pieces, so that
+memory grows with the tasks that are kept and not with the file. Every distinct text of a column is converted
+once a piece.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,6 +37,7 @@ from schedgym.traces.base import (
 from schedgym.traces.declaration import (
     BYTES,
     CLOCK,
+    COMMON_MACHINES,
     CORES,
     DATE,
     JOBS,
@@ -46,9 +48,9 @@ from schedgym.traces.declaration import (
     TableFormat,
     TableLayout,
 )
-from schedgym.traces.pieces import Chunk, chunks
+from schedgym.traces.pieces import Chunk, Fault, chunks
 
-__all__ = ["parse_clock", "read_table"]
+__all__ = ["TableReader", "Verdict", "parse_clock", "read_machines", "read_table", "read_tasks"]
 
 Floats = npt.NDArray[np.float64]
 _T = TypeVar("_T")
@@ -62,6 +64,7 @@ FLAGS = {
     **dict.fromkeys(("no", "false", "0", "n", "f"), 0.0),
 }
 
+FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "input", "shuffle", "output")
 ABOVE = ("tasks", "value")  # 0
 TEXTS = ("job", "site", "preemptible")
@@ -120,43 +123,50 @@ def _plan(quantity: str, field: Field, names: Sequence[str], path: Any, line: in
 
 @dataclasses.dataclass
 class _Values:
-    """The values of one quantity in a piece: numbers, empty fields, and what is wrong with others."""
+    """The values of one quantity in a piece: numbers, empty fields, and why other rows are malformed."""
 
     numbers: Floats
     empty: npt.NDArray[np.bool_]
-    bad: dict[int, tuple[str, str]]  # place -> column, what is wrong
+    bad: dict[int, Fault]  # at the place of the row
 
 
-@dataclasses.dataclass
-class _Verdict:
-    """The reasons why rows are left out, "" for none, and for malformed rows the column and the error."""
+class Verdict:
+    """The rows of a piece that are left out, each for the first reason that was found.
 
-    reason: npt.NDArray[np.object_]
-    notes: dict[int, tuple[str, str]]
+    Attributes:
+        faults: place of a row -> the reason.
+        good: False for these rows; [rows].
+    """
+
+    def __init__(self, faults: Mapping[int, Fault], rows: int) -> None:
+        self.faults: dict[int, Fault] = {}
+        self.good = np.ones(rows, dtype=np.bool_)
+        self.refuse(faults)
 
     def leave_out(self, where: npt.NDArray[np.bool_], why: str) -> None:
-        """Leave rows out for a reason, unless they have one already."""
-        self.reason[where & (self.reason == "")] = why
+        """Leave rows out for a reason."""
+        self.faults |= dict.fromkeys(np.flatnonzero(where & self.good).tolist(), Fault(why))
+        self.good &= ~where
 
-    def refuse(self, bad: Mapping[int, tuple[str, str]]) -> None:
-        """Mark rows as malformed, unless they have a reason already."""
-        for i, note in bad.items():
-            if self.reason[i] == "":
-                self.reason[i], self.notes[i] = MALFORMED, note
+    def refuse(self, faults: Mapping[int, Fault]) -> None:
+        """Leave out the rows at some places."""
+        for i, fault in faults.items():
+            self.faults.setdefault(i, fault)
+            self.good[i] = False
 
 
 def _convert(texts: list[str], parse: Callable[[str], float], column: str) -> _Values:
     """The number of each text; every distinct text is parsed once."""
     known: dict[str, float] = {}
-    wrong: dict[str, str] = {}
+    wrong: dict[str, Fault] = {}
     for text in dict.fromkeys(texts):  # in their order, by which names are numbered
         try:
             known[text] = parse(text) if text else math.nan
         except ValueError as error:
-            known[text], wrong[text] = math.nan, str(error)
+            known[text], wrong[text] = math.nan, Fault(MALFORMED, column, str(error))
     numbers = np.fromiter(map(known.__getitem__, texts), dtype=np.float64, count=len(texts))
     empty = np.fromiter((not text for text in texts), dtype=np.bool_, count=len(texts))
-    bad = {i: (column, wrong[text]) for i, text in enumerate(texts) if text in wrong} if wrong else {}
+    bad = {i: wrong[text] for i, text in enumerate(texts) if text in wrong} if wrong else {}
     return _Values(numbers, empty, bad)
 
 
@@ -189,47 +199,91 @@ def _default(quantity: str) -> str:
 # the reader -----------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class TableReader:
     """The columns of one table, read piece by piece.
 
     Args:
-        source: file or data frame.
+        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
+            or a pandas data frame.
         layout: its declaration.
-        on_error: "raise" or "skip".
-        prefix: before the reasons for which rows are left out.
-        exclusive: True if numbers must be above 0.
+        on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
+        pieces: of the table, where a module makes it; None: those of the source.
+        numbers: further columns, each as it stands under its own name, NaN where it is unknown.
+        derive: makes quantities from those of a piece, and leaves rows out; None: durations from ends.
+        machines: True for a table of machines: quantities must be above 0, reasons begin with MACHINE.
+
+    Attributes:
+        path: of the source, or "data frame".
+        line: number of the row that :meth:`rows` has returned last.
+        filled: missing quantity, taken as 0 -> number of rows.
+
+    Raises:
+        InvalidParameter: when ``on_error`` is unknown.
+        FileNotFoundError: (when rows are read) when there is no such file.
+        TraceFormatError: (when rows are read) naming file, line, column and reason.
     """
 
     def __init__(
-        self, source: Any, layout: TableLayout, on_error: str, prefix: str = "", exclusive: bool = False
+        self,
+        source: Any,
+        layout: TableLayout,
+        on_error: str = "raise",
+        *,
+        pieces: Iterable[Chunk] | None = None,
+        numbers: Sequence[Column] = (),
+        derive: Callable[[dict[str, Floats], Verdict], dict[str, Floats]] | None = None,
+        machines: bool = False,
     ) -> None:
+        check_on_error(on_error)
         self.source, self.layout, self.on_error = source, layout, on_error
-        self.prefix, self.exclusive = prefix, exclusive
+        self.pieces = chunks(source, layout) if pieces is None else pieces
+        self.numbers, self.derive = numbers, derive or _with_durations
+        self.exclusive, self._prefix = machines, MACHINE if machines else ""
         self.path = source if isinstance(source, str | Path) else "data frame"
-        self.kept: dict[str, list[Floats]] = {}
-        self.left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail
+        self.line = 0
         self.filled: Counter[str] = Counter()
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
         self.midnight: Any = None  # of the day of the first date
-        self.plans: list[_Plan] | None = None
+        self._plans: list[_Plan] | None = None
+        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail
 
     def read(self, limit: int | None = None) -> dict[str, Floats]:
         """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks."""
+        kept: dict[str, list[Floats]] = {}
         left = math.inf if limit is None else limit
-        for piece in chunks(self.source, self.layout):
-            if self.plans is None:
-                self._prepare(piece)
-            left -= self._take(piece, left)
+        for piece in self.pieces:
+            values, rows = self._take(piece)
+            values = self.derive(values, rows)
+            left -= self._keep(kept, piece, values, rows, left)
             if left <= 0:
                 break
-        return {name: np.concatenate(parts) for name, parts in self.kept.items()}
+        return {name: np.concatenate(parts) for name, parts in kept.items()}
+
+    def rows(self) -> Iterator[tuple[float, ...]]:
+        """The rows that are not left out, one at a time: the numbers of ``numbers``."""
+        for piece in self.pieces:
+            values, rows = self._take(piece)
+            table = zip(*(values[column.name].tolist() for column in self.numbers), strict=True)
+            for i, (line, row) in enumerate(zip(piece.lines, table, strict=True)):
+                self.line = line
+                if i in rows.faults:
+                    self.leave_out(*rows.faults[i])
+                else:
+                    yield row
+
+    def leave_out(self, reason: str, column: str = "", detail: str = "") -> None:
+        """Count the row in ``line`` as left out, or raise TraceFormatError if it is malformed."""
+        if reason == MALFORMED and self.on_error == "raise":
+            raise TraceFormatError(self.path, self.line, column, detail)
+        entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail])
+        entry[0] += 1
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Why rows were left out."""
         return tuple(
             LeftOut(reason, count, line, column, detail)
-            for (reason, column), (count, line, detail) in self.left.items()
+            for (reason, column), (count, line, detail) in self._left.items()
         )
 
     @property
@@ -240,81 +294,82 @@ class _Reader:
             found[one.reason] += one.count
         return found
 
-    def _prepare(self, piece: Chunk) -> None:
-        names = piece.names
-        line = 1 if self.layout.names is None and isinstance(self.source, str | Path) else 0
-        plans = (_plan(name, own, names, self.path, line) for name, own in self.layout.columns.items())
-        self.plans = [plan for plan in plans if plan is not None]
-        for own in self.layout.filters:
-            _find((own.column,), names, self.path, line, own.optional)
-        times = [
-            (plan, self._unit(plan, piece) == DATE) for plan in self.plans if plan.quantity in TIME_POINTS
-        ]
+    def _prepare(self, piece: Chunk) -> list[_Plan]:
+        """The sources of the quantities in the table; raise TraceFormatError if it lacks a column."""
+        names, line = piece.names, piece.header
+        found = (_plan(name, own, names, self.path, line) for name, own in self.layout.columns.items())
+        plans = [plan for plan in found if plan is not None]
+        for name, optional in (
+            *((own.column, own.optional) for own in self.layout.filters),
+            *((column.name, False) for column in self.numbers),
+        ):
+            _find((name,), names, self.path, line, optional)
+        times = [(plan, self._unit(plan, piece) == DATE) for plan in plans if plan.quantity in TIME_POINTS]
         for plan, date in times:
             if date != times[0][1]:
-                raise TraceFormatError(
-                    self.path,
-                    line,
-                    plan.column,
-                    "either all of submit, start, end and deadline are dates, or none",
-                )
+                reason = "either all of submit, start, end and deadline are dates, or none"
+                raise TraceFormatError(self.path, line, plan.column, reason)
+        return plans
 
-    def _take(self, piece: Chunk, most: float) -> int:
-        """Take in a piece, at most so many tasks of it; returns how many."""
-        rows = _Verdict(np.full(len(piece.lines), "", dtype=object), {})
-        rows.refuse({i: ("", what) for i, what in piece.faults.items()})
+    def _take(self, piece: Chunk) -> tuple[dict[str, Floats], Verdict]:
+        """The quantities of a piece, and which of its rows are left out."""
+        if self._plans is None:
+            self._plans = self._prepare(piece)
+        rows = Verdict(piece.faults, len(piece.lines))
         for own in self.layout.filters:
             if own.column in piece.names:
                 texts = piece.column(own.column)
                 out = {text for text in set(texts) if own.holds(text)}
                 rows.leave_out(np.array([text in out for text in texts], dtype=np.bool_), own.reason)
-        values: dict[str, Floats] = {}
-        for plan in self.plans or ():
-            values[plan.quantity] = self._quantity(plan, piece, rows)
-        if "submit" in values and self.layout.columns.keys() & {"duration", "end"}:
-            if "duration" not in values:
-                start = values.get("start", values["submit"])
-                begun = np.where(np.isnan(start), values["submit"], start)
-                values["duration"] = values.pop("end") - begun
-            with np.errstate(invalid="ignore"):
-                rows.leave_out(~(values["duration"] > 0), NO_EXECUTION)
-        return self._keep(piece, values, rows, most)
+        values = {plan.quantity: self._quantity(plan, piece, rows) for plan in self._plans}
+        for column in self.numbers:
+            found = _convert(piece.column(column.name), column.parse, column.name)
+            rows.refuse(found.bad)
+            if not column.optional:
+                self._refuse_empty(found, column.name, "is empty, must be a number", rows)
+            values[column.name] = found.numbers
+        return values, rows
 
-    def _keep(self, piece: Chunk, values: dict[str, Floats], rows: _Verdict, most: float) -> int:
+    def _keep(
+        self,
+        kept: dict[str, list[Floats]],
+        piece: Chunk,
+        values: dict[str, Floats],
+        rows: Verdict,
+        most: float,
+    ) -> int:
         """Keep the good rows, at most so many tasks of them; returns how many tasks."""
-        reason = rows.reason
-        good = reason == ""
+        good = rows.good
         sizes = np.where(good, values["tasks"] if "tasks" in values else 1.0, 0.0)
         total = np.cumsum(sizes)
-        end = len(reason) if not len(total) or total[-1] < most else int(np.argmax(total >= most)) + 1
+        end = len(good) if not len(total) or total[-1] < most else int(np.argmax(total >= most)) + 1
         for i in np.flatnonzero(~good[:end]).tolist():
-            column, detail = rows.notes.get(i, ("", ""))
-            if reason[i] == MALFORMED and self.on_error == "raise":
-                raise TraceFormatError(self.path, piece.lines[i], column, detail)
-            entry = self.left.setdefault((self.prefix + reason[i], column), [0, piece.lines[i], detail])
-            entry[0] += 1
+            self.line = piece.lines[i]
+            self.leave_out(*rows.faults[i])
         chosen = np.flatnonzero(good[:end])
         for name, numbers in values.items():
-            field = self.layout.columns.get(name)
             taken = numbers[chosen]
-            if field is not None and field.empty == "zero":
-                if unknown := int(np.isnan(taken).sum()):
-                    self.filled[f"{name} unknown"] += unknown
-                    taken = np.nan_to_num(taken)
-            self.kept.setdefault(name, []).append(taken)
+            if name in FILLED and (unknown := int(np.isnan(taken).sum())):
+                self.filled[f"{name} unknown"] += unknown
+                taken = np.nan_to_num(taken)
+            kept.setdefault(name, []).append(taken)
         return int(total[end - 1]) if end else 0
 
-    def _quantity(self, plan: _Plan, piece: Chunk, rows: _Verdict) -> Floats:
-        """The numbers of a quantity; rows without a good one are marked."""
-        field = plan.field
+    def _quantity(self, plan: _Plan, piece: Chunk, rows: Verdict) -> Floats:
+        """The numbers of a quantity; rows without a good one are left out."""
         found = self._values(plan, piece)
         rows.refuse(found.bad)
-        if field.empty == "refuse" and found.empty.any():
-            what = (plan.column, "is empty" if self._is_text(plan, piece) else "is empty, must be a number")
-            rows.refuse({int(i): what for i in np.flatnonzero(found.empty)})
-        elif field.empty == "leave out":
+        if plan.field.empty == "refuse":
+            what = "is empty" if self._is_text(plan, piece) else "is empty, must be a number"
+            self._refuse_empty(found, plan.column, what, rows)
+        elif plan.field.empty == "leave out":
             rows.leave_out(found.empty, f"{plan.column} empty")
         return found.numbers
+
+    @staticmethod
+    def _refuse_empty(found: _Values, column: str, what: str, rows: Verdict) -> None:
+        fault = Fault(MALFORMED, column, what)
+        rows.refuse(dict.fromkeys(np.flatnonzero(found.empty).tolist(), fault))
 
     def _is_text(self, plan: _Plan, piece: Chunk) -> bool:
         return self._unit(plan, piece) in (DATE, CLOCK) or plan.quantity in TEXTS
@@ -387,7 +442,7 @@ class _Reader:
         count = len(piece.lines)
         operands: dict[str, Floats] = {}
         empty = np.zeros(count, dtype=np.bool_)
-        bad: dict[int, tuple[str, str]] = {}
+        bad: dict[int, Fault] = {}
         for name in expression.names:
             if piece.kinds.get(name) == DATE:
                 raise TraceFormatError(self.path, 0, name, "is a date, which no expression takes")
@@ -406,7 +461,8 @@ class _Reader:
             numbers = numbers * times / parts
         for i in np.flatnonzero(wrong & ~empty).tolist():
             what = ("whole number" if whole else "number") + (" > 0" if above else " >= 0")
-            bad.setdefault(i, (plan.column, f"must be a {what}, computed {numbers[i]:g}"))
+            reason = f"must be a {what}, computed {numbers[i]:g}"
+            bad.setdefault(i, Fault(MALFORMED, plan.column, reason))
         return _Values(numbers, empty, bad)
 
     def _dates(self, texts: list[str], plan: _Plan) -> _Values:
@@ -460,14 +516,25 @@ class _Reader:
             where = [i for i, text in enumerate(texts) if further.get(text) == letter]
             if name is None:
                 what = f"{texts[where[0]]!r} needs the column {' or '.join(names)}"
-                values.bad.update({i: (plan.column, what) for i in where})
+                values.bad.update(dict.fromkeys(where, Fault(MALFORMED, plan.column, what)))
                 continue
             factor = _convert(piece.column(name), self._number(Column(name, "")), name)
             values.numbers[where] *= factor.numbers[where]
-            for i in where:
-                if i in factor.bad or factor.empty[i]:
-                    values.bad[i] = factor.bad.get(i, (name, "is empty, must be a number"))
+            empty = Fault(MALFORMED, name, "is empty, must be a number")
+            values.bad |= {i: factor.bad.get(i, empty) for i in where if i in factor.bad or factor.empty[i]}
         return values
+
+
+def _with_durations(values: dict[str, Floats], rows: Verdict) -> dict[str, Floats]:
+    """The quantities of tasks, durations from ends; rows whose duration is not positive are left out."""
+    if "end" in values:
+        start = values.get("start", values["submit"])
+        begun = np.where(np.isnan(start), values["submit"], start)
+        values["duration"] = values.pop("end") - begun
+    if "duration" in values:
+        with np.errstate(invalid="ignore"):
+            rows.leave_out(~(values["duration"] > 0), NO_EXECUTION)
+    return values
 
 
 def read_table(
@@ -503,38 +570,56 @@ def read_table(
         FileNotFoundError: when there is no such file.
         gymnasium.error.DependencyNotInstalled: for dates, frames and Parquet files without their extra.
     """
-    check_on_error(on_error)
     check_limit(limit)
-    if nodes is not None and declaration.machines is None:
+    reader = TableReader(source, declaration, on_error)
+    if declaration.machines is None and nodes is not None:
         raise InvalidParameter(f"nodes: the {declaration.name} format has no machines, got {str(nodes)!r}")
-    reader = _Reader(source, declaration, on_error)
+    if not declaration.by_bytes:
+        machines = declaration.machines or COMMON_MACHINES
+        return read_tasks(reader, declaration.name, declaration.unit, nodes, machines, limit)
     columns = reader.read(limit)
-    what = "job" if declaration.by_bytes else "task"
-    refuse_empty(reader.path, what, columns.get("submit", ()), reader.dropped)
-    files: tuple[Path, ...] = (Path(reader.path),) if isinstance(source, str | Path) else ()
-    if declaration.by_bytes:
-        return JobTrace(
-            declaration.name,
-            arrival=columns["submit"],
-            gap=columns["gap"],
-            input_bytes=columns["input"],
-            shuffle_bytes=columns["shuffle"],
-            output_bytes=columns["output"],
-            dropped=reader.dropped,
-            files=files,
-            left_out=reader.left_out,
-        )
-    machines: dict[str, Any] = {}
+    refuse_empty(reader.path, "job", columns.get("submit", ()), reader.dropped)
+    return JobTrace(
+        declaration.name,
+        arrival=columns["submit"],
+        gap=columns["gap"],
+        input_bytes=columns["input"],
+        shuffle_bytes=columns["shuffle"],
+        output_bytes=columns["output"],
+        dropped=reader.dropped,
+        files=_files(source),
+        left_out=reader.left_out,
+    )
+
+
+def read_tasks(
+    reader: TableReader,
+    name: str,
+    unit: str = "cores, GiB",
+    nodes: Any = None,
+    layout: TableLayout = COMMON_MACHINES,
+    limit: int | None = None,
+) -> Trace:
+    """The tasks of a table, and the machines of another.
+
+    Args:
+        reader: of the table of tasks.
+        name: of the format.
+        unit: of the sizes of tasks and machines.
+        nodes: the file or data frame of machines; None leaves the trace without machines.
+        layout: of the table of machines.
+        limit: read only the first so many valid tasks; None reads all.
+
+    Raises:
+        TraceFormatError: when a table breaks its format, or has no task or no machine.
+    """
+    check_limit(limit)
+    columns = reader.read(limit)
+    refuse_empty(reader.path, "task", columns.get("submit", ()), reader.dropped)
     dropped, left_out = reader.dropped, reader.left_out
-    if nodes is not None and declaration.machines is not None:
-        other = _Reader(nodes, declaration.machines, on_error, MACHINE, exclusive=True)
-        sizes = other.read()
-        refuse_empty(other.path, "machine", sizes.get("cpus", ()), other.dropped)
-        machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes["memory"]}
-        if "site" in sizes:
-            machines["machine_site"] = sizes["site"]
+    machines, other = read_machines(nodes, layout, reader.on_error)
+    if other is not None:
         dropped, left_out = dropped + other.dropped, left_out + other.left_out
-        files += (Path(nodes),) if isinstance(nodes, str | Path) else ()
     origin = _shift(columns, reader.midnight)
     sites: tuple[str, ...] = ()
     if "site" in columns:
@@ -542,21 +627,21 @@ def read_table(
         used, places = np.unique(columns["site"][known], return_inverse=True)
         columns["site"][known] = places.astype(np.float64)
         sites = tuple(np.array(list(reader.codes["site"]), dtype=object)[used.astype(np.int64)].tolist())
-        if "machine_site" in machines:
-            sites = _join_sites(sites, machines, list(other.codes["site"]))
+    if other is not None and "site" in columns and "machine_site" in machines:
+        sites = _join_sites(sites, machines, list(other.codes["site"]))
     if "tasks" in columns:
         columns = _expand(columns, limit, reader.path)
     empty = np.zeros(0)
     return Trace(
-        declaration.name,
+        name,
         arrival=columns["submit"],
         duration=columns["duration"],
         cores=columns.get("cpus", np.ones_like(columns["submit"])),
         memory=columns.get("memory", np.zeros_like(columns["submit"])),
         **machines,
         dropped=dropped,
-        files=files,
-        unit=declaration.unit,
+        files=_files(reader.source) + _files(nodes),
+        unit=unit,
         filled=reader.filled,
         job=columns.get("job", empty),
         start=columns.get("start", empty),
@@ -568,6 +653,25 @@ def read_table(
         origin=origin,
         left_out=left_out,
     )
+
+
+def read_machines(
+    nodes: Any, layout: TableLayout = COMMON_MACHINES, on_error: str = "raise"
+) -> tuple[dict[str, Any], TableReader | None]:
+    """The machines of a table, as arguments of a :class:`Trace`, and the reader of it; nothing of None."""
+    if nodes is None:
+        return {}, None
+    reader = TableReader(nodes, layout, on_error, machines=True)
+    sizes = reader.read()
+    refuse_empty(reader.path, "machine", sizes.get("cpus", ()), reader.dropped)
+    machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes.get("memory", 0.0 * sizes["cpus"])}
+    if "site" in sizes:
+        machines["machine_site"] = sizes["site"]
+    return machines, reader
+
+
+def _files(source: Any) -> tuple[Path, ...]:
+    return (Path(source),) if isinstance(source, str | Path) else ()
 
 
 def _join_sites(sites: tuple[str, ...], machines: dict[str, Any], names: list[str]) -> tuple[str, ...]:

@@ -291,7 +291,7 @@ def test_a_specification_in_yaml_is_the_one_in_python(tmp_path):
         ("name: a\nexperiments: [{id: geo, parameters: {1: 2}}]", "parameters: must be a mapping"),
         ("name: a\nexperiments: [{id: geo, policies: swag}]", "policies: must be a list"),
         ("name: a\nexperiments: [{id: geo, policies: [swag, 1]}]", r"policies\[1\]: must be a name, got 1"),
-        ("name: a\nexperiments: [{id: geo, options: {swag: 1}}]", "options of swag: must be a mapping"),
+        ("name: a\nexperiments: [{id: geo, options: {swag: 1}}]", "options: swag: must be a mapping"),
         ("name: a\nexperiments: [{id: geo, agents: {a: []}}]", "agents: a: must be a path"),
         ("name: a\nexperiments: [{id: geo, agents: {a: [b, 1]}}]", r"agents: a\[1\]: must be a path, got 1"),
         ("name: a\nexperiments: [{id: geo, preset: 1}]", "preset: must be a name"),

@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ import pytest
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
 from schedgym.problems.queue_delay.log import workload_of
 from schedgym.traces import formats, inspect_trace, read_trace
-from schedgym.traces.base import LARGEST, Column, Layout, Table, Trace, fitting, offered_load
+from schedgym.traces.base import LARGEST, Column, Trace, fitting, offered_load
+from schedgym.traces.declaration import TableLayout
+from schedgym.traces.table import TableReader
 from schedgym.traces.texts import LONGEST_LINE, first_line
 from tests.long import long
 
@@ -31,9 +34,13 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def refused(table: Table) -> tuple[int, str, str]:
+def table(path: Path, *numbers: Column, on_error: str = "raise", **layout: Any) -> TableReader:
+    return TableReader(path, TableLayout(columns={}, **layout), on_error, numbers=numbers or (A, B))
+
+
+def refused(table: TableReader) -> tuple[int, str, str]:
     with pytest.raises(TraceFormatError) as caught:
-        list(table)
+        list(table.rows())
     error = caught.value
     assert error.path == str(table.path)
     assert str(error).startswith(f"{table.path}:{error.line}: " if error.line else f"{table.path}: ")
@@ -47,7 +54,7 @@ def refused(table: Table) -> tuple[int, str, str]:
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 def test_columns_are_found_by_name_in_any_order(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, "b,other,a\n2,x,1\n4.5,,3e2\n")
-    assert list(Table(path, [A, B])) == [(1.0, 2.0), (300.0, 4.5)]
+    assert list(table(path).rows()) == [(1.0, 2.0), (300.0, 4.5)]
 
 
 @pytest.mark.parametrize(
@@ -63,37 +70,32 @@ def test_columns_are_found_by_name_in_any_order(tmp_path: Path, name: str) -> No
     ids=["crlf", "byte order mark", "no last newline", "blank lines", "blanks", "quotes"],
 )
 def test_harmless_variants_read_the_same(tmp_path: Path, content: bytes) -> None:
-    assert list(Table(write(tmp_path / "t.csv", content), [A, B])) == [(1.0, 2.0)]
+    assert list(table(write(tmp_path / "t.csv", content)).rows()) == [(1.0, 2.0)]
 
 
 def test_a_quoted_delimiter_does_not_split(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", 'name,a\n"x,""y",7\n')
-    assert list(Table(path, [A])) == [(7.0,)]
+    assert list(table(path, A).rows()) == [(7.0,)]
 
 
 def test_formats_without_header_and_with_other_delimiters(tmp_path: Path) -> None:
     tabs = write(tmp_path / "t.tsv", "job0\t5\t1\njob1\t6\t2\n")
-    assert list(Table(tabs, Layout([A, B], ("job", "a", "b"), "\t"))) == [(5.0, 1.0), (6.0, 2.0)]
+    assert list(table(tabs, names=("job", "a", "b"), delimiter="\t").rows()) == [(5.0, 1.0), (6.0, 2.0)]
     blanks = write(tmp_path / "t.swf", "; Version: 2\n;\n  1   5  -1\n  2\t6  -1\n")
-    columns = [A, Column("c", "s", minimum=-1)]
-    table = Table(blanks, Layout(columns, ("id", "a", "c"), None, ";"))
-    assert list(table) == [(5.0, -1.0), (6.0, -1.0)]
-    assert list(Table(write(tmp_path / "empty", ""), Layout([A], ("a",)))) == []
+    layout: dict[str, Any] = {"names": ("id", "a", "c"), "delimiter": "", "comment": ";"}
+    found = table(blanks, A, Column("c", "s", minimum=-1), **layout)
+    assert list(found.rows()) == [(5.0, -1.0), (6.0, -1.0)]
+    assert list(table(write(tmp_path / "empty", ""), A, names=("a",)).rows()) == []
 
 
 def test_an_optional_empty_field_is_nan_and_a_required_one_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "a,gap\n1,\n2,3\n,4\n")
-    rows = iter(Table(path, [A, GAP]))
+    rows = table(path, A, GAP).rows()
     first = next(rows)
     assert first[0] == 1.0 and math.isnan(first[1])
     assert next(rows) == (2.0, 3.0)
     with pytest.raises(TraceFormatError, match=r"t\.csv:4: a: is empty, must be a number"):
         next(rows)
-
-
-def test_a_table_can_be_read_again(tmp_path: Path) -> None:
-    table = Table(write(tmp_path / "t.csv", "a\n1\n2\n"), [A])
-    assert list(table) == list(table) == [(1.0,), (2.0,)]
 
 
 # --- Table: what is refused
@@ -120,15 +122,15 @@ def test_a_table_can_be_read_again(tmp_path: Path) -> None:
 )
 def test_bad_numbers_are_refused_with_line_and_column(tmp_path: Path, field: str, reason: str) -> None:
     path = write(tmp_path / "t.csv", f"b,a\n1,1\n1,{field}\n")
-    assert refused(Table(path, [A, B])) == (3, "a", reason)
-    table = Table(path, [A, B], on_error="skip")
-    assert list(table) == [(1.0, 1.0)]
-    assert table.dropped == {"malformed": 1}
+    assert refused(table(path)) == (3, "a", reason)
+    skipping = table(path, on_error="skip")
+    assert list(skipping.rows()) == [(1.0, 1.0)]
+    assert skipping.dropped == {"malformed": 1}
 
 
 def test_range_limits_themselves(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", f"a,b\n0,1\n{LARGEST:.0f},1\n0,0\n")
-    rows = iter(Table(path, [A, B]))
+    rows = table(path).rows()
     assert [next(rows), next(rows)] == [(0.0, 1.0), (LARGEST, 1.0)]
     with pytest.raises(TraceFormatError, match=r":4: b: must be > 0 \(cores\), got '0'"):
         next(rows)
@@ -150,11 +152,11 @@ def test_bad_lines_are_refused_or_skipped_and_counted(
     tmp_path: Path, line: bytes, reason: str, name: str
 ) -> None:
     path = write(tmp_path / name, b"a,b\n\n1,2\n" + line + b"\n3,4\n" + line + b"\n")
-    assert refused(Table(path, [A, B])) == (4, "", reason)
-    table = Table(path, [A, B], on_error="skip", malformed="bad")
-    assert list(table) == [(1.0, 2.0), (3.0, 4.0)]
-    assert table.dropped == {"bad": 2}
-    assert table.line == 6
+    assert refused(table(path)) == (4, "", reason)
+    skipping = table(path, on_error="skip")
+    assert list(skipping.rows()) == [(1.0, 2.0), (3.0, 4.0)]
+    assert skipping.dropped == {"malformed": 2}
+    assert skipping.line == 6
 
 
 @pytest.mark.parametrize("length", [LONGEST_LINE - 1, LONGEST_LINE, LONGEST_LINE + 1, 2 * LONGEST_LINE + 2])
@@ -162,16 +164,16 @@ def test_bad_lines_are_refused_or_skipped_and_counted(
 def test_the_longest_line(tmp_path: Path, length: int, end: bytes) -> None:
     long = b"7," + b"x" * (length - 2)
     path = write(tmp_path / "t.csv", b"a,note\n" + long + end)
-    table = Table(path, [A], on_error="skip")
-    assert list(table) == ([(7.0,)] if length <= LONGEST_LINE else [])
-    assert table.line == 2
+    skipping = table(path, A, on_error="skip")
+    assert list(skipping.rows()) == ([(7.0,)] if length <= LONGEST_LINE else [])
+    assert skipping.line == 2
 
 
 def test_memory_does_not_grow_with_a_file_of_one_line(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv.gz", b"a\n" + b"1" * (64 * LONGEST_LINE))
     tracemalloc.start()
     try:
-        assert list(Table(path, [A], on_error="skip")) == []
+        assert list(table(path, A, on_error="skip").rows()) == []
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -194,7 +196,7 @@ def test_a_bad_header_is_refused_in_any_case(
     tmp_path: Path, header: bytes, line: int, column: str, reason: str, on_error: str
 ) -> None:
     path = write(tmp_path / "t.csv", header + (b"1,2\n" if header else b""))
-    assert refused(Table(path, [A, B], on_error=on_error)) == (line, column, reason)
+    assert refused(table(path, on_error=on_error)) == (line, column, reason)
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
@@ -203,15 +205,15 @@ def test_damaged_gzip_is_refused_in_any_case(tmp_path: Path, on_error: str) -> N
     path = tmp_path / "t.csv.gz"
 
     path.write_bytes(whole[: len(whole) // 2])
-    line, column, reason = refused(Table(path, [A], on_error=on_error))
+    line, column, reason = refused(table(path, A, on_error=on_error))
     assert 1 < line < 20_001 and (column, reason) == ("", "the gzip file is cut off")
 
     path.write_bytes(b"a\n1\n")
-    line, _, reason = refused(Table(path, [A], on_error=on_error))
+    line, _, reason = refused(table(path, A, on_error=on_error))
     assert line == 1 and reason.startswith("the gzip file is corrupt: Not a gzipped file")
 
     path.write_bytes(whole[:-8] + bytes(4) + whole[-4:])  # every row is well formed, the checksum is not
-    line, column, reason = refused(Table(path, [A], on_error=on_error))
+    line, column, reason = refused(table(path, A, on_error=on_error))
     assert line == 20_002 and column == "" and reason.startswith("the gzip file is corrupt: CRC check failed")
 
 
@@ -220,15 +222,15 @@ def test_damage_within_gzip_is_never_passed_off_as_malformed_rows(tmp_path: Path
     half = len(whole) // 2
     path = tmp_path / "t.csv.gz"
     path.write_bytes(whole[:half] + bytes(64) + whole[half + 64 :])
-    assert refused(Table(path, [A], on_error="skip"))[2].startswith("the gzip file is corrupt: ")
+    assert refused(table(path, A, on_error="skip"))[2].startswith("the gzip file is corrupt: ")
 
 
 def test_arguments_and_missing_files(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="on_error: must be 'raise' or 'skip', got 'ignore'"):
-        Table("t.csv", [A], on_error="ignore")
+        table(Path("t.csv"), on_error="ignore")
     for name in ("none.csv", "none.csv.gz"):
         with pytest.raises(FileNotFoundError, match=f"no such trace file: .*{name}"):
-            list(Table(tmp_path / name, [A]))
+            list(table(tmp_path / name).rows())
         with pytest.raises(FileNotFoundError, match=f"no such trace file: .*{name}"):
             read_trace(tmp_path / name)
 
@@ -340,11 +342,11 @@ PACKED = {
 def test_packed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(PACKED[name])
-    rows = list(Table(path, [A, B]))
+    rows = list(table(path).rows())
     assert len(rows) == 20_000 and rows[-1] == (19_999.0, 20_000.0)
     for cut in (len(PACKED[name]) // 2, len(PACKED[name]) - 1):
         path.write_bytes(PACKED[name][:cut])
-        assert " file is " in refused(Table(path, [A, B], on_error="skip"))[2]
+        assert " file is " in refused(table(path, on_error="skip"))[2]
 
 
 @pytest.mark.parametrize(
@@ -375,7 +377,7 @@ def test_what_is_not_one_packed_text_file_is_refused(
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=reason) as caught:
-        list(Table(path, [A, B], on_error="skip"))
+        list(table(path, on_error="skip").rows())
     assert "\n" not in str(caught.value)
 
 
@@ -383,7 +385,7 @@ def test_what_is_not_one_packed_text_file_is_refused(
 def test_zstandard_is_refused_where_python_has_none(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd....")
-    assert refused(Table(path, [A, B]))[2] == "is packed by Zstandard, which needs Python 3.14: unpack it"
+    assert refused(table(path))[2] == "is packed by Zstandard, which needs Python 3.14: unpack it"
 
 
 # --- tasks and machines
