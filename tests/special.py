@@ -1,4 +1,7 @@
-"""What may stand where an output goes: devices, pipes, links, files with a mode; how each is checked."""
+"""What may stand where an output goes: devices, pipes, links, files with a mode; how each is checked.
+
+Tests write into devices of their own, never into those of the machine, which a fault would destroy as root.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["SPECIAL", "block_device", "null_device", "read_pipe"]
+__all__ = ["SPECIAL", "block_device", "full_device", "null_device", "read_pipe"]
 
 LONG = 60.0  # s after which nobody comes any more
 
@@ -37,6 +40,11 @@ def null_device(path: Path) -> Check:
         return b""
 
     return check
+
+
+def full_device(path: Path) -> None:
+    """A device of the kind of /dev/full, which takes nothing."""
+    _device(path, stat.S_IFCHR, 1, 7)
 
 
 def block_device(path: Path) -> None:

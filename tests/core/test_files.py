@@ -17,7 +17,7 @@ import pytest
 
 from schedgym.core.files import atomic_write, check_output
 from schedgym.errors import InvalidParameter
-from tests.special import SPECIAL, block_device, read_pipe
+from tests.special import SPECIAL, block_device, full_device, read_pipe
 
 ROOT = Path(__file__).parents[2]
 ROOTS = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -125,13 +125,14 @@ def test_what_is_refused(refused: Path, name: str, message: str) -> None:
     assert sorted(refused.rglob("*")) == before
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_device_that_takes_no_more_is_one_line() -> None:
+def test_a_device_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
+    full_device(tmp_path / "full")
     with (
-        pytest.raises(InvalidParameter, match="^/dev/full: No space left on device$"),
-        atomic_write("/dev/full") as stream,
+        pytest.raises(InvalidParameter, match="full: No space left on device$"),
+        atomic_write(tmp_path / "full") as stream,
     ):
         stream.write("x")
+    assert stat.S_ISCHR((tmp_path / "full").lstat().st_mode)
 
 
 def test_a_reader_that_ends_too_early_is_one_line(tmp_path: Path) -> None:
@@ -154,16 +155,18 @@ print("after")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere /dev/stdout is no link")
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
+@pytest.mark.parametrize("name", ["stdout", "link to stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize("to", ["pipe", "file"])
 def test_standard_output_keeps_all_that_is_printed(tmp_path: Path, name: str, to: str) -> None:
-    (tmp_path / "link").symlink_to("/dev/stdout")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+    (tmp_path / "link to stdout").symlink_to("stdout")
     (tmp_path / "log").write_text("old\n")
     command = [sys.executable, "-c", PRINTS, name]
     with open(tmp_path / "log", "a") as log:
         done = subprocess.run(command, stdout=subprocess.PIPE if to == "pipe" else log, cwd=tmp_path)
     found = done.stdout.decode() if to == "pipe" else (tmp_path / "log").read_text().removeprefix("old\n")
     assert done.returncode == 0 and found == "before\nwritten\nafter\n"
+    assert (tmp_path / "stdout").is_symlink() and (tmp_path / "link to stdout").is_symlink()
 
 
 @ROOTS
