@@ -62,7 +62,9 @@ def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "utilisation": _divide(sum(durations), slots * (max(outcome.completion) - min(arrivals))),
         "load": _divide(sum(durations), slots * span) if span else None,
         "recomputations": len(outcome.decisions),
-        "recomputations_waiting": sum(bool(decision.waiting) for decision in outcome.decisions),
+        "recomputations_waiting": sum(
+            any(map(any, decision.view.waiting.values())) for decision in outcome.decisions
+        ),
         "longest_over_span": _divide(max(durations), span) if span else None,
     }
     for q in PERCENTILES:
@@ -131,27 +133,24 @@ def metrics_fair(instance: Instance, outcome: Outcome) -> dict[str, Any]:
 
 def sharing_violations(instance: Instance, decision: Decision, tolerance: float = 0) -> tuple[int, int, int]:
     """Count (job, site) below min(d_ij, u_j / n), jobs below X_i by groups, and by groups of one site."""
-    n, slots = len(decision.active), instance.slots
-    unfinished = {
-        i: [decision.unfinished.get((i, k), 0) for k in range(len(instance.groups))] for i in decision.active
-    }
+    active, unfinished, slots = decision.view.active, decision.view.unfinished, instance.slots
     total: dict[int, Number] = Counter()
     at: dict[tuple[int, int], Number] = Counter()
     for (i, _, j), share in decision.shares.items():
         total[i] += share
         at[i, j] += share
-    demand = [site_demand(instance, unfinished, i) for i in decision.active]
+    demand = [site_demand(instance, unfinished, i) for i in active]
     at_site = sum(
-        at[i, j] < min(Fraction(row[j]), Fraction(u, n)) - tolerance
-        for i, row in zip(decision.active, demand, strict=True)
+        at[i, j] < min(Fraction(row[j]), Fraction(u, len(active))) - tolerance
+        for i, row in zip(active, demand, strict=True)
         for j, u in enumerate(slots)
     )
     problems = (
-        Problem(list(unfinished.values()), slots, instance.groups),
+        Problem([unfinished[i] for i in active], slots, instance.groups),
         Problem(demand, slots, [(j,) for j in range(len(slots))]),
     )
     below = [
-        sum(total[i] < x - tolerance for i, x in zip(decision.active, isolated_shares(own), strict=True))
+        sum(total[i] < x - tolerance for i, x in zip(active, isolated_shares(own), strict=True))
         for own in problems
     ]
     return at_site, below[0], below[1]
