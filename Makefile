@@ -48,7 +48,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.eval
-	$(BIN)/schedgym bench $(ARGS)
+	$(BIN)/python -m benchmarks speed $(ARGS)
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write, read_archive
+from schedgym.core.files import atomic_write, check_output, read_archive
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidFile, InvalidParameter, SchedgymError, UnknownName
 
@@ -200,10 +200,7 @@ def checkpoint_path(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix == CHECKPOINT:
         raise InvalidParameter(f"{path.name}: {CHECKPOINT} is the suffix of checkpoints, not of agent files")
-    if path.is_dir():
-        raise InvalidParameter(f"{path}: is a folder, not an agent file")
-    if not path.parent.is_dir():
-        raise InvalidParameter(f"{path}: there is no folder {path.parent}")
+    check_output(path)
     return path.with_suffix(CHECKPOINT)
 
 

@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("baselines",),
     ("agents",),
     ("evaluation", "testing"),
-    ("papers",),
+    ("advice", "papers"),
     ("cli",),
 )
 WHAT = {
@@ -53,6 +53,7 @@ WHAT = {
     "envs": "the environment and the vector environment",
     "baselines": "the papers' algorithms, as policies",
     "agents": "networks, training, shipped agents",
+    "advice": "a log in, which policy serves its cluster best out",
     "evaluation": "runs, statistics, sweeps, plots, reports",
     "testing": "checks for problems and policies",
     "papers": "a folder each: reference model, claims, figures",
@@ -165,59 +166,30 @@ def draw(path: Path) -> None:
     pyplot.close(figure)
 
 
-def functions() -> Iterator[tuple[str, int, int, bool]]:
-    """Place, lines without the docstring, parameters of each function, and whether it is compiled."""
-    for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                doc = ast.get_docstring(node, clean=False)
-                lines = (node.end_lineno or 0) - node.lineno - (len(doc.splitlines()) if doc else 0)
-                given = node.args
-                count = len(given.args) + len(given.kwonlyargs) + len(given.posonlyargs)
-                compiled = any(re.search("kernel|helper", ast.unparse(d)) for d in node.decorator_list)
-                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", lines, count, compiled
+def floors() -> dict[str, tuple[int, int]]:
+    """Folder -> its lines of Python now, and its budget, from the table of docs/architecture.md.
 
-
-def lines_of(paths: Iterator[Path]) -> int:
-    """Lines of files in all."""
-    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
-
-
-def measured() -> dict[str, int]:
-    """Measure the package: name of a figure -> its value."""
-    every = list(functions())
-    graph = import_graph()
-    problems = sorted(p for p in (ROOT / "schedgym/problems").iterdir() if (p / "__init__.py").exists())
-    papers = "schedgym/papers"
-    found = {f"`problems/{path.name}`: lines": lines_of(path.rglob("*.py")) for path in problems}
-    return found | {
-        "files of a problem, at most": max(len(list(path.glob("*.py"))) for path in problems),
-        "longest function outside kernels": max(lines for _, lines, _, compiled in every if not compiled),
-        "functions outside kernels over 80 lines": sum(n > 80 for _, n, _, compiled in every if not compiled),
-        "functions outside kernels over 8 parameters": sum(
-            n > 8 for *_, n, compiled in every if not compiled
-        ),
-        "longest kernel": max(lines for _, lines, _, compiled in every if compiled),
-        "kernels over 80 lines": sum(lines > 80 for _, lines, _, compiled in every if compiled),
-        "imports from a higher layer": sum(
-            layer(a) < layer(b) for a, b in graph.edges if "schedgym" not in (a, b)
-        ),
-        "cycles of modules": len(cycles(graph)),
-        "cycles of folders": len(cycles(parts_graph(graph))),
-        "lines of source without the papers": lines_of(
-            path for path in MODULES.values() if not str(path.relative_to(ROOT)).startswith(papers)
-        ),
-    }
+    What has a row of its own does not count for a folder around it.
+    """
+    rows = re.findall(
+        r"^\| `([^`]+)` \| [\d,]+ \| ([\d,]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    folders = {ROOT / name for name, _ in rows}
+    found = {}
+    for name, budget in rows:
+        inside = {other for other in folders if ROOT / name in other.parents}
+        paths = [path for path in (ROOT / name).rglob("*.py") if not inside & set(path.parents)]
+        count = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+        found[name] = count, int(budget.replace(",", ""))
+    return found
 
 
 def main() -> None:
-    """Write the picture and the table."""
+    """Draw the picture, and write the lines of today into the table."""
     draw(PICTURE)
     text = PAGE.read_text(encoding="utf-8")
-    for name, value in measured().items():
-        row = re.compile(rf"^(\| {re.escape(name)} \|[^|]*\|)[^|]*\|$", re.MULTILINE)
-        assert row.search(text), f"docs/architecture.md has no row {name!r}"
-        text = row.sub(rf"\1 {value:,} |", text)
+    for name, (lines, _) in floors().items():
+        text = re.sub(rf"^(\| `{name}` \|)[^|]*\|", rf"\1 {lines:,} |", text, flags=re.MULTILINE)
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -11,11 +11,12 @@ import collections
 import importlib
 import inspect
 import io
+import itertools
 import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ from schedgym.core.policy import PolicySpec, list_policies, make_policy  # noqa:
 from schedgym.core.problem import Problem, list_problems  # noqa: E402
 from schedgym.core.record import ScheduleRecord  # noqa: E402
 from schedgym.core.workload import Field, Schema  # noqa: E402
+from schedgym.evaluation.episodes import Step, make_env, steps  # noqa: E402
 from schedgym.evaluation.gantt import plot_schedule  # noqa: E402
-from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng  # noqa: E402
+from schedgym.evaluation.plan import acting_parameters  # noqa: E402
 from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
 from schedgym.papers import (  # noqa: E402
     PAPERS,
@@ -136,20 +138,15 @@ def played(problem: Problem, id: str) -> tuple[Image.Image, str, ScheduleRecord,
     env = make_env(id, acting_parameters(problem, id, problem.presets["small"], name))
     render = problem.module("render").render_rgb_array
 
-    def decide(most: float) -> int:
-        observation, _ = env.reset(seed=1, options={"episode": 0})
-        policy.reset(env.interface, policy_rng(1, 0, name))
-        steps, done = 0, False
-        while not done and steps < most:
-            observation, _, terminated, truncated, _ = env.step(policy(observation))
-            steps, done = steps + 1, terminated or truncated
-        return steps
+    def begin() -> Iterator[Step]:
+        return steps(env, policy, seed=1, label=name)
 
-    steps = decide(np.inf)
+    count = sum(1 for _ in begin()) - 1
     record = env.record()
-    if steps > 1:
-        decide(steps // 2)
-    moment = "The middle" if steps > 1 else "The end"  # of a single decision
+    if count > 1:
+        for _ in itertools.islice(begin(), count // 2 + 1):  # the begin, and half of the steps
+            pass
+    moment = "The middle" if count > 1 else "The end"  # of a single decision
     return cropped(render(env.simulator, 0)), moment, record, name
 
 
@@ -787,6 +784,7 @@ API = {
     "schedgym.core.simulator": "Simulators",
     "schedgym.core.tokens": "Tokens",
     "schedgym.envs": "Environments",
+    "schedgym.advice": "Advice",
     "schedgym.evaluation": "Evaluation",
     "schedgym.testing": "Testing",
     "schedgym.traces": "Traces",

@@ -20,8 +20,8 @@ from typing import Any
 import matplotlib
 
 import schedgym  # registers the ids
+from schedgym.advice.page import draw, draw_schedule
 from schedgym.cli import main
-from schedgym.evaluation.advice_page import draw, draw_schedule
 from schedgym.evaluation.canvas import STYLE, save_figure
 from schedgym.traces.fetch import fetch
 

@@ -25,11 +25,12 @@ from schedgym.errors import (
 )
 
 if TYPE_CHECKING:
+    from schedgym.advice import advise
     from schedgym.core.policy import Policy, list_policies, make_policy, register_policy
     from schedgym.core.record import ScheduleRecord
     from schedgym.core.workload import Workload
     from schedgym.core.workload_files import load_workload, save_workload
-    from schedgym.evaluation import advise, evaluate, plot_schedule, record_episode, score
+    from schedgym.evaluation import evaluate, plot_schedule, record_episode, score
 
 __all__ = [
     "InfeasibleInstance",
@@ -63,7 +64,7 @@ _LAZY = {
     "Policy": "schedgym.core.policy",
     "ScheduleRecord": "schedgym.core.record",
     "Workload": "schedgym.core.workload",
-    "advise": "schedgym.evaluation",
+    "advise": "schedgym.advice",
     "evaluate": "schedgym.evaluation",
     "list_policies": "schedgym.core.policy",
     "load_workload": "schedgym.core.workload_files",
@@ -74,7 +75,7 @@ _LAZY = {
     "save_workload": "schedgym.core.workload_files",
     "score": "schedgym.evaluation",
 }
-_PARTS = ("agents", "baselines", "evaluation", "papers", "testing", "traces")
+_PARTS = ("advice", "agents", "baselines", "evaluation", "papers", "testing", "traces")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import json
 import re
 import types
 import typing
@@ -22,7 +23,17 @@ from schedgym.core.files import read_text
 from schedgym.errors import InvalidFile, InvalidParameter, UnknownName
 from schedgym.extras import require
 
-__all__ = ["build", "check", "check_whole", "entry", "mapping", "parse_yaml", "placed", "read_yaml"]
+__all__ = [
+    "build",
+    "canonical",
+    "check",
+    "check_whole",
+    "entry",
+    "mapping",
+    "parse_yaml",
+    "placed",
+    "read_yaml",
+]
 
 T = TypeVar("T")
 
@@ -290,3 +301,12 @@ def check_whole(value: Any, where: str, least: int, most: int | None = None) -> 
     if not whole or value < least or (most is not None and value > most):
         to = "" if most is None else f" to {most}"
         raise InvalidParameter(f"{where}: must be a whole number from {least}{to}, got {value!r}")
+
+
+def canonical(data: Any) -> str:
+    """JSON text that is the same for equal data.
+
+    Raises:
+        TypeError, ValueError: for data that JSON cannot represent.
+    """
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -13,7 +13,7 @@ import os
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -44,7 +44,7 @@ __all__ = [
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
-P, R = ParamSpec("P"), TypeVar("R")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _is_whole(value: Any) -> bool:
@@ -100,7 +100,7 @@ def _give(simulator: Simulator, index: int, given: Mapping[str, Any], workload: 
         simulator.take_back(index)
 
 
-def _one_at_a_time(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+def _one_at_a_time(method: Method) -> Method:
     """Let ``method`` refuse what a second thread would do to the arrays that the first one is working on.
 
     Raises:
@@ -108,7 +108,7 @@ def _one_at_a_time(method: Callable[Concatenate[Any, P], R]) -> Callable[Concate
     """
 
     @functools.wraps(method)
-    def alone(self: Any, *args: P.args, **options: P.kwargs) -> R:
+    def alone(self: Any, *args: Any, **options: Any) -> Any:
         try:
             turn = self._turns.pop()  # of two threads one gets it; unlike a lock, a list can be pickled
         except IndexError:
@@ -120,7 +120,7 @@ def _one_at_a_time(method: Callable[Concatenate[Any, P], R]) -> Callable[Concate
         finally:
             self._turns.append(turn)
 
-    return alone
+    return cast(Method, alone)
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

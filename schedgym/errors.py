@@ -1,8 +1,12 @@
-"""The exceptions of schedgym: each message is one line that says what is wrong, and where."""
+"""The exceptions of schedgym: each message is one line that says what is wrong, and where.
+
+Also the functions that make a text or a name of a stranger safe to show, in messages and everywhere else.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,6 +22,8 @@ __all__ = [
     "SchedgymError",
     "TraceFormatError",
     "UnknownName",
+    "one_line",
+    "printable",
     "shorten",
 ]
 
@@ -28,6 +34,21 @@ _LISTED = {
     "policy": "schedgym list",
     "environment id, problem or policy": "schedgym list",
 }
+#: what a terminal may obey, or what makes a text look like another: control characters but for the ends of
+#: lines, and those that change the direction of writing; and what no file of XML may contain
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""A text with an escape, such as \x1b, for every character that a terminal may obey."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def one_line(name: str) -> str:
+    """A name as it is shown: :func:`printable`, and in one line."""
+    return printable(name).replace("\n", "\\n")
 
 
 def shorten(text: str) -> str:

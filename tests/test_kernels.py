@@ -24,7 +24,7 @@ from schedgym.core import jit, kernel_cache
 from schedgym.core.arrays import Floats, declarations
 from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
-from schedgym.evaluation.runner import make_env, play
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.solvers.max_min import water_into
 from tests.long import long
 
@@ -62,7 +62,7 @@ while not done:
     done = terminated or truncated
 digests["bf-exec"] = [env.unwrapped.record().digest(), "", info["metrics"]]
 from schedgym.agents.policy import make_agent
-from schedgym.evaluation.runner import make_env, play
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.solvers.max_min import water_into
 agent = make_agent("pretrained", "schedgym/QueueDelay-v0")
 parameters = agent.acting_parameters("schedgym/QueueDelay-v0", {"tasks": 20, "servers": 2})

@@ -1019,7 +1019,7 @@ class Agents(Family):
     def use(self, paths: Paths, found: Any, draw: random.Random) -> None:
         from schedgym.agents.policy import AgentPolicy
         from schedgym.core.problem import get_problem
-        from schedgym.evaluation.runner import acting_parameters
+        from schedgym.evaluation.plan import acting_parameters
 
         problem, policy = get_problem(found.id), AgentPolicy(found)
         given = acting_parameters(problem, found.id, self.small[problem.name], policy)

@@ -1,6 +1,7 @@
 """``schedgym new``: what it writes works, as a package that entry points announce, and inside a checkout."""
 
 import importlib.util
+import keyword
 import os
 import subprocess
 import sys
@@ -77,12 +78,40 @@ def test_in_a_checkout_the_files_go_to_their_places(kind, tmp_path, monkeypatch,
         (["polcy", "x"], "unknown kind 'polcy'; did you mean 'policy'?"),
         (["policy", "../x"], "name: must be small letters, digits and hyphens, got '../x'"),
         (["policy", "json"], "name: there is a module 'json' already"),
+        *(
+            (["policy", name], f"name: {name} is a keyword of Python")
+            for name in ("class", "import", "lambda")
+        ),
+        (["problem", "none"], "name: None is a keyword of Python"),
+        (["trace", "async"], "name: async is a keyword of Python"),
     ],
 )
 def test_bad_names(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["new", *arguments]) == 2
     assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_keyword_names_no_module_of_a_checkout_either(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("schedgym/problems", "baselines"):
+        Path(folder).mkdir(parents=True)
+    assert cli.main(["new", "policy", "class"]) == 2
+    assert "name: class is a keyword of Python" in capsys.readouterr().err and not list(
+        tmp_path.rglob("*.py")
+    )
+
+
+@pytest.mark.parametrize("name", keyword.softkwlist)
+def test_soft_keywords_name_modules(name, tmp_path, monkeypatch):
+    if not name.isalpha():
+        pytest.skip("no name that is taken")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", "policy", name]) == 0
+    for path in tmp_path.rglob("*.py"):
+        compile(path.read_text(), path, "exec")
+    code = f"from {name}.policy import {name.capitalize()}"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / name, check=True)
 
 
 def test_the_templates_are_the_code_of_the_pages():

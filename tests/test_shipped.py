@@ -35,7 +35,8 @@ import schedgym
 from schedgym.agents.files import list_pretrained
 from schedgym.agents.policy import make_agent
 from schedgym.core.problem import get_problem
-from schedgym.evaluation.runner import evaluate, make_env
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.runner import evaluate
 from schedgym.testing import all_views, sample_action
 
 def episode(id, view):

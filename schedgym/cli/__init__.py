@@ -21,7 +21,7 @@ from typing import Any
 from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.problem import list_problems
-from schedgym.errors import SchedgymError, UnknownName, shorten, suggest
+from schedgym.errors import SchedgymError, UnknownName, printable, shorten, suggest
 
 __all__ = ["main"]
 
@@ -93,14 +93,9 @@ def _run(arguments: list[str]) -> int:
         message = _explain(error)
         if message is None:
             raise
-        print(f"error: {_one_line(message)}", file=sys.stderr)
+        line = shorten(printable(" ".join(message.splitlines())))
+        print(f"error: {line}", file=sys.stderr)
         return USAGE
-
-
-def _one_line(message: str) -> str:
-    """A message as one line that a terminal can show."""
-    printable = importlib.import_module("schedgym.evaluation.wording").printable
-    return shorten(printable(" ".join(message.splitlines())))
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:

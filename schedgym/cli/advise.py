@@ -13,7 +13,6 @@ from schedgym.cli.common import (
     Processes,
     Seed,
     application,
-    check_output,
     make_table,
     pairs,
     policy_names,
@@ -21,6 +20,7 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
+from schedgym.core.files import check_output
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.wording import make_console
 from schedgym.extras import require
@@ -111,8 +111,8 @@ def advise(asked: Asked) -> None:
     check_output(asked.report, (".html",))
     if asked.report is not None:
         require("jinja2", "report")
-    from schedgym.evaluation.advice import ORDER
-    from schedgym.evaluation.advice import advise as run
+    from schedgym.advice.verdict import ORDER
+    from schedgym.advice.verdict import advise as run
 
     policies: list[str] = []
     if asked.policies is not None:  # a file's are known to every problem that the log may turn out to feed
@@ -144,7 +144,7 @@ def advise(asked: Asked) -> None:
         write_json({**found.content(), "manifest": make_manifest(seeds=[asked.seed])}, asked.json)
         say(f"wrote {asked.json}")
     if asked.report is not None:
-        from schedgym.evaluation.advice_page import write_page
+        from schedgym.advice.page import write_page
 
         write_page(found, asked.report, asked.log.name)
         say(f"wrote {asked.report}")
@@ -152,7 +152,7 @@ def advise(asked: Asked) -> None:
 
 def _print(found: Any) -> None:
     """Print what was read, the tables, the verdict, and what to bear in mind."""
-    from schedgym.evaluation.advice_page import conclusions, sheets
+    from schedgym.advice.page import conclusions, sheets
 
     console = make_console()
     for line in found.read:

@@ -11,13 +11,13 @@ import typer
 from schedgym.cli.common import (
     Id,
     application,
-    check_output,
     make_table,
     pairs,
     say,
     takes,
     write_json,
 )
+from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import four_digits, interval_text, make_console, percent_text
 
@@ -139,9 +139,7 @@ class Training:
         from schedgym.agents.files import checkpoint_path
 
         path = self.output or Path(f"{Path(source).stem}.npz")
-        if path.suffix != ".npz":
-            raise InvalidParameter(f"{path}: must end in .npz")
-        check_output(path)
+        check_output(path, (".npz",))
         checkpoint = checkpoint_path(path)
         if self.resume and self.restart:
             raise InvalidParameter("--resume and --restart exclude each other")
@@ -182,7 +180,7 @@ def train(asked: Training) -> int:
     stands beside the agent file. With --seeds it trains several agents, and says which is the median; the
     exit code is 1 if trainings have failed.
     """
-    from schedgym.evaluation.runner import resolve_id
+    from schedgym.evaluation.plan import resolve_id
 
     _, id = resolve_id(asked.id)
     source, config = asked.configuration(id)

@@ -4,7 +4,7 @@ import inspect
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
 from schedgym.cli.common import application, make_table
 from schedgym.core.problem import Problem, get_problem, list_problems
@@ -53,7 +53,7 @@ def describe(
     Of an environment: its spaces, views, parameters and metrics. Of a policy: its source and options.
     """
     from schedgym.core.policy import list_policies
-    from schedgym.evaluation.runner import find_id
+    from schedgym.evaluation.plan import find_id
 
     known = {name for p in list_problems().values() for name in (p.name, *p.ids)}
     name = find_id(name)
@@ -81,14 +81,14 @@ def _describe_id(problem: Problem, id: str) -> None:
 
     variant = problem.ids[id]
     console = make_console()
-    console.print(f"[bold]{escape(id)}[/bold]  {escape(variant.title)}")
-    console.print(f"Source: {escape(problem.source)}")
+    console.print(Text.assemble((id, "bold"), f"  {variant.title}"))
+    console.print(f"Source: {problem.source}")
     env = gymnasium.make(id, disable_env_checker=True).unwrapped
     default = getattr(env, "interface").view  # noqa: B009
-    console.print(f"\n[bold]Spaces[/bold] (view {default!r}, default parameters)")
-    console.print(f"action: {escape(describe_space(env.action_space))}")
+    console.print(Text.assemble(("\nSpaces", "bold"), f" (view {default!r}, default parameters)"))
+    console.print(f"action: {describe_space(env.action_space)}")
     for key, space in getattr(env.observation_space, "spaces", {"": env.observation_space}).items():
-        console.print(f"observation {key}: {escape(describe_space(space))}")
+        console.print(f"observation {key}: {describe_space(space)}")
     rows: list[tuple[str, ...]] = []
     for view in problem.views:
         env = gymnasium.make(id, disable_env_checker=True, view=view.name).unwrapped
@@ -115,19 +115,19 @@ def _describe_id(problem: Problem, id: str) -> None:
 
 def _describe_policy(spec: Any) -> None:
     console = make_console()
-    console.print(f"[bold]{spec.name}[/bold]")
+    console.print(spec.name, style="bold")
     text = inspect.getdoc(spec.factory) or ""
-    console.print(escape(text.replace("$", "")))  # dollars mark formulas, which the site typesets
-    console.print(f"\nSource: {escape(spec.source)}")
-    console.print(f"Deviations: {escape(spec.deviations or 'none')}")
+    console.print(text.replace("$", ""))  # dollars mark formulas, which the site typesets
+    console.print(f"\nSource: {spec.source}")
+    console.print(f"Deviations: {spec.deviations or 'none'}")
     console.print(f"Knows beyond sizes and clock: {', '.join(spec.knows) or 'nothing'}")
     console.print(f"Views: {', '.join(spec.views) or 'see its documentation'}")
-    console.print(f"Options (--option): {escape(_values(spec.options()) or 'none')}")
+    console.print(f"Options (--option): {_values(spec.options()) or 'none'}")
     if candidates := spec.open_options():
         text = "; ".join(
             f"{name}={'|'.join(options_text({name: value}).partition('=')[2] for value in values)}"
             for name, values in candidates.items()
         )
-        console.print(f"Candidates (schedgym tune): {escape(text)}")
+        console.print(f"Candidates (schedgym tune): {text}")
     if spec.fixed:
-        console.print(f"Fixed by the name: {escape(_values(spec.fixed))}")
+        console.print(f"Fixed by the name: {_values(spec.fixed)}")

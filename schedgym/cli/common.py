@@ -6,7 +6,6 @@ import functools
 import inspect
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape
 from rich.table import Table
 
 from schedgym._version import __version__
 from schedgym.core.files import atomic_write
 from schedgym.core.problem import Problem
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.wording import make_console
 
 __all__ = [
@@ -31,7 +29,6 @@ __all__ = [
     "Seed",
     "Settings",
     "application",
-    "check_output",
     "make_table",
     "pairs",
     "policy_names",
@@ -111,21 +108,6 @@ def takes(
 
 
 # input ---------------------------------------------------------------------------------------------
-
-
-def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Refuse a file that could not be written, before any work is done for it."""
-    if path is None:
-        return
-    folder = path.parent
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise InvalidParameter(f"{path}: must end in {', '.join(suffixes)}")
-    if not folder.is_dir():
-        raise InvalidParameter(f"{path}: there is no folder {str(folder)!r}")
-    if path.is_dir():
-        raise InvalidParameter(f"{path}: is a folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidParameter(f"{path}: the folder {str(folder)!r} cannot be written to")
 
 
 def pairs(texts: Iterable[str] | None, flag: str) -> dict[str, str]:
@@ -211,12 +193,12 @@ def make_table(
 
     Args:
         title: "" for none.
-        headings: headings of the columns.
+        headings: headings of the columns; they may have several lines.
         rows: rows of as many cells; None is a line between rows.
         columns: heading -> rich's options of the column.
     """
     table = Table(
-        title=title or None,
+        title=one_line(title) or None,
         title_justify="left",
         title_style="bold",
         box=SIMPLE_HEAD,
@@ -224,18 +206,18 @@ def make_table(
         collapse_padding=True,
     )
     for heading in headings:
-        table.add_column(escape(heading), **columns.get(heading, {}))
+        table.add_column(heading, **columns.get(heading, {}))
     for row in rows:
         if row is None:
             table.add_section()
         else:
-            table.add_row(*map(escape, row))
+            table.add_row(*map(one_line, row))
     return table
 
 
 def say(text: str, stderr: bool = False) -> None:
     """Print a line as it is, however long."""
-    make_console(stderr=stderr).print(escape(text), soft_wrap=True)
+    make_console(stderr=stderr).print(one_line(text), soft_wrap=True)
 
 
 def write_json(content: Mapping[str, Any], path: Path | None) -> None:

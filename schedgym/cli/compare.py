@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from schedgym.cli.common import (
     FEW,
@@ -22,7 +21,6 @@ from schedgym.cli.common import (
     Seed,
     Settings,
     application,
-    check_output,
     make_table,
     pairs,
     policy_names,
@@ -32,7 +30,7 @@ from schedgym.cli.common import (
     write_json,
 )
 from schedgym.cli.parameters import command_of, find_preset, parameter_options, parse_parameters
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import (
@@ -253,7 +251,7 @@ class _Plan:
 
 
 def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
-    from schedgym.evaluation.runner import (
+    from schedgym.evaluation.plan import (
         baseline,
         default_policies,
         expand_grid,
@@ -565,7 +563,7 @@ def _print_fitted(
     title: str, fixed: list[str], metrics: list[str], rows: list[list[str] | None], names: int
 ) -> None:
     """Print a table with as many of the metrics as fit; --json and --csv have them all."""
-    console, endless = make_console(), Console(width=10_000)
+    console, endless = make_console(), make_console(width=10_000)
     narrow = has_width(console)
     for count in range(len(metrics), -1, -1):
         headings = [*fixed, *metrics[:count]]

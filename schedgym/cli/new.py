@@ -1,6 +1,7 @@
 """``schedgym new``: write a working skeleton of a problem, a policy or a trace format, with its test."""
 
 import importlib.util
+import keyword
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +44,10 @@ def new(
         raise UnknownName("kind", kind, SAMPLES)
     if NAME.fullmatch(name) is None:
         raise InvalidParameter(f"name: must be small letters, digits and hyphens, got {name!r}")
-    snake = name.replace("-", "_")
+    snake = _snake(name)
+    for form in (snake, _camel(name)):
+        if keyword.iskeyword(form):
+            raise InvalidParameter(f"name: {form} is a keyword of Python: take another")
     inside = not package and Path("schedgym/problems").is_dir() and Path("baselines").is_dir()
     if not inside and importlib.util.find_spec(snake) is not None:
         raise InvalidParameter(f"name: there is a module {snake!r} already")

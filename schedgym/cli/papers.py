@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Json, Processes, Seed, application, check_output
+from schedgym.cli.common import Json, Processes, Seed, application
+from schedgym.core.files import check_output
 
 __all__ = ["claims", "reproduce"]
 

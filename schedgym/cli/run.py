@@ -13,7 +13,6 @@ from schedgym.cli.common import (
     Seed,
     Settings,
     application,
-    check_output,
     make_table,
     pairs,
     policy_names,
@@ -22,6 +21,7 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
+from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, make_console
@@ -72,13 +72,14 @@ def run(asked: RunAsked) -> None:
     With --json, the file also has the outcome of every job.
     """
     from schedgym.core.policy import make_policy, resolve_policy_name
-    from schedgym.evaluation import runner
     from schedgym.evaluation.canvas import FORMATS, save_figure
+    from schedgym.evaluation.episodes import check_bound, lower_bound, make_env, play
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
     from schedgym.evaluation.recording import MOVING, film
 
-    problem, id = runner.resolve_id(asked.id)
+    problem, id = resolve_id(asked.id)
     check_output(asked.json)
     check_output(asked.gantt, FORMATS)
     check_output(asked.gif, MOVING)
@@ -88,20 +89,20 @@ def run(asked: RunAsked) -> None:
     if asked.seed < 0:
         raise InvalidParameter(f"seed: must be a whole number from 0, got {asked.seed}")
     given = _parameters(asked, problem)
-    parameters = runner.acting_parameters(problem, id, given, acting)
-    runner.check_effects(given, [parameters])
-    env = runner.make_env(id, parameters)
+    parameters = acting_parameters(problem, id, given, acting)
+    check_effects(given, [parameters])
+    env = make_env(id, parameters)
     label = full.removeprefix(f"{problem.name}/")
-    outcome = runner.play(env, acting, seed=asked.seed, label=label)
+    outcome = play(env, acting, seed=asked.seed, label=label)
     record = env.record()
     judge = problem.module("metrics")
     judge.validate(record)
     metrics: dict[str, Any] = dict(outcome.metrics)
     rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in problem.metrics]
     objective = problem.metric(problem.objective_of(env.simulator.parameters))
-    bound = runner.lower_bound(problem, record.workload, env.simulator.parameters)
+    bound = lower_bound(problem, record.workload, env.simulator.parameters)
     if bound is not None:
-        runner.check_bound(objective, record.workload, bound, metrics[objective.name], label)
+        check_bound(objective, record.workload, bound, metrics[objective.name], label)
         metrics["bound"] = bound
         meaning = f"no scheduler has a better {objective.name}"
         rows.append(("bound", four_digits(bound), objective.unit, meaning))

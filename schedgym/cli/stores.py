@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Processes, application, check_output, say, takes
+from schedgym.cli.common import Processes, application, say, takes
+from schedgym.core.files import check_output
 
 __all__ = ["export", "report", "sweep", "verify"]
 
@@ -119,7 +120,6 @@ def report(asked: Report) -> None:
     given = vars(asked).copy()
     store = given.pop("store")
     path = given.pop("output") or store.with_suffix(".html")
-    check_output(path)
     from schedgym.evaluation.report import write_report
 
     remarks = write_report(store, path, **given)
@@ -146,7 +146,6 @@ def export(
     code: Code = None,
 ) -> None:
     """Write the results of a store as a table."""
-    check_output(output)
     from schedgym.evaluation.export import export as write
 
     rows = write(store, output, table=table, id=id, code=code)

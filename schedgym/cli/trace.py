@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from schedgym.cli.common import Json, application, check_output, make_table, say, write_json
+from schedgym.cli.common import Json, application, make_table, say, write_json
+from schedgym.core.files import check_output
 from schedgym.evaluation.wording import four_digits, make_console, value_text
 
 __all__ = ["fetch", "inspect", "list_formats"]

@@ -15,7 +15,6 @@ from schedgym.cli.common import (
     Processes,
     Settings,
     application,
-    check_output,
     make_table,
     pairs,
     policy_options,
@@ -24,6 +23,7 @@ from schedgym.cli.common import (
     write_json,
 )
 from schedgym.cli.parameters import command_of, find_preset, parameter_options, parse_parameters
+from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, interval_text, make_console, options_text, percent_text
@@ -76,7 +76,7 @@ def tune(asked: Asked, **given: str | None) -> None:
     --json: `schedgym compare ID --tuned FILE`.
     """
     from schedgym.evaluation.manifest import make_manifest
-    from schedgym.evaluation.runner import resolve_id
+    from schedgym.evaluation.plan import resolve_id
     from schedgym.evaluation.tuning import tune as search
 
     problem, id = resolve_id(asked.id)

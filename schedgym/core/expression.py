@@ -44,6 +44,11 @@ CODES = {
 }
 CODES |= {name: len(CODES) + i for i, name in enumerate(_FUNCTIONS)}
 _QUOTED = re.compile(r"`([^`]+)`")
+# a comment, a text, the end of a line, and a number with a keyword right behind it: of some of these Python's
+# parser warns on stderr
+_FOREIGN = re.compile(r"[#'\"\\]")
+_NUMBER = r"0x[\da-f_]*|0[bo][\d_]*|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d[\d_]*)?"
+_GLUED = re.compile(rf"(?:(?<![\w.])|(?=\.))((?>{_NUMBER}))[^\W\d_]", re.IGNORECASE)
 
 
 class Expression:
@@ -75,16 +80,20 @@ class Expression:
         if len(text) > LONGEST:
             raise InvalidParameter(f"expression: longer than {LONGEST} characters")
         source = _QUOTED.sub(replace, text).strip()
-        if "#" in source:  # Python takes what follows for a comment
-            raise InvalidParameter(f"expression {text!r}: # stands only in a name between backquotes")
+        if found := _FOREIGN.search(source):
+            raise InvalidParameter(
+                f"expression {text!r}: {found[0]} stands only in a name between backquotes"
+            )
+        if found := _GLUED.search(source):
+            raise InvalidParameter(f"expression {text!r}: a letter follows the number {found[1]}")
         try:
             self._tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InvalidParameter(f"expression {text!r}: is no arithmetic expression") from None
         self._quoted = quoted
-        found: dict[str, None] = {}
-        self._check(self._tree, found)
-        self.names = tuple(found)
+        names: dict[str, None] = {}
+        self._check(self._tree, names)
+        self.names = tuple(names)
 
     def _check(self, node: ast.AST, names: dict[str, None]) -> None:
         if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:

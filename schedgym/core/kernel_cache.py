@@ -27,8 +27,7 @@ from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core import caching, config
-from numba.core.serialize import dumps
+from numba.core import caching, config, serialize
 
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile
@@ -38,6 +37,7 @@ __all__ = ["LEVEL", "SHIPPED", "SHIPPING", "KernelCache", "source_files", "sourc
 # their annotations are partial
 _binding: Any = binding
 _config: Any = config
+_dumps: Any = serialize.dumps
 _FunctionCache: Any = caching.FunctionCache
 _CompileResultCacheImpl: Any = caching.CompileResultCacheImpl
 _UserWideCacheLocator: Any = caching.UserWideCacheLocator
@@ -188,7 +188,7 @@ class _CodeFiles:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.is_safe():
             raise PermissionError(errno.EPERM, f"the folder {UNSAFE}")
-        content = dumps((self._stamp, key, data))
+        content = _dumps((self._stamp, key, data))
         handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=self._fresh, suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as stream:

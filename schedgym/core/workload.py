@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.errors import InvalidWorkload, suggest
+from schedgym.errors import InvalidWorkload, one_line, suggest
 
 __all__ = [
     "CAPACITY_TOLERANCE",
@@ -378,5 +378,5 @@ class Workload:
 
 def shown(text: object) -> str:
     """Return a text of a file as one printable line of limited length."""
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)[:201])
+    line = one_line(str(text)[:201])
     return line if len(line) <= 200 else f"{line[:197]}..."

@@ -18,6 +18,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from schedgym.drawing.colours import Colour, colour_jobs, palette
 from schedgym.drawing.loads import Past
+from schedgym.errors import one_line
 
 __all__ = ["Bar", "Line", "Scene", "draw_image", "draw_text", "renderers", "short_number", "short_time"]
 
@@ -159,7 +160,7 @@ def draw_text(scene: Scene, caption: str = "") -> str:
     there are no more than letters; "-" is a job that has not run.
     """
     letters = {job: LETTERS[i % len(LETTERS)] if i >= 0 else "-" for job, i in scene.colours().items()}
-    lines = [*([caption] if caption else []), f"clock {scene.clock}  {scene.event}", scene.counts]
+    lines = [*([one_line(caption)] if caption else []), f"clock {scene.clock}  {scene.event}", scene.counts]
     for number, bar in enumerate(scene.bars[:MOST_BARS]):
         parts = "  ".join(_cells(part, letters) for part in (bar, bar.second) if part)
         mark, note = "*" if bar.marked else " ", f"  {bar.note}" if bar.note else ""
@@ -221,7 +222,7 @@ def draw_image(scene: Scene, caption: str = "", until: float | None = None) -> n
     numbers = scene.colours()
     found = palette(max(numbers.values(), default=-1) + 1)
     colours = {job: found[i] if i >= 0 else FAINT for job, i in numbers.items()}
-    canvas.head(scene, caption)
+    canvas.head(scene, one_line(caption))
     canvas.bars(scene, colours)
     canvas.lines(scene, colours)
     if scene.past is not None:

@@ -10,14 +10,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from schedgym.evaluation.advice import Advice, advise
+    from schedgym.evaluation.episodes import play
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
     from schedgym.evaluation.recording import record_episode
-    from schedgym.evaluation.replays import Replay, replay
     from schedgym.evaluation.report import write_report
-    from schedgym.evaluation.runner import How, evaluate, play, sweep
+    from schedgym.evaluation.runner import How, evaluate, sweep
     from schedgym.evaluation.scoring import score
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
     from schedgym.evaluation.store import ResultsStore
@@ -26,13 +25,10 @@ if TYPE_CHECKING:
     from schedgym.evaluation.tuning import Tuning, tune
 
 __all__ = [
-    "Advice",
     "How",
-    "Replay",
     "ResultsStore",
     "SweepSpec",
     "Tuning",
-    "advise",
     "bootstrap_interval",
     "evaluate",
     "load_spec",
@@ -43,7 +39,6 @@ __all__ = [
     "plot_comparison",
     "plot_schedule",
     "record_episode",
-    "replay",
     "run_sweep",
     "score",
     "summarize",
@@ -54,14 +49,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "advice": ("Advice", "advise"),
     "gantt": ("plot_schedule",),
     "manifest": ("make_manifest",),
     "plot": ("plot_comparison",),
     "recording": ("record_episode",),
-    "replays": ("Replay", "replay"),
     "report": ("write_report",),
-    "runner": ("How", "evaluate", "play", "sweep"),
+    "episodes": ("play",),
+    "runner": ("How", "evaluate", "sweep"),
     "scoring": ("score",),
     "statistics": ("bootstrap_interval", "paired_differences", "summarize"),
     "store": ("ResultsStore",),

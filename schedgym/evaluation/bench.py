@@ -1,6 +1,6 @@
 """Speed of environments and policies: the measurements and the output of ``schedgym bench``.
 
-The module ``bench`` of each problem lists the benchmarks. They run in one process on one core (but for the
+They run in one process on one core (but for the
 vector environments that are said to have threads), over several whole episodes: environments that start
 together end together, so that a short window can miss the cost of the resets. Rates count the time inside
 ``reset`` and ``step`` (the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's
@@ -9,13 +9,14 @@ CartPole, measured in the same run, says more than a rate.
 
 from __future__ import annotations
 
+import dataclasses
 import json as json_module
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,14 +24,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem, list_problems
+from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.runner import acting_parameters, find_id, make_env
+from schedgym.evaluation.plan import acting_parameters, find_id
 
 __all__ = [
+    "Benchmark",
     "Report",
     "cartpole",
     "cases",
@@ -38,6 +40,7 @@ __all__ = [
     "cold_start",
     "episode",
     "finish",
+    "first_feasible",
     "main",
     "scalar_rate",
     "timed_episode",
@@ -69,15 +72,63 @@ def finish(what: str, rows: list[dict[str, Any]], path: str | Path | None) -> di
     return result
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """The steps per second of an environment, or with ``policy`` the seconds of a whole episode.
+
+    Attributes:
+        name: name of the benchmark in the printed table.
+        id: environment id.
+        parameters: parameters of the environment (and ``copy``); with ``policy``, on top of the baseline's.
+        act: function observation -> action, or with ``num_envs`` batch -> batch; its time is not counted.
+        num_envs: size of the vector environment; 0: one environment, of ``gym.make``.
+        autoreset: mode of the vector environment.
+        steps: steps of a full run (of all environments at once); None: the number that all problems share.
+        policy: short name of a policy.
+        target: the target value, as text; for a single environment in multiples of CartPole's rate ("x").
+        slow: True if a quick run leaves the benchmark out.
+    """
+
+    name: str
+    id: str
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    act: Callable[[Any], Any] | None = None
+    num_envs: int = 0
+    autoreset: str = "NextStep"
+    steps: int | None = None
+    policy: str = ""
+    target: str = "-"
+    slow: bool = False
+
+
+def first_feasible(observation: Any) -> Any:
+    """The first feasible action; of a batch of observations, that of each environment."""
+    return observation["action_mask"].argmax(axis=-1)
+
+
+def _actor(id: str, num_envs: int, parameters: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """The first feasible action where a mask says which are, else always the same random one."""
+    env: Any = gym.make_vec(id, num_envs=num_envs, **parameters) if num_envs else gym.make(id, **parameters)
+    space = env.unwrapped.single_action_space if num_envs else env.action_space
+    if isinstance(space, gym.spaces.Discrete) and "action_mask" in env.observation_space.spaces:
+        return first_feasible
+    env.action_space.seed(0)
+    action = env.action_space.sample()
+    return lambda observation: action
+
+
 def cases(problem: Problem, id: str) -> list[Benchmark]:
-    """The benchmarks of an environment id; there are none if the problem has no module ``bench``."""
-    try:
-        module = problem.module("bench")
-    except ModuleNotFoundError as error:
-        if error.name != f"{problem.package}.bench":
-            raise
-        return []
-    return [case for case in module.CASES if case.id == id]
+    """What a user meets: one environment with either kind of observation, 256 of them, and a baseline."""
+    found = []
+    for observation in ("dict", "features"):
+        for num_envs in (0, 256):
+            given = {"observation": observation}
+            kind = f"gym.make_vec, {num_envs} environments" if num_envs else "gym.make"
+            act = _actor(id, num_envs, given)
+            name = f"{kind}, observation {observation}"
+            found.append(Benchmark(name=name, id=id, parameters=given, act=act, num_envs=num_envs))
+    reference = problem.ids[id].reference
+    return [*found, Benchmark(name=f"{reference}, an episode, zero-copy", id=id, policy=reference)]
 
 
 def cartpole(steps: int) -> float:
@@ -142,24 +193,16 @@ def episode(case: Benchmark) -> tuple[float, int]:
     policy = make_policy(case.policy, problem.name)
     env = make_env(case.id, acting_parameters(problem, case.id, case.parameters, policy))
     timed_episode(env, policy)
-    steps, deciding, rest = timed_episode(env, policy)
-    return deciding + rest, steps
+    count, deciding, rest = timed_episode(env, policy)
+    return deciding + rest, count
 
 
 def timed_episode(env: Any, policy: Any) -> tuple[int, float, float]:
     """The first episode of seed 0: decisions, seconds of the policy for them, and seconds of all else."""
     begin = perf_counter()
-    observation, _ = env.reset(seed=0, options={"episode": 0})
-    policy.reset(env.interface, np.random.default_rng(0))
-    deciding, steps, done = 0.0, 0, False
-    while not done:
-        before = perf_counter()
-        action = policy(observation)
-        deciding += perf_counter() - before
-        observation, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
-        steps += 1
-    return steps, deciding, perf_counter() - begin - deciding
+    played = list(steps(env, policy))
+    deciding = sum(step.seconds for step in played)
+    return len(played) - 1, deciding, perf_counter() - begin - deciding
 
 
 def cold_start(id: str) -> dict[str, float]:
@@ -206,13 +249,19 @@ class Report:
         return value
 
 
-def main(name: str | None = None, quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
+def main(
+    name: str | None = None,
+    quick: bool = False,
+    json: str | Path | None = None,
+    listed: Callable[[Problem, str], list[Benchmark]] = cases,
+) -> dict[str, Any]:
     """Measure, print a table, and write JSON if a file is named.
 
     Args:
         name: an environment id or a problem; None: all of them.
         quick: a tenth of the steps, one repetition.
         json: file for the results.
+        listed: the benchmarks of an environment id.
 
     Raises:
         UnknownName: for a name that is neither.
@@ -222,7 +271,7 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     report = Report()
     for problem, id in chosen(name):
         report.begin(id)
-        _measure(id, cases(problem, id), report, repetitions, quick)
+        _measure(id, listed(problem, id), report, repetitions, quick)
     return finish("benchmark", report.rows, json)
 
 

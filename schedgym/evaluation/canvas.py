@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, check_output
 from schedgym.drawing import hexadecimal, palette
-from schedgym.errors import InvalidParameter
+from schedgym.errors import one_line
 from schedgym.extras import require
 
 __all__ = [
@@ -33,8 +34,8 @@ __all__ = [
     "STYLE",
     "add_head",
     "add_legend",
+    "as_label",
     "bare",
-    "check_path",
     "new_figure",
     "save_figure",
     "series_colour",
@@ -88,24 +89,15 @@ def series_colour(index: int) -> str:
     return hexadecimal(palette(index - len(PALETTE) + 6)[-1])
 
 
+def as_label(name: str) -> str:
+    """A name, of a policy or a file, so that matplotlib shows it letter by letter: "$" begins no formula."""
+    return one_line(name).replace("$", r"\$")
+
+
 def typeset(text: str) -> str:
     """A text with its formulas as matplotlib writes them: slots^k, l_k norm."""
-    if "$" in text:
-        return text
-    text = re.sub(r"(?<=\w)\^(\w+)", r"$^{\1}$", text)
-    return re.sub(r"\bl_(\w)\b", r"$\\ell_{\1}$", text)
-
-
-def check_path(path: str | Path) -> Path:
-    """Return the path of a picture.
-
-    Raises:
-        InvalidParameter: for another kind of file.
-    """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidParameter(f"{path}: a picture ends in {', '.join(FORMATS)}")
-    return path
+    text = re.sub(r"(?<=\w)\^([A-Za-z0-9]+)", r"$^{\1}$", as_label(text))
+    return re.sub(r"(?<![\\\w])l_([A-Za-z0-9])\b", r"$\\ell_{\1}$", text)
 
 
 def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
@@ -116,9 +108,9 @@ def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
         path: ``.png``, ``.svg`` or ``.pdf``.
         small: a PNG gets a palette of 255 colours, and a third of its size.
     """
-    path = check_path(path)
+    check_output(path, FORMATS)
     picture = io.BytesIO()
-    kind = path.suffix[1:].lower()
+    kind = Path(path).suffix[1:].lower()
     if kind == "svg":
         picture.write(svg_text(figure).encode())
     else:
@@ -164,29 +156,32 @@ def new_figure(width: float, height: float, dpi: float = DPI) -> Any:
     return figure
 
 
-def add_head(figure: Any, title: str, subtitle: str) -> None:
-    """Title and second line, at the upper left."""
+def add_head(figure: Any, title: str, subtitle: str, show: Callable[[str], str] = typeset) -> None:
+    """Title and second line, at the upper left; ``show`` is :func:`as_label` for a title made of names."""
     height = figure.get_figheight()
-    head = figure.text(0.012, 1 - 0.1 / height, typeset(title), va="top", fontsize=12.5, weight="bold")
-    _fit(figure, head, 9.0)
-    line = figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color=SUBTITLE)
-    _fit(figure, line, 7.0, lines=2)
+    head = figure.text(0.012, 1 - 0.1 / height, "", va="top", fontsize=12.5, weight="bold")
+    _fit(figure, head, title, show, 9.0)
+    line = figure.text(0.012, 1 - 0.36 / height, "", va="top", fontsize=9.5, color=SUBTITLE)
+    _fit(figure, line, subtitle, as_label, 7.0, lines=2)
 
 
-def _fit(figure: Any, text: Any, least: float, lines: int = 1) -> None:
-    """Make a text of the head smaller, break it, and shorten it, until it is no wider than the figure."""
+def _fit(
+    figure: Any, text: Any, content: str, show: Callable[[str], str], least: float, lines: int = 1
+) -> None:
+    """Write a text of the head, smaller, broken and shortened until it is no wider than the figure."""
     renderer = figure.canvas.get_renderer()
+    text.set_text(show(content))
 
     def width() -> float:
         return float(text.get_window_extent(renderer).width) / (0.976 * figure.bbox.width)
 
     if width() > 1:
         text.set_fontsize(max(least, text.get_fontsize() / width()))
-    content = text.get_text()
     columns = len(content)
     while width() > 1 and columns > 2:
         columns -= 1
-        text.set_text(textwrap.fill(content, columns, max_lines=lines, placeholder="…"))
+        broken = textwrap.wrap(content, columns, max_lines=lines, placeholder="…")
+        text.set_text("\n".join(map(show, broken)))
 
 
 def bare(axes: Any, grid: str) -> None:

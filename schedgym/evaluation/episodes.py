@@ -1,32 +1,252 @@
-"""Episodes to run, their results, and the memory of those that were run before.
+"""Episodes: the only place where one is played, and checked.
 
-A remembered result is known by what it depends on: environment, parameters, policy with its options, label,
-seed, episode, observer and code. In a file each result is a line, its key and then JSON. A line is written as
-soon as its job has ended, so a run that is cut off loses the jobs that it was at.
+An episode's workload depends on (seed, episode) only, and a policy's random numbers on (seed, episode,
+label) only, so neither the other policies nor the number of processes changes a value. Each episode is
+checked before it is reported: its rewards must sum to the objective, and the objective must not beat the
+bound.
 """
 
 from __future__ import annotations
 
-import base64
+import copy
 import dataclasses
-import importlib
 import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, cast
 
+import gymnasium as gym
 import numpy as np
 
+from schedgym.core.compilation import COMPILATION
+from schedgym.core.policy import Policy
+from schedgym.core.problem import Metric, Parameters, Problem
+from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
-from schedgym.extras import require
+from schedgym.errors import InvalidAction
+from schedgym.evaluation.plan import Entrant, baseline, resolve_id
 
-__all__ = ["Job", "Memory", "Observer", "Result"]
+__all__ = [
+    "Environments",
+    "Job",
+    "Observer",
+    "Outcome",
+    "Result",
+    "Step",
+    "check_bound",
+    "check_entrant",
+    "checked_gap",
+    "lower_bound",
+    "make_env",
+    "play",
+    "policy_rng",
+    "run_episodes",
+    "run_job",
+    "steps",
+]
+
+RELATIVE_TOLERANCE = 1e-9
+CLOCK_TOLERANCE = 1e-12  # rounding of sums of times, as a share of the workload's largest number
 
 #: looks at an environment whose episode has ended; what it returns is handed over between processes
 Observer = Callable[[SchedulingEnv], Any]
 
-ARRAY, TUPLE = "array", "named tuple"  # the names under which they are written
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """The result of one episode.
+
+    Attributes:
+        metrics: the environment's metrics by name.
+        total: undiscounted sum of the rewards.
+        truncated: True if the episode ended with work left.
+        seconds: CPU time that the policy took for all its decisions [s], without that of compiling. Where
+            compiled code plays the whole episode, the environment's steps are part of it.
+    """
+
+    metrics: dict[str, float]
+    total: float
+    truncated: bool
+    seconds: float = 0.0
+
+
+def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> SchedulingEnv:
+    """The environment that evaluations use: bare, its observations zero-copy, baselines' view and window.
+
+    Args:
+        id: environment id.
+        parameters: override the id's values and its ``baseline_parameters``.
+
+    Raises:
+        UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
+    """
+    problem, id = resolve_id(id)
+    values = baseline(problem, id, parameters)
+    problem.build(id, values)  # refuses before Gymnasium wraps anything
+    env = cast(SchedulingEnv, gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped)
+    env.simulator.compiles_ahead = False  # a policy's own kernel may play the episodes
+    return env
+
+
+def policy_rng(seed: int, episode: int, label: str) -> np.random.Generator:
+    """A policy's random numbers in an episode: a function of these three and nothing else."""
+    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=tuple(label.encode())))
+
+
+class Step(NamedTuple):
+    """An episode after its begin, or after a step.
+
+    Attributes:
+        reward: of the step; 0 at the begin.
+        seconds: time on the wall that the policy took for its decision, without that of compiling [s].
+        ended: True after the last step.
+        truncated: True if the episode ended with work left.
+        info: of the step.
+    """
+
+    reward: float = 0.0
+    seconds: float = 0.0
+    ended: bool = False
+    truncated: bool = False
+    info: Mapping[str, Any] = {}
+
+
+def steps(
+    env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0, label: str = ""
+) -> Iterator[Step]:
+    """Play an episode step by step, for arguments as of :func:`play`; yields its begin, and each step.
+
+    The state of the environment is that after the step until the next one is asked for.
+    """
+    observation, _ = env.reset(seed=seed, options={"episode": episode})
+    policy.reset(env.interface, policy_rng(seed, episode, label))
+    yield Step()
+    step, clock, ended = env.step, time.perf_counter, False
+    while not ended:
+        began = clock() - COMPILATION.seconds
+        action = policy(observation)
+        seconds = clock() - COMPILATION.seconds - began
+        observation, reward, terminated, truncated, info = step(action)
+        ended = terminated or truncated
+        yield Step(reward, seconds, ended, bool(truncated), info)
+
+
+def play(
+    env: SchedulingEnv,
+    policy: Policy,
+    *,
+    seed: int = 0,
+    episode: int = 0,
+    label: str = "",
+    check: bool = True,
+) -> Outcome:
+    """Run one episode to its end and check it.
+
+    Args:
+        env: an environment of :func:`make_env`.
+        policy: acts in it.
+        seed: seed of the environment and, with ``episode`` and ``label``, of the policy.
+        episode: number of the episode of that seed.
+        label: the policy's name in messages.
+        check: False leaves out the checks of rewards and schedule.
+
+    Raises:
+        InvalidAction: when the environment refuses an action: names the view in use.
+        RuntimeError: when the rewards do not sum to the objective: a fault of the environment.
+        InvalidSchedule: when the schedule breaks a constraint: a fault of the environment, too.
+    """
+    began, ran = time.perf_counter(), time.process_time()
+    total = seconds = 0.0
+    try:
+        for step in steps(env, policy, seed=seed, episode=episode, label=label):
+            if getattr(policy, "compiled_rollout", None) is not None:
+                outcome = _roll_out(env, policy)
+                break
+            total, seconds = total + step.reward, seconds + step.seconds
+            if step.ended:
+                outcome = Outcome(step.info["metrics"], total, step.truncated, seconds)
+    except InvalidAction as error:
+        raise InvalidAction(
+            f"{label or 'the policy'}, view {env.interface.view!r}: {error}; another view is chosen by "
+            f'parameters={{"view": ...}}, or by the policy\'s acting_parameters'
+        ) from error
+    # decisions are timed by the clock on the wall, as a CPU's takes longer to read than many a decision
+    busy = (time.process_time() - ran) / (time.perf_counter() - began)
+    outcome = dataclasses.replace(outcome, seconds=outcome.seconds * min(busy, 1.0))
+    if check:
+        env.problem.module("metrics").validate(env.record())
+        if not getattr(env.simulator.parameters, "normalize", False):
+            _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
+    return outcome
+
+
+def _roll_out(env: SchedulingEnv, policy: Any) -> Outcome:
+    """Let the policy's compiled code play the episode that has begun."""
+    began = time.perf_counter() - COMPILATION.seconds
+    total, truncated, metrics = env.finish(policy.compiled_rollout)
+    return Outcome(metrics, total, truncated, time.perf_counter() - COMPILATION.seconds - began)
+
+
+def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
+    metric = env.problem.metric(env.problem.objective_of(env.simulator.parameters))
+    objective = outcome.metrics[metric.name]
+    total = outcome.total if metric.better == "max" else -outcome.total
+    error, scale = abs(total - objective), max(abs(total), abs(objective))
+    if error <= RELATIVE_TOLERANCE * scale:
+        return
+    # a delay much smaller than the clock is known to the clock's rounding only
+    if not error <= RELATIVE_TOLERANCE * scale + _slack(env.simulator.workload(0)):
+        raise RuntimeError(
+            f"{where}: the rewards sum to {outcome.total!r}, but {metric.name} is {objective!r}"
+        )
+
+
+def _slack(workload: Workload) -> float:
+    """The rounding error that sums of a workload's times may have, in their unit."""
+    sections = (workload.jobs, workload.tasks)
+    arrays = (array for fields in sections for array in fields.values() if array.dtype.kind == "f")
+    return CLOCK_TOLERANCE * max((float(np.abs(array).sum()) for array in arrays), default=0.0)
+
+
+def checked_gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
+    """:func:`check_bound` where the workload's rounding ``slack`` is known."""
+    gap = bound - objective if metric.better == "max" else objective - bound
+    if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
+        raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
+    return gap
+
+
+def check_bound(metric: Metric, workload: Workload, bound: float, objective: float, where: str) -> float:
+    """The gap between an objective's value and a bound on its optimum, in the objective's unit.
+
+    Raises:
+        RuntimeError: when the objective beats the bound: one of them is wrong.
+    """
+    return checked_gap(metric, bound, objective, _slack(workload), where)
+
+
+def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) -> float | None:
+    """The bound on the optimum of a workload: an upper one where the objective is maximised.
+
+    The objective is that of ``parameters``. None if the problem has no bound on it.
+    """
+    maximized = problem.metric(problem.objective_of(parameters)).better == "max"
+    name = "upper_bound" if maximized else "lower_bound"
+    try:
+        function = getattr(problem.module("bounds"), name, None)
+    except ModuleNotFoundError as error:
+        if error.name != f"{problem.package}.bounds":
+            raise
+        return None
+    if function is None:
+        return None
+    value = function(workload, parameters)
+    if value is None:
+        return None
+    if not math.isfinite(value):
+        raise RuntimeError(f"{problem.name}: {name} gave {value!r}")
+    return float(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,129 +281,72 @@ class Result:
     cpu: float = 0.0
 
 
-class Memory:
-    """Results of episodes by what they depend on.
+class Environments:
+    """A cache of the environments of the last setting: a process reads a trace once per view, not per job."""
 
-    Args:
-        code: version of the code; results of another one are not recalled.
-        path: file that is read and added to; its folder must exist. What observers return must then be made
-            of dicts, lists, named tuples of this package, numbers, texts and arrays. None: results are kept
-            in this process only.
+    most = 8  # with workloads every episode has one of its own
+    setting: tuple[str, int] = ("", 0)
+    envs: ClassVar[dict[str, SchedulingEnv]] = {}
+
+    @classmethod
+    def get(cls, run: str, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
+        """The environment of a run's setting with these parameters."""
+        if cls.setting != (run, setting):
+            cls.clear()
+            cls.setting = run, setting
+        key = json.dumps(parameters, sort_keys=True, default=repr)
+        env = cls.envs.pop(key, None) or make_env(id, parameters)
+        cls.envs[key] = env  # the one used last is the last
+        if len(cls.envs) > cls.most:
+            del cls.envs[next(iter(cls.envs))]
+        return env
+
+    @classmethod
+    def clear(cls) -> None:
+        """Forget all environments."""
+        cls.setting = "", 0
+        cls.envs.clear()
+
+
+def check_entrant(
+    run: str, id: str, entrant: Entrant, more: Mapping[str, Any] | None = None
+) -> SchedulingEnv:
+    """The environment of an entrant, with ``more`` parameters; refuses what cannot run in it.
+
+    Raises:
+        UnknownName, InvalidParameter: for parameters with which no environment can be made, or a policy that
+            cannot act in it.
     """
-
-    def __init__(self, code: str, path: str | Path | None = None) -> None:
-        self.code, self.path = code, None if path is None else Path(path)
-        self._ran: dict[str, float] = {}  # CPU seconds of what was run since the last mark
-        self._recalled: dict[str, float] = {}  # and of what was run before
-        self._results: dict[str, Result] = {}
-        self._lines: dict[str, tuple[int, int]] = {}  # key -> begin and length of its line
-        self._keys: dict[tuple[int, str | None, int], str] = {}  # of the results that are missing
-        if self.path is not None and self.path.exists():
-            self._index(self.path)
-
-    def _index(self, path: Path) -> None:
-        """Find the lines of a file, and cut off the rest of a line that was not written to its end."""
-        begin = 0
-        with path.open("rb+") as stream:
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    stream.truncate(begin)
-                    return
-                self._lines[line.partition(b" ")[0].decode()] = begin, len(line)
-                begin += len(line)
-
-    def mark(self) -> None:
-        """Begin to count anew what is :attr:`ran` and :attr:`saved`."""
-        self._ran.clear()
-        self._recalled.clear()
-
-    @property
-    def ran(self) -> float:
-        """CPU seconds that those episodes took that have been run since the mark."""
-        return sum(self._ran.values())
-
-    @property
-    def saved(self) -> float:
-        """CPU seconds that those episodes once took that have been recalled since the mark, and not run."""
-        return sum(self._recalled.values())
-
-    def recall(self, jobs: Iterable[Job]) -> tuple[list[Result], list[Job]]:
-        """Return the results that are known, and the jobs with the episodes that must be run."""
-        known: list[Result] = []
-        left: list[Job] = []
-        self._keys.clear()
-        for job in jobs:
-            rest = []
-            for episode in job.episodes:
-                key = self._key(job, episode)  # before it is run, as policies change while they act
-                found = self._find(key)
-                if found is None:
-                    rest.append(episode)
-                    self._keys[job.setting, job.label, episode] = key
-                    continue
-                known.append(dataclasses.replace(found, setting=job.setting))  # numbered by the run
-                if key not in self._ran:
-                    self._recalled[key] = found.cpu
-            if rest:
-                left.append(dataclasses.replace(job, episodes=tuple(rest)))
-        return known, left
-
-    def keep(self, results: Iterable[Result]) -> Iterator[Result]:
-        """Hand on the results of the jobs left by the last :meth:`recall`, keeping each as it comes."""
-        for result in results:
-            key = self._keys.pop((result.setting, result.label, result.episode))
-            self._ran[key] = result.cpu
-            if self.path is None:
-                self._results[key] = result
-            else:
-                line = f"{key} {json.dumps(_encode(dataclasses.asdict(result)))}\n".encode()
-                with self.path.open("ab") as stream:
-                    self._lines[key] = stream.tell(), len(line)
-                    stream.write(line)
-            yield result
-
-    def _find(self, key: str) -> Result | None:
-        if self.path is None or key not in self._lines:
-            return self._results.get(key)
-        begin, length = self._lines[key]
-        with self.path.open("rb") as stream:
-            stream.seek(begin)
-            line = stream.read(length)
-        return Result(**_decode(json.loads(line.partition(b" ")[2])))
-
-    def _key(self, job: Job, episode: int) -> str:
-        observer = None if job.observe is None else f"{job.observe.__module__}.{job.observe.__qualname__}"
-        parts = (self.code, job.id, job.parameters, job.files, job.seed, job.label, job.policy, observer)
-        key: str = require("joblib").hash((*parts, episode))
-        return key
+    env = Environments.get(run, entrant.setting, id, {**entrant.parameters, **(more or {})})
+    if entrant.label is not None:
+        copy.copy(entrant.policy).reset(env.interface, policy_rng(0, 0, entrant.label))
+    return env
 
 
-def _encode(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        content = base64.b64encode(zlib.compress(value.tobytes())).decode()
-        return {ARRAY: [value.dtype.str, value.shape, content]}
-    if isinstance(value, Mapping):
-        return {name: _encode(item) for name, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {TUPLE: [type(value).__module__, type(value).__name__], **_encode(value._asdict())}
-    if isinstance(value, list):
-        return [_encode(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
+def run_episodes(job: Job) -> Iterator[Result]:
+    """Play the episodes of a job, or compute their bounds."""
+    for episode in job.episodes:
+        parameters = job.parameters
+        if job.files:
+            parameters = {**parameters, "workload": job.files[episode]}
+        began, observed = time.process_time(), None
+        env = Environments.get(job.run, job.setting, job.id, parameters)
+        if job.label is None:
+            env.reset(seed=job.seed, options={"episode": episode})
+            workload = env.simulator.workload(0)
+            bound = lower_bound(env.problem, workload, env.simulator.parameters)
+            values = {} if bound is None else {"bound": bound, "slack": _slack(workload)}
+            seconds = 0.0
+        else:
+            outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
+            values = {**outcome.metrics, "truncated": float(outcome.truncated)}
+            seconds = outcome.seconds
+            if job.observe is not None:
+                observed = job.observe(env)
+        cpu = time.process_time() - began
+        yield Result(job.setting, job.label, episode, values, seconds, observed, cpu)
 
 
-def _decode(value: Any) -> Any:
-    if isinstance(value, dict):
-        if ARRAY in value:
-            kind, shape, content = value[ARRAY]
-            return np.frombuffer(zlib.decompress(base64.b64decode(content)), kind).reshape(shape).copy()
-        fields = {name: _decode(item) for name, item in value.items() if name != TUPLE}
-        return _named_tuple(*value[TUPLE])(**fields) if TUPLE in value else fields
-    return [_decode(item) for item in value] if isinstance(value, list) else value
-
-
-def _named_tuple(module: str, name: str) -> Any:
-    """Return a class of named tuples of this package; no other class, whatever a file says."""
-    found = getattr(importlib.import_module(module), name) if module.startswith("schedgym.") else None
-    if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")):
-        raise ValueError(f"{module}.{name} is not a named tuple of schedgym")
-    return found
+def run_job(job: Job) -> list[Result]:
+    """All episodes of a job."""
+    return list(run_episodes(job))

@@ -6,15 +6,16 @@ Episodes are written setting by setting, so that a store may be larger than the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from schedgym.core.files import atomic_write
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.core.files import atomic_write, check_output
+from schedgym.documents import canonical
+from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.standings import Board, read_boards
 from schedgym.evaluation.statistics import Estimate
-from schedgym.evaluation.store import ResultsStore, Setting, canonical
+from schedgym.evaluation.store import ResultsStore, Setting
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame", "write_csv"]
 
 SUFFIXES = (".csv", ".parquet")
 TABLES = ("episodes", "leaderboard")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|")  # how a text begins that a spreadsheet runs
+FORMULA = ("=", "+", "-", "@", "|")  # how a text begins that a spreadsheet runs
 ESTIMATES = (
     *("mean", "iqm", "gap", "relative_gap", "difference", "relative"),
     *("rival_difference", "rival_relative", "probability"),
@@ -71,8 +72,7 @@ def export(
         gymnasium.error.DependencyNotInstalled: for Parquet without pyarrow (extra ``report``).
     """
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidParameter(f"{path}: an export ends in {' or '.join(SUFFIXES)}")
+    check_output(path, SUFFIXES)
     if table not in TABLES:
         raise UnknownName("table", table, TABLES)
     parquet = path.suffix.lower() == ".parquet"
@@ -207,25 +207,39 @@ def _ends(name: str, estimate: Estimate) -> dict[str, float]:
 def write_csv(stream: IO[Any], frames: Iterable[pd.DataFrame]) -> int:
     """Write frames of the same columns as one table, and return the number of its rows.
 
-    Texts that a spreadsheet would take for a formula get an apostrophe in front, as spreadsheets do.
+    Control characters are shown; texts that a spreadsheet would take for a formula get an apostrophe in
+    front, as spreadsheets do.
     """
     rows = 0
     for number, frame in enumerate(frames):
-        texts = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
-        safe = frame.assign(**{str(name): frame[name].map(_no_formula) for name in texts})
-        safe.columns = [_no_formula(name) for name in frame.columns]
+        safe = _with_texts(frame, _cell)
         safe.to_csv(stream, index=False, header=number == 0, lineterminator="\n")
         rows += len(frame)
     return rows
 
 
-def _no_formula(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(FORMULA):
+def _with_texts(frame: pd.DataFrame, show: Callable[[str], str]) -> pd.DataFrame:
+    """A frame with other texts in its columns and as their names."""
+
+    def shown(value: Any) -> Any:
+        return show(value) if isinstance(value, str) else value
+
+    texts = {
+        str(name): column.map(shown).astype(column.dtype)
+        for name, column in frame.items()
+        if column.dtype.kind == "O"
+    }
+    return frame.assign(**texts).rename(columns=show)
+
+
+def _cell(text: str) -> str:
+    text = one_line(text)
+    if text.startswith(FORMULA):
         try:
-            float(value)
+            float(text)
         except ValueError:
-            return f"'{value}"
-    return value
+            return f"'{text}"
+    return text
 
 
 def _write_parquet(stream: IO[Any], frames: Iterator[pd.DataFrame], metadata: Mapping[str, str]) -> int:
@@ -233,7 +247,7 @@ def _write_parquet(stream: IO[Any], frames: Iterator[pd.DataFrame], metadata: Ma
     rows, writer, schema = 0, None, None
     try:
         for frame in frames:
-            table = arrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            table = arrow.Table.from_pandas(_with_texts(frame, one_line), schema=schema, preserve_index=False)
             if writer is None:
                 own = {f"schedgym.{name}": text for name, text in metadata.items()}
                 schema = table.schema.with_metadata({**(table.schema.metadata or {}), **own})

@@ -14,7 +14,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Load, colour_jobs, hexadecimal, ink_on, loads_of, owners, palette, spans
 from schedgym.drawing.colours import Colour
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.canvas import FAINT, INK, PERIOD, SHADE, STYLE, add_head, bare, new_figure
+from schedgym.evaluation.canvas import FAINT, INK, PERIOD, SHADE, STYLE, add_head, as_label, bare, new_figure
 from schedgym.extras import require
 
 __all__ = ["MOST_PIECES", "MOST_ROWS", "Chart", "make_chart", "plot_schedule"]
@@ -271,7 +271,7 @@ def plot_schedule(
         if title:
             later = float(record.end.max()) / scale
             rest = f"; the last ends at {later:.4g} {unit}" if span is None and later * scale > last else ""
-            add_head(figure, title, chart.text + rest + _units(loads))
+            add_head(figure, title, chart.text + rest + _units(loads), as_label)
     return figure
 
 

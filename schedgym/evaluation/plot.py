@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.files import check_output
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.canvas import (
@@ -21,8 +22,8 @@ from schedgym.evaluation.canvas import (
     STYLE,
     add_head,
     add_legend,
+    as_label,
     bare,
-    check_path,
     new_figure,
     save_figure,
     series_colour,
@@ -85,7 +86,7 @@ def plot_comparison(
         UnknownName: for a reference or a metric that the frame does not have.
         gymnasium.error.DependencyNotInstalled: without matplotlib.
     """
-    path = check_path(path)
+    check_output(path, FORMATS)
     if frame.empty:
         raise InvalidParameter("nothing to draw: the frame is empty")
     if not 2.5 <= width <= 40:
@@ -228,8 +229,8 @@ class _Drawing:
 
     def difference_label(self) -> str:
         if self.ratios:
-            return f"{typeset(self.metric.replace('_', ' '))} / that of {self.reference}"
-        return f"difference to {self.reference}: {self.label}"
+            return f"{typeset(self.metric.replace('_', ' '))} / that of {as_label(self.reference)}"
+        return f"difference to {as_label(self.reference)}: {self.label}"
 
     def compared(self, rows: pd.DataFrame) -> tuple[F8, F8, F8]:
         """Means of differences to the reference and the ends of their intervals, or of ratios."""
@@ -263,7 +264,7 @@ class _Drawing:
         left, right = grid[0]
         for y, policy in enumerate(rows):
             self._strip(left, y, table[policy].to_numpy(), self.colour(policy))
-        ticks, labels = list(range(len(rows))), list(rows)
+        ticks, labels = list(range(len(rows))), [as_label(policy) for policy in rows]
         if self.bounded:
             bound = episode_table(self.frame, "bound").iloc[:, 0].to_numpy()
             self._strip(left, len(rows), bound, BOUND)
@@ -398,7 +399,7 @@ class _Drawing:
             self._sweep_differences(right, first, values, differences)
             if key:
                 name = ", ".join(f"{k} = {_setting_text(v)}" for k, v in key.items())
-                left.set_title(name, loc="left", fontsize=10.5 * self.letters)
+                left.set_title(as_label(name), loc="left", fontsize=10.5 * self.letters)
         self._sweep_legend(figure)
         return figure
 
@@ -429,11 +430,11 @@ class _Drawing:
         else:
             places = {v: float(i) for i, v in enumerate(values)}
             axes.set_xlim(-0.5, len(values) - 0.5)
-        labels = [f"{v:g}" if numbers else _setting_text(v) for v in values]
+        labels = [f"{v:g}" if numbers else as_label(_setting_text(v)) for v in values]
         axes.xaxis.set_major_locator(ticker.FixedLocator(list(places.values())))
         axes.xaxis.set_major_formatter(ticker.FixedFormatter(labels))
         axes.xaxis.set_minor_locator(ticker.NullLocator())
-        axes.set_xlabel(name.replace("_", " "))
+        axes.set_xlabel(as_label(name.replace("_", " ")))
         return places
 
     def _beside(self, places: dict[Any, float], column: Any, policy: str) -> F8:
@@ -507,7 +508,7 @@ class _Drawing:
         handles = []
         for policy in self.policies:
             label = f"{policy} (reference)" if policy == self.reference else policy
-            handles.append(_handle(label, **self._style(policy)))
+            handles.append(_handle(as_label(label), **self._style(policy)))
         handles.append(_handle("one episode", marker="o", color="#999999", linestyle="", markersize=3.5))
         patch = require("matplotlib.patches").Patch
         handles.append(patch(color="#999999", alpha=0.35, linewidth=0, label=self.interval))

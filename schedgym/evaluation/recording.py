@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, check_output
 from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.record import ScheduleRecord
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import acting_parameters, check_effects, make_env, policy_rng, resolve_id
+from schedgym.evaluation.episodes import make_env, steps
+from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
 from schedgym.extras import require
 
 __all__ = ["MOVING", "film", "record_episode"]
@@ -78,39 +79,26 @@ def film(
     seconds: float = 12.0,
     rate: float = 8.0,
 ) -> ScheduleRecord:
-    """:func:`record_episode` in an environment of :func:`~schedgym.evaluation.runner.make_env`."""
+    """:func:`record_episode` in an environment of :func:`~schedgym.evaluation.episodes.make_env`."""
     path = Path(path)
-    if path.suffix.lower() not in MOVING:
-        raise InvalidParameter(f"{path}: a moving picture ends in {' or '.join(MOVING)}")
+    check_output(path, MOVING)
     for name, value in (("seconds", seconds), ("rate", rate)):
         if not value > 0:
             raise InvalidParameter(f"{name}: must be positive, got {value}")
     require("PIL.Image" if path.suffix.lower() == ".gif" else "moviepy", "render")
-    steps = sum(1 for _ in _steps(env, policy, seed, label))
-    chosen = set(np.linspace(0, steps - 1, min(steps, max(2, round(seconds * rate)))).astype(int).tolist())
+    count = sum(1 for _ in steps(env, policy, seed=seed, label=label))
+    chosen = set(np.linspace(0, count - 1, min(count, max(2, round(seconds * rate)))).astype(int).tolist())
     module = env.problem.module("render")
     caption, end = f"{label} · {env.id}" if label else env.id, env.record().final_time
     frames: list[Frame] = [
         module.render_rgb_array(env.simulator, 0, caption, end)
-        for step in _steps(env, policy, seed, label)
-        if step in chosen
+        for number, _ in enumerate(steps(env, policy, seed=seed, label=label))
+        if number in chosen
     ]
     write = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
     with atomic_write(path, "wb") as stream:
         stream.write(write(_one_size(frames), rate))
     return env.record()
-
-
-def _steps(env: SchedulingEnv, policy: Any, seed: int, label: str) -> Iterator[int]:
-    """Play an episode; yield the number of each state before its decision, and of the last state."""
-    observation, _ = env.reset(seed=seed, options={"episode": 0})
-    policy.reset(env.interface, policy_rng(seed, 0, label))
-    step, ended = 0, False
-    while not ended:
-        yield step
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        step, ended = step + 1, terminated or truncated
-    yield step
 
 
 def _one_size(frames: list[Frame]) -> list[Frame]:

@@ -22,12 +22,13 @@ from typing import Any, ClassVar, TypedDict, Unpack
 import numpy as np
 
 from schedgym._version import __version__
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, check_output
 from schedgym.core.policy import make_policy
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import short_time
-from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName, printable
 from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.figures import (
     COLOURS,
     Figure,
@@ -42,11 +43,12 @@ from schedgym.evaluation.figures import (
     sweep_figures,
     symbol_letter,
 )
-from schedgym.evaluation.runner import acting_parameters, check_keywords, make_env, play
+from schedgym.evaluation.plan import FILES, acting_parameters
+from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
 from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
-from schedgym.evaluation.sweeps import FILES
+from schedgym.evaluation.wording import make_templates
 from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]
@@ -115,8 +117,7 @@ def write_report(
     """
     check_keywords("write_report", which, Which)
     output, store_path = Path(output), Path(store_path)
-    if output.suffix.lower() not in SUFFIXES:
-        raise InvalidParameter(f"{output}: a report ends in {' or '.join(SUFFIXES)}")
+    check_output(output, SUFFIXES)
     if not 0.0 < confidence < 1.0:
         raise InvalidParameter(f"confidence: must lie between 0 and 1, got {confidence!r}")
     library = str(require("plotly.offline", "report").get_plotlyjs())
@@ -483,10 +484,8 @@ class _Page:
 
 @functools.cache
 def _environment() -> Any:
-    """Jinja2's environment, which escapes every text, with the functions that the page calls."""
-    environment = require("jinja2", "report").Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    """The templates' environment, with the functions that the page calls."""
+    environment = make_templates()
     environment.globals["nan"] = math.nan
     environment.tests |= {"nan": math.isnan, "finite": math.isfinite}
     environment.filters |= {
@@ -525,9 +524,11 @@ def _seconds(value: float) -> str:
 
 
 def _compact(value: Any) -> Any:
-    """JSON values of a figure: shorter numbers, null for what is not finite."""
+    """JSON values of a figure: shorter numbers, null for what is not finite, what is printable of texts."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, str):
+        return printable(value)
     if isinstance(value, Mapping):
         return {key: _compact(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -538,7 +539,7 @@ def _compact(value: Any) -> Any:
 def _inline_json(value: Any) -> str:
     """JSON for a script element: no ``<`` can end it."""
     text = json.dumps(_compact(value), separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return text.replace("<", "\\u003c")
 
 
 def _hash(script: str) -> str:

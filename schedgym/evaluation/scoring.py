@@ -12,7 +12,8 @@ from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.score import ScorePolicy
 from schedgym.documents import check_whole
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.runner import make_env, policy_rng, resolve_id
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.plan import resolve_id
 
 __all__ = ["score"]
 
@@ -57,11 +58,6 @@ def score(
     env = _environment(id, json.dumps(used, sort_keys=True))
     name, total = problem.objective_of(env.simulator.parameters), 0.0
     for episode in range(episodes):
-        observation, _ = env.reset(seed=seed, options={"episode": episode})
-        policy.reset(env.interface, policy_rng(seed, episode, expression))
-        ended = False
-        while not ended:
-            observation, _, terminated, truncated, info = env.step(policy(observation))
-            ended = terminated or truncated
-        total += info["metrics"][name]
+        outcome = play(env, policy, seed=seed, episode=episode, label=expression, check=False)
+        total += outcome.metrics[name]
     return total / episodes

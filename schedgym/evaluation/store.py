@@ -33,14 +33,15 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
+from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, SchedgymError, UnknownName
-from schedgym.evaluation.runner import checked_gap
+from schedgym.evaluation.episodes import checked_gap
 from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "canonical", "swept_names"]
+__all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "swept_names"]
 
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
 SCHEMA = 2
@@ -159,15 +160,6 @@ def _own_schema() -> set[tuple[Any, ...]]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(TABLES)
         return _schema(connection)
-
-
-def canonical(data: Any) -> str:
-    """JSON text that is the same for equal data.
-
-    Raises:
-        TypeError, ValueError: for data that JSON cannot represent.
-    """
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _mapping(text: str) -> dict[str, Any]:

@@ -23,10 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import hashlib
 import importlib
-import inspect
 import itertools
 import os
 import time
@@ -38,28 +35,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym._version import __version__
-from schedgym.core.files import open_regular
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.policy_files import load_policy, names_policy_file
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
-from schedgym.documents import build, check, check_whole, entry, placed, read_yaml
+from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import runner
 from schedgym.evaluation.engines import Failure, make_engine
-from schedgym.evaluation.episodes import Job
+from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_job
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.runner import EPISODES
-from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
+from schedgym.evaluation.plan import (
+    Entrant,
+    code_version,
+    default_policies,
+    depends_on,
+    entrants,
+    expand_grid,
+    find_objective,
+    foreign_code,
+    named_files,
+    package_version,
+    resolve_id,
+    resolve_policies,
+)
+from schedgym.evaluation.runner import EPISODES, progress_bar
+from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.tuned import tuned_options
-from schedgym.traces import names_file
 
-__all__ = ["Experiment", "SweepResult", "SweepSpec", "code_version", "load_spec", "make_spec", "run_sweep"]
-
-#: parameters that name files: a result depends on what is in them
-FILES = ("workload", "trace", "nodes")
-PACKAGES = ("schedgym", "schedgym.baselines", "schedgym.agents")
+__all__ = ["Experiment", "SweepResult", "SweepSpec", "load_spec", "make_spec", "run_sweep"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,9 +157,7 @@ class _Contender:
     """A line, and how it is run."""
 
     line: Line
-    index: int  # of the setting
-    parameters: dict[str, Any]
-    policy: Any
+    entrant: Entrant
 
 
 def make_spec(data: Any) -> SweepSpec:
@@ -180,39 +181,6 @@ def load_spec(path: str | Path) -> SweepSpec:
         return make_spec(data)
 
 
-# what a result depends on --------------------------------------------------------------------------
-
-
-@functools.cache
-def code_version() -> str:
-    """Version and digest of the package's code, under which results are stored."""
-    digest = hashlib.sha256()
-    for package in PACKAGES:
-        folder = Path(importlib.import_module(package).__path__[0])
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{package}/{path.relative_to(folder).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return f"{__version__}+{digest.hexdigest()[:12]}"
-
-
-@functools.cache
-def _file_digest(path: Path, size: int, changed: int) -> str:
-    with open_regular(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _content(path: str | Path) -> Any:
-    """Digest of a file, or of all files in a folder."""
-    path = Path(path)
-    if path.is_dir():
-        return {str(p.relative_to(path)): _content(p) for p in sorted(path.rglob("*")) if p.is_file()}
-    try:
-        status = path.stat()
-        return _file_digest(path.resolve(), status.st_size, status.st_mtime_ns)
-    except OSError as error:
-        raise InvalidParameter(f"{path}: cannot be read: {error.strerror}") from None
-
-
 def _loaded(named: Any, problem: Problem) -> Any:
     """The policies of an experiment by their names; those of files, FILE.py:NAME, are loaded."""
 
@@ -224,50 +192,12 @@ def _loaded(named: Any, problem: Problem) -> Any:
     return None if named is None else [name_of(policy) for policy in named]
 
 
-def _foreign_code(name: str, problem: str) -> str | None:
-    """Digest of the file of a policy of another package."""
-    factory = inspect.unwrap(get_policy_spec(name, problem).factory)
-    if factory.__module__.startswith("schedgym."):
-        return None
-    source = inspect.getsourcefile(factory)
-    return None if source is None else str(_content(source))
-
-
-def _files(parameters: Mapping[str, Any]) -> list[str]:
-    """The parameters that name files."""
-    found = [name for name in FILES if parameters.get(name) is not None]
-    own = parameters.get("trace_format")
-    return [*found, "trace_format"] if own is not None and names_file(own) else found
-
-
-def _line(
-    setting: Setting,
-    problem: Problem,
-    acting: Mapping[str, Any],
-    label: str | None,
-    options: Mapping[str, Any],
-    training_seed: int | None,
-    code: str | None,
-) -> Line:
-    complete = vars(problem.build(setting.id, runner.baseline(problem, setting.id, acting)))
-    depends = {
-        "id": setting.id,
-        "code": setting.code,
-        "given": setting.parameters,
-        "parameters": complete,
-        "files": {name: _content(complete[name]) for name in _files(complete)},
-        "policy": label,
-        "options": options,
-        "source": code,
-    }
-    if not problem.package.startswith("schedgym."):
-        folder = Path(str(problem.module("problem").__file__)).parent
-        depends["package"] = {str(path.relative_to(folder)): _content(path) for path in folder.rglob("*.py")}
-    try:
-        digest = hashlib.sha256(canonical(depends).encode()).hexdigest()
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"{label or setting.id}: not JSON data: {error}") from None
-    return Line(setting, label, options, training_seed, digest)
+def _line(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
+    """The line of an entrant; ``more`` is what its results depend on beside its options."""
+    digest = depends_on(
+        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
+    )
+    return Line(setting, entrant.label, options, more.get("training_seed"), digest)
 
 
 def _plain(value: Any) -> Any:
@@ -279,7 +209,7 @@ def _plain(value: Any) -> Any:
 
 def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     """All that an experiment compares, the bounds of each setting first; everything is checked."""
-    problem, id = runner.resolve_id(experiment.id)
+    problem, id = resolve_id(experiment.id)
     fixed: dict[str, Any] = {}
     if experiment.preset is not None:
         if experiment.preset not in problem.presets:
@@ -291,7 +221,7 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     for name, values in grid.items():
         if len(set(map(repr, values))) < len(values):
             raise InvalidParameter(f"{name}: a value is there twice")
-    combinations = runner.expand_grid(grid)
+    combinations = expand_grid(grid)
     policies: dict[str, Any] = {}
     options = {name.removeprefix(f"{problem.name}/"): dict(own) for name, own in experiment.options.items()}
     if experiment.policies is None or experiment.policies or not experiment.agents:
@@ -299,35 +229,31 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
         if experiment.tuned is not None:
             if named is None:
                 settings = [base | own for own in combinations]
-                named = runner.default_policies(problem, id, settings, options)
+                named = default_policies(problem, id, settings, options)
             options = _tuned(experiment.tuned, id, named, base, options)
-        policies = runner.resolve_policies(problem, id, named, options, base, combinations)
+        policies = resolve_policies(problem, id, named, options, base, combinations)
     elif experiment.options:
         raise UnknownName("policy in options", next(iter(experiment.options)), ())
     agents = _agents(experiment, id)
     for label, _ in agents:
         if label in policies:
             raise InvalidParameter(f"agents: {label!r} is a policy, too: give another label")
-    for number, combination in enumerate(combinations, index):
-        own = {**base, **combination}
-        shared = runner.shared_parameters(problem, id, own)
-        complete = problem.build(id, runner.baseline(problem, id, shared))
-        metric = problem.metric(problem.objective_of(complete))
-        setting = Setting(problem.name, id, own, metric.name, metric.better, code_version())
-        everyone = [*policies.items(), *agents]
-        used = [runner.acting_parameters(problem, id, own, policy) for _, policy in everyone]
-        runner.check_effects(own, used)
-        yield _Contender(_line(setting, problem, shared, None, {}, None, None), number, shared, None)
-        for (label, policy), acting in zip(policies.items(), used, strict=False):
-            chosen = {"policy": policy.name, **options.get(label, {})}
-            code = _foreign_code(policy.name, problem.name)
-            line = _line(setting, problem, acting, label, chosen, None, code)
-            yield _Contender(line, number, acting, policy)
-        for (label, policy), acting in zip(agents, used[len(policies) :], strict=True):
-            training = policy.agent.metadata["training"].get("seed")
-            chosen = {"agent": policy.agent.sha256}
-            line = _line(setting, problem, acting, label, chosen, training, None)
-            yield _Contender(line, number, acting, policy)
+    settings = [{**base, **combination} for combination in combinations]
+    everyone = [*policies.items(), *agents]
+    planned = entrants(problem, id, settings, everyone, index)
+    for own, (bounds, *acting) in zip(settings, planned, strict=True):
+        metric = find_objective(problem, id, [own])
+        setting = Setting(problem.name, id, own, metric.name, metric.better, code_version(problem.name))
+        yield _Contender(_line(setting, bounds, {}), bounds)
+        for entrant in acting[: len(policies)]:
+            chosen = {"policy": entrant.policy.name, **options.get(str(entrant.label), {})}
+            source = foreign_code(get_policy_spec(entrant.policy.name, problem.name).factory)
+            yield _Contender(_line(setting, entrant, chosen, source=source), entrant)
+        for entrant in acting[len(policies) :]:
+            agent = entrant.policy.agent
+            training = agent.metadata["training"].get("seed")
+            line = _line(setting, entrant, {"agent": agent.sha256}, training_seed=training)
+            yield _Contender(line, entrant)
 
 
 def _tuned(
@@ -386,7 +312,7 @@ def _plan(spec: SweepSpec) -> list[list[_Contender]]:
                             f"{line.policy}: has other options in another experiment: give another label"
                         )
                 labels[place].append(line)
-                settings.setdefault(contender.index, []).append(contender)
+                settings.setdefault(contender.entrant.setting, []).append(contender)
     return list(settings.values())
 
 
@@ -407,12 +333,13 @@ class _Ran:
 def _execute(task: tuple[Unit, Job]) -> _Ran:
     """Run a unit; an engine's worker calls this."""
     began = time.perf_counter()
-    results = runner.run_job(task[1])
+    unit, job = task
+    results = run_job(job)
     named = dict.fromkeys(name for result in results for name in result.values)
-    names = BOUNDS if task[1].label is None else tuple(named)
+    names = BOUNDS if job.label is None else tuple(named)
     values = np.array([[result.values.get(name, np.nan) for name in names] for result in results])
     spent = sum(result.seconds for result in results)
-    return _Ran(names, values, time.perf_counter() - began, spent, code_version())
+    return _Ran(names, values, time.perf_counter() - began, spent, code_version(unit.line.setting.problem))
 
 
 def _missing(spec: SweepSpec, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
@@ -479,19 +406,23 @@ def run_sweep(
     began = time.monotonic()
     workers = make_engine(engine, n_jobs, unit_timeout)
     settings = _plan(spec)
-    done = 0
+    done, is_new = 0, not os.path.exists(store_path)
+    if is_new:  # else only what is left to run is checked: an environment may read a long trace
+        _check(itertools.chain(*settings))
     with ResultsStore(store_path, "w") as store:
         left, skipped = _units(settings, spec, store, retry_failed)
+        if not is_new:
+            _check({id(contender): contender for _, contender in left}.values())
         if left:
             store.add_manifest(
                 make_manifest(
-                    seeds=spec.seeds, sweep=dataclasses.asdict(spec), code=code_version(), engine=engine
+                    seeds=spec.seeds, sweep=dataclasses.asdict(spec), code=package_version(), engine=engine
                 )
             )
             run = uuid.uuid4().hex
             tasks = ((unit, _job(run, unit, contender)) for unit, contender in left)
             with (
-                runner.progress_bar(sum(unit.episodes for unit, _ in left), progress) as advance,
+                progress_bar(sum(unit.episodes for unit, _ in left), progress) as advance,
                 contextlib.closing(workers.run(_execute, tasks)) as results,
             ):
                 try:
@@ -499,20 +430,31 @@ def run_sweep(
                         done += _keep(store, unit, outcome)
                         advance(unit.episodes)
                 finally:
-                    runner.Environments.clear()
+                    Environments.clear()
         failed = _failed(store, settings, spec)
     return SweepResult(done, skipped, failed, time.monotonic() - began)
 
 
+def _check(contenders: Iterable[_Contender]) -> None:
+    """Refuse what cannot run: an environment, or a policy in it."""
+    run = uuid.uuid4().hex
+    try:
+        for contender in contenders:
+            check_entrant(run, contender.line.setting.id, contender.entrant)
+    finally:
+        Environments.clear()
+
+
 def _job(run: str, unit: Unit, contender: _Contender) -> Job:
     episodes = tuple(range(unit.first, unit.first + unit.episodes))
-    parameters = dict(contender.parameters)
-    for name in _files(parameters):  # a worker may stand in another folder
+    entrant = contender.entrant
+    parameters = dict(entrant.parameters)
+    for name in named_files(parameters):  # a worker may stand in another folder
         parameters[name] = os.path.abspath(parameters[name])
     line = unit.line
     return Job(
-        *(run, contender.index, line.setting.id, parameters, ()),
-        *(unit.seed, line.policy, contender.policy, episodes),
+        *(run, entrant.setting, line.setting.id, parameters, ()),
+        *(unit.seed, line.policy, entrant.policy, episodes),
     )
 
 
@@ -536,9 +478,11 @@ def _failed(store: ResultsStore, settings: list[list[_Contender]], spec: SweepSp
         for contenders in settings
         for c in contenders
     }
+    versions = {c.line.setting.code for contenders in settings for c in contenders}
     return [
         row
-        for row in store.failed(code_version())
+        for version in sorted(versions)
+        for row in store.failed(version)
         if (row["id"], canonical(row["setting"]), row["policy"], row["training_seed"]) in own
         and row["seed"] in spec.seeds
         and spec.covers(row["first"], row["episodes"])

@@ -28,14 +28,17 @@ from schedgym.agents.domains import Domain, episodes_of_part
 from schedgym.agents.files import load_agent
 from schedgym.agents.rollout import make_simulator
 from schedgym.agents.training import check_device, train
+from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
+from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.plan import code_version
 from schedgym.evaluation.runner import progress_bar
 from schedgym.evaluation.statistics import Estimate, stratified_interval
-from schedgym.evaluation.store import ResultsStore, canonical
-from schedgym.evaluation.sweeps import Experiment, SweepSpec, code_version, run_sweep
+from schedgym.evaluation.store import ResultsStore
+from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
 
 __all__ = ["Trained", "TrainingSpec", "TrainingsResult", "run_trainings"]
 
@@ -247,7 +250,8 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
     domains = config.domains_of("validation")
     found: dict[int, list[F8]] = {seed: [] for seed in seeds}
     with ResultsStore(spec.store) as store:
-        settings = {canonical(dict(own.parameters)): own for own in store.settings(code_version(), config.id)}
+        version = code_version(get_problem(config.id).name)
+        settings = {canonical(dict(own.parameters)): own for own in store.settings(version, config.id)}
         for domain in domains:
             setting = settings[canonical(_given(config, domain))]
             for own in store.contenders(setting):

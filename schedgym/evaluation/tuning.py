@@ -11,7 +11,6 @@ last windows of the turn of seed 0 are taken: a comparison with seed 0 begins wi
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 import math
@@ -24,13 +23,15 @@ from typing import TYPE_CHECKING, Any
 from schedgym.core.policy import PolicySpec, get_policy_spec, make_policy
 from schedgym.core.problem import Metric, Problem
 from schedgym.core.random import VALIDATION_SEED
-from schedgym.documents import check_whole
+from schedgym.documents import canonical, check_whole
+from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError
-from schedgym.evaluation import runner
-from schedgym.evaluation.runner import EPISODES, Environments
+from schedgym.evaluation.episodes import Environments, check_entrant
+from schedgym.evaluation.plan import code_version, entrants, find_objective, resolve_id
+from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.statistics import paired_differences, summarize
-from schedgym.evaluation.store import ResultsStore, canonical
-from schedgym.evaluation.sweeps import Experiment, SweepSpec, code_version, run_sweep
+from schedgym.evaluation.store import ResultsStore
+from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
 from schedgym.evaluation.wording import options_text
 from schedgym.extras import require
 
@@ -158,7 +159,7 @@ def tune(
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
     require("pandas")
-    problem, id = runner.resolve_id(env_id)
+    problem, id = resolve_id(env_id)
     spec = get_policy_spec(policy, problem.name)
     values = _values(spec, candidates or {})
     given = dict(parameters or {})
@@ -218,8 +219,7 @@ class _Trial:
     @property
     def metric(self) -> Metric:
         """The objective."""
-        complete = self.problem.build(self.id, runner.baseline(self.problem, self.id, self.parameters))
-        return self.problem.metric(self.problem.objective_of(complete))
+        return find_objective(self.problem, self.id, [self.parameters])
 
     def label(self, options: Options) -> str:
         """The name of a candidate; that of the defaults is the policy's."""
@@ -227,8 +227,7 @@ class _Trial:
 
     def prepare(self, episodes: int | None) -> None:
         """Choose the episodes; raise an error if the policy cannot act with its defaults."""
-        self.problem.build(self.id, runner.baseline(self.problem, self.id, self.parameters))
-        source = getattr(self._interface({})[1].simulator, "source", None)
+        source = getattr(self._environment({}).simulator, "source", None)
         windows = int(getattr(source, "windows", 0))
         if episodes is not None:
             check_whole(episodes, "episodes", 1)
@@ -243,18 +242,16 @@ class _Trial:
                 "leave none for comparisons"
             )
 
-    def _interface(self, options: Options) -> tuple[Any, Any]:
-        """The policy with these options, reset, and its environment; InvalidParameter if it refuses."""
+    def _environment(self, options: Options) -> SchedulingEnv:
+        """The environment in which the policy acts with these options; InvalidParameter if it refuses."""
         policy = make_policy(self.spec.name, **options)
-        acting = runner.acting_parameters(self.problem, self.id, self.parameters, policy)
-        env = Environments.get(self.run_id, 0, self.id, acting)
-        copy.copy(policy).reset(env.interface, runner.policy_rng(0, 0, self.policy))
-        return policy, env
+        (_, entrant), *_ = entrants(self.problem, self.id, [self.parameters], [(self.policy, policy)])
+        return check_entrant(self.run_id, self.id, entrant)
 
     def admits(self, options: Options) -> bool:
         """Return True if the policy can act with these options; else note why not."""
         try:
-            self._interface(options)
+            self._environment(options)
         except InvalidParameter as error:
             self.refused[self.label(options)] = str(error)
             return False
@@ -279,7 +276,7 @@ class _Trial:
     def _read(self, labels: set[str], first: int) -> pd.DataFrame:
         metric, rows = self.metric, []
         with ResultsStore(self.store) as store:
-            for setting in store.settings(code_version(), self.id):
+            for setting in store.settings(code_version(self.problem.name), self.id):
                 if canonical(dict(setting.parameters)) != canonical(self.parameters):
                     continue
                 for line in store.contenders(setting):

@@ -10,7 +10,9 @@ from schedgym.agents.files import list_pretrained
 from schedgym.agents.policy import make_agent
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.problem import list_problems
-from schedgym.evaluation.runner import count_processes, evaluate, make_env, resolve_id
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.plan import resolve_id
+from schedgym.evaluation.runner import count_processes, evaluate
 from schedgym.extras import require
 from schedgym.testing import sample_action
 

@@ -1,14 +1,14 @@
-"""Texts for values, spaces and ranges, the same in tables and on pages, and the console they go to."""
+"""Texts for values, spaces and ranges, the same in tables and on pages; the console and the pages."""
 
 from __future__ import annotations
 
 import functools
 import math
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from schedgym.errors import printable
 from schedgym.extras import require
 from schedgym.traces.feed import Outcome
 
@@ -19,25 +19,15 @@ __all__ = [
     "has_width",
     "interval_text",
     "make_console",
+    "make_templates",
     "options_text",
     "outcome_text",
     "percent_text",
-    "printable",
     "time_text",
     "value_text",
 ]
 
 WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
-#: what a terminal may obey, or what makes a text look like another: control characters but for the ends of
-#: lines, and those that change the direction of writing
-CONTROLS = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
-
-def printable(text: str) -> str:
-    r"""A text with an escape, such as \x1b, for every character that a terminal may obey."""
-    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 @functools.cache
@@ -45,7 +35,7 @@ def _console() -> Any:
     base: Any = require("rich.console").Console
 
     class Console(base):  # type: ignore[misc]
-        """Prints what is :func:`printable` of every text."""
+        """Prints what is printable of every text."""
 
         def render_str(self, text: str, **how: Any) -> Any:
             return super().render_str(printable(text), **how)
@@ -56,13 +46,25 @@ def _console() -> Any:
 def make_console(**how: Any) -> Any:
     """A console of the terminal's width, or COLUMNS; where neither says one, it never cuts a line.
 
-    Texts of files and labels cannot command the terminal: it prints what is :func:`printable` of them.
+    Texts of files and labels cannot command the terminal: it prints what is
+    :func:`~schedgym.errors.printable` of them, and takes nothing in them for rich's markup or emoji.
 
     Args:
         how: further arguments of rich's console.
     """
-    console = _console()(highlight=False, **how)
-    return console if has_width(console) else _console()(highlight=False, width=WIDE, **how)
+    how = {"highlight": False, "markup": False, "emoji": False, **how}
+    console = _console()(**how)
+    return console if "width" in how or has_width(console) else _console()(width=WIDE, **how)
+
+
+def make_templates() -> Any:
+    """Jinja2's environment for the templates of pages: they escape every text, and show what is printable."""
+    return require("jinja2", "report").Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,  # Markup is ours
+    )
 
 
 def has_width(console: Any) -> bool:

@@ -19,6 +19,7 @@ from schedgym.evaluation.canvas import (
     STYLE,
     add_head,
     add_legend,
+    as_label,
     bare,
     new_figure,
     save_figure,
@@ -191,7 +192,7 @@ def _panel(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
     axes.set_xlabel(typeset(panel.x_label))
     axes.set_ylabel(typeset(panel.y_label))
     if panel.title:
-        axes.set_title(panel.title, loc="left", fontsize=10.5)
+        axes.set_title(as_label(panel.title), loc="left", fontsize=10.5)
     bare(axes, "y" if panel.kind == "bars" else "both")
 
 
@@ -207,7 +208,7 @@ def _bars(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
             below = np.clip(y - np.asarray(series.low, dtype=float), 0, None)
             above = np.clip(np.asarray(series.high, dtype=float) - y, 0, None)
             axes.errorbar(places, y, [below, above], fmt="none", ecolor="#222222", elinewidth=1, zorder=3)
-    axes.set_xticks(range(len(categories)), [str(category) for category in categories])
+    axes.set_xticks(range(len(categories)), [as_label(str(category)) for category in categories])
     axes.tick_params(axis="x", length=0)
 
 
@@ -220,7 +221,7 @@ def _handles(panels: Sequence[Panel], labels: Sequence[str]) -> list[Any]:
                 continue
             style = _style(series, labels, panel.kind)
             if panel.kind == "bars":
-                made[series.label] = patches.Patch(color=style["color"], label=series.label)
+                made[series.label] = patches.Patch(color=style["color"], label=as_label(series.label))
             else:
-                made[series.label] = lines.Line2D([], [], label=series.label, **style)
+                made[series.label] = lines.Line2D([], [], label=as_label(series.label), **style)
     return [made[label] for label in labels]

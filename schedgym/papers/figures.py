@@ -19,11 +19,11 @@ from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
-from schedgym.evaluation.episodes import Memory
 from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.memory import Memory
+from schedgym.evaluation.plan import package_version
 from schedgym.evaluation.runner import count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
-from schedgym.evaluation.sweeps import code_version
 from schedgym.extras import require
 from schedgym.papers.drawing import Panel, Series, coinciding, draw
 from schedgym.papers.judging import Judged
@@ -183,7 +183,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         "verdict": count_verdicts(claim["verdict"] for claim in claims),
         "command": entry.command + (f" --scale {run.scale}" if run.scale != SCALES[0] else ""),
         "files": files,
-        "code": code_version(),
+        "code": package_version(),
         "manifest": make_manifest(command=["schedgym", "reproduce", entry.name], seeds=[run.seed]),
     }
     with atomic_write(folder / f"{entry.stem}.json") as stream:
@@ -233,7 +233,7 @@ def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:
         there = all((folder / name).is_file() for name in content["files"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return content if there and own == (entry.name, run.scale, run.seed, code_version()) else None
+    return content if there and own == (entry.name, run.scale, run.seed, package_version()) else None
 
 
 def reproduce(
@@ -275,7 +275,7 @@ def reproduce(
     run = Run(scale, seed, n_jobs, progress)
     folder.mkdir(parents=True, exist_ok=True)
     episodes = folder / EPISODES
-    run.memory = Memory(code_version(), episodes)
+    run.memory = Memory(episodes)
     contents = []
     for entry in entries:
         kept = None if again else _kept(entry, run, folder)

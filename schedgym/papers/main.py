@@ -47,12 +47,11 @@ def print_claims(
         0 if every verdict found is the recorded one, else 1.
     """
     console = make_console()
-    escape = require("rich.markup").escape
     began = time.perf_counter()
     with console.status("") as status:
 
         def tell(done: int, total: int, name: str) -> None:
-            status.update(escape(f"{done}/{total} {name}"))
+            status.update(require("rich.text").Text(f"{done}/{total} {name}"))
 
         results = check_claims(*names, scale=scale, seed=seed, progress=tell)
     papers = list(dict.fromkeys(result.claim.paper for result in results))
@@ -66,7 +65,7 @@ def print_claims(
         for reading, (recorded, verdict) in result.differing.items():
             under = f" under {reading}" if reading else ""
             text = f"{result.claim.name}{under}: recorded {recorded}, found {verdict}"
-            console.print(escape(text), style="bold red", soft_wrap=True)
+            console.print(text, style="bold red", soft_wrap=True)
     seconds = time.perf_counter() - began
     ours = sum(result.claim.ours for result in results)
     counted = f"{len(results) - ours} claims" + (f" and {ours} besides that no paper makes" if ours else "")
@@ -81,7 +80,7 @@ def print_claims(
         }
         with atomic_write(path) as stream:
             stream.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
-        console.print(escape(f"wrote {path}"), soft_wrap=True)
+        console.print(f"wrote {path}", soft_wrap=True)
     return 1 if differing else 0
 
 
@@ -107,7 +106,6 @@ def _print_paper(
     console: Any, paper: Paper, results: Sequence[Result], found: Mapping[str, Mapping[str, str]]
 ) -> None:
     """Print the claims of a paper, their count by verdict, what it does not state itself, and instances."""
-    escape = require("rich.markup").escape
     titles = {False: f"{paper.key}: {paper.title}", True: f"{paper.key}: statements that it does not make"}
     stated = {said.name: said.verdict for said in statements(paper, found)}
     for ours, title in titles.items():
@@ -120,17 +118,16 @@ def _print_paper(
         if shown:
             console.print("Counterexamples" if kind == "counterexample" else "Witnesses", style="bold")
         for result, instance in shown:
-            console.print(f"[bold]{escape(result.claim.short)}[/bold]: ", end="")
-            console.print(escape(result.claim.text), soft_wrap=True)
-            console.print("  " + escape(show(instance)), soft_wrap=True)
+            console.print(result.claim.short, style="bold", end="")
+            console.print(f": {result.claim.text}", soft_wrap=True)
+            console.print("  " + show(instance), soft_wrap=True)
     console.print()
 
 
 def _print_verdicts(console: Any, title: str, results: Sequence[Result], stated: Mapping[str, str]) -> None:
     """Print claims with the verdicts of the run and, where it is another one, that with their figures."""
-    escape = require("rich.markup").escape
     table = require("rich.table").Table(
-        title=escape(title),
+        title=title,
         title_justify="left",
         title_style="bold",
         box=require("rich.box").SIMPLE_HEAD,
@@ -148,10 +145,10 @@ def _print_verdicts(console: Any, title: str, results: Sequence[Result], stated:
         if (whole := stated.get(result.claim.name, verdict)) != verdict:
             mark += f"; with its figures: {whole}"
         table.add_row(
-            escape(result.claim.short),
-            escape(result.claim.source),
-            f"[{colour}]{escape(verdict + mark)}[/{colour}]",
-            escape(result.finding.evidence),
+            result.claim.short,
+            result.claim.source,
+            require("rich.text").Text(verdict + mark, colour),
+            result.finding.evidence,
             f"{result.seconds:.1f}",
         )
     console.print(table)
@@ -181,35 +178,36 @@ def print_figures(
         0, or 1 if a figure could not be made.
     """
     console = make_console()
-    escape = require("rich.markup").escape
     if show:
         table = require("rich.table").Table(box=require("rich.box").SIMPLE_HEAD, pad_edge=False)
         for heading in ("figure", "source", "shows"):
             table.add_column(heading)
         for entry in list_figures(*names):
-            table.add_row(escape(entry.name), escape(entry.source), escape(entry.title))
+            table.add_row(entry.name, entry.source, entry.title)
         console.print(table)
         return 0
 
     def tell(content: dict[str, Any], kept: bool) -> None:
         if "error" in content:
             text = f"{content['figure']} cannot be made: {content['error']}"
-            console.print(escape(text), style="bold red", soft_wrap=True)
+            console.print(text, style="bold red", soft_wrap=True)
             return
         note = "kept from an earlier run" if kept else f"{content['seconds']:.1f} s"
-        console.print(f"[bold]{escape(content['figure'])}[/bold] {escape(content['title'])} ({note})")
-        console.print(f"  {escape(content['sizes'])}", soft_wrap=True)
+        console.print(content["figure"], style="bold", end="")
+        console.print(f" {content['title']} ({note})")
+        console.print(f"  {content['sizes']}", soft_wrap=True)
         for judged in content["claims"]:
             verdict = judged["verdict"]
             colour = COLOURS[kind_of(verdict)]
-            console.print(f"  [{colour}]{escape(verdict)}[/]: {escape(judged['claim'])}", soft_wrap=True)
-            console.print(f"    {escape(judged['measured'])}", soft_wrap=True)
+            console.print(f"  {verdict}", style=colour, end="")
+            console.print(f": {judged['claim']}", soft_wrap=True)
+            console.print(f"    {judged['measured']}", soft_wrap=True)
         for remark in content["remarks"]:
-            console.print(f"  {escape(remark)}", soft_wrap=True, style="dim")
+            console.print(f"  {remark}", soft_wrap=True, style="dim")
 
     contents = reproduce(*names, scale=scale, folder=folder, seed=seed, n_jobs=n_jobs, again=again, tell=tell)
     made = [content for content in contents if "error" not in content]
     counts = count_verdicts(judged["verdict"] for content in made for judged in content["claims"])
     figures = f"{len(made)} figures" + (f" of {len(contents)}" if len(made) < len(contents) else "")
-    console.print(f"{figures}, scale {scale}, seed {seed}, {counts}; in {escape(str(folder))}/")
+    console.print(f"{figures}, scale {scale}, seed {seed}, {counts}; in {folder}/")
     return int(len(made) < len(contents))

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.episodes import Memory
+from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import Observed, observed_sweep
 from schedgym.evaluation.statistics import plain
-from schedgym.evaluation.sweeps import code_version
 from schedgym.papers.readings import OpenPoint
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class Run:
     progress: bool | None = None
     rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
     reading: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    memory: Memory = dataclasses.field(default_factory=lambda: Memory(code_version()), repr=False)
+    memory: Memory = dataclasses.field(default_factory=Memory, repr=False)
     _done: dict[str, tuple[Any, float]] = dataclasses.field(default_factory=dict, repr=False)
     shared: float = 0.0
 

@@ -1,4 +1,4 @@
-"""Search for counterexamples: the smallest instance with a flaw, and the finding that follows from it."""
+"""Count cases, and search for counterexamples: the smallest instance with a flaw, and its finding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,34 @@ from typing import Any, NamedTuple, TypeVar
 
 from schedgym.papers.judging import Finding, Verdict
 
-__all__ = ["Searched", "found_against", "smallest_flaw"]
+__all__ = ["Counted", "Searched", "count", "found_against", "smallest_flaw"]
 
 Case = TypeVar("Case")
+
+
+class Counted(NamedTuple):
+    """Numbers of cases, of what was said of them, and of what was false."""
+
+    checked: int
+    said: int
+    false: int
+
+
+def count(cases: Iterable[Case], predicate: Callable[[Case], bool | Iterable[bool]]) -> Counted:
+    """Count how often a predicate is false.
+
+    Args:
+        cases: the cases to be checked.
+        predicate: returns whether a case is true, or yields this for each thing that is said of a case.
+    """
+    checked = said = false = 0
+    for case in cases:
+        truths = predicate(case)
+        truths = [truths] if isinstance(truths, bool) else list(truths)
+        checked += 1
+        said += len(truths)
+        false += truths.count(False)
+    return Counted(checked, said, false)
 
 
 class Searched(NamedTuple):

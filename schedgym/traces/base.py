@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import CAPACITY_TOLERANCE
-from schedgym.documents import entry
+from schedgym.documents import check_whole, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 
 __all__ = [
@@ -308,6 +308,7 @@ class DataSet:
     Attributes:
         file: its name.
         url: where it is published.
+        size: in bytes; what is longer is not downloaded.
         sha256: of its content, in hexadecimal; "" if it is not known, so that nothing is verified.
         help: one line: what it is.
         licence: under which it is published, or what its publisher says of its use.
@@ -318,11 +319,13 @@ class DataSet:
 
     file: str
     url: str
+    size: int
     sha256: str = ""
     help: str = ""
     licence: str = ""
 
     def __post_init__(self) -> None:
+        check_whole(self.size, "size", 1)
         if self.sha256 and (len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef")):
             raise InvalidParameter(f"sha256: must be 64 hexadecimal digits, got {self.sha256!r}")
         if not self.url.startswith("https://"):

@@ -9,9 +9,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from schedgym.core.files import open_regular
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.extras import require
 from schedgym.traces import formats
@@ -20,6 +23,9 @@ from schedgym.traces.base import DataSet
 __all__ = ["ENVIRONMENT_VARIABLE", "DataSet", "fetch", "known_sets"]
 
 ENVIRONMENT_VARIABLE = "SCHEDGYM_DATA"
+PATIENCE, SLOWEST = 60.0, 20_000.0  # s that a download may take, and more for each so many bytes of the file
+SILENCE = 30.0  # s in which a server must send something
+PIECE = 1024  # bytes that are read at once
 
 
 @functools.cache
@@ -58,7 +64,8 @@ def fetch(name: str) -> Path:
     Raises:
         UnknownName: when there is no such data set.
         TraceFormatError: when ``SCHEDGYM_DATA`` holds the file with another content; it is left as it is.
-        OSError: when the download fails, yields another content, or cannot be written.
+        OSError: when the download fails, is too long or too slow, yields another content, or cannot be
+            written.
         gymnasium.error.DependencyNotInstalled: when a download is needed and pooch is not installed.
     """
     if name not in known_sets():
@@ -78,8 +85,13 @@ def fetch(name: str) -> Path:
         registry={known.file: f"sha256:{known.sha256}" if known.sha256 else None},
         urls={known.file: known.url},
     )
+
+    def download(url: str, path: str, cache: Any) -> None:
+        with open(path, "wb") as stream:
+            _within(PATIENCE + known.size / SLOWEST, lambda: _download(url, stream, known.size))
+
     try:
-        return Path(cache.fetch(known.file))
+        return Path(cache.fetch(known.file, downloader=download))
     except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong hash
         cause: BaseException = error
         while earlier := cause.__cause__ or cause.__context__:
@@ -92,7 +104,42 @@ def fetch(name: str) -> Path:
         ) from error
 
 
+def _within(seconds: float, work: Callable[[], None]) -> None:
+    """Do some work in a thread, which is left behind if it takes longer.
+
+    Nothing else limits it as a whole: a server that sends a byte now and then never lets a read time out.
+    """
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise OSError(f"took longer than {seconds:.0f} s")
+    if failed:
+        raise failed[0]
+
+
+def _download(url: str, stream: BinaryIO, size: int) -> None:
+    """Write what a server sends into a file, until that is closed, or there are more than ``size`` bytes."""
+    with require("requests").get(url, stream=True, timeout=SILENCE) as response:
+        response.raise_for_status()
+        told = response.headers.get("Content-Length", "")
+        if told.isdecimal() and int(told) > size:
+            raise OSError(f"has {int(told):,} bytes, more than {size:,}")
+        for piece in response.iter_content(PIECE):
+            if stream.tell() + len(piece) > size:
+                raise OSError(f"sends more than {size:,} bytes")
+            stream.write(piece)
+
+
 def sha256(path: Path) -> str:
     """SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

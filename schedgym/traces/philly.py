@@ -174,6 +174,7 @@ FORMAT = Format(
         "philly": DataSet(
             "trace-data.tar.gz",
             "https://media.githubusercontent.com/media/msr-fiddle/philly-traces/master/trace-data.tar.gz",
+            1_055_988_361,
             "2037ccf63a725a02be718b0e1aeee6142c90b7f62d0d849295120e9f6ba13d2c",
             "Philly, an archive: unpack it, and read cluster_job_log",
             "CC BY 4.0",

@@ -18,7 +18,7 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.runner import make_env, play
+from schedgym.evaluation.episodes import make_env, play
 from tests.evaluation.test_cli import NODES, pods
 
 pytest.importorskip("cma", reason="needs the extra agents")

@@ -27,7 +27,8 @@ from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
-from schedgym.evaluation.runner import evaluate, make_env
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.runner import evaluate
 from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, fitted, vector
 from tests.long import all_but, long
 from tests.test_all_problems import IDS, busy, small

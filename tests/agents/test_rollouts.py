@@ -18,7 +18,7 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
 from schedgym.core.scoring import next_set
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import _step_by_step, make_env, play
+from schedgym.evaluation.episodes import make_env, play, steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
 from tests.long import all_but
@@ -166,12 +166,10 @@ def test_evaluations_of_shipped_agents(id: str) -> None:
     env = make_env(id, agent.acting_parameters(id, small(id)))
     whole = play(env, agent, seed=3, episode=1)
     record = env.record()
-    observation, _ = env.reset(seed=3, options={"episode": 1})
-    agent.reset(env.interface, np.random.default_rng(0))
     assert agent.compiled_rollout is not None
-    stepped = _step_by_step(env, agent, observation)
-    assert (stepped.metrics, stepped.truncated) == (whole.metrics, whole.truncated)
-    assert stepped.total == pytest.approx(whole.total, rel=1e-12)
+    *_, last = played = list(steps(env, agent, seed=3, episode=1))
+    assert (last.info["metrics"], last.truncated) == (whole.metrics, whole.truncated)
+    assert sum(step.reward for step in played) == pytest.approx(whole.total, rel=1e-12)
     for name, value in vars(env.record()).items():
         if name != "workload":
             np.testing.assert_array_equal(value, getattr(record, name), err_msg=name)

@@ -12,7 +12,7 @@ from schedgym.agents.config import load_config
 from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import layout_of
 from schedgym.core.workload import Workload
-from schedgym.evaluation.runner import make_env
+from schedgym.evaluation.episodes import make_env
 from schedgym.problems.queue_delay.tokens import COUNT_SCALE
 
 ID = "schedgym/QueueDelay-v0"

@@ -28,7 +28,7 @@ from schedgym.agents.training import train
 from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import make_env, play
+from schedgym.evaluation.episodes import make_env, play
 from tests.agents.cases import CASES, compiled, fitted, vector
 from tests.long import long
 from tests.test_all_problems import small

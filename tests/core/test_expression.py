@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -37,6 +38,22 @@ def test_names_and_backquotes() -> None:
     assert expression(values).tolist() == [11.0]
     assert Expression("`a#b` + 1").names == ("a#b",)
     assert Expression("7").names == () and float(Expression("7")({})) == 7.0
+
+
+def test_what_is_read_or_refused_warns_of_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(InvalidParameter, match="'1if 1else 2': a letter follows the number 1$"):
+        Expression("1if 1else 2")
+    assert Expression("1e3 + 0x1f + 1_0 + .5e-1 + x1or2").names == ("x1or2",)
+    rng = np.random.default_rng(0)
+    parts = (
+        "1 2. .5 1.5 1e5 1e-5 0x1f 0b1 0o7 1_0 x x1 é and or if else for in is not + - ( ) , . e j \\ ' \" #"
+    )
+    read = 0
+    for _ in range(20_000):
+        with contextlib.suppress(InvalidParameter):
+            Expression("".join(rng.choice(parts.split() + [" "] * 5, rng.integers(1, 8))))
+            read += 1
+    assert read > 1000 and not recwarn.list
 
 
 def test_what_is_undefined_is_no_number() -> None:

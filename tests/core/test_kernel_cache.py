@@ -304,7 +304,7 @@ import numpy as np
 from pathlib import Path
 from schedgym.core.jit import KERNELS
 from schedgym.core.problem import get_problem
-from schedgym.evaluation.runner import make_env
+from schedgym.evaluation.episodes import make_env
 from schedgym.testing import sample_action
 from tests.core.test_kernel_cache import DAMAGES
 

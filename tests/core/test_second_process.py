@@ -18,7 +18,7 @@ import pytest
 
 from schedgym.core import second_process
 from schedgym.core.second_process import compile_calls
-from schedgym.evaluation.runner import make_env
+from schedgym.evaluation.episodes import make_env
 
 KERNELS = """
 from schedgym.core.jit import kernel

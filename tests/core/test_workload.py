@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from schedgym.core.files import atomic_write
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.core.workload_files import load_workload, save_workload
-from schedgym.errors import InvalidWorkload, UnknownName
+from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import LAST_TIME, SCHEMA, make_workload
 
 
@@ -613,7 +613,7 @@ def test_writing_is_atomic(tmp_path: Path) -> None:
         assert path.read_bytes() == before, "readers see the old content until the end"
     assert path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == write(tmp_path / "plain", "").stat().st_mode & 0o777
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InvalidParameter, match="there is no folder"):
         save_workload(workload, tmp_path / "missing" / "w.json")
 
 

@@ -101,12 +101,12 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     (r"^\. \S*activate$", "Makefile"),
     (r"^pip install (-e|--require-hashes|--no-deps) ", "Makefile"),
     (r"^mkdocs build --strict$", "tests/docs/test_site.py"),
-    (r"^schedgym bench --growth( schedgym/[\w-]+)?$", "tests/evaluation/test_growth.py"),
+    (r"^python -m benchmarks growth( schedgym/[\w-]+)?$", "tests/benchmarks/test_growth.py"),
     # every run compiles everything anew, to time that, too
     (r"^schedgym bench( schedgym/[\w-]+)?( --quick)?$", "tests/evaluation/test_bench.py"),
-    (r"^schedgym bench --training( schedgym/[\w-]+)?$", "tests/evaluation/test_trainers.py"),
+    (r"^python -m benchmarks training( schedgym/[\w-]+)?$", "tests/benchmarks/test_training.py"),
     # simulated there, where there is no GPU
-    (r"^schedgym bench .*--device cuda", "tests/evaluation/test_gpu.py"),
+    (r"^python -m benchmarks gpu", "tests/benchmarks/test_gpu.py"),
     (r"^schedgym train .*--device cuda", "tests/agents/test_environments.py"),
     (r"^python -m schedgym\.agents\.examples\.", "tests/agents/test_examples.py"),
     (r"^schedgym sweep .*--engine ray", "tests/evaluation/test_engines.py"),

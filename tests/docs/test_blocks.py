@@ -58,7 +58,7 @@ def test_the_tutorials_problem_is_one_folder_and_its_policies_another():
     folders = ("schedgym/problems/one_machine/", "baselines/one_machine/")
     assert all(title.startswith(folders) for title in titles), titles
     shipped = {path.name for path in (ROOT / "schedgym/problems/queue_delay").glob("*.py")}
-    assert {Path(title).name for title in titles} >= shipped - {"bench.py", "log.py", "rules.py"}
+    assert {Path(title).name for title in titles} >= shipped - {"log.py", "rules.py"}
     assert any("schedgym train schedgym/OneMachine-v0" in block.text for block in blocks)
 
 

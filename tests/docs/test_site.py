@@ -193,7 +193,7 @@ def test_errata_show_apart_what_a_paper_does_not_say(site):
 
 
 def test_the_committed_benchmarks_are_of_every_id():
-    """`schedgym bench --json docs/benchmarks.json` must be run again when ids are added."""
+    """`python -m benchmarks speed --json docs/benchmarks.json` must be run again when ids are added."""
     rows = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))["benchmark"]
     ids = {id for problem in list_problems().values() for id in problem.ids}
     assert {row["id"] for row in rows} == ids

@@ -4,11 +4,13 @@ import json
 
 import pytest
 
+from benchmarks import cases as listed
+from benchmarks.__main__ import main
 from schedgym import cli
-from schedgym.core.benchmark import Benchmark
-from schedgym.core.problem import list_problems
+from schedgym.core.problem import get_problem, list_problems
 from schedgym.errors import UnknownName
 from schedgym.evaluation import bench
+from schedgym.evaluation.bench import Benchmark
 from tests.long import long, some
 from tests.test_all_problems import IDS
 
@@ -16,7 +18,7 @@ CASES = [
     pytest.param(case, id=case.name)
     for problem in list_problems().values()
     for id in problem.ids
-    for case in bench.cases(problem, id)
+    for case in listed.cases(problem, id)
 ]
 ID = "schedgym/QueueDelay-v0"
 
@@ -35,19 +37,15 @@ def test_every_case_runs(case: Benchmark) -> None:
 
 
 def test_names_are_told_apart_and_belong_to_an_id() -> None:
-    listed = [
+    cases = [
         case
         for problem in list_problems().values()
         for id in problem.ids
-        for case in bench.cases(problem, id)
+        for case in listed.cases(problem, id)
     ]
-    assert len({(case.id, case.name) for case in listed}) == len(listed)
+    assert len({(case.id, case.name) for case in cases}) == len(cases)
     for problem in list_problems().values():
-        try:
-            room = problem.module("bench")
-        except ModuleNotFoundError:
-            continue
-        assert {case.id for case in room.CASES} <= set(problem.ids)
+        assert {case.id for case in listed.listed(problem).CASES} <= set(problem.ids)
 
 
 @pytest.fixture
@@ -63,7 +61,7 @@ def fast(monkeypatch, tmp_path):
 
 
 def test_the_command_prints_and_writes_one_id(fast, capsys) -> None:
-    assert cli.main(["bench", ID, "--quick", "--json", "o.json"]) == 0
+    assert main(["speed", ID, "--quick", "--json", "o.json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
         "one process, one core but for threads; medians of 1 runs; autoreset NextStep",
@@ -97,10 +95,33 @@ def test_the_command_prints_and_writes_one_id(fast, capsys) -> None:
 
 def test_the_command_without_an_id_runs_all(fast, capsys, monkeypatch) -> None:
     monkeypatch.setattr(bench, "scalar_rate", lambda case, steps: 1e5)
-    assert cli.main(["bench"]) == 0
+    assert main(["speed"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line in IDS] == IDS
     assert len([line for line in lines if line.startswith("bf-exec, 24024 tasks")]) == 2
+
+
+def test_a_user_sees_either_kind_of_environment_and_a_baseline(fast, capsys) -> None:
+    assert cli.main(["bench", ID, "--json", "o.json"]) == 0
+    rows = json.loads((fast / "o.json").read_text())["benchmark"]
+    kinds = ("dict", "features")
+    assert [row["what"] for row in rows[3:]] == [
+        "CartPole-v1, gym.make",
+        *(f"gym.make, observation {kind}" for kind in kinds),
+        *(f"gym.make_vec, 256 environments, observation {kind}" for kind in kinds),
+        "bf-exec, an episode, zero-copy",
+    ]
+    assert all(row["value"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_cases_of_every_id_can_be_run(id: str) -> None:
+    problem = get_problem(id)
+    for case in bench.cases(problem, id):
+        if case.num_envs:
+            assert bench.vector_rate(case, 2)[0] > 0
+        elif not case.policy:
+            assert bench.scalar_rate(case, 2) > 0
 
 
 def test_names_are_checked() -> None:

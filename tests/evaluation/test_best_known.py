@@ -17,7 +17,9 @@ from schedgym.core.rollouts import play_out
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import best_known
 from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget, distances, take_best
-from schedgym.evaluation.runner import default_policies, evaluate, make_env, play
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.plan import default_policies
+from schedgym.evaluation.runner import evaluate
 from schedgym.evaluation.statistics import episode_table
 from tests.agents.cases import COMPILED_SLOWLY
 from tests.long import all_but, long, some

@@ -13,7 +13,7 @@ from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.evaluation import canvas, evaluate, plot, plot_comparison, runner, sweep
+from schedgym.evaluation import canvas, episodes, evaluate, plot, plot_comparison, sweep
 from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.sweeps import make_spec, run_sweep
@@ -247,7 +247,7 @@ def test_pictures_of_the_extremes(tmp_path):
     plot_comparison(idle, tmp_path / "zero.pdf")
     assert (tmp_path / "one.svg").stat().st_size > 1000
     assert (tmp_path / "zero.pdf").stat().st_size > 1000
-    with pytest.raises(InvalidParameter, match="ends in"):
+    with pytest.raises(InvalidParameter, match="must end in"):
         plot_comparison(frame, tmp_path / "p.jpg")
     with pytest.raises(UnknownName, match="reference"):
         plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
@@ -330,7 +330,7 @@ def test_every_policy_has_a_colour_of_its_own():
 
 def test_formulas_are_typeset():
     assert canvas.typeset("slots^2, l_k norm") == r"slots$^{2}$, $\ell_{k}$ norm"
-    assert canvas.typeset("$x^2$") == "$x^2$" and canvas.typeset("plain_l_k") == "plain_l_k"
+    assert canvas.typeset("$x^2$") == r"\$x$^{2}$\$" and canvas.typeset("plain_l_k") == "plain_l_k"
     assert formulas("cost [slots^k], least l_k norm") == "cost [slotsᵏ], least ℓₖ norm"
 
 
@@ -409,8 +409,8 @@ def test_a_sweep_of_geo_has_one_objective():
 
 def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
     made = []
-    original = runner.make_env
-    monkeypatch.setattr(runner, "make_env", lambda *given: made.append(given) or original(*given))
+    original = episodes.make_env
+    monkeypatch.setattr(episodes, "make_env", lambda *given: made.append(given) or original(*given))
     evaluate(ID, ["picky", "bf-exec", "fcfs"], 3, parameters=SMALL)
     assert len(made) == 2
     made.clear()
@@ -419,8 +419,8 @@ def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
 
 
 def test_play_is_what_evaluate_does():
-    env = runner.make_env(ID, SMALL)
+    env = episodes.make_env(ID, SMALL)
     policy = schedgym.make_policy("fcfs", "queue-delay")
-    outcomes = [runner.play(env, policy, seed=2, episode=e, label="fcfs") for e in range(2)]
+    outcomes = [episodes.play(env, policy, seed=2, episode=e, label="fcfs") for e in range(2)]
     frame = evaluate(ID, "fcfs", 2, 2, parameters=SMALL)
     assert [o.metrics["mean_delay"] for o in outcomes] == values(frame, "mean_delay", "fcfs")

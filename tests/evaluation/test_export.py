@@ -146,7 +146,7 @@ def test_a_parameter_may_have_the_name_of_a_column(tmp_path):
 def test_errors(store, tmp_path, monkeypatch):
     path = tmp_path / "out.csv"
     for arguments, error, match in (
-        ({"path": tmp_path / "out.xlsx"}, InvalidParameter, "ends in .csv or .parquet"),
+        ({"path": tmp_path / "out.xlsx"}, InvalidParameter, "must end in .csv, .parquet"),
         ({"table": "episode"}, UnknownName, "did you mean 'episodes'"),
         ({"id": "schedgym/QueueDelay-v9"}, UnknownName, "QueueDelay-v0"),
         ({"code": "2"}, UnknownName, "version"),

@@ -18,8 +18,9 @@ from schedgym.drawing import loads_of, palette
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import gantt
 from schedgym.evaluation.canvas import DARK, INK, PAPER, new_figure, save_figure, svg_text
+from schedgym.evaluation.episodes import make_env, play, policy_rng
 from schedgym.evaluation.gantt import make_chart, plot_schedule
-from schedgym.evaluation.runner import acting_parameters, make_env, play, policy_rng
+from schedgym.evaluation.plan import acting_parameters
 
 FLOW = "schedgym/FlowtimePacking-v0"
 TINY = {"queue-delay": {"tasks": 40, "servers": 4}, "flowtime": {"jobs": 20}, "geo": {"jobs": 10}}
@@ -161,7 +162,7 @@ def test_moving_pictures_refuse_nonsense(tmp_path):
     ):
         with pytest.raises(InvalidParameter, match=text):
             schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.gif", **given)
-    with pytest.raises(InvalidParameter, match="ends in"):
+    with pytest.raises(InvalidParameter, match="must end in"):
         schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.png")
     assert not list(tmp_path.iterdir())
 

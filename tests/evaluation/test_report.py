@@ -19,8 +19,10 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.plan import acting_parameters
 from schedgym.evaluation.report import write_report
-from schedgym.evaluation.runner import acting_parameters, make_env, play, sweep
+from schedgym.evaluation.runner import sweep
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import (
     Estimate,
@@ -425,7 +427,7 @@ def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):
 def test_errors(folder, tmp_path, monkeypatch):
     store, path = folder / "results.db", tmp_path / "r.html"
     for arguments, error, match in (
-        ({"output": tmp_path / "r.pdf"}, InvalidParameter, "ends in .html"),
+        ({"output": tmp_path / "r.pdf"}, InvalidParameter, "must end in .html"),
         ({"confidence": 1.0}, InvalidParameter, "confidence"),
         ({"policy": "bf-exce"}, UnknownName, "did you mean 'bf-exec'"),
         ({"episode": 99}, UnknownName, "episode"),

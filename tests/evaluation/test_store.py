@@ -6,11 +6,12 @@ import threading
 import numpy as np
 import pytest
 
+from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, UnknownName
 from schedgym.evaluation.export import leaderboard_frame
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import paired_differences, summarize
-from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
+from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
 
 QUEUE, VALUE = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
 

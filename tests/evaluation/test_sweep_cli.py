@@ -46,16 +46,16 @@ def test_from_a_specification_to_a_report(capsys, folder) -> None:
 
 
 def test_failures_are_told_and_retried(capsys, folder, monkeypatch) -> None:
-    from schedgym.evaluation import runner
+    from schedgym.evaluation import episodes
 
-    play = runner.play
+    play = episodes.play
 
     def fails(env, policy, *, seed=0, episode=0, label=""):
         if label == "fcfs":
             raise RuntimeError("out of luck")
         return play(env, policy, seed=seed, episode=episode, label=label)
 
-    monkeypatch.setattr(runner, "play", fails)
+    monkeypatch.setattr(episodes, "play", fails)
     sweep = ["sweep", "small.yaml", "--n-jobs", "1", "-o", "s.db"]
     assert cli.main(sweep) == 1
     told = capsys.readouterr().out
@@ -76,7 +76,7 @@ def test_failures_are_told_and_retried(capsys, folder, monkeypatch) -> None:
         (["report", "none.db"], "none.db: "),
         (["report", "small.yaml", "-o", "s.html"], "small.yaml: "),
         (["export", "small.yaml", "-o", "s.csv"], "small.yaml: "),
-        (["export", "none.db", "-o", "s.txt"], "s.txt: an export ends in .csv or .parquet"),
+        (["export", "none.db", "-o", "s.txt"], "s.txt: must end in .csv, .parquet"),
     ],
     ids=" ".join,
 )

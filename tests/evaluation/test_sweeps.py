@@ -5,9 +5,10 @@ import textwrap
 import numpy as np
 import pytest
 
+from schedgym.core.problem import get_problem
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidStore, SchedgymError, UnknownName
-from schedgym.evaluation import evaluate, runner, sweep, sweeps
+from schedgym.evaluation import episodes, evaluate, plan, runner, sweep, sweeps
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_spec, run_sweep
@@ -62,13 +63,13 @@ def test_policies_with_options_labels_and_views_of_their_own(path):
 
 def test_nothing_is_run_twice_and_more_episodes_only_where_they_are_missing(path, monkeypatch):
     played = []
-    original = runner.play
+    original = episodes.play
 
     def play(env, policy, *, seed, episode, label):
         played.append((label, seed, episode))
         return original(env, policy, seed=seed, episode=episode, label=label)
 
-    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(episodes, "play", play)
     run_sweep(spec(episodes=2), path, n_jobs=1)
     assert len(played) == 2 * 2 * 2 * 2
     played.clear()
@@ -100,13 +101,13 @@ def test_what_the_key_depends_on(path, monkeypatch, tmp_path):
     assert keys(base) == keys(same)
     other = keys(spec(experiment={"parameters": {**parameters, "servers": 4}, "policies": ["fcfs"]}))
     assert not set(other.values()) & set(keys(base).values())
-    monkeypatch.setattr(sweeps, "code_version", lambda: "another")
+    monkeypatch.setattr(plan, "code_version", lambda problem: "another")
     assert not set(keys(base).values()) & set(other.values())
     monkeypatch.undo()
     files = {}
     for seed in (1, 2):
         target = tmp_path / "w.npz"
-        complete = runner.get_problem(ID).parameters.build(**parameters)
+        complete = get_problem(ID).parameters.build(**parameters)
         save_workload(generate(seed, 0, make_source(complete)), target)
         given = spec(experiment={"parameters": {"workload": str(target)}, "policies": ["fcfs"]})
         files[seed] = keys(given)
@@ -115,20 +116,6 @@ def test_what_the_key_depends_on(path, monkeypatch, tmp_path):
     assert files[1]["fcfs"] != files[2]["fcfs"] and files[1][None] != files[2][None]
     with pytest.raises(InvalidStore, match="another label"):
         run_sweep(given, path, n_jobs=1)
-
-
-def test_the_version_of_the_code_follows_the_code(tmp_path, monkeypatch):
-    package = tmp_path / "somewhere"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sweeps, "PACKAGES", ("somewhere",))
-    first = sweeps.code_version.__wrapped__()
-    assert sweeps.code_version.__wrapped__() == first
-    (package / "__init__.py").write_text("x = 1")
-    second = sweeps.code_version.__wrapped__()
-    (package / "__init__.py").rename(package / "main.py")
-    assert len({first, second, sweeps.code_version.__wrapped__()}) == 3
 
 
 def test_a_unit_that_fails_is_told_and_retried(path, monkeypatch):
@@ -204,7 +191,7 @@ def test_a_specification_in_python_may_hold_numbers_of_numpy(path):
 @long
 def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    complete = runner.get_problem(ID).parameters.build(tasks=20, servers=3)
+    complete = get_problem(ID).parameters.build(tasks=20, servers=3)
     save_workload(generate(0, 0, make_source(complete)), tmp_path / "w.npz")
     given = spec(experiment={"parameters": {"workload": "w.npz"}}, episodes=1, seeds=[0])
     assert run_sweep(given, path, n_jobs=2).failed == []

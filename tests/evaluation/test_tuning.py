@@ -12,7 +12,7 @@ from schedgym.core.policy import get_policy_spec, list_policies, make_policy, re
 from schedgym.core.problem import get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
-from schedgym.evaluation import evaluate, run_sweep, runner, tune, tuned_options, tuning
+from schedgym.evaluation import episodes, evaluate, run_sweep, tune, tuned_options, tuning
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.evaluation.tuned import find_tuned, read_tuned
@@ -63,13 +63,13 @@ def either():
 @pytest.fixture
 def played(monkeypatch):
     """The (label, seed, episode) of every episode that is played."""
-    found, original = [], runner.play
+    found, original = [], episodes.play
 
     def play(env, policy, *, seed, episode, label):
         found.append((label, seed, episode))
         return original(env, policy, seed=seed, episode=episode, label=label)
 
-    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(episodes, "play", play)
     return found
 
 
@@ -98,10 +98,12 @@ def test_the_numbers_are_those_of_the_validation_episodes(either, played) -> Non
     assert judging == {(label, episode) for label in ("either", "either x=2") for episode in range(5, 10)}
     with pytest.raises(InvalidParameter, match="seed: must be below"):
         evaluate(ID, "either", 5, VALIDATION_SEED)
-    env = runner.make_env(ID, SMALL)
+    env = episodes.make_env(ID, SMALL)
     for first, mean in ((0, found.candidates[0]["mean"]), (5, found.judged["mean"])):
         values = [
-            runner.play(env, make_policy("bf-all", "queue-delay"), seed=VALIDATION_SEED, episode=e, label="")
+            episodes.play(
+                env, make_policy("bf-all", "queue-delay"), seed=VALIDATION_SEED, episode=e, label=""
+            )
             for e in range(first, first + 5)
         ]
         delays = [outcome.metrics["mean_delay"] for outcome in values]
@@ -113,19 +115,19 @@ def test_what_a_store_holds_is_not_played_again(either, played, monkeypatch, tmp
     whole = tune(ID, "either", 4, parameters=SMALL, n_jobs=1)
     total = len(played)
     played.clear()
-    recorded = runner.play
+    recorded = episodes.play
 
     def cut_off(env, policy, **given):
         if len(played) == 10:
             signal.raise_signal(signal.SIGINT)
         return recorded(env, policy, **given)
 
-    monkeypatch.setattr(runner, "play", cut_off)
+    monkeypatch.setattr(episodes, "play", cut_off)
     with pytest.raises(KeyboardInterrupt):
         tune(ID, "either", 4, **how)
     kept = len(ResultsStore(how["store"]).frame(metrics=["mean_delay"]))
     assert 0 < kept < 10
-    monkeypatch.setattr(runner, "play", recorded)
+    monkeypatch.setattr(episodes, "play", recorded)
     played.clear()
     again = tune(ID, "either", 4, **how)
     assert len(played) == total - kept
@@ -159,7 +161,7 @@ def test_windows_of_a_trace_are_apart_from_those_of_comparisons(either, played, 
     found = tune(ID, "either", parameters=trace, n_jobs=1)
     assert (found.seed, found.choosing, found.judging) == (0, (4, 2), (6, 2)), "8 windows, a quarter for each"
     assert {episode for _, _, episode in played} == {4, 5, 6, 7}
-    env = runner.make_env(ID, trace)
+    env = episodes.make_env(ID, trace)
     jobs = []
     for episode in range(8):
         env.reset(seed=0, options={"episode": episode})
@@ -173,7 +175,7 @@ def test_a_failing_candidate_ends_it_with_its_error(either, monkeypatch, folder)
     def play(env, policy, *, seed, episode, label):
         raise RuntimeError(f"{label} is out of luck")
 
-    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(episodes, "play", play)
     with pytest.raises(SchedgymError, match="is out of luck"):
         tune(ID, "either", 2, parameters=SMALL, n_jobs=1)
 

@@ -1,4 +1,4 @@
-"""The bounds: against brute force, linear programs, slow definitions, the oracle, and every policy."""
+"""The bounds: against brute force, linear programs, slow definitions, the model, and every policy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
+from schedgym.papers.xu2021 import model
+from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime import bounds
 from schedgym.problems.flowtime.bounds import lower_bound, priced_bound, processing_bound, queue_bound
 from schedgym.problems.flowtime.problem import FlowtimeParameters
@@ -23,16 +25,16 @@ from schedgym.problems.flowtime.workload import (
     max_slots,
     tables,
 )
-from tests.flowtime import oracle
-from tests.flowtime.oracle import Instance, Job
+from tests.flowtime import optima
+from tests.flowtime.instances import random_instance
 from tests.flowtime.test_metrics import KINDS, POLICIES, workload_of
 from tests.long import long, of_trials, some, trials
 
 ALL = (processing_bound, queue_bound, priced_bound)
 
 
-def cost(instance: Instance, outcome: oracle.Outcome, k: float) -> float:
-    return sum(f**k for f in oracle.flowtimes(instance, outcome))
+def cost(instance: Instance, outcome: model.Outcome, k: float) -> float:
+    return sum(f**k for f in model.flowtimes(instance, outcome))
 
 
 # No schedule is better ------------------------------------------------------------------------
@@ -45,13 +47,13 @@ def test_no_schedule_is_better(kind: str, k: float) -> None:
     rng = random.Random(int(10 * k))
     tight = stronger = 0
     for x in range(75):
-        instance = oracle.random_instance(rng, kind, tiny=True, at_once=x % 3 == 0)
+        instance = random_instance(rng, kind, tiny=True, at_once=x % 3 == 0)
         workload = workload_of(instance)
-        best = oracle.optimum(instance, k)
+        best = optima.optimum(instance, k)
         values = [bound(workload, k) for bound in ALL]
         bound = lower_bound(workload, FlowtimeParameters(kind=kind, norm=k))
         assert max(values) <= bound <= best * (1 + 1e-12)
-        known = max(oracle.lower_bounds(instance, k).values())
+        known = max(optima.lower_bounds(instance, k).values())
         assert bound >= known * (1 - 1e-3), "weaker than the paper's"
         tight += bound >= best * (1 - 1e-9)
         stronger += bound > known * 1.01
@@ -64,18 +66,18 @@ def test_no_policy_is_better(kind: str) -> None:
     rng = random.Random(21)
     close = 0
     for x in trials(120):
-        instance = oracle.random_instance(rng, kind, at_once=x % 5 == 0)
+        instance = random_instance(rng, kind, at_once=x % 5 == 0)
         k = (1.0, 2.0, 3.0)[x % 3]
         options: dict[str, Any] = {}
         if kind != "mapreduce" and x % 4 == 1:
-            instance = oracle.declare(instance, rng, 0.5)
-            options["mode"] = rng.choice(oracle.MODES)
+            instance = model.declare(instance, rng, 0.5)
+            options["mode"] = rng.choice(model.MODES)
         workload = workload_of(instance)
         bound = lower_bound(workload, FlowtimeParameters(kind=kind, norm=k))
-        assert bound >= max(oracle.lower_bounds(instance, k).values()) * (1 - 1e-3)
+        assert bound >= max(optima.lower_bounds(instance, k).values()) * (1 - 1e-3)
         reached = math.inf
         for policy in rng.sample(POLICIES[kind], 4):
-            outcome = oracle.simulate(instance, policy, k=k, **options)
+            outcome = model.simulate(instance, policy, k=k, **options)
             assert None not in outcome.completion
             reached = min(reached, cost(instance, outcome, k))
         assert bound <= reached
@@ -89,7 +91,7 @@ def test_truncated_schedules_are_not_better_either(kind: str) -> None:
     rng = random.Random(22)
     binding = 0
     for x in trials(120):
-        instance = oracle.random_instance(rng, kind)
+        instance = random_instance(rng, kind)
         k = (1.0, 2.0, 3.0)[x % 3]
         last = max(job.arrival for job in instance.jobs)
         limit = last + rng.randint(1, 6)
@@ -100,7 +102,7 @@ def test_truncated_schedules_are_not_better_either(kind: str) -> None:
         nothing = sum((limit - job.arrival) ** k for job in instance.jobs)
         reached = [nothing]
         for policy in rng.sample(POLICIES[kind], 3):
-            reached.append(cost(instance, oracle.simulate(instance, policy, k=k, limit=limit), k))
+            reached.append(cost(instance, model.simulate(instance, policy, k=k, limit=limit), k))
         assert max(cut) <= min(reached) * (1 + 1e-12)
         binding += max(whole) > min(reached)
     assert binding > 10  # the limit matters
@@ -159,12 +161,12 @@ def test_queue_by_hand() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_queue_is_the_oracle_s_one_machine(kind: str) -> None:
+def test_queue_is_the_model_s_one_machine(kind: str) -> None:
     rng = random.Random(23)
     equal = 0
     for x in trials(100):
-        instance = oracle.random_instance(rng, kind, at_once=x % 3 == 0)
-        one = oracle.one_machine_srpt(instance)
+        instance = random_instance(rng, kind, at_once=x % 3 == 0)
+        one = optima.one_machine_srpt(instance)
         bound = queue_bound(workload_of(instance), 1.0)
         assert bound >= one * (1 - 1e-9)
         equal += math.isclose(bound, one, rel_tol=1e-9)
@@ -173,9 +175,9 @@ def test_queue_is_the_oracle_s_one_machine(kind: str) -> None:
 
 def slow_queue(instance: Instance, k: float) -> float:
     """The queue bound slot by slot, in 1D."""
-    left = [oracle.volume(job) for job in instance.jobs]
+    left = [model.volume(job) for job in instance.jobs]
     total, t = 0.0, 0
-    lengths = [-(-oracle.volume(job) // min(job.cpu, sum(instance.cpu))) for job in instance.jobs]
+    lengths = [-(-model.volume(job) // min(job.cpu, sum(instance.cpu))) for job in instance.jobs]
     while any(left) or any(t < job.arrival + n for job, n in zip(instance.jobs, lengths, strict=True)):
         t += 1
         visible = [j for j, job in enumerate(instance.jobs) if job.arrival < t]
@@ -198,7 +200,7 @@ def slow_queue(instance: Instance, k: float) -> float:
 def test_queue_equals_its_definition(k: float) -> None:
     rng = random.Random(24)
     for x in trials(100):
-        instance = oracle.random_instance(rng, "1d", at_once=x % 3 == 0)
+        instance = random_instance(rng, "1d", at_once=x % 3 == 0)
         assert queue_bound(workload_of(instance), k) == pytest.approx(slow_queue(instance, k), rel=1e-9)
 
 
@@ -255,7 +257,7 @@ def test_dual_function_equals_its_definition(kind: str) -> None:
     """Random prices on random grids; what jobs use is a supergradient."""
     rng = random.Random(25)
     for x in range(60):
-        instance = oracle.random_instance(rng, kind)
+        instance = random_instance(rng, kind)
         needs = bounds._needs(tables(workload_of(instance)))
         last = int((needs.arrival + needs.slots.sum(axis=1)).max()) + rng.randint(0, 5)
         inner = rng.sample(range(1, last), rng.randint(0, last - 1)) if last > 1 else []
@@ -309,7 +311,7 @@ def test_prices_are_nearly_the_best(k: float) -> None:
     rng = random.Random(26)
     count = 0
     while count < 60:
-        instance = oracle.random_instance(rng, "1d", tiny=True, at_once=count % 3 == 0)
+        instance = random_instance(rng, "1d", tiny=True, at_once=count % 3 == 0)
         if any(job.cpu > sum(instance.cpu) for job in instance.jobs):
             continue
         count += 1
@@ -344,7 +346,7 @@ def test_a_default_episode() -> None:
         own = tables(workload)
         columns = own.arrival.tolist(), own.processing[:, 0].tolist(), own.cpu[:, 0].tolist()
         instance = Instance([Job(*row) for row in zip(*columns, strict=True)], own.server_cpu.tolist())
-        reached = min(cost(instance, oracle.simulate(instance, p), 2) for p in ("srvf", "svf", "srf"))
+        reached = min(cost(instance, model.simulate(instance, p), 2) for p in ("srvf", "svf", "srf"))
         bound = lower_bound(workload)
         assert bound <= reached
         best.append(bound / reached)
@@ -358,12 +360,12 @@ def test_a_default_episode() -> None:
 
 
 @pytest.mark.parametrize("k", [1.0, 2.0, 1.5])
-def test_optimal_fractional_equals_the_oracle(k: float) -> None:
+def test_optimal_fractional_equals_the_model(k: float) -> None:
     rng = random.Random(27)
     for kind in ("1d", "2d"):
         for x in range(30):
-            instance = oracle.random_instance(rng, kind, tiny=x % 2 == 0, at_once=x % 3 == 0)
-            expected = oracle.optimal_fractional(instance, k)
+            instance = random_instance(rng, kind, tiny=x % 2 == 0, at_once=x % 3 == 0)
+            expected = optima.optimal_fractional(instance, k)
             assert bounds.optimal_fractional(workload_of(instance), k) == pytest.approx(expected, rel=1e-7)
 
 
@@ -383,7 +385,7 @@ def test_what_a_bound_does_not_depend_on(kind: str) -> None:
     """The origin of time, and how cores are cut into servers (where memory does not count)."""
     rng = random.Random(28)
     for _ in range(20):
-        instance = oracle.random_instance(rng, kind)
+        instance = random_instance(rng, kind)
         later = instance._replace(jobs=[job._replace(arrival=job.arrival + 1000) for job in instance.jobs])
         for bound in ALL:
             one = bound(workload_of(instance), 2.0)

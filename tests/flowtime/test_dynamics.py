@@ -1,4 +1,4 @@
-"""The compiled dynamics against the plain-Python oracle: random allocations have equal consequences."""
+"""The compiled dynamics against the plain-Python model: random allocations have equal consequences."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
+from schedgym.papers.xu2021 import model
 from schedgym.problems.flowtime.dynamics import DECIDE
 from schedgym.problems.flowtime.metrics import fates, validate
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
-from tests.flowtime import oracle
+from tests.flowtime.instances import random_instance
 from tests.long import some, trials
 
 ID = "schedgym/FlowtimePacking-v0"
 
 
-def workload_of(instance: oracle.Instance) -> Workload:
+def workload_of(instance: model.Instance) -> Workload:
     """The instance as a workload."""
     jobs = instance.jobs
-    if oracle.is_mapreduce(instance):
+    if model.is_mapreduce(instance):
         latency = None
         if any(job.latency is not None for job in jobs):
             latency = [row for job in jobs for phase in job.latency for row in phase]
@@ -57,12 +58,12 @@ def workload_of(instance: oracle.Instance) -> Workload:
     )
 
 
-def instances(kind: str, count: int, seed: int) -> list[oracle.Instance]:
+def instances(kind: str, count: int, seed: int) -> list[model.Instance]:
     rng = random.Random(seed)
-    return [oracle.random_instance(rng, kind) for _ in trials(count)]
+    return [random_instance(rng, kind) for _ in trials(count)]
 
 
-def make(tmp_path: Any, instance: oracle.Instance, kind: str, **parameters: Any) -> Any:
+def make(tmp_path: Any, instance: model.Instance, kind: str, **parameters: Any) -> Any:
     path = tmp_path / "workload.npz"
     save_workload(workload_of(instance), path)
     values = {"window": "all", "action_mask": False, "workload": str(path), "kind": kind, **parameters}
@@ -89,11 +90,11 @@ def random_cores(rng: np.random.Generator, observation: dict[str, Any]) -> Any:
     return cores
 
 
-def play(env: Any, instance: oracle.Instance, rng: np.random.Generator, mode: str | None, k: float) -> Any:
-    """Random allocations to the end; returns what the oracle makes of them, the return, and the info."""
+def play(env: Any, instance: model.Instance, rng: np.random.Generator, mode: str | None, k: float) -> Any:
+    """Random allocations to the end; returns what the model makes of them, the return, and the info."""
     observation, _ = env.reset()
-    cluster = oracle._Cluster(instance, mode, k)
-    allocations: list[oracle.Matrix] = []
+    cluster = model.Cluster(instance, mode, k)
+    allocations: list[model.Matrix] = []
     nobody = [[0] * len(instance.cpu) for _ in instance.jobs]
     total, done = 0.0, False
     while not done:
@@ -136,7 +137,7 @@ def play(env: Any, instance: oracle.Instance, rng: np.random.Generator, mode: st
             u[j] = cores[r].tolist()
             cluster.serve(j, sum(u[j]))
         allocations.append(u)
-    outcome = oracle.replay(instance, allocations, k=k, mode=mode)
+    outcome = model.replay(instance, allocations, k=k, mode=mode)
     return outcome, total, info, truncated
 
 
@@ -151,9 +152,9 @@ def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) ->
         record = env.record()
         validate(record)
         assert fates(env.record())["completion"] == outcome.completion
-        expected = sum(oracle.rewards(instance, outcome, k, alpha=alpha))
+        expected = sum(model.rewards(instance, outcome, k, alpha=alpha))
         assert total == pytest.approx(expected, rel=1e-9)
-        metrics = oracle.metrics(instance, outcome, k)
+        metrics = model.metrics(instance, outcome, k)
         for mine, theirs in (
             ("l1", "l1"),
             ("l2", "l2"),
@@ -172,22 +173,22 @@ def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) ->
         assert info["metrics"]["cost"] == pytest.approx(-total, rel=1e-9)
 
 
-@pytest.mark.parametrize("mode", oracle.MODES)
+@pytest.mark.parametrize("mode", model.MODES)
 @pytest.mark.parametrize("kind", some(["2d", "1d"]))
 def test_mistaken_declarations(mode: str, kind: str, tmp_path: Any) -> None:
     rng = np.random.default_rng(5)
     chance = random.Random(5)
     for instance in instances(kind, 40, 6):
-        declared = oracle.declare(instance, chance, 0.5)
+        declared = model.declare(instance, chance, 0.5)
         env = make(tmp_path, declared, kind, view="allocation", strict=True, estimation=mode)
         outcome, total, _, _ = play(env, declared, rng, mode, 2.0)
         validate(env.record())
         assert fates(env.record())["completion"] == outcome.completion
-        assert total == pytest.approx(sum(oracle.rewards(declared, outcome, 2.0)), rel=1e-9)
+        assert total == pytest.approx(sum(model.rewards(declared, outcome, 2.0)), rel=1e-9)
 
 
 def test_an_endless_schedule_is_cut_off(tmp_path: Any) -> None:
-    instance = oracle.Instance([oracle.Job(0, 2, 1), oracle.Job(3, 1, 1)], [2])
+    instance = model.Instance([model.Job(0, 2, 1), model.Job(3, 1, 1)], [2])
     env = make(tmp_path, instance, "1d", view="allocation", gamma=5)
     env.reset()
     total, steps, truncated = 0.0, 0, False
@@ -195,14 +196,14 @@ def test_an_endless_schedule_is_cut_off(tmp_path: Any) -> None:
         _, reward, terminated, truncated, info = env.step(np.zeros(env.action_space.shape, dtype=np.int64))
         assert not terminated
         total, steps = total + reward, steps + 1
-    last = oracle.max_slots(instance, 5)
+    last = model.max_slots(instance, 5)
     assert steps == last and info["metrics"]["makespan"] == last
     assert total == -(last**2 + (last - 3) ** 2)
     validate(env.record())
 
 
 def test_slots_without_jobs_are_skipped(tmp_path: Any) -> None:
-    instance = oracle.Instance([oracle.Job(4, 1, 1), oracle.Job(90, 1, 2)], [2])
+    instance = model.Instance([model.Job(4, 1, 1), model.Job(90, 1, 2)], [2])
     env = make(tmp_path, instance, "1d", view="rule")
     observation, _ = env.reset()
     assert observation["slot"] == 5
@@ -212,8 +213,8 @@ def test_slots_without_jobs_are_skipped(tmp_path: Any) -> None:
 
 
 def test_repair_takes_from_the_last_servers_and_the_latest_jobs(tmp_path: Any) -> None:
-    jobs = [oracle.Job(0, 2, 3, 5), oracle.Job(0, 2, 2, 4), oracle.Job(0, 2, 2, 1)]
-    instance = oracle.Instance(jobs, [2, 2], [9, 6])
+    jobs = [model.Job(0, 2, 3, 5), model.Job(0, 2, 2, 4), model.Job(0, 2, 2, 1)]
+    instance = model.Instance(jobs, [2, 2], [9, 6])
     env = make(tmp_path, instance, "2d", view="allocation")
     env.reset()
     _, _, _, _, info = env.step(np.array([[2, 2], [1, 1], [1, 0]]))

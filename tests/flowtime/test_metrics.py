@@ -1,4 +1,4 @@
-"""Metrics, fates and the validator of schedules: against the plain-Python oracle and slow definitions."""
+"""Metrics, fates and the validator of schedules: against the plain-Python model and slow definitions."""
 
 from __future__ import annotations
 
@@ -24,30 +24,31 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.papers.xu2021 import model
+from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob
 from schedgym.problems.flowtime import metrics as of_metrics
 from schedgym.problems.flowtime.metrics import Episode, Metrics, Objective, Schedule, fates, metrics, validate
 from schedgym.problems.flowtime.problem import METRICS, FlowtimeParameters
 from schedgym.problems.flowtime.workload import Jobs, Source, generate, make_mapreduce, make_workload, tables
-from tests.flowtime import oracle
-from tests.flowtime.oracle import Instance, Job, MapReduceJob
+from tests.flowtime.instances import random_instance
 from tests.long import long, some
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("1d", "2d", "mapreduce")
 NAMES = [metric.name for metric in METRICS if metric.recorded]
 POLICIES = {
-    "1d": (*oracle.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+"),
-    "2d": (*oracle.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+m"),
-    "mapreduce": (*oracle.PRIORITY_RULES, "ocorp"),
+    "1d": (*model.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+"),
+    "2d": (*model.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+m"),
+    "mapreduce": (*model.PRIORITY_RULES, "ocorp"),
 }
 
 
 def workload_of(instance: Instance) -> Workload:
-    """An instance of the oracle, with what its jobs declare."""
+    """An instance of the model, with what its jobs declare."""
     jobs = instance.jobs
     columns: dict[str, Any] = {"arrival": [job.arrival for job in jobs]}
     columns |= {name: [getattr(job, name) for job in jobs] for name in ("processing", "cpu")}
-    if oracle.is_mapreduce(instance):
+    if model.is_mapreduce(instance):
         return make_mapreduce(tasks=[job.tasks for job in jobs], servers=instance.cpu, **columns)
     names = ["declared_cpu"]
     if instance.memory is not None:
@@ -59,8 +60,8 @@ def workload_of(instance: Instance) -> Workload:
     return make_workload(servers=instance.cpu, **columns)
 
 
-def record_of(instance: Instance, outcome: oracle.Outcome) -> ScheduleRecord:
-    """The oracle's schedule as rows."""
+def record_of(instance: Instance, outcome: model.Outcome) -> ScheduleRecord:
+    """The model's schedule as rows."""
     rows = []
     for j, job in enumerate(instance.jobs):
         for i in range(len(instance.cpu)):
@@ -69,7 +70,7 @@ def record_of(instance: Instance, outcome: oracle.Outcome) -> ScheduleRecord:
             for t in range(1, len(cores) + 1):
                 if t == len(cores) or cores[t] != cores[start]:
                     if cores[start] > 0:
-                        held = [] if instance.memory is None else [oracle.declared_memory(job)]
+                        held = [] if instance.memory is None else [model.declared_memory(job)]
                         rows.append((start, j, i, t, [cores[start], *held]))
                     start = t
     rows.sort()
@@ -87,15 +88,15 @@ def record_of(instance: Instance, outcome: oracle.Outcome) -> ScheduleRecord:
     )
 
 
-def runs(count: int, seed: int, kind: str) -> Iterator[tuple[Instance, oracle.Outcome]]:
+def runs(count: int, seed: int, kind: str) -> Iterator[tuple[Instance, model.Outcome]]:
     """Random instances under random policies; some mis-estimated, some cut off."""
     rng = random.Random(seed)
     for x in range(count):
-        instance = oracle.random_instance(rng, kind)
+        instance = random_instance(rng, kind)
         options: dict[str, Any] = {"gamma": rng.choice([20, 60, 4000])}
         if kind != "mapreduce" and x % 3 == 1:
-            instance = oracle.declare(instance, rng, 0.5)
-            options["mode"] = rng.choice(oracle.MODES)
+            instance = model.declare(instance, rng, 0.5)
+            options["mode"] = rng.choice(model.MODES)
         if x % 4 == 3:
             last = max(job.arrival for job in instance.jobs)
             options["limit"] = rng.randint(1, last + 8)
@@ -106,29 +107,29 @@ def runs(count: int, seed: int, kind: str) -> Iterator[tuple[Instance, oracle.Ou
         if policy.startswith("ocorp"):
             options["literal"] = rng.random() < 0.3
             options["lambda0"] = rng.choice([0.0, 1e11])
-        yield instance, oracle.simulate(instance, policy, **options)
+        yield instance, model.simulate(instance, policy, **options)
 
 
 def mean(values: list[float]) -> float:
     return statistics.fmean(values) if values else 0.0
 
 
-def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, float]:
-    """The oracle's metrics under our names; those that it lacks from their definitions."""
+def expected_metrics(instance: Instance, outcome: model.Outcome) -> dict[str, float]:
+    """The model's metrics under our names; those that it lacks from their definitions."""
     jobs = instance.jobs
     arrived = [j for j, job in enumerate(jobs) if job.arrival < outcome.slots]
-    flow = oracle.flowtimes(instance, outcome)
-    waiting = {j: f - oracle.length(jobs[j]) for j, f in zip(arrived, flow, strict=True)}
-    ranked = sorted(range(len(jobs)), key=lambda j: (oracle.length(jobs[j]), j))
-    longest = oracle.length(jobs[ranked[-1]])
+    flow = model.flowtimes(instance, outcome)
+    waiting = {j: f - model.length(jobs[j]) for j, f in zip(arrived, flow, strict=True)}
+    ranked = sorted(range(len(jobs)), key=lambda j: (model.length(jobs[j]), j))
+    longest = model.length(jobs[ranked[-1]])
     half, tenth = math.ceil(len(jobs) / 2), len(jobs) // 10
     groups = {
         "small": ranked[:half],
         "medium": ranked[half : len(jobs) - tenth],
         "big": ranked[len(jobs) - tenth :],
-        "longest": [j for j in ranked if 5 * oracle.length(jobs[j]) >= 3 * longest],
+        "longest": [j for j in ranked if 5 * model.length(jobs[j]) >= 3 * longest],
     }
-    counted = oracle.counts(instance, outcome)
+    counted = model.counts(instance, outcome)
     granted = sum(sum(map(sum, u)) for u in outcome.allocations)
     result = {
         "l1": sum(flow),
@@ -137,8 +138,8 @@ def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, f
         "median_flowtime": np.percentile(flow or [0], 50),
         "p95_flowtime": np.percentile(flow or [0], 95),
         "max_flowtime": max(flow, default=0),
-        "mean_slowdown": mean([f / oracle.length(jobs[j]) for j, f in zip(arrived, flow, strict=True)]),
-        "fractional": oracle.regret_curve(instance, outcome, 2)[-1],
+        "mean_slowdown": mean([f / model.length(jobs[j]) for j, f in zip(arrived, flow, strict=True)]),
+        "fractional": model.regret_curve(instance, outcome, 2)[-1],
         "makespan": max((jobs[j].arrival + f for j, f in zip(arrived, flow, strict=True)), default=0),
         "finished": sum(end is not None for end in outcome.completion),
         "mean_waiting": mean(list(waiting.values())),
@@ -147,11 +148,11 @@ def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, f
             for name, group in groups.items()
         },
         **{name: sum(getattr(counted, name)) for name in counted._fields},
-        "switching_cost": sum(oracle.switching_cost(instance, outcome)),
+        "switching_cost": sum(model.switching_cost(instance, outcome)),
         "idle": 1 - granted / (sum(instance.cpu) * outcome.slots),
         "wasted": granted - sum(map(sum, outcome.used)),
-        "longest_gap": max(oracle.service_gaps(instance, outcome)),
-        "mean_unfinished": sum(oracle.unfinished_curve(instance, outcome)) / (jobs[-1].arrival + 1),
+        "longest_gap": max(model.service_gaps(instance, outcome)),
+        "mean_unfinished": sum(model.unfinished_curve(instance, outcome)) / (jobs[-1].arrival + 1),
     }
     return {name: float(value) for name, value in result.items()}
 
@@ -160,7 +161,7 @@ def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, f
 
 
 @pytest.mark.parametrize("kind", some(KINDS))
-def test_metrics_equal_the_oracle(kind: str) -> None:
+def test_metrics_equal_the_model(kind: str) -> None:
     seen = dict.fromkeys(NAMES, 0)
     truncated = 0
     for instance, outcome in runs(150, 1, kind):
@@ -171,7 +172,7 @@ def test_metrics_equal_the_oracle(kind: str) -> None:
             assert computed[name] == pytest.approx(value, rel=1e-9, abs=1e-9), name
             seen[name] += value != 0
         validate(record)
-        counted = oracle.counts(instance, outcome)
+        counted = model.counts(instance, outcome)
         assert fates(record) == {
             "completion": outcome.completion,
             "flowtime": [
@@ -192,9 +193,9 @@ def test_the_objective_is_what_the_rewards_sum_to(kind: str) -> None:
     for x, (instance, outcome) in enumerate(runs(40, 2, kind)):
         k, alpha = (1.0, 2.0, 2.5, 3.0)[x % 4], (0.0, 7.5)[x % 2]
         row = measured([record_of(instance, outcome)], k, alpha)[0]
-        rewards = oracle.rewards(instance, outcome, k, alpha=alpha)
+        rewards = model.rewards(instance, outcome, k, alpha=alpha)
         assert row["cost"] == pytest.approx(-sum(rewards), rel=1e-9)
-        flow = oracle.flowtimes(instance, outcome)
+        flow = model.flowtimes(instance, outcome)
         assert row["flowtime_norm"] == pytest.approx(sum(f**k for f in flow) ** (1 / k), rel=1e-9)
 
 
@@ -243,7 +244,7 @@ def test_by_hand() -> None:
     jobs = [Job(0, 3, 3), Job(2, 1, 3)]
     allocations = [[[2, 1], [0, 0]], [[2, 0], [0, 0]], [[0, 0], [2, 1]], [[0, 1], [0, 0]], [[2, 1], [0, 0]]]
     instance = Instance(jobs, [2, 1])
-    record = record_of(instance, oracle.replay(instance, allocations))
+    record = record_of(instance, model.replay(instance, allocations))
     validate(record)
     computed = metrics(record)
     wanted = {
@@ -273,7 +274,7 @@ def test_by_hand() -> None:
 def test_switching_cost_by_the_demand_of_the_phase() -> None:
     # one map task of 2 cores, one reduce task of 4; two cores all the time
     instance = Instance([MapReduceJob(0, (1, 1), (2, 1), (2, 4))], [4])
-    record = record_of(instance, oracle.replay(instance, [[[2]]] * 4))
+    record = record_of(instance, model.replay(instance, [[[2]]] * 4))
     validate(record)
     assert len(record.job) == 1
     computed = metrics(record)
@@ -284,7 +285,7 @@ def test_switching_cost_by_the_demand_of_the_phase() -> None:
 
 def test_nothing_ran() -> None:
     instance = Instance([Job(0, 2, 1), Job(9, 2, 1)], [3])
-    record = record_of(instance, oracle.replay(instance, [[[0], [0]]] * 4))
+    record = record_of(instance, model.replay(instance, [[[0], [0]]] * 4))
     validate(record)
     computed = metrics(record)
     wanted = {"l1": 4.0, "finished": 0.0, "idle": 1.0, "longest_gap": 4.0, "makespan": 4.0}
@@ -320,7 +321,7 @@ def test_slots_far_apart() -> None:
 
 
 def test_many_jobs() -> None:
-    """An episode of the default size against the oracle."""
+    """An episode of the default size against the model."""
     workload = generate(3, 0, Source(FlowtimeParameters()))
     own = tables(workload)
     jobs = [
@@ -331,7 +332,7 @@ def test_many_jobs() -> None:
     ]
     instance = Instance(jobs, own.server_cpu.tolist())
     for policy in ("srpt", "ocorp"):
-        outcome = oracle.simulate(instance, policy)
+        outcome = model.simulate(instance, policy)
         record = record_of(instance, outcome)
         assert record.workload == workload
         validate(record)
@@ -353,7 +354,7 @@ def numbers_of_some_schedules() -> list[list[float]]:
             if kind != "mapreduce":
                 own += curves.fit_curve(record, np.arange(record.final_time)).tolist()
             rows.append(own)
-        tiny = workload_of(oracle.random_instance(random.Random(4), kind, tiny=True))
+        tiny = workload_of(random_instance(random.Random(4), kind, tiny=True))
         rows.append([bounds.lower_bound(tiny), bounds.priced_bound(tiny, 1.5)])
     return rows
 
@@ -397,7 +398,7 @@ def is_valid(record: ScheduleRecord, instance: Instance) -> bool:
             return False
         if not jobs[j].arrival <= start < end <= record.final_time:
             return False
-        if instance.memory is not None and amount[1] != oracle.declared_memory(jobs[j]):
+        if instance.memory is not None and amount[1] != model.declared_memory(jobs[j]):
             return False
     keys = [(start, j, i) for j, i, start, _, _ in rows]
     if keys != sorted(keys):
@@ -412,14 +413,14 @@ def is_valid(record: ScheduleRecord, instance: Instance) -> bool:
     for j, i, start, end, amount in rows:
         for t in range(int(start), int(end)):
             grants[t][j][i] += int(amount[0])
-    cluster = oracle._Cluster(instance, None, 2)
+    cluster = model.Cluster(instance, None, 2)
     last = 0
     for t, u in enumerate(grants, start=1):
         for i in range(servers):
             if sum(row[i] for row in u) > instance.cpu[i]:
                 return False
             if instance.memory is not None:
-                held = sum(oracle.declared_memory(job) for job, row in zip(jobs, u, strict=True) if row[i])
+                held = sum(model.declared_memory(job) for job, row in zip(jobs, u, strict=True) if row[i])
                 if held > instance.memory[i]:
                     return False
         for j, job in enumerate(jobs):
@@ -501,8 +502,8 @@ def test_validate_rejects_exactly_what_breaks_a_rule(kind: str, seed: int, data:
     ((instance, outcome),) = runs(1, seed, kind)
     if kind != "mapreduce" and data.draw(st.booleans()):
         rng = random.Random(seed)
-        instance = oracle.declare(instance, rng, 0.5)
-        outcome = oracle.simulate(instance, "srpt", mode=rng.choice(oracle.MODES))
+        instance = model.declare(instance, rng, 0.5)
+        outcome = model.simulate(instance, "srpt", mode=rng.choice(model.MODES))
     record = record_of(instance, outcome)
     validate(record)
     assert is_valid(record, instance)

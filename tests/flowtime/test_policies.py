@@ -1,4 +1,4 @@
-"""The policies in the environment: the oracle's schedules, equal ones in every view, refused options."""
+"""The policies in the environment: the model's schedules, equal ones in every view, refused options."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from schedgym.baselines.flowtime.pricing import simplest_fraction
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.papers.xu2021 import model
+from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import fates
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.rules import RULES
-from tests.flowtime import oracle
-from tests.flowtime.oracle import Instance, Job
+from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
-from tests.flowtime.test_oracle import VECTOR_1, VECTOR_8
 from tests.long import long, some
+from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,17 +55,17 @@ def schedule(env: Any) -> list[Any]:
     return [getattr(record, name).tolist() for name in ("job", "server", "start", "end", "amount")]
 
 
-def allocations(env: Any, instance: Instance) -> list[oracle.Matrix]:
+def allocations(env: Any, instance: Instance) -> list[model.Matrix]:
     """Cores [slot][job][server] of the episode that has ended."""
     record = env.record()
     u = np.zeros((int(record.final_time), len(instance.jobs), len(instance.cpu)), dtype=int)
     for job, server, start, end, amount in zip(*schedule(env), strict=True):
         u[int(start) : int(end), job, server] = amount[0] if isinstance(amount, list) else amount
-    rows: list[oracle.Matrix] = u.tolist()
+    rows: list[model.Matrix] = u.tolist()
     return rows
 
 
-def check_equal(env: Any, instance: Instance, outcome: oracle.Outcome) -> None:
+def check_equal(env: Any, instance: Instance, outcome: model.Outcome) -> None:
     assert allocations(env, instance) == outcome.allocations
     assert fates(env.record())["completion"] == outcome.completion
 
@@ -72,7 +73,7 @@ def check_equal(env: Any, instance: Instance, outcome: oracle.Outcome) -> None:
 #: gamma of the environment: an episode of small instances is cut off after some hundred slots
 SHORT = {"view": "allocation", "strict": True, "gamma": 60.0}
 
-# Against the oracle ---------------------------------------------------------------------------
+# Against the model ---------------------------------------------------------------------------
 
 PRICES: list[dict[str, Any]] = [
     {},
@@ -124,7 +125,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize(("kind", "name", "options"), some(OPTIONS, of=5))
-def test_schedules_are_the_oracles(
+def test_schedules_are_the_models(
     kind: str, name: str, options: dict[str, Any], packing: str, tmp_path: Any
 ) -> None:
     """Every allocation of the run, with declared demands that are wrong in a third of the instances."""
@@ -132,15 +133,15 @@ def test_schedules_are_the_oracles(
     for x, given in enumerate(instances(kind, 12, 1)):
         mode, instance, extra = None, given, dict(SHORT)
         if kind != "mapreduce" and x % 3 == 2:
-            mode = oracle.MODES[x // 3 % 3]
-            instance = oracle.declare(given, random.Random(x), 0.5)
+            mode = model.MODES[x // 3 % 3]
+            instance = model.declare(given, random.Random(x), 0.5)
             extra["estimation"] = mode
         if options.get("gamma") == "eq27":
             extra["clairvoyant"] = True
         env = make(tmp_path, instance, kind, packing=packing, **extra)
         assert run(env, policy)["repaired"] == 0
         limit = int(env.record().final_time)
-        outcome = oracle.simulate(instance, name, packing=packing, mode=mode, limit=limit, **options)
+        outcome = model.simulate(instance, name, packing=packing, mode=mode, limit=limit, **options)
         check_equal(env, instance, outcome)
 
 
@@ -153,7 +154,7 @@ def test_other_norms(kind: str, name: str, norm: float, tmp_path: Any) -> None:
         env = make(tmp_path, instance, kind, norm=norm, **SHORT)
         run(env, policy)
         limit = int(env.record().final_time)
-        check_equal(env, instance, oracle.simulate(instance, name, k=norm, limit=limit, **options))
+        check_equal(env, instance, model.simulate(instance, name, k=norm, limit=limit, **options))
 
 
 @pytest.mark.parametrize(("kind", "name"), [("1d", "ocorp+"), ("2d", "ocorp+m")])
@@ -162,7 +163,7 @@ def test_the_environments_alpha_is_the_default(kind: str, name: str, tmp_path: A
         env = make(tmp_path, instance, kind, alpha=3.0, **SHORT)
         run(env, schedgym.make_policy(f"flowtime/{name}", gamma=50.0, lambda0=0.0))
         limit = int(env.record().final_time)
-        outcome = oracle.simulate(instance, name, alpha=3.0, gamma=50.0, lambda0=0.0, limit=limit)
+        outcome = model.simulate(instance, name, alpha=3.0, gamma=50.0, lambda0=0.0, limit=limit)
         check_equal(env, instance, outcome)
 
 
@@ -181,11 +182,11 @@ def test_the_transient_algorithm(tmp_path: Any) -> None:
     rng = random.Random(4)
     policy = schedgym.make_policy("flowtime/svf-transient")
     for _ in range(30):
-        instance = oracle.random_instance(rng, at_once=True)
+        instance = random_instance(rng, at_once=True)
         env = make(tmp_path, instance, "1d", **SHORT)
         run(env, policy)
         limit = int(env.record().final_time)
-        check_equal(env, instance, oracle.simulate(instance, "svf-transient", limit=limit))
+        check_equal(env, instance, model.simulate(instance, "svf-transient", limit=limit))
     env = make(tmp_path, Instance([Job(0, 9, 1), Job(3, 1, 1)], [2]), "1d", **SHORT)
     with pytest.raises(InvalidWorkload, match="needs jobs that arrive at 0, job 1 arrives at 3"):
         run(env, policy)
@@ -202,23 +203,23 @@ def test_random_orders_are_drawn_from_the_generator(kind: str, tmp_path: Any) ->
         draws = np.random.default_rng(5)
 
         def decide(
-            t: int, entries: list[oracle.Entry], instance: Instance = instance, draws: Any = draws
-        ) -> oracle.Matrix:
+            t: int, entries: list[model.Entry], instance: Instance = instance, draws: Any = draws
+        ) -> model.Matrix:
             u = [[0] * len(instance.cpu) for _ in instance.jobs]
             if entries:
                 order, caps = draws.permutation(len(entries)).tolist(), [e.cap for e in entries]
                 if instance.memory is None:
-                    rows = oracle.pack(oracle.fill(order, caps, sum(instance.cpu)), instance.cpu)
+                    rows = model.pack(model.fill(order, caps, sum(instance.cpu)), instance.cpu)
                 else:
                     reserve = [e.reserve for e in entries]
-                    rows = oracle.place(order, caps, reserve, instance.cpu, instance.memory)
+                    rows = model.place(order, caps, reserve, instance.cpu, instance.memory)
                 for e, row in zip(entries, rows, strict=True):
                     u[e.job] = row
             return u
 
         run(env, policy, seed=5)
         limit = int(env.record().final_time)
-        check_equal(env, instance, oracle._run(oracle._Cluster(instance, None, 2), decide, limit))
+        check_equal(env, instance, model.run(model.Cluster(instance, None, 2), decide, limit))
         first = schedule(env)
         run(env, policy, seed=6)
         differ += schedule(env) != first
@@ -229,7 +230,7 @@ def test_random_orders_are_drawn_from_the_generator(kind: str, tmp_path: Any) ->
 
 
 @pytest.mark.parametrize("kind", some(["1d", "2d", "mapreduce"]))
-def test_prices_are_the_oracles(kind: str, tmp_path: Any) -> None:
+def test_prices_are_the_models(kind: str, tmp_path: Any) -> None:
     """Equal to the last bit, with wrong declarations, too."""
     for x, given in enumerate(instances(kind, 24, 6)):
         for options in (
@@ -240,8 +241,8 @@ def test_prices_are_the_oracles(kind: str, tmp_path: Any) -> None:
         ):
             mode, instance, extra = None, given, dict(SHORT)
             if kind != "mapreduce" and x % 2:
-                mode = oracle.MODES[x // 2 % 3]
-                instance = oracle.declare(given, random.Random(x), 0.5)
+                mode = model.MODES[x // 2 % 3]
+                instance = model.declare(given, random.Random(x), 0.5)
                 extra["estimation"] = mode
             env = make(tmp_path, instance, kind, **extra)
             policy = schedgym.make_policy("flowtime/ocorp", **options)
@@ -256,7 +257,7 @@ def test_prices_are_the_oracles(kind: str, tmp_path: Any) -> None:
 
             run(env, policy, note=note)
             limit = int(env.record().final_time)
-            outcome = oracle.simulate(instance, "ocorp", mode=mode, limit=limit, **options)
+            outcome = model.simulate(instance, "ocorp", mode=mode, limit=limit, **options)
             for slot, prices in seen:
                 before = outcome.lambdas[slot - 2] if slot > 1 else {}
                 for key, price in prices.items():
@@ -304,8 +305,8 @@ def test_other_views_contain_the_policies(
     for x, given in enumerate(instances(kind, 12, 8)):
         instance, extra = given, dict(parameters)
         if kind != "mapreduce" and x % 2:
-            instance = oracle.declare(given, random.Random(x), 0.5)
-            extra["estimation"] = oracle.MODES[x // 2 % 3]
+            instance = model.declare(given, random.Random(x), 0.5)
+            extra["estimation"] = model.MODES[x // 2 % 3]
         env = make(tmp_path, instance, kind, **extra)
         expected = run(env, policy, seed=3), schedule(env)
         env = make(tmp_path, instance, kind, **(extra | {"view": view}))
@@ -314,7 +315,7 @@ def test_other_views_contain_the_policies(
 
 def test_svf_transient_by_priority(tmp_path: Any) -> None:
     policy = schedgym.make_policy("flowtime/svf-transient", packing="sticky")
-    instance = oracle.random_instance(random.Random(9), at_once=True)
+    instance = random_instance(random.Random(9), at_once=True)
     env = make(tmp_path, instance, "1d", **SHORT)
     expected = run(env, policy), schedule(env)
     env = make(tmp_path, instance, "1d", **(SHORT | {"view": "priority", "packing": "sticky"}))
@@ -414,7 +415,7 @@ def arrivals(name: str, given: list[Instance]) -> list[Instance]:
 
 
 def test_every_algorithm_is_a_policy() -> None:
-    assert {f"flowtime/{name}" for name in (*oracle.POLICIES, "random")} == set(EVERY)
+    assert {f"flowtime/{name}" for name in (*model.POLICIES, "random")} == set(EVERY)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -1,6 +1,6 @@
-"""The compiled allocations of a slot against the oracle's, the test vectors, and what they must be.
+"""The compiled allocations of a slot against the model's, the test vectors, and what they must be.
 
-Tests are long whose kernels nothing else compiles: test_policies.py compares whole schedules with the oracle.
+Tests are long whose kernels nothing else compiles: test_policies.py compares whole schedules with the model.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from schedgym.baselines.flowtime.ocorp_plus import cheapest_cores, plus_allocati
 from schedgym.baselines.flowtime.pricing import set_coefficients
 from schedgym.core.jit import pure_kernel
 from schedgym.core.order import sort_rows
+from schedgym.papers.xu2021 import model
 from schedgym.problems.flowtime.rules import (
     FRESH,
     LOCALITY,
@@ -40,7 +41,7 @@ from schedgym.problems.flowtime.rules import (
 )
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
-from tests.flowtime import oracle
+from tests.flowtime.instances import random_instance
 from tests.long import long, of_trials, some, trials
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,10 +54,10 @@ def whole(*shape: int, value: int = 99) -> Any:
 
 
 class Slot(NamedTuple):
-    """Rows jobs as the oracle sees them and as the kernels do."""
+    """Rows jobs as the model sees them and as the kernels do."""
 
-    entries: list[oracle.Entry]
-    previous: oracle.Matrix
+    entries: list[model.Entry]
+    previous: model.Matrix
     cpu: list[int]
     memory: list[int] | None
     rows: Rows
@@ -78,7 +79,7 @@ class Slot(NamedTuple):
         return [e.reserve for e in self.entries]
 
 
-def rows_of(entries: list[oracle.Entry], previous: oracle.Matrix, servers: int) -> Rows:
+def rows_of(entries: list[model.Entry], previous: model.Matrix, servers: int) -> Rows:
     """The arrays of plain jobs."""
     n = len(entries)
     rows = Rows(
@@ -124,7 +125,7 @@ def draw(rng: random.Random, kind: str = "1d", jobs: int = 8, servers: int = 4, 
         held = 0 if memory is None else rng.randint(1, max(memory))
         age = rng.randint(1, 9)
         entries.append(
-            oracle.Entry(
+            model.Entry(
                 r, 0, r // 2, age, demand, cap=min(demand, true, left), reserve=held,
                 weight=age**2 / p + p, target=p, tasks=1, unit=true, slots=Fraction(left, true),
                 left=Fraction(left * demand, true), whole=p * demand,
@@ -146,14 +147,14 @@ def slots(count: int, seed: int, kind: str = "1d", **sizes: Any) -> Iterator[Slo
         yield draw(rng, kind, **sizes)
 
 
-def taken(n: int, granted: Any) -> oracle.Matrix:
+def taken(n: int, granted: Any) -> model.Matrix:
     """The rows that count; the others must be as they were."""
     assert (granted[n:] == 99).all()
-    rows: oracle.Matrix = granted[:n].tolist()
+    rows: model.Matrix = granted[:n].tolist()
     return rows
 
 
-def by_priority(slot: Slot, how: int, scores: list[float]) -> oracle.Matrix:
+def by_priority(slot: Slot, how: int, scores: list[float]) -> model.Matrix:
     granted = whole(slot.n + SPARE, len(slot.cpu))
     net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
     scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
@@ -162,7 +163,7 @@ def by_priority(slot: Slot, how: int, scores: list[float]) -> oracle.Matrix:
     return taken(slot.n, granted)
 
 
-def by_rule(slot: Slot, how: int, rule: str) -> oracle.Matrix:
+def by_rule(slot: Slot, how: int, rule: str) -> model.Matrix:
     granted = whole(slot.n + SPARE, len(slot.cpu))
     net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
     scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
@@ -170,12 +171,12 @@ def by_rule(slot: Slot, how: int, rule: str) -> oracle.Matrix:
     return taken(slot.n, granted)
 
 
-def expected(slot: Slot, how: int, order: list[int]) -> oracle.Matrix:
+def expected(slot: Slot, how: int, order: list[int]) -> model.Matrix:
     if how == PLACE:
         assert slot.memory is not None
-        return oracle.place(order, slot.caps, slot.reserve, slot.cpu, slot.memory)
-    cores = oracle.fill(order, slot.caps, sum(slot.cpu))
-    return oracle.pack(cores, slot.cpu, slot.previous if how == STICKY else None)
+        return model.place(order, slot.caps, slot.reserve, slot.cpu, slot.memory)
+    cores = model.fill(order, slot.caps, sum(slot.cpu))
+    return model.pack(cores, slot.cpu, slot.previous if how == STICKY else None)
 
 
 def kind_of(how: int) -> str:
@@ -194,7 +195,7 @@ def test_vector_3() -> None:
 
 @long
 @pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
-def test_scores_are_the_oracles_order(how: int) -> None:
+def test_scores_are_the_models_order(how: int) -> None:
     rng = random.Random(1)
     held_back = 0
     for slot in slots(1500, 2, kind_of(how)):
@@ -209,30 +210,28 @@ def test_scores_are_the_oracles_order(how: int) -> None:
 @pytest.mark.parametrize("exact", some([True, False]))
 @pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
 @pytest.mark.parametrize("rule", RULES)
-def test_rules_are_the_oracles(rule: str, how: int, exact: bool) -> None:
+def test_rules_are_the_models(rule: str, how: int, exact: bool) -> None:
     for x, slot in enumerate(slots(500, 3, kind_of(how), exact=exact)):
         if rule in ("tetris", "drf"):
-            rows = (oracle.tetris if rule == "tetris" else oracle.drf)(slot.entries, slot.cpu, slot.memory)
+            rows = (model.tetris if rule == "tetris" else model.drf)(slot.entries, slot.cpu, slot.memory)
             if how != PLACE:
                 cores = [sum(row) for row in rows]
-                rows = oracle.pack(cores, slot.cpu, slot.previous if how == STICKY else None)
+                rows = model.pack(cores, slot.cpu, slot.previous if how == STICKY else None)
         else:
-            rows = expected(slot, how, oracle.rule_order(slot.entries, rule))
+            rows = expected(slot, how, model.rule_order(slot.entries, rule))
         assert by_rule(slot, how, rule) == rows, x
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_rules_are_the_oracles_on_larger_slots(rule: str) -> None:
+def test_rules_are_the_models_on_larger_slots(rule: str) -> None:
     for how in (STICKY, PLACE):
         for slot in slots(15, 4, kind_of(how), jobs=60, servers=9):
             if rule in ("tetris", "drf"):
-                rows = (oracle.tetris if rule == "tetris" else oracle.drf)(
-                    slot.entries, slot.cpu, slot.memory
-                )
+                rows = (model.tetris if rule == "tetris" else model.drf)(slot.entries, slot.cpu, slot.memory)
                 if how != PLACE:
-                    rows = oracle.pack([sum(row) for row in rows], slot.cpu, slot.previous)
+                    rows = model.pack([sum(row) for row in rows], slot.cpu, slot.previous)
             else:
-                rows = expected(slot, how, oracle.rule_order(slot.entries, rule))
+                rows = expected(slot, how, model.rule_order(slot.entries, rule))
             assert by_rule(slot, how, rule) == rows
 
 
@@ -245,13 +244,13 @@ def network(slot: Slot) -> Any:
     return make_transport_scratch(rows, len(slot.cpu))
 
 
-def draw_mapreduce(rng: random.Random, latency: bool) -> tuple[Slot, oracle._Cluster, list[int]]:
+def draw_mapreduce(rng: random.Random, latency: bool) -> tuple[Slot, model.Cluster, list[int]]:
     """A slot of a cluster whose jobs have been worked off a bit; the jobs of the rows."""
     while True:
-        instance = oracle.random_instance(rng, "mapreduce")
+        instance = random_instance(rng, "mapreduce")
         if latency == any(job.latency is not None for job in instance.jobs):
             break
-    cluster = oracle._Cluster(instance, None, 2)
+    cluster = model.Cluster(instance, None, 2)
     servers = len(instance.cpu)
     for j in range(len(instance.jobs)):
         for _ in range(rng.randint(0, 12)):
@@ -287,39 +286,39 @@ def draw_mapreduce(rng: random.Random, latency: bool) -> tuple[Slot, oracle._Clu
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_mapreduce_rules_are_the_oracles(rule: str) -> None:
+def test_mapreduce_rules_are_the_models(rule: str) -> None:
     rng = random.Random(5)
     for x in trials(400):
         slot, cluster, jobs = draw_mapreduce(rng, x % 2 == 0)
         if rule in ("tetris", "drf"):
-            rows = (oracle.tetris if rule == "tetris" else oracle.drf)(slot.entries, slot.cpu, None)
+            rows = (model.tetris if rule == "tetris" else model.drf)(slot.entries, slot.cpu, None)
             cores = [sum(row) for row in rows]
         else:
-            cores = oracle.fill(oracle.rule_order(slot.entries, rule), slot.caps, sum(slot.cpu))
+            cores = model.fill(model.rule_order(slot.entries, rule), slot.caps, sum(slot.cpu))
         if x % 2 == 0:
             of_all = [0] * len(cluster.instance.jobs)
             for j, amount in zip(jobs, cores, strict=True):
                 of_all[j] = amount
-            u, _ = oracle.locality(cluster, of_all)
+            u, _ = model.locality(cluster, of_all)
             assert by_rule(slot, LOCALITY, rule) == [u[j] for j in jobs]
         else:
-            assert by_rule(slot, FRESH, rule) == oracle.pack(cores, slot.cpu)
-            assert by_rule(slot, STICKY, rule) == oracle.pack(cores, slot.cpu, slot.previous)
+            assert by_rule(slot, FRESH, rule) == model.pack(cores, slot.cpu)
+            assert by_rule(slot, STICKY, rule) == model.pack(cores, slot.cpu, slot.previous)
 
 
 def test_locality_with_many_demands() -> None:
-    """No small common denominator of the demands: the optimum is the oracle's all the same."""
+    """No small common denominator of the demands: the optimum is the model's all the same."""
     primes = (101, 103, 107, 109)
     rng = random.Random(6)
     for _ in range(40):
         cpu = [rng.randint(5, 40) for _ in range(3)]
         jobs = [
-            oracle.MapReduceJob(
+            model.MapReduceJob(
                 0, (2, 0), (9, 0), (d, 0), ([[rng.randint(0, 9) for _ in cpu] for _ in range(2)], [])
             )
             for d in primes
         ]
-        cluster = oracle._Cluster(oracle.Instance(jobs, cpu), None, 2)
+        cluster = model.Cluster(model.Instance(jobs, cpu), None, 2)
         entries = [cluster.entry(j, 1) for j in range(len(jobs))]
         rows = rows_of(entries, [[0] * 3 for _ in jobs], 3)._replace(
             phase=np.zeros(len(jobs) + SPARE, dtype=np.int64),
@@ -332,17 +331,17 @@ def test_locality_with_many_demands() -> None:
             assert job.latency is not None
             rows.latency[r, :6] = np.ravel(job.latency[0])
         slot = Slot(entries, [[0] * 3 for _ in jobs], cpu, None, rows)
-        cores = oracle.fill(range(len(jobs)), slot.caps, sum(cpu))
-        _, best = oracle.locality(cluster, cores)
+        cores = model.fill(range(len(jobs)), slot.caps, sum(cpu))
+        _, best = model.locality(cluster, cores)
         u = by_rule(slot, LOCALITY, "fifo")
         assert [sum(row) for row in u] == cores
-        # the least latency of a job's cores, by task, is what the oracle's optimum pays in all
+        # the least latency of a job's cores, by task, is what the model's optimum pays in all
         paid = Fraction(0)
         for r, row in enumerate(u):
             grants = [g for g in cluster.split_over_tasks(r, cores[r]) if g]
             latency = jobs[r].latency
             assert latency is not None
-            split = oracle.transport(
+            split = model.transport(
                 lambda q, i, _, latency=latency: Fraction(latency[0][q][i]), grants, row, total=sum(grants)
             )
             paid += sum(
@@ -358,12 +357,12 @@ def test_locality_with_many_demands() -> None:
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("kind", ["1d", "mapreduce"])
-def test_coefficients_are_the_oracles(kind: str, norm: float) -> None:
+def test_coefficients_are_the_models(kind: str, norm: float) -> None:
     """Equal to the last bit."""
     rng = random.Random(7)
     for _ in trials(300):
-        instance = oracle.random_instance(rng, kind)
-        cluster = oracle._Cluster(instance, None, norm)
+        instance = random_instance(rng, kind)
+        cluster = model.Cluster(instance, None, norm)
         for j in range(len(instance.jobs)):
             for _ in range(rng.randint(0, 9)):
                 cluster.serve(j, cluster.cap(j))
@@ -403,8 +402,8 @@ def draw_plus(rng: random.Random, jobs: int, servers: int) -> tuple[Slot, list[f
 
 def run_plus(
     slot: Slot, coefficient: list[float], alpha: float, literal: bool, by_job: bool = False
-) -> tuple[oracle.Matrix, Any]:
-    """The kernel's allocation and the oracle's arguments; of the job-level variant cores in one column."""
+) -> tuple[model.Matrix, Any]:
+    """The kernel's allocation and the model's arguments; of the job-level variant cores in one column."""
     n, m = slot.n, len(slot.cpu)
     first = [e.age == 1 for e in slot.entries]
     values = np.array([*coefficient, np.nan, np.nan])
@@ -423,26 +422,26 @@ def run_plus(
 
 
 @pytest.mark.parametrize("literal", [False, True])
-def test_plus_is_the_oracles(literal: bool) -> None:
+def test_plus_is_the_models(literal: bool) -> None:
     """The optimum and its tie-break."""
     rng = random.Random(8)
     for x in trials(1000):
         slot, coefficient, alpha = draw_plus(rng, 5, 4)
         found, problem = run_plus(slot, coefficient, alpha, literal)
-        best = oracle.plus_allocation(*problem, alpha, literal=literal)
+        best = model.plus_allocation(*problem, alpha, literal=literal)
         if found != best:  # two optima whose costs differ by rounding
-            costs = [float(oracle.plus_cost(u, *problem[:2], *problem[3:5], alpha)) for u in (found, best)]
+            costs = [float(model.plus_cost(u, *problem[:2], *problem[3:5], alpha)) for u in (found, best)]
             assert costs[0] == pytest.approx(costs[1], rel=1e-13, abs=1e-13), x
             assert max(map(abs, coefficient)) > 4.0
 
 
 @pytest.mark.parametrize("literal", [False, True])
-def test_plus_by_job_is_the_oracles(literal: bool) -> None:
+def test_plus_by_job_is_the_models(literal: bool) -> None:
     rng = random.Random(9)
     for _ in trials(1500):
         slot, coefficient, alpha = draw_plus(rng, 8, 4)
         found, problem = run_plus(slot, coefficient, alpha, literal, by_job=True)
-        best = oracle.plus_job_level(*problem, alpha, literal=literal)
+        best = model.plus_job_level(*problem, alpha, literal=literal)
         assert [row[0] for row in found] == best
 
 
@@ -481,14 +480,14 @@ def test_plus_against_integer_programs(literal: bool) -> None:
         solved = milp(costs, integrality=np.ones(len(units)), bounds=(0, 1), constraints=constraints)
         assert solved.status == 0
         nothing = [[0] * len(cpu) for _ in caps]
-        base = oracle.plus_cost(nothing, coefficient, demand, previous, first, alpha)
-        reached = oracle.plus_cost(u, coefficient, demand, previous, first, alpha)
+        base = model.plus_cost(nothing, coefficient, demand, previous, first, alpha)
+        reached = model.plus_cost(u, coefficient, demand, previous, first, alpha)
         assert float(reached - base) == pytest.approx(solved.fun, rel=1e-9, abs=1e-7)
 
 
-def entry(demand: int, cap: int, reserve: int = 0, age: int = 5) -> oracle.Entry:
+def entry(demand: int, cap: int, reserve: int = 0, age: int = 5) -> model.Entry:
     """A job of which only these numbers matter."""
-    return oracle.Entry(0, 0, 0, age, demand, cap, reserve, 0.0, 0.0, 1, demand, Fraction(1), Fraction(1), 1)
+    return model.Entry(0, 0, 0, age, demand, cap, reserve, 0.0, 0.0, 1, demand, Fraction(1), Fraction(1), 1)
 
 
 def test_vector_4() -> None:
@@ -497,7 +496,7 @@ def test_vector_4() -> None:
     slot = Slot(entries, [[0] * 4], [8] * 4, None, rows_of(entries, [[0] * 4], 4))
     found, problem = run_plus(slot, [-50.0], 1.0, False)
     assert found == [[1, 1, 1, 1]]
-    assert oracle.plus_cost(found, [0], [4], [[0] * 4], [False], 1.0) == Fraction(1, 4)
+    assert model.plus_cost(found, [0], [4], [[0] * 4], [False], 1.0) == Fraction(1, 4)
     assert by_rule(slot, FRESH, "fifo") == [[4, 0, 0, 0]]
     assert run_plus(slot, [-50.0], 1.0, True)[0] == [[1, 1, 1, 1]]
     assert run_plus(slot, [50.0], 1.0, True)[0] == [[0, 0, 0, 0]]
@@ -515,8 +514,8 @@ def test_plus_with_demands_without_a_common_denominator() -> None:
         coefficient = [rng.uniform(-2.0, 1.0) / 50 for _ in demand]
         for literal in (False, True):
             found, problem = run_plus(slot, coefficient, 3.0, literal)
-            best = oracle.plus_allocation(*problem, 3.0, literal=literal)
-            costs = [float(oracle.plus_cost(u, *problem[:2], *problem[3:5], 3.0)) for u in (found, best)]
+            best = model.plus_allocation(*problem, 3.0, literal=literal)
+            costs = [float(model.plus_cost(u, *problem[:2], *problem[3:5], 3.0)) for u in (found, best)]
             assert costs[0] == pytest.approx(costs[1], rel=1e-12)
 
 
@@ -528,7 +527,7 @@ def run_memory(
     backfill: bool = True,
     sticky: bool = False,
     alpha: float = 0.0,
-) -> tuple[oracle.Matrix, int]:
+) -> tuple[model.Matrix, int]:
     n, m = slot.n, len(slot.cpu)
     granted = whole(n + SPARE, m)
     assert slot.memory is not None
@@ -558,7 +557,7 @@ def test_vector_5(backfill: bool, value: int) -> None:
     for omega, literal in (([-5.0, -4.0, -1.0], True), ([-4.0, -3.0, 0.0], False)):
         found, rounds = run_memory(slot, omega, literal=literal, backfill=backfill)
         values = [Fraction(v) for v in (5, 4, 1)]
-        assert oracle.placement_value(found, values) == value
+        assert model.placement_value(found, values) == value
         assert rounds == 2
 
 
@@ -566,7 +565,7 @@ def test_vector_5(backfill: bool, value: int) -> None:
 @pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("backfill", [False, True])
 @pytest.mark.parametrize("sticky", [False, True])
-def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky: bool) -> None:
+def test_memory_allocation_is_the_models(literal: bool, backfill: bool, sticky: bool) -> None:
     rng = random.Random(12)
     seen = set()
     for x in trials(1000):
@@ -580,14 +579,10 @@ def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky:
         order = sorted(range(slot.n), key=lambda r: (omega[r], r))
         if literal:
             order = [r for r in order if omega[r] < 0]
-        values = oracle.core_values(omega, literal=literal)
-        best = oracle.memory_allocation(
+        values = model.core_values(omega, literal=literal)
+        best = model.memory_allocation(
+            model.Slot(values, slot.caps, slot.reserve, slot.cpu, slot.memory),
             order,
-            values,
-            slot.caps,
-            slot.reserve,
-            slot.cpu,
-            slot.memory,
             previous=slot.previous if sticky else None,
             backfill=backfill,
         )
@@ -599,7 +594,7 @@ def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky:
 @long
 @pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("backfill", [False, True])
-def test_memory_allocation_with_a_switching_cost_is_the_oracles(literal: bool, backfill: bool) -> None:
+def test_memory_allocation_with_a_switching_cost_is_the_models(literal: bool, backfill: bool) -> None:
     rng = random.Random(15)
     rounds = set()
     for x in trials(400):
@@ -614,16 +609,12 @@ def test_memory_allocation_with_a_switching_cost_is_the_oracles(literal: bool, b
             order = [r for r in order if omega[r] < 0]
         demand, first = [e.demand for e in slot.entries], [e.age == 1 for e in slot.entries]
         problem = coefficient, demand, slot.caps, slot.previous, first
-        best = oracle.memory_allocation(
+        best = model.memory_allocation(
+            model.Slot((), slot.caps, slot.reserve, slot.cpu, slot.memory),
             order,
-            [],
-            slot.caps,
-            slot.reserve,
-            slot.cpu,
-            slot.memory,
             backfill=backfill,
-            first=oracle.plus_allocation(*problem, slot.cpu, alpha, literal=literal),
-            worth=oracle.switching_values(*problem, alpha, literal=literal),
+            first=model.plus_allocation(*problem, slot.cpu, alpha, literal=literal),
+            worth=model.switching_values(*problem, alpha, literal=literal),
         )
         assert run_memory(slot, omega, literal=literal, backfill=backfill, alpha=alpha) == best, x
         rounds.add(best[1])
@@ -675,7 +666,7 @@ for kind, hows in (("1d", (here.FRESH, here.STICKY)), ("2d", (here.PLACE,))):
 for x in range(12):
     slot, _, _ = here.draw_mapreduce(rng, x % 2 == 0)
     results.append(here.by_rule(slot, here.LOCALITY if x % 2 == 0 else here.FRESH, "srpt"))
-here.test_coefficients_are_the_oracles("mapreduce", 1.5)
+here.test_coefficients_are_the_models("mapreduce", 1.5)
 counts = {}
 for name in NAMES:
     for code in getattr(getattr(here, name), "inspect_llvm", dict)().values():

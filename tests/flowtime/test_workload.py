@@ -22,6 +22,7 @@ from numpy.testing import assert_array_equal
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.papers.xu2021 import model
 from schedgym.problems.flowtime import problem
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
@@ -53,7 +54,8 @@ from schedgym.problems.queue_delay import workload as queue_delay
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.traces import read_trace
 from schedgym.traces.base import Trace
-from tests.flowtime import oracle
+from tests.flowtime import optima
+from tests.flowtime.instances import random_instance
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -284,11 +286,11 @@ def test_the_example_in_the_package(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
 
 
-def as_workload(instance: oracle.Instance) -> Workload:
-    """An instance of the oracle as a workload."""
+def as_workload(instance: model.Instance) -> Workload:
+    """An instance of the model as a workload."""
     jobs = sorted(instance.jobs, key=lambda job: job.arrival)
     arrival = [job.arrival for job in jobs]
-    if oracle.is_mapreduce(instance):
+    if model.is_mapreduce(instance):
         latency = None
         if jobs[0].latency is not None:
             latency = [row for job in jobs for phase in job.latency for row in phase]
@@ -308,8 +310,8 @@ def as_workload(instance: oracle.Instance) -> Workload:
     )
 
 
-def as_instance(workload: Workload) -> oracle.Instance:
-    """A workload as an instance of the oracle."""
+def as_instance(workload: Workload) -> model.Instance:
+    """A workload as an instance of the model."""
     jobs = {name: array.tolist() for name, array in workload.jobs.items()}
     cluster = {name: array.tolist() for name, array in workload.cluster.items()}
     rows: list[Any] = []
@@ -317,7 +319,7 @@ def as_instance(workload: Workload) -> oracle.Instance:
     for j, arrival in enumerate(jobs["arrival"]):
         if "map_tasks" not in jobs:
             names = ("processing", "cpu", "memory", "declared_cpu", "declared_memory")
-            rows.append(oracle.Job(arrival, **{name: jobs[name][j] for name in names if name in jobs}))
+            rows.append(model.Job(arrival, **{name: jobs[name][j] for name in names if name in jobs}))
             continue
         pairs = [
             tuple(jobs[f"{z}_{name}"][j] for z in ("map", "reduce"))
@@ -327,28 +329,28 @@ def as_instance(workload: Workload) -> oracle.Instance:
         if workload.tasks:
             own = workload.tasks["latency"].tolist()[first[j] : first[j + 1]]
             latency = (own[: pairs[0][0]], own[pairs[0][0] :])
-        rows.append(oracle.MapReduceJob(arrival, *pairs, latency))
-    return oracle.Instance(rows, cluster["cpu"], cluster.get("memory"))
+        rows.append(model.MapReduceJob(arrival, *pairs, latency))
+    return model.Instance(rows, cluster["cpu"], cluster.get("memory"))
 
 
 @st.composite
-def instances(draw: st.DrawFn) -> oracle.Instance:
+def instances(draw: st.DrawFn) -> model.Instance:
     rng = random.Random(draw(st.integers(0, 2**32)))
     kind = draw(st.sampled_from(KINDS))
-    instance = oracle.random_instance(rng, kind, tiny=draw(st.booleans()))
+    instance = random_instance(rng, kind, tiny=draw(st.booleans()))
     if kind != "mapreduce" and draw(st.booleans()):
-        instance = oracle.declare(instance, rng, 0.5)
+        instance = model.declare(instance, rng, 0.5)
     return instance
 
 
 @given(instance=instances())
-def test_the_oracle_and_the_schema_say_the_same(instance: oracle.Instance) -> None:
-    oracle.check(instance)
+def test_the_model_and_the_schema_say_the_same(instance: model.Instance) -> None:
+    model.check(instance)
     assert as_instance(as_workload(instance)) == instance
 
 
 @given(instance=instances(), suffix=st.sampled_from([".json", ".npz"]))
-def test_files_give_back_the_same_workload(instance: oracle.Instance, suffix: str, tmp_path_factory) -> None:
+def test_files_give_back_the_same_workload(instance: model.Instance, suffix: str, tmp_path_factory) -> None:
     workload = as_workload(instance)
     path = tmp_path_factory.mktemp("files") / f"w{suffix}"
     save_workload(workload, path)
@@ -361,7 +363,7 @@ def test_files_give_back_the_same_workload(instance: oracle.Instance, suffix: st
 
 
 @given(instance=instances())
-def test_tables_say_the_same_in_plain_python(instance: oracle.Instance) -> None:
+def test_tables_say_the_same_in_plain_python(instance: model.Instance) -> None:
     workload = as_workload(instance)
     table = tables(workload)
     assert table.kind == kind_of(workload)
@@ -371,7 +373,7 @@ def test_tables_say_the_same_in_plain_python(instance: oracle.Instance) -> None:
     for j, job in enumerate(instance.jobs):
         assert table.arrival[j] == job.arrival
         assert table.first_task[j + 1] - table.first_task[j] == table.tasks[j].sum()
-        if isinstance(job, oracle.MapReduceJob):
+        if isinstance(job, model.MapReduceJob):
             here = [z for z in range(2) if job.tasks[z]]
             assert table.tasks[j].tolist() == list(job.tasks)
             for name in ("processing", "cpu"):
@@ -384,15 +386,15 @@ def test_tables_say_the_same_in_plain_python(instance: oracle.Instance) -> None:
             assert table.tasks[j].tolist() == [1, 0]
             assert table.processing[j].tolist() == [job.processing, 0]
             assert table.cpu[j].tolist() == [job.cpu, 0]
-            assert table.declared_cpu[j] == oracle.declared_cpu(job)
+            assert table.declared_cpu[j] == model.declared_cpu(job)
             two = instance.memory is not None
             assert table.memory[j] == (job.memory if two else 0)
-            assert table.declared_memory[j] == (oracle.declared_memory(job) if two else 0)
+            assert table.declared_memory[j] == (model.declared_memory(job) if two else 0)
     assert table.latency.shape[1] == len(instance.cpu)
 
 
 @given(instance=instances(), spare=st.integers(0, 3))
-def test_arrays_give_back_the_workload(instance: oracle.Instance, spare: int) -> None:
+def test_arrays_give_back_the_workload(instance: model.Instance, spare: int) -> None:
     workload = as_workload(instance)
     table = tables(workload)
     longer = {}
@@ -410,11 +412,11 @@ def test_arrays_give_back_the_workload(instance: oracle.Instance, spare: int) ->
 
 
 @given(instance=instances(), gamma=st.sampled_from([1.0, 7.3, 4000.0]))
-def test_the_end_of_an_episode(instance: oracle.Instance, gamma: float) -> None:
+def test_the_end_of_an_episode(instance: model.Instance, gamma: float) -> None:
     table = tables(as_workload(instance))
-    assert eq27(table) == oracle.eq27(instance)
-    assert eq27(table, declared=True) == oracle.eq27(instance, declared=True)
-    assert max_slots(table, gamma) == oracle.max_slots(instance, gamma)
+    assert eq27(table) == float(model.eq27(instance))
+    assert eq27(table, declared=True) == float(model.eq27(instance, declared=True))
+    assert max_slots(table, gamma) == model.max_slots(instance, gamma)
 
 
 def test_vector_9_of_the_specification() -> None:
@@ -460,7 +462,7 @@ def test_same_seed_same_workload(kind: str) -> None:
     assert w == generate(3, 2, source) == generate(3, 2, small(kind))
     assert generate(3, 3, source) != w != generate(4, 2, source)
     assert kind_of(w) == kind and w.cluster["cpu"].tolist() == list(SERVERS)
-    oracle.check(as_instance(w))
+    model.check(as_instance(w))
 
 
 def test_kw_is_the_specification_s_workload() -> None:
@@ -666,7 +668,7 @@ def test_latencies() -> None:
         near = (maps == 0).sum(axis=1)
         assert near.min() >= 1 and near.max() <= 3 and (reduces > 0).all()
     assert len({tuple(row) for row in table.latency.tolist()}) > 0.9 * len(table.latency)
-    oracle.check(as_instance(generate(0, 0, source)))
+    model.check(as_instance(generate(0, 0, source)))
 
 
 @pytest.mark.parametrize(
@@ -981,17 +983,17 @@ def test_sources_from_parameters() -> None:
 def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
     workload, optimum = toy(name)
     instance = as_instance(workload)
-    assert oracle.optimum(instance, 2) == optimum
+    assert optima.optimum(instance, 2) == optimum
     reached = {}
-    for policy in oracle.POLICIES:
+    for policy in model.POLICIES:
         unfit = (
             (policy == "ocorp+" and kind_of(workload) != "1d")
             or (policy == "ocorp+m" and kind_of(workload) != "2d")
             or policy == "svf-transient"
         )
         if not unfit:
-            outcome = oracle.simulate(instance, policy)
-            reached[policy] = sum(f * f for f in oracle.flowtimes(instance, outcome))
+            outcome = model.simulate(instance, policy)
+            reached[policy] = sum(f * f for f in model.flowtimes(instance, outcome))
     assert min(reached.values()) == optimum, "some policy is optimal"
     assert max(reached.values()) > optimum, "and another one is not"
-    assert all(bound <= optimum + 1e-9 for bound in oracle.lower_bounds(instance, 2).values())
+    assert all(bound <= optimum + 1e-9 for bound in optima.lower_bounds(instance, 2).values())

@@ -1,4 +1,4 @@
-"""The bounds: against the oracle, linear programs, integration, optimal schedules, and every policy."""
+"""The bounds: against the model, linear programs, integration, optimal schedules, and every policy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.model import Instance, Job
 from schedgym.problems.geo import bounds
 from schedgym.problems.geo.metrics import metrics, validate
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import generate, make_source
-from tests.geo import oracle
-from tests.geo.oracle import Instance, Job
+from tests.geo.instances import random_instance
 from tests.geo.test_metrics import make_record, make_workload, schedules
 from tests.long import of_trials, trials
 
@@ -43,19 +44,19 @@ def random_workload(
     )
 
 
-def test_bounds_equal_the_oracle() -> None:
+def test_bounds_equal_the_model() -> None:
     rng = random.Random(1)
     fluid = 0
     for x in trials(300):
-        instance = oracle.random_instance(
+        instance = random_instance(
             rng, adversarial=x % 2 == 0, window=x % 3 == 0, max_slots=rng.choice((1, 3)), max_tasks=9
         )
         order = list(range(sum(len(job.tasks) for job in instance.jobs)))
         rng.shuffle(order)
         workload = make_workload(instance, order)
-        each = [float(oracle.job_bound(instance, i)) for i in range(len(instance.jobs))]
+        each = [float(model.job_bound(instance, i)) for i in range(len(instance.jobs))]
         np.testing.assert_allclose(bounds.job_bounds(workload), each, rtol=1e-12)
-        known = {name: float(value) for name, value in oracle.lower_bounds(instance).items()}
+        known = {name: float(value) for name, value in model.lower_bounds(instance).items()}
         assert bounds.pooled_bound(workload) == pytest.approx(known["pooled_srpt"], rel=1e-12)
         mixed = bounds.mixed_bound(workload)
         assert mixed >= known["per_job"] * (1 - 1e-12)
@@ -147,7 +148,7 @@ def test_no_policy_is_better() -> None:
     tight = 0
     for instance, outcome in schedules(300, 2):
         workload = make_workload(instance)
-        mean = float(oracle.metrics_assign(instance, outcome)["mean_response"])
+        mean = float(model.metrics_assign(instance, outcome)["mean_response"])
         for bound in (bounds.mixed_bound, bounds.pooled_bound, bounds.response_bound):
             assert bound(workload) <= mean * (1 + 1e-9)
         tight += bounds.response_bound(workload) > 0.999 * mean
@@ -187,7 +188,7 @@ def test_no_schedule_is_better() -> None:
     rng = random.Random(3)
     stronger = exact = count = 0
     while count < 150:
-        instance = oracle.random_instance(
+        instance = random_instance(
             rng, adversarial=count % 2 == 0, max_sites=2, max_jobs=4, max_tasks=3, max_slots=2
         )
         if sum(len(job.tasks) for job in instance.jobs) > 6:
@@ -241,7 +242,7 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         pool = [tuple(rng.sample(range(4), rng.randint(1, 4))) for _ in range(5)]
         tasks = [(10.0 ** rng.uniform(-3, 3), rng.choice(pool)) for _ in range(8)]
         tasks += [(rng.uniform(1, 2) * 1e-3, rng.choice(pool)) for _ in range(300)]
-        exact = oracle.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
+        exact = model.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
         (bound,) = bounds.job_bounds(make_workload(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
 

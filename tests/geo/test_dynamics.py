@@ -1,8 +1,10 @@
-"""The compiled dynamics against the plain-Python oracle: equal starts and sites, bit for bit."""
+"""The compiled dynamics against the plain-Python model: equal starts and sites, bit for bit."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,17 +16,18 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
+from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.dynamics import DECIDE
 from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.workload import make_workload, tables
-from tests.geo import oracle
+from tests.geo.instances import random_instance
 from tests.long import long, some, trials
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
 
-def workload_of(instance: oracle.Instance) -> Workload:
+def workload_of(instance: model.Instance) -> Workload:
     """The instance as a workload, its tasks job by job."""
     tasks = [(i, duration, sites) for i, job in enumerate(instance.jobs) for duration, sites in job.tasks]
     width = max(len(sites) for _, _, sites in tasks)
@@ -40,31 +43,31 @@ def workload_of(instance: oracle.Instance) -> Workload:
     )
 
 
-def numbered(instance: oracle.Instance) -> oracle.Instance:
+def numbered(instance: model.Instance) -> model.Instance:
     """The instance with float times and its groups numbered as the environment numbers them."""
     lists = tables(workload_of(instance)).sites
     groups = [tuple(int(j) for j in row if j >= 0) for row in lists]
     jobs = [
-        oracle.Job(float(job.arrival), tuple((float(d), sites) for d, sites in job.tasks))
+        model.Job(float(job.arrival), tuple((float(d), sites) for d, sites in job.tasks))
         for job in instance.jobs
     ]
-    return oracle.Instance(instance.slots, jobs, groups)
+    return model.Instance(instance.slots, jobs, groups)
 
 
-def instances(count: int, seed: int) -> list[oracle.Instance]:
+def instances(count: int, seed: int) -> list[model.Instance]:
     rng = random.Random(seed)
-    return [numbered(oracle.random_instance(rng, adversarial=x % 3 > 0)) for x in trials(count)]
+    return [numbered(random_instance(rng, adversarial=x % 3 > 0)) for x in trials(count)]
 
 
-def make(id: str, tmp_path: Any, instance: oracle.Instance, **parameters: Any) -> Any:
+def make(id: str, tmp_path: Any, instance: model.Instance, **parameters: Any) -> Any:
     path = tmp_path / "workload.npz"
     save_workload(workload_of(instance), path)
     values = {"window": "all", "action_mask": False, "workload": str(path), **parameters}
     return gym.make(id, disable_env_checker=True, **values).unwrapped
 
 
-def check_equal(env: Any, outcome: oracle.Outcome) -> None:
-    """The recorded schedule is the oracle's."""
+def check_equal(env: Any, outcome: model.Outcome) -> None:
+    """The recorded schedule is the model's."""
     record = env.record()
     validate(record)
     start = [x for row in outcome.start for x in row]
@@ -79,8 +82,8 @@ def job_numbers(env: Any, observation: dict[str, Any]) -> list[int]:
     return [int(job) for job in env.simulator.state.job[0, : int(observation["active"][0])]]
 
 
-def check_seen(seen: dict[str, Any], view: oracle.View) -> None:
-    """An observation of the past against what the oracle shows at that instant."""
+def check_seen(seen: dict[str, Any], view: model.View) -> None:
+    """An observation of the past against what the model shows at that instant."""
     jobs = seen["jobs"]
     assert jobs == view.active
     n = len(jobs)
@@ -94,7 +97,7 @@ def check_seen(seen: dict[str, Any], view: oracle.View) -> None:
 
 
 class Replay:
-    """A rule for the oracle: what was decided at each instant, which must have looked the same."""
+    """A rule for the model: what was decided at each instant, which must have looked the same."""
 
     def __init__(self) -> None:
         self.plans: dict[float, Any] = {}
@@ -106,22 +109,22 @@ class Replay:
         self.plans[clock] = plan
         self.seen[clock] = {"jobs": jobs, **observation}
 
-    def __call__(self, view: oracle.View) -> Any:
+    def __call__(self, view: model.View) -> Any:
         self.asked.append(view.clock)
         check_seen(self.seen[view.clock], view)
         return self.plans[view.clock]
 
-    def assign(self, view: oracle.View) -> Any:
+    def assign(self, view: model.View) -> Any:
         if any(any(row) for row in view.waiting.values()):
             return self(view)
         return view.active, {i: {} for i in view.active}
 
-    def share(self, view: oracle.View) -> Any:
+    def share(self, view: model.View) -> Any:
         return self(view) if any(any(row) for row in view.waiting.values()) else {}
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_assignments_run_as_the_oracle_says(seed: int, tmp_path: Any) -> None:
+def test_random_assignments_run_as_the_model_says(seed: int, tmp_path: Any) -> None:
     rng = np.random.default_rng(seed)
     for instance in instances(60, seed):
         env = make(ASSIGN, tmp_path, instance, view="assignment", strict=True)
@@ -132,7 +135,7 @@ def test_random_assignments_run_as_the_oracle_says(seed: int, tmp_path: Any) -> 
             jobs = job_numbers(env, observation)
             action = np.zeros(env.action_space.shape)
             scores = rng.integers(-2, 3, len(jobs)) / 2  # ties go by arrival
-            counts: dict[int, oracle.Counts] = {}
+            counts: dict[int, model.Counts] = {}
             for r, i in enumerate(jobs):
                 counts[i] = {}
                 for k, group in enumerate(instance.groups):
@@ -145,10 +148,10 @@ def test_random_assignments_run_as_the_oracle_says(seed: int, tmp_path: Any) -> 
             order = [jobs[r] for r in np.argsort(-scores, kind="stable")]
             replay.note(observation, jobs, (order, counts))
             observation, _, done, _, info = env.step(action)
-        outcome = oracle.simulate_assign(instance, replay.assign)
+        outcome = model.simulate_assign(instance, replay.assign)
         assert replay.asked == list(replay.plans)
         check_equal(env, outcome)
-        expected = oracle.metrics_assign(instance, outcome)
+        expected = model.metrics_assign(instance, outcome)
         assert info["metrics"]["mean_response"] == pytest.approx(float(expected["mean_response"]), rel=1e-9)
 
 
@@ -156,7 +159,7 @@ def test_random_assignments_run_as_the_oracle_says(seed: int, tmp_path: Any) -> 
 @pytest.mark.parametrize(
     "options", [{}, {"aggressive": True}, {"work_conserving": False}, {"sites": "associated"}]
 )
-def test_random_shares_run_as_the_oracle_says(seed: int, options: dict[str, Any], tmp_path: Any) -> None:
+def test_random_shares_run_as_the_model_says(seed: int, options: dict[str, Any], tmp_path: Any) -> None:
     rng = np.random.default_rng(seed)
     associated = options.get("sites") == "associated"
     parameters = {name: value for name, value in options.items() if name != "sites"}
@@ -192,7 +195,7 @@ def test_random_shares_run_as_the_oracle_says(seed: int, options: dict[str, Any]
             if associated:
                 action[:, :, 1:] = -1.0
             observation, _, done, _, info = env.step(action)
-        outcome = oracle.simulate_fair(
+        outcome = model.simulate_fair(
             instance,
             replay.share,
             aggressive=bool(options.get("aggressive")),
@@ -201,21 +204,21 @@ def test_random_shares_run_as_the_oracle_says(seed: int, options: dict[str, Any]
         )
         assert replay.asked == list(replay.plans)
         check_equal(env, outcome)
-        expected = oracle.metrics_fair(instance, outcome)
+        expected = model.metrics_fair(instance, outcome)
         for name in ("fairness_integral", "mean_std"):
             assert info["metrics"][name] == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12)
 
 
 @long
 @pytest.mark.parametrize("rule", range(len(ASSIGN_RULES)))
-def test_view_rule_is_the_oracles_policy(rule: int, tmp_path: Any) -> None:
+def test_view_rule_is_the_models_policy(rule: int, tmp_path: Any) -> None:
     for instance in instances(60, 7):
         env = make(ASSIGN, tmp_path, instance, view="rule")
         env.reset()
         done = False
         while not done:
             _, _, done, _, _ = env.step(rule)
-        check_equal(env, oracle.simulate_assign(instance, ASSIGN_RULES[rule]))
+        check_equal(env, model.simulate_assign(instance, ASSIGN_RULES[rule]))
 
 
 def group_for(waiting: Any, observation: dict[str, Any], dispatch_sites: str) -> int:
@@ -337,6 +340,49 @@ def test_features_are_the_exact_units_scaled(view: str) -> None:
                 break
 
 
+def repair_counts(counts: Sequence[int], waiting: int) -> list[int]:
+    """Counts at the sites of one group, in its order: surplus cut from the last, missing to the first."""
+    fixed = [max(count, 0) for count in counts]
+    for x in reversed(range(len(fixed))):
+        fixed[x] -= min(fixed[x], max(sum(fixed) - waiting, 0))
+    fixed[0] += max(waiting - sum(fixed), 0)
+    return fixed
+
+
+def repair_shares(
+    shares: Mapping[tuple[int, int, int], Fraction],
+    unfinished: Mapping[tuple[int, int], int],
+    slots: Sequence[int],
+) -> dict[tuple[int, int, int], Fraction]:
+    """Scaled down to d_ik per (job, group), then to u_j per site."""
+    group_sum: Counter[tuple[int, int]] = Counter()
+    for (i, k, _), share in shares.items():
+        group_sum[i, k] += share
+    fixed = {}
+    for (i, k, j), share in shares.items():
+        limit = unfinished.get((i, k), 0)
+        fixed[i, k, j] = share * limit / group_sum[i, k] if group_sum[i, k] > limit else share
+    site_sum: Counter[int] = Counter()
+    for (_, _, j), share in fixed.items():
+        site_sum[j] += share
+    return {
+        key: share * slots[key[2]] / site_sum[key[2]] if site_sum[key[2]] > slots[key[2]] else share
+        for key, share in fixed.items()
+    }
+
+
+def test_repairs_by_hand() -> None:
+    assert repair_counts([3, 2, 4], 6) == [3, 2, 1]
+    assert repair_counts([3, 2, 4], 2) == [2, 0, 0]
+    assert repair_counts([0, 1], 4) == [3, 1]
+    shares = {(0, 0, 0): Fraction(3), (0, 0, 1): Fraction(3), (1, 0, 0): Fraction(3)}
+    assert repair_shares(shares, {(0, 0): 2, (1, 0): 9}, (2, 2)) == {
+        (0, 0, 0): Fraction(1, 2),
+        (0, 0, 1): 1,
+        (1, 0, 0): Fraction(3, 2),
+    }
+
+
 def test_repair_of_counts_and_shares() -> None:
     parameters = {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8, "window": "all"}
     env = gym.make(ASSIGN, disable_env_checker=True, view="assignment", **parameters).unwrapped
@@ -350,7 +396,7 @@ def test_repair_of_counts_and_shares() -> None:
         waiting = observation["waiting"]
         expected = [
             [
-                oracle.repair_counts([int(x) for x in action[r, 1 + 2 * k : 3 + 2 * k]], int(waiting[r, k]))
+                repair_counts([int(x) for x in action[r, 1 + 2 * k : 3 + 2 * k]], int(waiting[r, k]))
                 for k in range(3)
             ]
             for r in range(n)
@@ -372,7 +418,7 @@ def test_repair_of_counts_and_shares() -> None:
         unfinished = observation["waiting"] + observation["running"].sum(axis=2)
         sites = observation["sites"]
         keys = [(r, k, a) for r in range(n) for k in range(3) for a in range(2)]
-        repaired = oracle.repair_shares(
+        repaired = repair_shares(
             {(r, k, int(sites[k, a])): Fraction(action[r, k, a]) for r, k, a in keys},
             {(r, k): int(unfinished[r, k]) for r in range(n) for k in range(3)},
             observation["slots"].tolist(),

@@ -1,4 +1,4 @@
-"""Metrics, fates and the validator of schedules: against the plain-Python oracle and slow definitions."""
+"""Metrics, fates and the validator of schedules: against the plain-Python model and slow definitions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.model import Instance, Job
 from schedgym.problems.geo.bounds import response_bound
 from schedgym.problems.geo.metrics import (
     Episode,
@@ -36,8 +38,7 @@ from schedgym.problems.geo.metrics import (
 )
 from schedgym.problems.geo.problem import METRICS
 from schedgym.problems.geo.workload import Jobs, tables
-from tests.geo import oracle
-from tests.geo.oracle import Instance, Job
+from tests.geo.instances import random_instance
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,8 +86,8 @@ def make_record(
     )
 
 
-def record_of(instance: Instance, outcome: oracle.Outcome, shuffle: random.Random) -> ScheduleRecord:
-    """The oracle's schedule, with the workload's tasks in random order."""
+def record_of(instance: Instance, outcome: model.Outcome, shuffle: random.Random) -> ScheduleRecord:
+    """The model's schedule, with the workload's tasks in random order."""
     order = list(range(sum(len(job.tasks) for job in instance.jobs)))
     shuffle.shuffle(order)
     start = [float(x) for row in outcome.start for x in row]
@@ -94,21 +95,21 @@ def record_of(instance: Instance, outcome: oracle.Outcome, shuffle: random.Rando
     return make_record(make_workload(instance, order), [start[x] for x in order], [site[x] for x in order])
 
 
-def schedules(count: int, seed: int) -> Iterator[tuple[Instance, oracle.Outcome]]:
+def schedules(count: int, seed: int) -> Iterator[tuple[Instance, model.Outcome]]:
     """Random instances under random policies of both chapters."""
     rng = random.Random(seed)
     for x in range(count):
-        instance = oracle.random_instance(rng, adversarial=x % 2 == 0, window=x % 3 == 0)
+        instance = random_instance(rng, adversarial=x % 2 == 0, window=x % 3 == 0)
         if x % 4 < 2:
-            yield instance, oracle.simulate_assign(instance, rng.choice(oracle.ASSIGN_POLICIES))
+            yield instance, model.simulate_assign(instance, rng.choice(model.ASSIGN_POLICIES))
         else:
-            fast = [name for name in oracle.FAIR_POLICIES if not name.startswith("opt")]
-            yield instance, oracle.simulate_fair(instance, rng.choice(fast), work_conserving=x % 8 < 4)
+            fast = [name for name in model.FAIR_POLICIES if not name.startswith("opt")]
+            yield instance, model.simulate_fair(instance, rng.choice(fast), work_conserving=x % 8 < 4)
 
 
-def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, float]:
-    """The oracle's metrics under our names."""
-    known = oracle.metrics_fair(instance, outcome)
+def expected_metrics(instance: Instance, outcome: model.Outcome) -> dict[str, float]:
+    """The model's metrics under our names."""
+    known = model.metrics_fair(instance, outcome)
     span = float(instance.span)
     result = {f"{name}_response": known[f"{q}_response"] for name, q in STATISTICS.items()}
     result |= {name: known[name] for name in ("max_response", "makespan", "fairness_integral", "mean_jain")}
@@ -126,7 +127,7 @@ def expected_metrics(instance: Instance, outcome: oracle.Outcome) -> dict[str, f
 # Metrics --------------------------------------------------------------------------------------
 
 
-def test_metrics_equal_the_oracle() -> None:
+def test_metrics_equal_the_model() -> None:
     spread = 0
     for instance, outcome in schedules(300, 1):
         record = record_of(instance, outcome, random.Random(1))
@@ -182,13 +183,13 @@ def test_weighted_percentiles_do_not_hang_on_rounding() -> None:
     # 10 jobs of one task; job i joins at 0.1 i: exactly half of the time has the lower deviations
     jobs = [Job(0.1 * i, ((0.1, (0,)), *(((0.1, (0,)),) * (i % 2)))) for i in range(10)]
     instance = Instance((3,), [Job(job.arrival, job.tasks + ((0.1, (0,)),)) for job in jobs])
-    outcome = oracle.simulate_assign(instance, "fcfs")
+    outcome = model.simulate_assign(instance, "fcfs")
     computed = metrics(record_of(instance, outcome, random.Random(2)))
     for name, share in (("median_std", 50), ("p90_std", 90)):
         pairs = [
-            (oracle.deviation(list(part.occupied.values())), part.end - part.begin) for part in outcome.series
+            (model.deviation(list(part.occupied.values())), part.end - part.begin) for part in outcome.series
         ]
-        near = [oracle.weighted_percentile(pairs, share + e) for e in (-1e-7, 1e-7)]
+        near = [model.weighted_percentile(pairs, share + e) for e in (-1e-7, 1e-7)]
         assert computed[name] == pytest.approx(near[0])
 
 

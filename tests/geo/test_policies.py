@@ -1,4 +1,4 @@
-"""The policies in the environments: the oracle's schedules, equal ones in every view, refused options."""
+"""The policies in the environments: the model's schedules, equal ones in every view, refused options."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import _roll_out, _step_by_step, make_env
+from schedgym.evaluation.episodes import make_env, play, steps
+from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.rules import FAIR_RULES
-from tests.geo import oracle
 from tests.geo.test_dynamics import (
     ASSIGN,
     FAIR,
@@ -74,12 +74,12 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("rule", "options"), some(OPTIONS, of=2))
-def test_assignments_are_the_oracles(rule: str, options: dict[str, Any], tmp_path: Any) -> None:
+def test_assignments_are_the_models(rule: str, options: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for instance in instances(40, 1):
         env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
         assert run(env, policy)["repaired"] == 0
-        check_equal(env, oracle.simulate_assign(instance, rule, **options))
+        check_equal(env, model.simulate_assign(instance, rule, **options))
 
 
 @pytest.mark.parametrize("placement", ["greedy", "associated"])
@@ -91,8 +91,8 @@ def test_random_orders_are_drawn_from_the_generator(placement: str, tmp_path: An
         draws = np.random.default_rng(5)
 
         def decide(
-            view: oracle.View, instance: oracle.Instance = instance, draws: Any = draws
-        ) -> tuple[list[int], dict[int, oracle.Counts]]:
+            view: model.View, instance: model.Instance = instance, draws: Any = draws
+        ) -> tuple[list[int], dict[int, model.Counts]]:
             if not any(any(row) for row in view.waiting.values()):
                 return view.active, {i: {} for i in view.active}
             order = [view.active[r] for r in draws.permutation(len(view.active))]
@@ -101,15 +101,15 @@ def test_random_orders_are_drawn_from_the_generator(placement: str, tmp_path: An
             for i in order:
                 tasks = view.waiting[i]
                 if placement == "greedy":
-                    counts[i] = oracle.greedy(tasks, instance.groups, instance.slots, load)
+                    counts[i] = model.greedy(tasks, instance.groups, instance.slots, load)
                 else:
-                    counts[i] = oracle.associated(tasks, instance.groups)
+                    counts[i] = model.associated(tasks, instance.groups)
                 for (_, j), count in counts[i].items():
                     load[j] += count
             return order, counts
 
         run(env, policy, seed=5)
-        check_equal(env, oracle.simulate_assign(instance, decide))
+        check_equal(env, model.simulate_assign(instance, decide))
         first = starts(env)
         run(env, policy, seed=6)
         differ += starts(env) != first
@@ -172,26 +172,23 @@ def aggregates(shares: Any) -> Any:
     return np.maximum(shares, 0.0).sum(axis=(1, 2))
 
 
-def check_decision(instance: oracle.Instance, view: oracle.View, rule: str, shares: oracle.Shares) -> None:
-    """The oracle's aggregates at a decision; all shares for imf."""
+def check_decision(instance: model.Instance, view: model.View, rule: str, shares: model.Shares) -> None:
+    """The model's aggregates at a decision; all shares for imf."""
     if rule == "imf":
-        exact = oracle.fair_policy(instance, view, rule)
+        exact = model.fair_policy(instance, view, rule)
         for key in {*exact, *shares}:
             assert abs(float(exact.get(key, 0)) - float(shares.get(key, 0))) < 1e-9
         return
     base = rule.removeprefix("opt-")
-    problem = oracle.sharing_problem(instance, view.active, view.unfinished, base)
-    exact_sums = oracle.max_min(
-        problem.demand, problem.sites, instance.slots, problem.floors, problem.site_floors
-    )
-    for i, total in zip(view.active, exact_sums, strict=True):
+    problem = model.decision_problem(instance, view.active, view.unfinished, base)
+    for i, total in zip(view.active, model.max_min(problem), strict=True):
         own = sum(float(x) for (a, _, _), x in shares.items() if a == i)
         assert abs(own - float(total)) < 1e-9
 
 
 @pytest.mark.parametrize("aggressive", some([True, False]))
 @pytest.mark.parametrize("rule", FAIR_RULES)
-def test_shares_are_the_oracles(rule: str, aggressive: bool, tmp_path: Any) -> None:
+def test_shares_are_the_models(rule: str, aggressive: bool, tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}")
     sites = "all" if rule.endswith("gamf") else "associated"
     for instance in instances(12, 5):
@@ -212,13 +209,13 @@ def test_shares_are_the_oracles(rule: str, aggressive: bool, tmp_path: Any) -> N
 
         metrics = run(env, policy, note=note)
 
-        def share(view: oracle.View, replay: Replay = replay, instance: Any = instance) -> Any:
+        def share(view: model.View, replay: Replay = replay, instance: Any = instance) -> Any:
             shares = replay.share(view)
             if shares:
                 check_decision(instance, view, rule, shares)
             return shares
 
-        check_equal(env, oracle.simulate_fair(instance, share, aggressive=aggressive, sites=sites))
+        check_equal(env, model.simulate_fair(instance, share, aggressive=aggressive, sites=sites))
         assert replay.asked == list(replay.plans)
         assert metrics["repaired"] == 0
         if "sig" in rule or rule == "imf":
@@ -243,7 +240,7 @@ def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], t
         assert (run(env, policy), starts(env)) == expected
 
 
-def unfinished_seconds(env: Any, instance: oracle.Instance, observation: dict[str, Any]) -> Any:
+def unfinished_seconds(env: Any, instance: model.Instance, observation: dict[str, Any]) -> Any:
     """The durations of the tasks that have not ended, by row and group, from the schedule so far."""
     record, clock = env.record(), float(observation["clock"][0])
     ended = set(record.job[record.end <= clock].tolist())
@@ -259,7 +256,7 @@ def unfinished_seconds(env: Any, instance: oracle.Instance, observation: dict[st
 @pytest.mark.parametrize("window", some([2, "all"]))
 @pytest.mark.parametrize("rule", ["opt-amf", "opt-sig-amf", "opt-gamf", "opt-sig-gamf"])
 def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_path: Any) -> None:
-    """The observed seconds are those of the schedule; the first job finishes as early as the oracle's."""
+    """The observed seconds are those of the schedule; the first job finishes as early as the model's."""
     policy = schedgym.make_policy(f"geo/{rule}", known_durations=True)
     blind = schedgym.make_policy(f"geo/{rule}")
     base, apart, changed = rule.removeprefix("opt-"), rule.endswith("gamf"), 0
@@ -277,7 +274,7 @@ def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_
             if window != "all":
                 return
             tasks = (observation["waiting"] + observation["running"].sum(axis=2))[:n].tolist()
-            seen = oracle.sharing_problem(instance, range(n), dict(enumerate(tasks)), base)
+            seen = model.decision_problem(instance, range(n), dict(enumerate(tasks)), base)
             first = min(range(n), key=lambda i: (sum(tasks[i]), i))
             if not apart:
                 places = np.array([group[0] for group in instance.groups])
@@ -286,10 +283,8 @@ def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_
                 got = [action[first, places == j].sum() for j in range(len(instance.slots))]
             else:
                 got = action[first].sum(axis=1)
-            sums = oracle.max_min(seen.demand, seen.sites, instance.slots, seen.floors, seen.site_floors)
             exact = [[Fraction(float(x)) for x in row] for row in own]
-            rows = seen.demand, seen.sites, instance.slots, sums, [first], seen.site_floors
-            best = oracle.optimise(*rows, exact)[0][0]
+            best = model.optimise(seen, model.max_min(seen), [first], exact)[0][0]
             assert min(x / w for x, w in zip(got, own[first], strict=True) if w) == pytest.approx(float(best))
 
         assert run(env, policy, note=note)["repaired"] == 0
@@ -422,13 +417,13 @@ def test_compiled_rollouts_play_what_the_policy_decides(
     env = make_env(id, {**BACKLOG, **parameters, "view": view, "window": "all"})
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for episode in range(3):
-        outcomes = []
-        for rolled in (False, True):
-            observation, _ = env.reset(seed=3, options={"episode": episode})
-            policy.reset(env.interface, np.random.default_rng(0))
-            outcome = _roll_out(env, policy) if rolled else _step_by_step(env, policy, observation)
-            outcomes.append((outcome.metrics, outcome.total, starts(env)))
-        assert outcomes[0] == outcomes[1]
+        total = 0.0
+        for step in steps(env, policy, seed=3, episode=episode):
+            total += step.reward
+        stepped = step.info["metrics"], total, starts(env)
+        assert getattr(policy, "compiled_rollout", None) is not None
+        outcome = play(env, policy, seed=3, episode=episode)
+        assert stepped == (outcome.metrics, outcome.total, starts(env))
 
 
 def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
@@ -514,8 +509,8 @@ def test_malformed_options(name: str, options: dict[str, Any], message: str) -> 
 def test_table_3_1(tmp_path: Any) -> None:
     """The spec's first vector, through the environment."""
     sites = ((0, 1), (0, 1, 2), (1, 2))
-    jobs = [oracle.Job(float(i), ((1.0, sites[i]),) * count) for i, count in enumerate((8, 15, 6))]
-    instance = oracle.Instance((1, 1, 1), jobs)
+    jobs = [model.Job(float(i), ((1.0, sites[i]),) * count) for i, count in enumerate((8, 15, 6))]
+    instance = model.Instance((1, 1, 1), jobs)
     expected = {
         "btawj-fcfs": [4, 8, 10],
         "btaaj-fcfs": [4, 7, 9],

@@ -1,4 +1,4 @@
-"""The compiled algorithms against the oracle on random states, the test vectors, and what they must be.
+"""The compiled algorithms against the model on random states, the test vectors, and what they must be.
 
 Most are long: test_policies.py compares whole schedules, and needs no kernel of an algorithm by itself.
 """
@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 from schedgym.core.tables import make_tools
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.model import Counts, Instance, Job, View
 from schedgym.problems.geo.orders import (
     ASSIGN_RULES,
     Assigning,
@@ -43,9 +45,6 @@ from schedgym.problems.geo.rules import (
 from schedgym.solvers.balance import SiteLists, make_site_lists
 from tests.long import long, of_trials, trials
 
-from . import oracle
-from .oracle import Counts, Instance, Job, View
-
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-9
 
@@ -60,7 +59,7 @@ class Work(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A state as the oracle sees it and as the kernels do. ``spare`` rows behind the active ones."""
+    """A state as the model sees it and as the kernels do. ``spare`` rows behind the active ones."""
 
     instance: Instance
     view: View
@@ -192,20 +191,20 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 
 @long
 @pytest.mark.parametrize(("rule", "options"), VARIANTS)
-def test_assign_is_the_oracles(rule: str, options: dict[str, Any]) -> None:
+def test_assign_is_the_models(rule: str, options: dict[str, Any]) -> None:
     for x, case in enumerate(states(500, 1)):
         given = {name: value for name, value in options.items() if name not in ("greedy", "in_place")}
         placement = "greedy" if options.get("greedy", True) else "associated"
-        order, counts = oracle.assign_policy(case.instance, case.view, rule, placement=placement, **given)
+        order, counts = model.assign_policy(case.instance, case.view, rule, placement=placement, **given)
         expected = [entries(case, counts[i]).tolist() for i in case.view.active]
         assert run_assign(case, rule, **options) == (order, expected), x
 
 
 @long
 @pytest.mark.parametrize("rule", ["swag", "scta", "ata", "ata-greedy"])
-def test_assign_is_the_oracles_on_larger_states(rule: str) -> None:
+def test_assign_is_the_models_on_larger_states(rule: str) -> None:
     for case in states(60, 2, jobs=25, sites=6, tasks=40, slots=4):
-        order, counts = oracle.assign_policy(case.instance, case.view, rule)
+        order, counts = model.assign_policy(case.instance, case.view, rule)
         expected = [entries(case, counts[i]).tolist() for i in case.view.active]
         assert run_assign(case, rule) == (order, expected)
 
@@ -226,9 +225,9 @@ def test_placing_in_any_order() -> None:
             for i in order:
                 tasks = case.view.waiting[i]
                 if greedy:
-                    own = oracle.greedy(tasks, case.instance.groups, case.instance.slots, load, literal)
+                    own = model.greedy(tasks, case.instance.groups, case.instance.slots, load, literal)
                 else:
-                    own = oracle.associated(tasks, case.instance.groups)
+                    own = model.associated(tasks, case.instance.groups)
                 assert counts[i].tolist() == entries(case, own).tolist()
                 for (_, j), count in own.items():
                     load[j] += count
@@ -284,23 +283,21 @@ def at_sites(case: Case, cube: np.ndarray) -> np.ndarray:
     return table
 
 
-def expected_aggregates(case: Case, base: str) -> tuple[oracle.Problem, list[F]]:
-    problem = oracle.sharing_problem(case.instance, case.view.active, case.view.unfinished, base)
-    return problem, oracle.max_min(
-        problem.demand, problem.sites, case.instance.slots, problem.floors, problem.site_floors
-    )
+def expected_aggregates(case: Case, base: str) -> tuple[model.Problem, list[F]]:
+    problem = model.decision_problem(case.instance, case.view.active, case.view.unfinished, base)
+    return problem, model.max_min(problem)
 
 
 @long
 @pytest.mark.parametrize("rule", FAIR_RULES)
-def test_fair_has_the_oracles_aggregates(rule: str) -> None:
+def test_fair_has_the_models_aggregates(rule: str) -> None:
     base = rule.removeprefix("opt-")
     several = 0
     for case in states(400, 4):
         share = run_fair(case, rule)
         cube = check_shares(case, not rule.endswith("gamf"), share)
         if rule == "imf":
-            exact = oracle.fair_policy(case.instance, case.view, rule)
+            exact = model.fair_policy(case.instance, case.view, rule)
             for i in range(case.n):
                 own = {(k, j): float(x) for (a, k, j), x in exact.items() if a == i}
                 assert np.abs(entries(case, own, float) - cube[i].ravel()).max() < CLOSE
@@ -309,10 +306,8 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
         assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in aggregates]).max() < CLOSE
         if base == "sig-amf":
             table = at_sites(case, cube)
-            assert all(
-                table[i, j] >= float(x) - CLOSE for (i, _, j), x in (problem.site_floors or {}).items()
-            )
-        if problem.floors is not None:
+            assert all(table[i, j] >= float(x) - CLOSE for (i, _, j), x in problem.site_floors.items())
+        if problem.floors:
             assert (cube.sum(axis=(1, 2)) >= [float(x) - CLOSE for x in problem.floors]).all()
         if not rule.endswith("gamf"):
             # a site's share goes to the groups of a job in proportion to their tasks
@@ -328,14 +323,7 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
             busy = [i for i in range(case.n) if sum(case.view.unfinished[i])]
             if busy:
                 first = min(busy, key=lambda i: (sum(case.view.unfinished[i]), i))
-                best = oracle.optimise(
-                    problem.demand,
-                    problem.sites,
-                    case.instance.slots,
-                    aggregates,
-                    [first],
-                    problem.site_floors,
-                )[0][0]
+                best = model.optimise(problem, aggregates, [first])[0][0]
                 own = (
                     at_sites(case, cube)[first]
                     if "amf" == base[-3:] and "gamf" not in base
@@ -349,7 +337,7 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
 
 @long
 @pytest.mark.parametrize("rule", [rule for rule in FAIR_RULES if rule.startswith("opt-")])
-def test_known_durations_give_the_oracles_first_completion(rule: str) -> None:
+def test_known_durations_give_the_models_first_completion(rule: str) -> None:
     """The footnote of section 4.5.2: seconds instead of tasks decide, and the aggregates stay."""
     base, apart = rule.removeprefix("opt-"), rule.endswith("gamf")
     rng = np.random.default_rng(8)
@@ -374,8 +362,7 @@ def test_known_durations_give_the_oracles_first_completion(rule: str) -> None:
             own = np.zeros((case.n, case.slots.size))
             np.add.at(own.T, case.lists.sites[:, 0], seconds[: case.n].T)
         whole = [[int(x) for x in row] for row in own]
-        rows = problem.demand, problem.sites, case.instance.slots, aggregates, [first], problem.site_floors
-        best = oracle.optimise(*rows, whole)[0][0]
+        best = model.optimise(problem, aggregates, [first], whole)[0][0]
         got = [x[first].sum(axis=1) if apart else at_sites(case, x)[first] for x in (cube, plain)]
         reached, without = (min(x / w for x, w in zip(g, own[first], strict=True) if w) for g in got)
         assert abs(reached - float(best)) < CLOSE
@@ -397,10 +384,8 @@ def test_weighted_shares(associated: bool) -> None:
         cube = check_shares(
             case, associated, run_weighted(case, associated, np.array(weights, dtype=np.float32) / 8)
         )
-        problem = oracle.sharing_problem(
-            case.instance, case.view.active, case.view.unfinished, "amf" if associated else "gamf"
-        )
-        exact = oracle.max_min(problem.demand, problem.sites, case.instance.slots, weights=weights)
+        problem, _ = expected_aggregates(case, "amf" if associated else "gamf")
+        exact = model.max_min(problem, weights)
         assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in exact]).max() < CLOSE
         differ += np.abs(cube - np.maximum(plain, 0.0).reshape(cube.shape)).max() > 1e-3
     assert differ > of_trials(50)
@@ -469,7 +454,7 @@ def test_a_single_slot_and_no_tasks_to_assign() -> None:
 # Sharing incentives ---------------------------------------------------------------------------
 
 
-def oracle_violations(case: Case, share: np.ndarray) -> int:
+def model_violations(case: Case, share: np.ndarray) -> int:
     """By the rank function, over the entries that are open to each job."""
     k, a = case.lists.sites.shape
     part = [F(u, case.n) for u in case.instance.slots]
@@ -481,40 +466,40 @@ def oracle_violations(case: Case, share: np.ndarray) -> int:
             for g in range(k)
         ]
         demand = [d if g else 0 for d, g in zip(case.view.unfinished[i], groups, strict=True)]
-        most = oracle.rank_function([demand], groups, part, [0])
+        most = model.rank_function(model.Problem([demand], part, groups), [0])
         count += F(float(np.maximum(own, 0.0).sum())) < most - F(SHARING_TOLERANCE)
     return count
 
 
 @long
-def test_sharing_violations_are_the_oracles() -> None:
+def test_sharing_violations_are_the_models() -> None:
     rng = np.random.default_rng(6)
     found = 0
     for x, case in enumerate(states(400, 6)):
         for rule in FAIR_RULES:
             share = run_fair(case, rule)
             count = run_violations(case, share)
-            assert count == oracle_violations(case, share)
+            assert count == model_violations(case, share)
             if "sig" in rule:
                 assert count == 0
             found += count
             share = share * rng.choice([0.5, 1.0, 1.0], size=share.shape)
             share[rng.random(share.shape) < 0.2] = CLOSED
             count = run_violations(case, share)
-            assert count == oracle_violations(case, share), x
+            assert count == model_violations(case, share), x
             found += count
     assert found > 1000
 
 
 @long
-def test_sharing_violations_of_the_oracles_decisions() -> None:
+def test_sharing_violations_of_the_models_decisions() -> None:
     """With all entries open, or with all but the first closed, they are those of the specification."""
     for case in states(200, 7):
         unfinished = {(i, k): x for i, row in case.view.unfinished.items() for k, x in enumerate(row) if x}
         for rule in ("imf", "amf", "gamf"):
-            shares = oracle.fair_policy(case.instance, case.view, rule)
-            decision = oracle.Decision(case.view.clock, case.view.active, [], unfinished, {}, [], {}, shares)
-            _, groups, single = oracle.sharing_violations(case.instance, decision, SHARING_TOLERANCE)
+            shares = model.fair_policy(case.instance, case.view, rule)
+            decision = model.Decision(case.view.clock, case.view.active, [], unfinished, {}, [], {}, shares)
+            _, groups, single = model.sharing_violations(case.instance, decision, SHARING_TOLERANCE)
             expected = groups if rule == "gamf" else single
             assert run_violations(case, run_fair(case, rule)) == expected
 

@@ -24,6 +24,7 @@ from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.papers.guan2022 import model
 from schedgym.problems.geo import problem
 from schedgym.problems.geo.workload import (
     DURATIONS,
@@ -52,7 +53,6 @@ from schedgym.problems.geo.workload import (
 )
 from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
-from tests.geo import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -671,17 +671,17 @@ def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
     assert best_by_search(name) == toy(name)[1] == TOYS[name][2]
 
 
-def as_instance(workload: Workload) -> oracle.Instance:
+def as_instance(workload: Workload) -> model.Instance:
     rows = list(zip(workload.tasks["duration"].tolist(), rows_of(workload), strict=True))
     jobs = workload.tasks["job"].tolist()
     made = [
-        oracle.Job(
+        model.Job(
             Fraction(arrival),
             tuple((Fraction(d), sites) for job, (d, sites) in zip(jobs, rows, strict=True) if job == i),
         )
         for i, arrival in enumerate(workload.jobs["arrival"].tolist())
     ]
-    return oracle.Instance(workload.cluster["slots"].tolist(), made)
+    return model.Instance(workload.cluster["slots"].tolist(), made)
 
 
 @pytest.mark.parametrize("name", list(TOYS))
@@ -690,8 +690,8 @@ def test_no_algorithm_beats_the_optimum_of_a_toy(name: str) -> None:
     instance = as_instance(workload)
     reached = []
     for policies, simulate in (
-        (oracle.ASSIGN_POLICIES, oracle.simulate_assign),
-        (oracle.FAIR_POLICIES, oracle.simulate_fair),
+        (model.ASSIGN_POLICIES, model.simulate_assign),
+        (model.FAIR_POLICIES, model.simulate_fair),
     ):
         for policy in policies:
             outcome = simulate(instance, policy)
@@ -702,5 +702,5 @@ def test_no_algorithm_beats_the_optimum_of_a_toy(name: str) -> None:
             if float(mean) == pytest.approx(optimum):
                 reached.append(policy)
     assert reached and (name != "table-3.1" or "ata" in reached)
-    bounds = oracle.lower_bounds(instance)
+    bounds = model.lower_bounds(instance)
     assert all(float(bound) <= optimum + 1e-12 for bound in bounds.values())

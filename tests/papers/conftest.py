@@ -9,7 +9,7 @@ from filelock import FileLock
 
 from schedgym.papers import check_claims, list_claims
 from schedgym.papers.claims import Result
-from tests.papers.recorded import MINUTES
+from tests.papers.recorded import takes_minutes
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +23,11 @@ def results(request, tmp_path_factory, worker_id):
     path = (folder if worker_id == "master" else folder.parent) / f"{paper}.pickle"
     with FileLock(f"{path}.lock"):
         if not path.exists():
-            names = {entry.name for entry in list_claims(paper)}
-            checked = check_claims(*sorted(names - MINUTES))
-            if names & MINUTES:
-                checked += check_claims(*sorted(names & MINUTES), scale="tiny")
+            names = [entry.name for entry in list_claims(paper)]
+            late = [name for name in names if takes_minutes(name)]
+            checked = check_claims(*sorted(set(names) - set(late)))
+            if late:
+                checked += check_claims(*late, scale="tiny")
             found = {result.claim.name: (result.findings, result.seconds) for result in checked}
             path.write_bytes(pickle.dumps(found))
     kept = pickle.loads(path.read_bytes())

@@ -15,7 +15,8 @@ from schedgym.cli import main as command
 from schedgym.core.problem import Statement
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.evaluation import runner
-from schedgym.evaluation.episodes import Job, Memory, Result
+from schedgym.evaluation.episodes import Job, Result
+from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import (
     PAPERS,
@@ -113,14 +114,14 @@ def test_a_paper_that_is_not_known() -> None:
 
 def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
     ran = []
-    original = runner._episodes
+    original = runner.run_episodes
 
     def strike(job):
         for result in original(job):
             ran.append(result)
             yield dataclasses.replace(result, cpu=1000.0)
 
-    monkeypatch.setattr(runner, "_episodes", strike)
+    monkeypatch.setattr(runner, "run_episodes", strike)
     two, three, ten = reproduce("nn2000", scale="tiny", folder=tmp_path, n_jobs=1)
     assert len(ran) == 2 * 3 * 3  # settings, episodes, policies with the bound
     # what it shares with the figure before counts as the time that it took there
@@ -131,7 +132,7 @@ def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
 
 def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeypatch) -> None:
     ran = []
-    original = runner._episodes
+    original = runner.run_episodes
 
     def interrupted(job):
         for result in original(job):
@@ -142,13 +143,13 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
 
     arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
     with monkeypatch.context() as patched:
-        patched.setattr(runner, "_episodes", interrupted)
+        patched.setattr(runner, "run_episodes", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reproduce("nn2000/fig2", **arguments)
     with (tmp_path / figures.EPISODES).open("ab") as stream:
         stream.write(b"cut off in the middle of a li")
     again = []
-    monkeypatch.setattr(runner, "_episodes", lambda job: again.append(job.episodes) or original(job))
+    monkeypatch.setattr(runner, "run_episodes", lambda job: again.append(job.episodes) or original(job))
     (resumed,) = reproduce("nn2000/fig2", **arguments)
     assert len(ran) + sum(map(len, again)) == 2 * 3 * 3  # settings, episodes, policies with the bound
     assert not (tmp_path / figures.EPISODES).exists()
@@ -216,7 +217,7 @@ def test_what_is_there_is_kept(three, tmp_path, monkeypatch) -> None:
         reproduce("nn2000/fig3", **arguments, **changes, tell=lambda c, kept: told.append(kept))
     (tmp_path / "nn2000-fig3.json").write_text("[]")
     reproduce("nn2000/fig3", **arguments, tell=lambda c, kept: told.append(kept))
-    monkeypatch.setattr(figures, "code_version", lambda: "other")
+    monkeypatch.setattr(figures, "package_version", lambda: "other")
     reproduce("nn2000/fig3", **arguments, tell=lambda c, kept: told.append(kept))
     assert told == [False] * 5
 

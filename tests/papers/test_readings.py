@@ -161,8 +161,8 @@ def test_policies_that_a_reading_leaves_alone_run_once(monkeypatch) -> None:
     import schedgym.evaluation.runner as runner
 
     ran = []
-    original = runner._episodes
-    monkeypatch.setattr(runner, "_episodes", lambda job: ran.append(job.label) or original(job))
+    original = runner.run_episodes
+    monkeypatch.setattr(runner, "run_episodes", lambda job: ran.append(job.label) or original(job))
     shared = Run("tiny")
     arguments = {"episodes": 2, "parameters": {"tasks": 20, "servers": 2}}
     first = shared.alone("fig").play("schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], **arguments)

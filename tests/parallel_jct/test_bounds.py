@@ -12,11 +12,12 @@ import pytest
 from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
+from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct import bounds
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import generate, make_source, tables
 from tests.long import long
-from tests.parallel_jct import oracle
+from tests.parallel_jct import linear_programs, random_jobs
 from tests.parallel_jct.test_metrics import draw, make_workload, runs
 
 BOUNDS = (bounds.pooled_bound, bounds.mixed_bound, bounds.lower_bound)
@@ -26,23 +27,23 @@ def given(drc: bool = True, max_time: float = 1e5) -> ParallelJCTParameters:
     return ParallelJCTParameters(drc=drc, max_time=max_time)
 
 
-def random_planner(rng: random.Random) -> oracle.Planner:
+def random_planner(rng: random.Random) -> one_job.Planner:
     """Any placement within the cap, by Eq. 16 or with less vCPU for some tasks."""
 
-    def planner(instance: oracle.SingleJob) -> oracle.Plan | None:
-        start = rng.choice((oracle.most_efficient(instance), oracle.random_placement(instance, rng)))
-        placement = oracle.rec(instance, start)
+    def planner(instance: one_job.SingleJob) -> one_job.Plan | None:
+        start = rng.choice((one_job.most_efficient(instance), one_job.random_placement(instance, rng)))
+        placement = one_job.rec(instance, start)
         if placement is None:
             return None
         if rng.random() < 0.5:
-            placement = oracle.local_search(instance, placement)
-        best = oracle.optra(instance, placement)
+            placement = one_job.local_search(instance, placement)[-1]
+        best = one_job.optra(instance, placement)
         if best.jct == math.inf or rng.random() < 0.1:
             return None
         share = [rng.choice((1.0, 1.0, 0.3, 0.01)) for _ in placement]
         vcpus = tuple(c * x for c, x in zip(best.vcpus, share, strict=True))
         times = tuple(t / x for t, x in zip(best.times, share, strict=True))
-        return oracle.Plan(placement, oracle.Evaluation(times, vcpus, max(times), best.energy))
+        return one_job.Plan(placement, one_job.Evaluation(times, vcpus, max(times), best.energy))
 
     return planner
 
@@ -56,15 +57,15 @@ def test_job_bounds_equal_slow_ones(drc: bool) -> None:
     longer = 0
     for x in range(60):
         own = {"weighted": x % 5 < 2, "power": x % 7 < 3}
-        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0, **own)
+        instance = random_jobs.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0, **own)
         computed = bounds.job_bounds(make_workload(instance), given(drc))
         for i, job in enumerate(instance.jobs):
-            relaxed = oracle.job_bound(instance, i, drc)
+            relaxed = linear_programs.job_bound(instance, i, drc)
             ratio = 1.1 if instance.energy_cap_ratio is None else instance.energy_cap_ratio
             cap = max(ratio * job.ideal_energy, job.least_energy)
             room = list(instance.capacity)
             if not drc:
-                now = oracle.limits_now(instance.limits, instance.capacity)
+                now = one_job.limits_now(instance.limits, instance.capacity)
                 room = [
                     min(
                         b / limit.weight(j)
@@ -105,10 +106,10 @@ def test_not_all_jobs_need_a_linear_program(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_alone_with_and_without_drc_by_hand() -> None:
     """One task of 100 on two servers of 10, of which a job may hold 7 as base vCPU, and 10 with DRC."""
-    limits = (oracle.Limit("server", (0,), 1), oracle.Limit("server", (1,), 1))
-    limits += (oracle.Limit("dc", (0, 1), 0.35),)
-    jobs = (oracle.Job(3.0, (100.0,), ((1.0, 0.1),)),)
-    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), limits))
+    limits = (one_job.Limit("server", (0,), 1), one_job.Limit("server", (1,), 1))
+    limits += (one_job.Limit("dc", (0, 1), 0.35),)
+    jobs = (online.Job(3.0, (100.0,), ((1.0, 0.1),)),)
+    workload = make_workload(online.Workload(jobs, (10.0, 10.0), limits))
     assert bounds.job_bounds(workload, given(True)) == pytest.approx([10.0])
     assert bounds.job_bounds(workload, given(False)) == pytest.approx([100 / 7])
     assert bounds.lower_bound(workload, given(False)) == pytest.approx(100 / 7)
@@ -121,8 +122,8 @@ def test_alone_with_and_without_drc_by_hand() -> None:
 
 def test_capacities_that_are_no_limits_by_hand() -> None:
     """A job may have 14 vCPU on a server of 8; then all jobs together may have even more."""
-    jobs = (oracle.Job(0.0, (70.0,), ((1.0, 1.0),)), oracle.Job(0.0, (70.0,), ((1.0, 1.0),)))
-    instance = oracle.Workload(jobs, (8.0, 20.0), (oracle.Limit("dc", (0, 1), 0.5),))
+    jobs = (online.Job(0.0, (70.0,), ((1.0, 1.0),)), online.Job(0.0, (70.0,), ((1.0, 1.0),)))
+    instance = online.Workload(jobs, (8.0, 20.0), (one_job.Limit("dc", (0, 1), 0.5),))
     workload = make_workload(instance)
     for drc, times in ((False, [5.0, 5.0]), (True, [3.5, 3.5])):
         assert bounds.job_bounds(workload, given(drc)) == pytest.approx(times)
@@ -134,12 +135,12 @@ def test_capacities_that_are_no_limits_by_hand() -> None:
 def test_capacities_that_are_no_limits() -> None:
     rng = random.Random(3)
     for x in range(60):
-        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, weighted=x % 3 == 0, power=x % 5 == 0)
+        instance = random_jobs.random_workload(rng, dyadic=x % 2 == 0, weighted=x % 3 == 0, power=x % 5 == 0)
         limits = instance.limits[len(instance.capacity) :]
         instance = dataclasses.replace(instance, limits=limits)
-        outcome = oracle.simulate(
+        outcome = online.Simulation(
             instance, planner=random_planner(rng), drc=x % 4 < 2, mar=False, draw=draw, delta_t=1.0
-        )
+        ).run()
         bound = bounds.lower_bound(make_workload(instance), given(x % 4 < 2))
         assert bound <= outcome.average_jct * (1 + 1e-9)
 
@@ -150,8 +151,8 @@ def test_capacities_that_are_no_limits() -> None:
 def test_pooled_by_hand() -> None:
     """On 20 vCPU: job 0 (200 s vCPU) until 2, job 1 (40) until 4, job 0 until 12, job 2 (20) at 50."""
     ones = ((1.0, 1.0),)
-    jobs = [oracle.Job(0.0, (200.0,), ones), oracle.Job(2.0, (40.0,), ones), oracle.Job(50.0, (20.0,), ones)]
-    instance = oracle.Workload(tuple(jobs), (10.0, 10.0), oracle.fat_tree(2))
+    jobs = [online.Job(0.0, (200.0,), ones), online.Job(2.0, (40.0,), ones), online.Job(50.0, (20.0,), ones)]
+    instance = online.Workload(tuple(jobs), (10.0, 10.0), one_job.fat_tree(2))
     workload = make_workload(instance)
     assert bounds.pooled_bound(workload) == pytest.approx((12 + 2 + 1) / 3)
     for max_time, expected in ((50.5, 12 + 2 + 0.5), (10.0, 10 + 2), (3.0, 3 + 1), (2.0, 2.0)):
@@ -161,8 +162,8 @@ def test_pooled_by_hand() -> None:
 def test_mixed_by_hand() -> None:
     """n jobs of one task of 10 s on a server of 10: the mean completion is (n + 1) / 2."""
     for n in (1, 2, 5, 20):
-        jobs = tuple(oracle.Job(3.0, (10.0,), ((1.0,),)) for _ in range(n))
-        workload = make_workload(oracle.Workload(jobs, (10.0,), (oracle.Limit("server", (0,), 1),) * 2))
+        jobs = tuple(online.Job(3.0, (10.0,), ((1.0,),)) for _ in range(n))
+        workload = make_workload(online.Workload(jobs, (10.0,), (one_job.Limit("server", (0,), 1),) * 2))
         for bound in BOUNDS:
             assert bound(workload) == pytest.approx((n + 1) / 2, rel=1e-4)
         # cut off in the middle: all n jobs wait until they are served, or for the end
@@ -171,12 +172,12 @@ def test_mixed_by_hand() -> None:
         assert bounds.pooled_bound(workload, given(max_time=3.0 + cut)) == pytest.approx(expected)
         assert bounds.mixed_bound(workload, given(max_time=3.0 + cut)) <= expected * (1 + 1e-9)
     # two servers: half a second is the mean time at which a job of one task is served, before its end
-    jobs = tuple(oracle.Job(3.0, (10.0,), ((1.0, 1.0),)) for _ in range(20))
-    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 1, 1, 1)))
+    jobs = tuple(online.Job(3.0, (10.0,), ((1.0, 1.0),)) for _ in range(20))
+    workload = make_workload(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 1)))
     assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
     assert 5.5 * (1 - 1e-5) <= bounds.mixed_bound(workload) <= 5.5 * (1 + 1e-9)  # the end is far off
     # without DRC a job has at most half of them
-    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 1, 1, 0.25)))
+    workload = make_workload(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 0.25)))
     assert 6.0 * (1 - 1e-5) <= bounds.mixed_bound(workload, given(False)) <= 6.0 * (1 + 1e-9)
 
 
@@ -192,16 +193,16 @@ def test_no_run_is_better() -> None:
             cost = float(outcome.average_jct)
             assert max(alone, *results) <= cost * (1 + 1e-9) + 1e-9
             assert results[-1] == pytest.approx(max(alone, *results), rel=1e-7, abs=1e-7)
-            again = oracle.simulate(
+            again = online.Simulation(
                 instance,
-                rng.choice(oracle.SCHEDULERS),
+                rng.choice(online.SCHEDULERS),
                 random_planner(rng),
                 drc=x % 4 < 2,
                 delta_t=rng.choice((0.5, 2.0)),
                 max_percent=rng.choice((0.1, 0.5, 0.9)),
                 draw=draw,
                 max_time=max_time,
-            )
+            ).run()
             assert results[-1] <= float(again.average_jct) * (1 + 1e-9) + 1e-9
             tight += results[-1] > 0.999 * min(cost, float(again.average_jct)) > 0
     assert tight > 15
@@ -213,15 +214,17 @@ def test_no_schedule_of_equal_jobs_is_better() -> None:
     closest = []
     for _ in range(8):
         jobs = tuple(
-            oracle.Job(0.0, (float(rng.randint(20, 60)),), ((1.0, rng.choice((0.5, 1.0))),)) for _ in range(4)
+            online.Job(0.0, (float(rng.randint(20, 60)),), ((1.0, rng.choice((0.5, 1.0))),)) for _ in range(4)
         )
-        instance = oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 1, 1, 1), 1.0)
+        instance = online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 1), 1.0)
         bound = bounds.lower_bound(make_workload(instance))
         costs = [
             float(
-                oracle.simulate(
+                online.Simulation(
                     instance, planner=random_planner(rng), mar=True, max_percent=p, delta_t=0.25
-                ).average_jct
+                )
+                .run()
+                .average_jct
             )
             for p in (0.1, 0.4, 0.6, 0.9)
             for _ in range(3)
@@ -266,10 +269,10 @@ def test_prices_rise_to_those_of_the_linear_program() -> None:
 
 def test_prices_make_the_pooled_bound_stronger() -> None:
     """Tasks of a job are efficient on the small server alone: the large one does not help."""
-    jobs = tuple(oracle.Job(0.0, (10.0,), ((1.0, 0.5),)) for _ in range(10))
-    workload = make_workload(oracle.Workload(jobs, (1.0, 9.0), oracle.fat_tree(2, 1, 1, 1)))
+    jobs = tuple(online.Job(0.0, (10.0,), ((1.0, 0.5),)) for _ in range(10))
+    workload = make_workload(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1)))
     assert bounds.pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
-    free = make_workload(oracle.Workload(jobs, (1.0, 9.0), oracle.fat_tree(2, 1, 1, 1), 2.0))
+    free = make_workload(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1), 2.0))
     assert bounds.pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
 
 

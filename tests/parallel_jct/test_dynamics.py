@@ -1,4 +1,4 @@
-"""ParallelJCT's dynamics against the plain-Python oracle, view against view, and by hand."""
+"""ParallelJCT's dynamics against the exact model, view against view, and by hand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import pytest
 import schedgym  # noqa: F401
 from schedgym.core.arrays import regrow
 from schedgym.errors import InvalidAction, InvalidWorkload
+from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import metrics, validate
 from schedgym.problems.parallel_jct.workload import make_workload, toy
 from schedgym.solvers.placement import WORK_SHARE
 from tests.long import some
-from tests.parallel_jct import oracle
+from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 
 ID = "schedgym/ParallelJCT-v0"
@@ -34,8 +35,8 @@ def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
     return gym.make(ID, workload=str(path), disable_env_checker=True, **parameters).unwrapped
 
 
-def ours(workload: oracle.Workload, seed: int) -> Any:
-    """The oracle's workload as one of ours."""
+def ours(workload: online.Workload, seed: int) -> Any:
+    """The model's workload as one of ours."""
     servers = len(workload.capacity)
     matrix = [[limit.weight(j) for j in range(servers)] for limit in workload.limits]
     power = [alpha for job in workload.jobs for alpha in job.alphas]
@@ -55,35 +56,35 @@ def ours(workload: oracle.Workload, seed: int) -> Any:
     )
 
 
-def instance(observation: dict[str, Any], row: int) -> oracle.SingleJob:
-    """What the oracle's planners take, from the observation alone."""
+def instance(observation: dict[str, Any], row: int) -> one_job.SingleJob:
+    """What the model's planners take, from the observation alone."""
     first, count = int(observation["first_task"][row]), int(observation["tasks"][row])
     rows = slice(first, first + count)
-    return oracle.SingleJob(
+    return one_job.SingleJob(
         tuple(observation["load"][rows].tolist()),
         tuple(tuple(row) for row in observation["efficiency"][rows].tolist()),
-        oracle.groups_from_matrix(observation["groups"].tolist()),
+        random_jobs.groups_from_matrix(observation["groups"].tolist()),
         tuple(observation["limits"].tolist()),
         float(observation["energy_cap"][row]),
         tuple(observation["power"][rows].tolist()) if "power" in observation else (),
-        oracle.weights_from_matrix(observation["groups"].tolist()),
+        random_jobs.weights_from_matrix(observation["groups"].tolist()),
     )
 
 
 class Scheduler:
-    """The oracle's schedulers, acting from observations in view plan."""
+    """The model's schedulers, acting from observations in view plan."""
 
     def __init__(self, scheduler: str, planner: str, mar: bool, most: float, window: int, tasks: int) -> None:
         self.scheduler, self.planner, self.mar, self.most = scheduler, planner, mar, most
         self.window, self.shape = window, (1 + tasks, 2)
         self.clock, self.out = -1.0, set[int]()
-        self.launches: list[tuple[int, oracle.Plan]] = []
+        self.launches: list[tuple[int, one_job.Plan]] = []
 
-    def plan(self, observation: dict[str, Any], row: int) -> oracle.Plan | None:
+    def plan(self, observation: dict[str, Any], row: int) -> one_job.Plan | None:
         own = instance(observation, row)
         if not own.affords(own.least_energy()):
             return None
-        return oracle.PLANNERS[self.planner](own)
+        return one_job.PLANNERS[self.planner](own)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         action = np.zeros(self.shape)
@@ -101,7 +102,7 @@ class Scheduler:
             "slf": lambda r: (total[r], r),
             "llf": lambda r: (-total[r], r),
         }[self.scheduler]
-        best: tuple[float, int, oracle.Plan] | None = None
+        best: tuple[float, int, one_job.Plan] | None = None
         for r in sorted(rows, key=order):
             plan = self.plan(observation, r)
             if plan is None:
@@ -168,27 +169,27 @@ def test_rounds_that_nobody_takes_part_in_change_no_draw(kind: str) -> None:
     assert checked > 100 and repeated > 50
 
 
-@pytest.mark.parametrize("scheduler", oracle.SCHEDULERS)
+@pytest.mark.parametrize("scheduler", online.SCHEDULERS)
 @pytest.mark.parametrize("seed", some(range(25), 6))
-def test_whole_runs_equal_the_oracle(scheduler: str, seed: int, tmp_path: Any) -> None:
+def test_whole_runs_equal_the_model(scheduler: str, seed: int, tmp_path: Any) -> None:
     rng = random.Random(1000 * seed + len(scheduler))
     own = {"dyadic": bool(seed % 2), "fixed_ratio": bool(seed % 3 == 0)}
     own |= {"weighted": seed % 4 < 2, "power": seed % 5 < 3}
-    plain = oracle.random_workload(rng, 6, 4, **own)
+    plain = random_jobs.random_workload(rng, 6, 4, **own)
     drc, mar = bool(rng.getrandbits(1)), bool(rng.getrandbits(1))
     planner, tick = rng.choice(["tapra-fast", "min-min"]), rng.choice([5.0, 10.0])
     max_time = rng.choice([1e5, 60.0])
-    outcome = oracle.simulate(
+    outcome = online.Simulation(
         plain,
         scheduler,
-        planner,
+        one_job.PLANNERS[planner],
         drc=drc,
         mar=mar,
         max_percent=0.3,
         delta_t=tick,
         draw=lambda job, number: energy_draw(seed, job, number),
         max_time=max_time,
-    )
+    ).run()
     env = environment(
         ours(plain, seed),
         tmp_path,
@@ -242,10 +243,10 @@ def test_the_views_say_the_same_plan(seed: int) -> None:
     picked = small("pick")
     _, _, expected = play(picked, lambda o: int(o["action_mask"].argmax()), seed)
 
-    def planned(observation: dict[str, Any]) -> oracle.Plan | None:
+    def planned(observation: dict[str, Any]) -> one_job.Plan | None:
         for r in np.flatnonzero(observation["job_mask"]).tolist():
             if not observation["failed"][r]:
-                return r, oracle.tapra_fast(instance(observation, r))
+                return r, one_job.tapra_fast(instance(observation, r))
         raise AssertionError("a round without a candidate")
 
     whole = small("plan")
@@ -254,7 +255,7 @@ def test_the_views_say_the_same_plan(seed: int) -> None:
         action = np.zeros(whole.action_space.shape)
         r, plan = planned(observation)
         action[0, 0] = r
-        start = oracle.most_efficient(instance(observation, r)) if plan is None else plan.placement
+        start = one_job.most_efficient(instance(observation, r)) if plan is None else plan.placement
         action[1 : 1 + len(start), 0] = start
         return action
 
@@ -285,9 +286,10 @@ def test_the_views_say_the_same_plan(seed: int) -> None:
             return planned(observation)[0]
         own = instance(observation, row)
         placement = tuple(observation["placement"][: own.tasks].tolist())
-        after = oracle.local_search_step(own, placement)
-        if after is None:
+        path = one_job.local_search(own, placement)
+        if len(path) == 1:
             return len(observation["action_mask"]) - 1
+        after = path[1]
         task = next(i for i in range(own.tasks) if after[i] != placement[i])
         choice = window + 1 + task * servers + after[task]
         assert observation["action_mask"][choice]
@@ -310,8 +312,8 @@ def test_view_pick_plans_by_list_scheduling_where_the_planner_says_so(seed: int)
         seen = observation["running"][0]
         work = np.zeros(len(observation["capacity"]))
         np.add.at(work, observation["run_server"][:seen], observation["run_remaining"][:seen])
-        plan = oracle.list_scheduling(own, observation["capacity"].tolist(), work.tolist(), WORK_SHARE)
-        start = oracle.most_efficient(own) if plan is None else plan.placement
+        plan = one_job.list_scheduling(own, observation["capacity"].tolist(), work.tolist(), WORK_SHARE)
+        start = one_job.most_efficient(own) if plan is None else plan.placement
         action[0, 0] = row
         action[1 : 1 + len(start), 0] = start
         return action
@@ -347,8 +349,8 @@ def test_features_of_the_jobs_that_have_arrived() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_masks_equal_the_oracle(seed: int) -> None:
-    """View search: exactly the oracle's moves. View place: its servers, but for dead ends."""
+def test_masks_equal_the_model(seed: int) -> None:
+    """View search: exactly the model's moves. View place: its servers, but for dead ends."""
     rng = np.random.default_rng(seed)
     for view in ("place", "search"):
         env = small(view, load_max=2000.0, rate=2.0)
@@ -365,14 +367,14 @@ def test_masks_equal_the_oracle(seed: int) -> None:
                 assert not mask[: window + 1].any()
                 if view == "place":
                     task = int(observation["next_task"])
-                    legal = oracle.place_mask(own, placement, task)
+                    legal = one_job.place_mask(own, placement, task)
                     mine = mask[window + 1 :].astype(bool)
                     assert mine.any() and not (mine & ~np.array(legal)).any()
-                    if min(own.bounds) > 0:
+                    if min(own.limits) > 0:
                         np.testing.assert_array_equal(mine, legal)
                     checked += 1
                 elif checked < 20:
-                    legal = np.array(oracle.search_mask(own, placement)).ravel()
+                    legal = np.array(one_job.search_mask(own, placement)).ravel()
                     np.testing.assert_array_equal(mask[window + 1 :][: len(legal)], legal)
                     assert mask[-1] == 1
                     checked += 1
@@ -391,7 +393,7 @@ def test_explicit_vcpu() -> None:
     env = small("plan", drc=False, jobs=1)
     observation, _ = env.reset(seed=3)
     own = instance(observation, 0)
-    plan = oracle.tapra_fast(own)
+    plan = one_job.tapra_fast(own)
     assert plan is not None
     action = np.zeros(env.action_space.shape)
     action[1 : 1 + own.tasks, 0] = plan.placement
@@ -425,7 +427,7 @@ def test_repairs_of_plans() -> None:
     assert not own.affords(own.energy(tuple(worst)))
     _, _, _, _, info = env.step(action)
     assert info["repaired"]
-    reduced = oracle.rec(own, tuple(worst))
+    reduced = one_job.rec(own, tuple(worst))
     assert reduced is not None
     running = env.simulator.state.running
     rows = running["job"][0, : own.tasks] == observation["job"][0]
@@ -545,7 +547,7 @@ def test_a_small_window_moves_on() -> None:
             own.efficiency, env.simulator.jobs.efficiency[0, first : first + own.tasks]
         )
         seen.append(job)
-        plan = oracle.tapra_fast(own)
+        plan = one_job.tapra_fast(own)
         action = np.zeros(env.action_space.shape)
         if plan is None:
             action[0, 0] = 1
@@ -559,7 +561,7 @@ def test_a_small_window_moves_on() -> None:
 
 def both(seed: int = 0) -> Any:
     """A workload with weights and power."""
-    return ours(oracle.random_workload(random.Random(seed), 6, 4, weighted=True, power=True), seed)
+    return ours(random_jobs.random_workload(random.Random(seed), 6, 4, weighted=True, power=True), seed)
 
 
 @pytest.mark.parametrize("view", ["pick", "place", "search"])

@@ -1,4 +1,4 @@
-"""Metrics, fates and the validator of schedules: against the plain-Python oracle and slow definitions."""
+"""Metrics, fates and the validator of schedules: against the exact model and slow definitions."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.bounds import lower_bound
 from schedgym.problems.parallel_jct.metrics import (
     Episode,
@@ -41,15 +42,15 @@ from schedgym.problems.parallel_jct.metrics import (
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, tables
 from tests.long import long, trials
-from tests.parallel_jct import oracle
+from tests.parallel_jct import random_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [metric.name for metric in METRICS if metric.recorded]
 FIELDS = ("job", "server", "start", "end", "amount")
 
 
-def make_workload(instance: oracle.Workload) -> Workload:
-    """The oracle's workload; its servers' rows come from ``server_caps``."""
+def make_workload(instance: online.Workload) -> Workload:
+    """The model's workload; its servers' rows come from ``server_caps``."""
     servers = range(len(instance.capacity))
     caps = all(any(limit.servers == (j,) and limit.share == 1 for limit in instance.limits) for j in servers)
     limits = instance.limits[len(servers) if caps else 0 :]
@@ -80,8 +81,8 @@ def make_workload(instance: oracle.Workload) -> Workload:
     )
 
 
-def record_of(instance: oracle.Workload, outcome: oracle.Outcome) -> ScheduleRecord:
-    """The oracle's schedule: shares that stay the same over several intervals are one row."""
+def record_of(instance: online.Workload, outcome: online.Outcome) -> ScheduleRecord:
+    """The model's schedule: shares that stay the same over several intervals are one row."""
     first = [0, *itertools.accumulate(len(job.load) for job in instance.jobs)]
     rows: list[tuple[float, int, int, float, float, float]] = []
     open_rows: dict[int, list[Any]] = {}
@@ -92,7 +93,7 @@ def record_of(instance: oracle.Workload, outcome: oracle.Outcome) -> ScheduleRec
 
     for part in outcome.intervals:
         seen = set()
-        for share in part.shares:
+        for share in part.running:
             task = first[share.job] + share.task
             seen.add(task)
             now = (share.server, float(share.base), float(share.extra))
@@ -122,18 +123,18 @@ def draw(job: int, number: int) -> float:
     return random.Random(f"{job}/{number}").random()
 
 
-def runs(count: int, seed: int, **options: Any) -> Iterator[tuple[oracle.Workload, oracle.Outcome]]:
+def runs(count: int, seed: int, **options: Any) -> Iterator[tuple[online.Workload, online.Outcome]]:
     """Small workloads under random schedulers, planners and parameters."""
     rng = random.Random(seed)
     for x in trials(count):
         own = {"dyadic": x % 2 == 0, "fixed_ratio": x % 3 == 0, "weighted": x % 5 < 2, "power": x % 7 < 3}
-        instance = oracle.random_workload(rng, jobs=6, **own)
+        instance = random_jobs.random_workload(rng, jobs=6, **own)
         yield (
             instance,
-            oracle.simulate(
+            online.Simulation(
                 instance,
-                rng.choice(oracle.SCHEDULERS),
-                rng.choice(("tapra-fast", "min-min")),
+                rng.choice(online.SCHEDULERS),
+                rng.choice((one_job.tapra_fast, one_job.min_min)),
                 **{
                     "drc": x % 4 < 2,
                     "mar": rng.choice((None, True, False)),
@@ -142,7 +143,7 @@ def runs(count: int, seed: int, **options: Any) -> Iterator[tuple[oracle.Workloa
                     "draw": draw,
                     **options,
                 },
-            ),
+            ).run(),
         )
 
 
@@ -150,8 +151,8 @@ def percentile(values: list[float], share: float) -> float:
     return float(np.percentile(values, 100 * share))
 
 
-def expected_metrics(instance: oracle.Workload, outcome: oracle.Outcome) -> dict[str, float]:
-    """The metrics' definitions on what the oracle knows."""
+def expected_metrics(instance: online.Workload, outcome: online.Outcome) -> dict[str, float]:
+    """The metrics' definitions on what the model knows."""
     jobs = instance.jobs
     charged = [float(x) for x in outcome.charged]
     end = float(outcome.end)
@@ -190,7 +191,7 @@ def expected_metrics(instance: oracle.Workload, outcome: oracle.Outcome) -> dict
 # Metrics --------------------------------------------------------------------------------------
 
 
-def test_metrics_equal_the_oracle() -> None:
+def test_metrics_equal_the_model() -> None:
     granted = starved = 0
     for instance, outcome in runs(150, 1):
         record = record_of(instance, outcome)
@@ -235,15 +236,15 @@ def test_truncated_runs() -> None:
     assert partly > 20 and unlaunched > 10
 
 
-def vector_5() -> oracle.Workload:
+def vector_5() -> online.Workload:
     efficiency = ((1.0, 0.5),)
-    jobs = (oracle.Job(0.0, (100.0,), efficiency), oracle.Job(2.0, (50.0,), efficiency))
-    return oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 0.5, 0.5, 0.5))
+    jobs = (online.Job(0.0, (100.0,), efficiency), online.Job(2.0, (50.0,), efficiency))
+    return online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 0.5, 0.5, 0.5))
 
 
 @pytest.mark.parametrize(("drc", "finish"), [(True, [12.5, 15.0]), (False, [20.0, 25.0])])
 def test_vector_5(drc: bool, finish: list[float]) -> None:
-    outcome = oracle.simulate(vector_5(), "ontapra", drc=drc, delta_t=5, max_percent=0.1)
+    outcome = online.Simulation(vector_5(), "ontapra", drc=drc, delta_t=5, max_percent=0.1).run()
     record = record_of(vector_5(), outcome)
     validate(record)
     assert fates(record) == {"start": [0.0, 5.0], "completion": finish, "energy": [100.0, 50.0]}
@@ -566,10 +567,10 @@ def put(array: np.ndarray, row: Any, value: Any) -> np.ndarray:
 def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObject) -> None:
     rng = random.Random(seed)
     own = {"dyadic": seed % 2 == 0, "fixed_ratio": seed % 3 == 0, "weighted": seed % 5 < 2}
-    instance = oracle.random_workload(rng, power=seed % 7 < 3, **own)
-    outcome = oracle.simulate(
-        instance, rng.choice(oracle.SCHEDULERS), drc=seed % 4 < 2, mar=False, delta_t=5.0, max_time=500.0
-    )
+    instance = random_jobs.random_workload(rng, power=seed % 7 < 3, **own)
+    outcome = online.Simulation(
+        instance, rng.choice(online.SCHEDULERS), drc=seed % 4 < 2, mar=False, delta_t=5.0, max_time=500.0
+    ).run()
     record = record_of(instance, outcome)
     validate(record)
     assert is_valid(record)
@@ -642,13 +643,13 @@ def example() -> ScheduleRecord:
     at 2 with 5 base vCPU on server 1, where it has all 10.
     """
     ones = (1.0, 1.0)
-    jobs = (oracle.Job(0.0, (30.0, 10.0), (ones, ones)), oracle.Job(2.0, (60.0,), ((1.0, 1.0),)))
+    jobs = (online.Job(0.0, (30.0, 10.0), (ones, ones)), online.Job(2.0, (60.0,), ((1.0, 1.0),)))
     limits = (
-        oracle.Limit("server", (0,), 1),
-        oracle.Limit("server", (1,), 1),
-        oracle.Limit("dc", (0, 1), 0.5),
+        one_job.Limit("server", (0,), 1),
+        one_job.Limit("server", (1,), 1),
+        one_job.Limit("dc", (0, 1), 0.5),
     )
-    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), limits))
+    workload = make_workload(online.Workload(jobs, (10.0, 10.0), limits))
     # extras of tasks 0, 1: 1.5 and 0.5; task 1 ends at 10 / 4.5, then task 0 has 10 vCPU in all
     turn = 10.0 / 4.5
     rest = 30.0 - 5.5 * turn
@@ -805,11 +806,11 @@ def test_capacities_that_are_no_limits() -> None:
 def test_jobs_launched_at_once_need_an_order() -> None:
     """The first may have half of the 16 vCPU, the second half of what that leaves."""
     for first, second, valid in ((8, 4, True), (4, 8, True), (5, 5.5, True), (6, 6, False), (8, 4.5, False)):
-        jobs = tuple(oracle.Job(0.0, (float(load),), ((1.0, 1.0),)) for load in (first, second))
-        limits = (oracle.Limit("server", (0,), 1), oracle.Limit("server", (1,), 1))
-        limits += (oracle.Limit("dc", (0, 1), 0.5),)
+        jobs = tuple(online.Job(0.0, (float(load),), ((1.0, 1.0),)) for load in (first, second))
+        limits = (one_job.Limit("server", (0,), 1), one_job.Limit("server", (1,), 1))
+        limits += (one_job.Limit("dc", (0, 1), 0.5),)
         record = ScheduleRecord(
-            make_workload(oracle.Workload(jobs, (8.0, 8.0), limits)),
+            make_workload(online.Workload(jobs, (8.0, 8.0), limits)),
             job=np.array([0, 1]),
             server=np.array([0, 1]),
             start=np.array([1.0, 1.0]),

@@ -1,4 +1,4 @@
-"""The policies in the environment: the oracle's runs, the full loop's decisions, equal ones in every view."""
+"""The policies in the environment: the model's runs, the full loop's decisions, equal ones in every view."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
+from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import validate
 from schedgym.problems.parallel_jct.workload import toy
 from schedgym.solvers.planning import Planner
-from tests.parallel_jct import oracle
+from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance, ours
 
@@ -79,26 +80,28 @@ def test_the_names_are_there() -> None:
 # Whole runs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheduler", oracle.SCHEDULERS)
-def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheduler", online.SCHEDULERS)
+def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
     launched = shared = 0
     for seed in range(16):
         rng = random.Random(77 * seed + len(scheduler))
         flags = {"dyadic": seed % 2 == 0, "fixed_ratio": seed % 4 >= 2}
         flags |= {"weighted": seed % 3 == 0, "power": seed % 5 < 2}
-        plain = oracle.random_workload(rng, 7, 4, **flags)
+        plain = random_jobs.random_workload(rng, 7, 4, **flags)
         mar, most = bool(rng.getrandbits(1)), rng.choice([0.3, 0.6])
         planner, _, way = rng.choice(["tapra-fast", "tapra-fast", "min-min", "min-min/equal"]).partition("/")
         equal = bool(way) and scheduler != "ontapra"
         own: dict[str, Any] = {"planner": planner, "mar": mar, "max_percent": most}
-        outcome = oracle.simulate(
+        outcome = online.Simulation(
             plain,
             scheduler,
-            functools.partial(oracle.min_min, evaluate=oracle.equal_share) if equal else planner,
+            functools.partial(one_job.min_min, evaluate=one_job.equal_share)
+            if equal
+            else one_job.PLANNERS[planner],
             mar=mar,
             max_percent=most,
             draw=lambda job, number, seed=seed: energy_draw(seed, job, number),
-        )
+        ).run()
         if equal:
             own["allocation"] = "equal-share"
             shared += 1
@@ -127,16 +130,16 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
 def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> None:
     """OnTaPRA looks first at the second job, whose work could be done sooner if it were even."""
     row = (1.0, 1.0)
-    jobs = (oracle.Job(0.0, (8.0,), (row,)), oracle.Job(0.0, (8.0, 4.0), (row, row)))
-    plain = oracle.Workload(jobs, (4.0, 4.0), oracle.fat_tree(2, 1, 1, 1), 2.0)
-    assert oracle.simulate(plain, "ontapra", draw=lambda *_: 0.0).launches[0][0] == 0
+    jobs = (online.Job(0.0, (8.0,), (row,)), online.Job(0.0, (8.0, 4.0), (row, row)))
+    plain = online.Workload(jobs, (4.0, 4.0), one_job.fat_tree(2, 1, 1, 1), 2.0)
+    assert online.Simulation(plain, "ontapra", draw=lambda *_: 0.0).run().launches[0][0] == 0
     env = environment(ours(plain, 0), tmp_path, **PLAN)
     play(env, schedgym.make_policy("parallel-jct/ontapra"))
     assert env.record().job[0] == 0
 
 
 def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
-    plain = oracle.Workload((oracle.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), oracle.fat_tree(2), 2.0)
+    plain = online.Workload((online.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), one_job.fat_tree(2), 2.0)
     env = environment(ours(plain, 0), tmp_path, **PLAN, max_time=30.0)
     for most, launched in ((1.0, 0.0), (0.99, 1.0)):
         assert (
@@ -170,11 +173,11 @@ def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:
         placement = tuple(action[1 : 1 + one.tasks, 0].astype(int).tolist())
         assert placement == tuple(own.placement[: one.tasks].tolist())
         if planner == "min-min":
-            assert placement == oracle.min_min(one, oracle.equal_share).placement
-        shares = oracle.equal_share(one, placement).vcpus
+            assert placement == one_job.min_min(one, one_job.equal_share).placement
+        shares = one_job.equal_share(one, placement).vcpus
         assert action[1 : 1 + one.tasks, 1].tolist() == pytest.approx(shares, rel=1e-12)
         assert not action[1 + one.tasks :].any()
-        differ += shares != pytest.approx(oracle.optra(one, placement).vcpus, rel=1e-6)
+        differ += shares != pytest.approx(one_job.optra(one, placement).vcpus, rel=1e-6)
 
     metrics = []
     for rounds in ("events" if order == "fcfs" else "ticks", "all"):
@@ -299,14 +302,14 @@ def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(
     """
     lambdas = ((1.0, 0.1, 0.1), (0.1, 1.0, 0.1), (1.0, 0.5, 0.8))
     jobs = (
-        oracle.Job(0.0, (300.0,), lambdas[:1]),
-        oracle.Job(1.0, (5.0,), lambdas[1:2]),
-        oracle.Job(1.0, (10.0, 10.0), lambdas[2:] * 2),
+        online.Job(0.0, (300.0,), lambdas[:1]),
+        online.Job(1.0, (5.0,), lambdas[1:2]),
+        online.Job(1.0, (10.0, 10.0), lambdas[2:] * 2),
     )
-    servers = tuple(oracle.Limit("server", (j,), 1.0) for j in range(3))
-    plain = oracle.Workload(jobs, (10.0, 10.0, 5.0), servers, 1.5)
+    servers = tuple(one_job.Limit("server", (j,), 1.0) for j in range(3))
+    plain = online.Workload(jobs, (10.0, 10.0, 5.0), servers, 1.5)
     expected = [0.0, 10.0, 30.0]
-    assert oracle.simulate(plain, mar=False).launch == expected
+    assert online.Simulation(plain, mar=False).run().launch == expected
     for view in ("plan", "pick") if compiled else ("plan",):
         env = environment(ours(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})
         policy = schedgym.make_policy("parallel-jct/ontapra", mar=False)
@@ -372,8 +375,8 @@ def test_jobs_are_launched_when_the_rule_says(name: str) -> None:
 def test_orders_of_a_pass(tmp_path: Path) -> None:
     """Three jobs wait; there is room for all."""
     lambdas = ((1.0, 1.0),)
-    jobs = tuple(oracle.Job(0.0, (load,), lambdas) for load in (20.0, 10.0, 30.0))
-    plain = oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2), 1.0)
+    jobs = tuple(online.Job(0.0, (load,), lambdas) for load in (20.0, 10.0, 30.0))
+    plain = online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2), 1.0)
     for name, expected in (
         ("slf", [1, 0, 2]),
         ("llf", [2, 0, 1]),

@@ -24,6 +24,7 @@ from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.problem import PROBLEM, READINGS, ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import (
     DEFAULT_MOST_TASKS,
@@ -50,7 +51,7 @@ from schedgym.problems.parallel_jct.workload import (
 from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
-from tests.parallel_jct import energy, oracle
+from tests.parallel_jct import energy, linear_programs, random_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -193,8 +194,8 @@ def test_a_sound_workload() -> None:
     ]
 
 
-def as_workload(given: oracle.Workload) -> Workload:
-    """The oracle's workload; its server limits come first."""
+def as_workload(given: online.Workload) -> Workload:
+    """The model's workload; its server limits come first."""
     own = sum(limit.kind == "server" for limit in given.limits)
     rows = given.limits[own:]
     ratio = None if given.energy_cap_ratio is None else [given.energy_cap_ratio] * len(given.jobs)
@@ -212,24 +213,24 @@ def as_workload(given: oracle.Workload) -> Workload:
     )
 
 
-def as_oracle(workload: Workload) -> oracle.Workload:
-    """The oracle's workload, of equal ratios; its limits by the oracle's own means where it has them."""
+def as_model(workload: Workload) -> online.Workload:
+    """The model's workload, of equal ratios; its limits by the model's own means where it has them."""
     table = tables(workload)
     cluster = workload.cluster
     if "arity" in cluster:
-        limits = oracle.fat_tree(
+        limits = one_job.fat_tree(
             int(cluster["arity"]),
             *cluster["beta"].tolist(),
             server_caps=bool(cluster.get("server_caps", True)),
         )
     else:
         matrix = cluster_groups(cluster).matrix.tolist()
-        groups, weights = oracle.groups_from_matrix(matrix), oracle.weights_from_matrix(matrix)
+        groups, weights = random_jobs.groups_from_matrix(matrix), random_jobs.weights_from_matrix(matrix)
         kinds = ["server" if kind == 0 else "group" for kind in cluster_groups(cluster).kind]
-        limits = tuple(map(oracle.Limit, kinds, groups, table.share.tolist(), weights))
+        limits = tuple(map(one_job.Limit, kinds, groups, table.share.tolist(), weights))
     rows = list(zip(table.first_task[:-1], table.first_task[1:], strict=True))
     jobs = tuple(
-        oracle.Job(
+        online.Job(
             float(arrival),
             tuple(table.load[a:b].tolist()),
             tuple(map(tuple, table.efficiency[a:b].tolist())),
@@ -238,7 +239,7 @@ def as_oracle(workload: Workload) -> oracle.Workload:
         for arrival, (a, b) in zip(table.arrival, rows, strict=True)
     )
     ratio = table.energy_cap_ratio[0]
-    return oracle.Workload(
+    return online.Workload(
         jobs, tuple(table.cpu.tolist()), limits, None if math.isnan(ratio) else float(ratio)
     )
 
@@ -246,14 +247,14 @@ def as_oracle(workload: Workload) -> oracle.Workload:
 @given(seed=seeds, fixed=st.booleans(), suffix=st.sampled_from([".json", ".npz"]))
 def test_files_give_back_the_same_instance(seed: int, fixed: bool, suffix: str, tmp_path_factory) -> None:
     own = {"weighted": seed % 2 == 0, "power": seed % 3 == 0}
-    instance = oracle.random_workload(random.Random(seed), fixed_ratio=fixed, **own)
+    instance = random_jobs.random_workload(random.Random(seed), fixed_ratio=fixed, **own)
     workload = as_workload(instance)
     assert has_powers(workload) == ("power" in workload.tasks) == own["power"]
     path = tmp_path_factory.mktemp("files") / f"w{suffix}"
     save_workload(workload, path)
     again = load_workload(path)
     assert again == workload and again.checked
-    back = as_oracle(again)
+    back = as_model(again)
     assert [(job[:3], job.alphas) for job in back.jobs] == [(job[:3], job.alphas) for job in instance.jobs]
     assert back.capacity == instance.capacity
     assert back.energy_cap_ratio == instance.energy_cap_ratio
@@ -362,31 +363,22 @@ def test_the_draws_of_caps_look_random() -> None:
 def test_the_cap_of_a_round(
     load: float, factor: float, ratio: float, seed: int, job: int, number: int
 ) -> None:
-    """Against the oracle, which draws by the same function."""
+    """Against the model, which draws by the same function."""
     least = factor * load
     with np.errstate(over="ignore"):
         cap, granted = compiled_cap(load, least, ratio, seed, job, number)
     assert (cap, granted) == energy.cap_of_round(load, least, ratio, seed, job, number)
     # one task whose efficiency makes that least energy, as nearly as can be
-    workload = oracle.Workload(
-        (oracle.Job(0.0, (load,), ((load / least,),)),),
+    workload = online.Workload(
+        (online.Job(0.0, (load,), ((load / least,),)),),
         (1.0,),
-        (oracle.Limit("server", (0,), 1),),
+        (one_job.Limit("server", (0,), 1),),
         None if math.isnan(ratio) else ratio,
     )
     least = workload.jobs[0].least_energy
     with np.errstate(over="ignore"):
         cap, granted = compiled_cap(load, least, ratio, seed, job, number)
-    state = oracle._Simulation(
-        workload,
-        "ontapra",
-        oracle.tapra_fast,
-        True,
-        False,
-        0.3,
-        10,
-        lambda _, i: energy.energy_draw(seed, job, i),
-    )
+    state = online.Simulation(workload, draw=lambda _, i: energy.energy_draw(seed, job, i))
     if number >= 0:
         state.clock = 10 * number
     else:
@@ -535,7 +527,7 @@ def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
             assert (getattr(got, name)[b, count:] == -9).all()
         assert_array_equal(table.matrix, source.groups.matrix)
         assert_array_equal(table.share, source.groups.share)
-        instance = as_oracle(workload)
+        instance = as_model(workload)
         assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
         assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
 
@@ -776,10 +768,10 @@ def test_sources_from_parameters() -> None:
 
 
 def test_the_specification_s_fifth_vector() -> None:
-    workload = as_oracle(toy("vector-5")[0])
-    outcome = oracle.simulate(workload, max_percent=0.1, delta_t=5)
+    workload = as_model(toy("vector-5")[0])
+    outcome = online.Simulation(workload, max_percent=0.1, delta_t=5).run()
     assert outcome.finish == pytest.approx([12.5, 15.0]) and outcome.energy == pytest.approx(150)
-    plain = oracle.simulate(workload, max_percent=0.1, delta_t=5, drc=False)
+    plain = online.Simulation(workload, max_percent=0.1, delta_t=5, drc=False).run()
     assert plain.finish == pytest.approx([20.0, 25.0])
 
 
@@ -787,23 +779,23 @@ def test_the_specification_s_fifth_vector() -> None:
 def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
     """No scheduler beats it, by whatever threshold and draws, and one reaches it."""
     workload, optimum = toy(name)
-    instance = as_oracle(workload)
+    instance = as_model(workload)
     ratio = workload.jobs.get("energy_cap_ratio")
-    if ratio is not None:  # the oracle has one for all jobs: here the smallest, the others being granted more
-        instance = oracle.Workload(instance.jobs, instance.capacity, instance.limits, float(ratio.min()))
+    if ratio is not None:  # the model has one for all jobs: here the smallest, the others being granted more
+        instance = online.Workload(instance.jobs, instance.capacity, instance.limits, float(ratio.min()))
     reached = []
     for scheduler in ("ontapra", "slf", "llf"):
         for max_percent in (0.1, 0.3, 0.5, 0.8):
             for u in (0.0, 0.5, 0.999):
-                outcome = oracle.simulate(
+                outcome = online.Simulation(
                     instance,
                     scheduler,
                     mar=True,
                     max_percent=max_percent,
                     delta_t=5,
                     draw=lambda job, number, u=u: u,
-                )
+                ).run()
                 assert outcome.average_jct >= optimum - 1e-9, (scheduler, max_percent)
                 reached.append(float(outcome.average_jct))
     assert min(reached) == pytest.approx(optimum)
-    assert oracle.online_bound(instance, drc=True) <= optimum + 1e-9
+    assert linear_programs.online_bound(instance, drc=True) <= optimum + 1e-9

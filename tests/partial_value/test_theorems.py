@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import schedgym
 from schedgym.core.workload import Workload
-from schedgym.evaluation.runner import make_env
+from schedgym.evaluation.episodes import make_env
 from schedgym.problems.partial_value import bounds
 from schedgym.problems.partial_value.metrics import validate
 from schedgym.problems.partial_value.workload import make_workload

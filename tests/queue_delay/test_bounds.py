@@ -1,7 +1,6 @@
-"""The bounds against the plain-Python oracle and against schedules."""
+"""The bounds against the paper's model and against schedules."""
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -10,29 +9,23 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import schedgym
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 from tests.long import long, of_trials, some, trials
-from tests.queue_delay import oracle
-from tests.queue_delay.test_oracle import optimum
+from tests.queue_delay.instances import make_instance, random_instances
 from tests.queue_delay.test_rules import make, run
 
 SCHEMES = ("bf-exec", "ffd-nb", "ffd-dp", "fcfs", "ff", "wf-all", "dot-exec")
 QUEUEING_ONLY_WHAT_FITS_NOWHERE = ("bf-exec", "ffd-nb", "ffd-dp", "dot-exec")
 
 
-def instances(count, seed):
-    source = random.Random(seed)
-    for i in range(count):
-        yield oracle.random_instance(source, adversarial=i % 2 == 0)
-
-
-def test_lower_bound_equals_the_oracle_or_the_priced_bound():
+def test_lower_bound_equals_the_model_s_or_the_priced_bound():
     priced = 0
-    for tasks, servers in instances(len(trials(300)), 1):
-        workload = make_workload(tasks, servers)
-        plain, price = oracle.lower_bound(tasks, servers), bounds.priced_bound(workload)
+    for instance in random_instances(len(trials(300)), 1, every=2):
+        workload = make_workload(*instance)
+        plain, price = float(model.workload_bound(instance)), bounds.priced_bound(workload)
         assert bounds.lower_bound(workload) == pytest.approx(max(plain, price), rel=1e-6, abs=1e-6)
         priced += price > plain + 1e-6
     assert priced > of_trials(100)
@@ -47,7 +40,8 @@ def linear_optimum(tasks, servers):
     for c, (i, s) in enumerate(columns):
         starts[i, c] = 1.0
         held[:, s : s + int(tasks[i][1]), c] = np.array([tasks[i][2], tasks[i][3], 1.0])[:, None]
-    most = oracle.k_high(tasks, servers)
+    instance = make_instance(tasks, servers)
+    most = model.at_once(instance, model.least_demands(instance))
     capacity = [sum(s[0] for s in servers), sum(s[1] for s in servers), min(most, len(tasks))]
     result = linprog(
         [s - tasks[i][0] for i, s in columns],
@@ -62,7 +56,7 @@ def linear_optimum(tasks, servers):
 
 def whole_instances(count, seed):
     """Small instances whose times are whole numbers."""
-    for tasks, servers in instances(count, seed):
+    for tasks, servers in random_instances(count, seed, every=2):
         if all(t[0].is_integer() and t[1].is_integer() for t in tasks):
             yield tasks, servers
 
@@ -96,7 +90,8 @@ def test_no_schedule_is_better_than_the_bound(instance):
     tasks, servers = instance
     least = bounds.lower_bound(make_workload(tasks, servers))
     size = max(t[0] + t[1] for t in tasks)
-    assert 0.0 <= least <= optimum(tasks, servers) + 1e-8 * size
+    best, _ = model.optimum(make_instance(tasks, servers))
+    assert 0.0 <= least <= best / len(tasks) + 1e-8 * size
 
 
 @pytest.mark.parametrize(
@@ -131,8 +126,8 @@ def test_batch_bound_is_exact_for_identical_tasks(arrival):
 @long
 def test_corrected_theorems_hold_and_printed_ones_fail():
     broken = {"printed_upper": 0, "printed_lower": 0}
-    for k, (tasks, servers) in enumerate(instances(200, 2)):
-        workload = make_workload(tasks, servers)
+    for k, instance in enumerate(random_instances(200, 2, every=2)):
+        workload = make_workload(*instance)
         least = bounds.lower_bound(workload)
         for scheme in SCHEMES:
             policy = schedgym.make_policy(scheme, "queue-delay")
@@ -143,9 +138,16 @@ def test_corrected_theorems_hold_and_printed_ones_fail():
             assert theorem.corrected_lower <= delay + 1e-9 * max(1.0, delay)
             if scheme in QUEUEING_ONLY_WHAT_FITS_NOWHERE:
                 assert delay <= theorem.corrected_upper + 1e-9 * max(1.0, delay)
-            expected = oracle.theorem_bounds(tasks, servers, oracle.simulate(tasks, servers, scheme))
-            for name in ("printed_upper", "printed_lower", "corrected_upper", "corrected_lower"):
-                assert getattr(theorem, name) == pytest.approx(expected[name], rel=1e-9, abs=1e-9)
+            found = model.measure(instance, model.simulate(instance, scheme))
+            for side in ("upper", "lower"):
+                bound = getattr(model, f"{side}_bound")
+                printed = getattr(model, f"PRINTED_{side.upper()}")
+                for name, expected in (
+                    (f"printed_{side}", bound(instance, found, printed)),
+                    (f"printed_{side}_response", bound(instance, found, printed._replace(response=True))),
+                    (f"corrected_{side}", bound(instance, found)),
+                ):
+                    assert getattr(theorem, name) == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
             broken["printed_upper"] += delay > theorem.printed_upper + 1e-6
             broken["printed_lower"] += delay < theorem.printed_lower - 1e-6
     assert broken["printed_upper"] > 0 and broken["printed_lower"] > 0

@@ -8,9 +8,10 @@ import pytest
 
 import schedgym
 from schedgym.errors import InvalidParameter
+from schedgym.papers.noroozoliaee2014.model import simulate
 from schedgym.problems.queue_delay.metrics import fates, validate
 from schedgym.problems.queue_delay.workload import make_workload
-from tests.queue_delay import oracle
+from tests.queue_delay.instances import make_instance, random_instance
 from tests.queue_delay.test_rules import make, run
 
 
@@ -73,11 +74,11 @@ def test_starts_equal_the_definition(adversarial):
     source = random.Random(f"easy {adversarial}")
     reserved = 0
     for _ in range(150):
-        tasks, servers = oracle.random_instance(source, adversarial=adversarial)
-        expected = oracle.simulate(tasks, servers, oracle.BACKFILLING)
-        found = play(tasks, servers)
-        assert found["start"] == expected.start
-        assert found["server"] == expected.server
+        instance = random_instance(source, adversarial=adversarial)
+        expected = simulate(instance, "easy-backfill")
+        found = play(*instance)
+        assert found["start"] == list(expected.start)
+        assert found["server"] == list(expected.server)
         reserved += len(expected.reserved)
         for i, time in expected.reserved.items():  # durations are known, so a promise is kept to the second
             assert found["start"][i] == time
@@ -130,7 +131,8 @@ def test_a_full_window_does_not_stop_it():
 def test_more_tasks_run_than_it_first_has_room_for():
     tasks = [(0.0, 10.0 + i, 0.001, 0.0) for i in range(150)] + [(1.0, 5.0, 0.9, 0.0), (2.0, 3.0, 0.2, 0.0)]
     found = play(tasks, [(1.0, 1.0)])
-    assert found["start"] == oracle.simulate(tasks, [(1.0, 1.0)], oracle.BACKFILLING).start
+    expected = simulate(make_instance(tasks, [(1.0, 1.0)]), "easy-backfill")
+    assert found["start"] == list(expected.start)
     assert found["start"][150] > 10.0 and found["start"][151] == 2.0
 
 

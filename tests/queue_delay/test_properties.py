@@ -20,13 +20,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import schedgym
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import TOYS, make_workload
 from schedgym.testing import policy_parameters, sample_action
 from tests.long import long, some
-from tests.queue_delay import oracle
-from tests.queue_delay.test_oracle import optimum
+from tests.queue_delay.instances import make_instance, random_instance
 
 VIEWS = ("placement", "pick", "route", "rule")
 FIXED = tuple(name for name in SCHEMES if not name.startswith("rf"))
@@ -160,7 +160,8 @@ def test_random_play_gives_sound_schedules(view: str, workload: Workload, seed: 
         assert (observation["remaining"] <= servers).all()
 
     # rewards, from the observations alone: tasks waiting x time that passes
-    waits = oracle.delays([tuple(t) for t in tasks.tolist()], outcome(record, len(tasks)))
+    instance, schedule = make_instance(tasks.tolist(), servers.tolist()), schedule_of(record)
+    waits = model.delays(instance, schedule)
     assert sum(result.rewards) == pytest.approx(-np.mean(waits), rel=1e-12, abs=1e-12)
     assert measured["mean_delay"] == pytest.approx(np.mean(waits), rel=1e-12, abs=1e-12)
     if view != "route" and not record.truncated:
@@ -179,21 +180,15 @@ def test_random_play_gives_sound_schedules(view: str, workload: Workload, seed: 
     assert measured["mean_queued"] == pytest.approx(rate * measured["mean_delay"], rel=1e-12)
     assert measured["mean_running"] == pytest.approx(rate * tasks[:, 1].mean(), rel=1e-12)
 
-    # all metrics as the oracle sums them over the intervals between events
-    expected = oracle.metrics(
-        [tuple(t) for t in tasks.tolist()],
-        [tuple(s) for s in servers.tolist()],
-        outcome(record, len(tasks)),
-    )
-    for name, value in expected.items():
+    # all metrics as the model sums them over the intervals between events
+    for name, value in model.metrics(instance, schedule).items():
         assert measured[name] == pytest.approx(value, rel=1e-9, abs=1e-9), name
     assert measured["repaired"] == 0.0
 
 
-def outcome(record: ScheduleRecord, count: int) -> oracle.Outcome:
+def schedule_of(record: ScheduleRecord) -> model.Schedule:
     fate = fates(record)
-    stranded = [i for i in range(count) if fate["start"][i] is None]
-    return oracle.Outcome(fate["start"], fate["server"], stranded, record.final_time)
+    return model.Schedule(fate["start"], fate["server"], record.final_time)
 
 
 # Observations ---------------------------------------------------------------------------------
@@ -637,7 +632,7 @@ def test_no_scheme_beats_the_optimum_of_a_toy(name: str) -> None:
     workload = make_workload(tasks, servers)
     for scheme in FIXED:
         assert play_scheme(scheme, workload).info["metrics"]["mean_delay"] >= claimed
-    assert oracle.lower_bound(tasks, servers) <= claimed + 1e-9
+    assert model.workload_bound(make_instance(tasks, servers)) <= claimed + 1e-9
 
 
 @long
@@ -646,10 +641,10 @@ def test_search_through_the_environment_finds_the_optimum_of_an_independent_sear
     source = random.Random(21)
     compared = 0
     while compared < 8:
-        tasks, servers = oracle.random_instance(source, adversarial=compared % 2 == 0)
+        tasks, servers = random_instance(source, adversarial=compared % 2 == 0)
         servers = servers[:2]
         tasks = [t for t in tasks if any(t[2] <= c and t[3] <= m for c, m in servers)][:3]
-        expected = optimum(tasks, servers) if len(tasks) == 3 else 0.0
+        expected = model.optimum(make_instance(tasks, servers))[0] / 3 if len(tasks) == 3 else 0.0
         if expected == 0.0:
             continue
         compared += 1

@@ -1,4 +1,4 @@
-"""Every scheme through the environment against the plain-Python oracle: equal starts, bit for bit."""
+"""Every scheme through the environment against the paper's model: equal starts, bit for bit."""
 
 import math
 import random
@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import schedgym
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import SCHEMES
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.long import some, trials
-from tests.queue_delay import oracle
+from tests.queue_delay.instances import random_instance
 
 
 def run(env, policy, workload, rng=None):
@@ -39,32 +40,35 @@ def make(workload, **parameters):
     )
 
 
-BLOCKING = [{"blocking": True}, {"blocking": True, "bypass": True}]
-VARIANTS = [(name, {}) for name in SCHEMES if not name.startswith("rf")]
-VARIANTS += [(name, options) for name in oracle.BLOCKING_SCHEMES for options in BLOCKING]
-NORMED = [(name, False) for name in oracle.NORM_SCHEMES] + [("ffd-nb", True)]
+#: options -> how the model's name of a scheme ends
+ENDINGS = {"": {}, "-blocking": {"blocking": True}, "-bypass": {"blocking": True, "bypass": True}}
+VARIANTS = [(name, "") for name in SCHEMES if not name.startswith("rf")]
+VARIANTS += [(f"ffd-{size}", ending) for size in model.SIZES for ending in ("-blocking", "-bypass")]
+NORMED = [(name, "") for name in ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")] + [
+    ("ffd-nb", "-blocking")
+]
 
 
-@pytest.mark.parametrize(("name", "options"), VARIANTS)
+@pytest.mark.parametrize(("name", "ending"), VARIANTS)
 @pytest.mark.parametrize("adversarial", some([True, False]))
-def test_starts_equal_the_oracle(name, options, adversarial):
-    source = random.Random(f"{name}{options}{adversarial}")
-    policy = schedgym.make_policy(name, "queue-delay", **options)
+def test_starts_equal_the_model(name, ending, adversarial):
+    source = random.Random(f"{name}{ENDINGS[ending]}{adversarial}")
+    policy = schedgym.make_policy(name, "queue-delay", **ENDINGS[ending])
     for _ in trials(60):
-        tasks, servers = oracle.random_instance(source, adversarial=adversarial)
-        workload = make_workload(tasks, servers)
+        instance = random_instance(source, adversarial=adversarial)
+        workload = make_workload(*instance)
         record, total, info = run(make(workload), policy, workload)
-        expected = oracle.simulate(tasks, servers, name, **options)
-        assert fates(record)["start"] == expected.start
-        assert fates(record)["server"] == expected.server
+        expected = model.simulate(instance, name + ending)
+        assert fates(record)["start"] == list(expected.start)
+        assert fates(record)["server"] == list(expected.server)
         validate(record)
-        reference = oracle.metrics(tasks, servers, expected)
+        measured = model.metrics(instance, expected)
         for metric, value in metrics(record).items():
             if metric != "repaired":
-                assert value == pytest.approx(reference[metric], rel=1e-9, abs=1e-9), metric
-        assert total == pytest.approx(-reference["mean_delay"], rel=1e-12, abs=1e-9)
+                assert value == pytest.approx(measured[metric], rel=1e-9, abs=1e-9), metric
+        assert total == pytest.approx(-measured["mean_delay"], rel=1e-12, abs=1e-9)
         assert info["metrics"]["repaired"] == 0
-        assert len(record.workload.jobs["arrival"]) - len(record.job) == len(expected.stranded)
+        assert len(record.workload.jobs["arrival"]) - len(record.job) == measured["stranded"]
 
 
 @pytest.mark.parametrize("name", ["rf", "rf-all"])
@@ -90,23 +94,22 @@ def literal(p):
     return lambda x, y: float(np.linalg.norm([x, y], p))
 
 
-@pytest.mark.parametrize(("name", "blocking"), some(NORMED, of=6))
+@pytest.mark.parametrize(("name", "ending"), some(NORMED, of=6))
 @pytest.mark.parametrize(("adversarial", "norm"), [(True, factored), (False, literal)])
-def test_starts_equal_the_oracle_in_other_norms(name, blocking, adversarial, norm):
+def test_starts_equal_the_model_in_other_norms(name, ending, adversarial, norm):
     """On instances without ties also by the formula as the paper writes it."""
-    source = random.Random(f"{name}{blocking}{adversarial}")
-    options = {"blocking": True} if blocking else {}
+    source = random.Random(f"{name}{bool(ending)}{adversarial}")
     differs = 0
     for p in (1.1, 3.0, 7, math.inf):
-        policy = schedgym.make_policy(name, "queue-delay", p=p, **options)
+        policy = schedgym.make_policy(name, "queue-delay", p=p, **ENDINGS[ending])
         for _ in range(30):
-            tasks, servers = oracle.random_instance(source, adversarial=adversarial)
-            workload = make_workload(tasks, servers)
+            instance = random_instance(source, adversarial=adversarial)
+            workload = make_workload(*instance)
             record, total, _ = run(make(workload), policy, workload)
-            expected = oracle.simulate(tasks, servers, name, **options, norm=norm(p))
-            assert fates(record)["start"] == expected.start
-            assert fates(record)["server"] == expected.server
-            delays = oracle.delays(tasks, expected)
+            expected = model.simulate(instance, name + ending, norm=norm(p))
+            assert fates(record)["start"] == list(expected.start)
+            assert fates(record)["server"] == list(expected.server)
+            delays = model.delays(instance, expected)
             assert total == pytest.approx(-sum(delays) / len(delays), rel=1e-12, abs=1e-9)
-            differs += expected != oracle.simulate(tasks, servers, name, **options)
+            differs += expected != model.simulate(instance, name + ending)
     assert differs > 0

@@ -1,4 +1,4 @@
-"""The bounds: against the oracle's linear program, all placements, and plans of drawn jobs."""
+"""The bounds: against the model's linear program, all placements, and plans of drawn jobs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import random
 import numpy as np
 import pytest
 
+from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job import bounds
 from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import generate, make_source, tables
 from schedgym.solvers.planning import plan
-from tests.parallel_jct import oracle
+from tests.parallel_jct import linear_programs, random_jobs
 from tests.single_job.test_metrics import make_workload
 
 BOUNDS = (bounds.relaxed_bound, bounds.task_bound, bounds.whole_task_bound, bounds.lower_bound)
 
 
-def test_relaxed_bound_equals_the_oracle() -> None:
+def test_relaxed_bound_equals_the_model() -> None:
     rng = random.Random(1)
     for x in range(100):
         own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
         own["weighted"] = x % 4 >= 2
-        instance = oracle.random_instance(rng, **own)
-        relaxed = oracle.relaxation(instance)
+        instance = random_jobs.random_instance(rng, **own)
+        relaxed = linear_programs.relaxation(instance)
         assert relaxed is not None
         assert bounds.relaxed_bound(make_workload(instance)) == pytest.approx(relaxed.bound, rel=1e-6)
 
@@ -35,10 +36,8 @@ def test_no_plan_is_better() -> None:
     for x in range(150):
         own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
         own["weighted"] = x % 4 >= 2
-        instance = oracle.random_instance(rng, tasks=4, servers=4, **own)
-        best = oracle.brute_force(instance)
-        assert best is not None
-        optimum = float(best[1].jct)
+        instance = random_jobs.random_instance(rng, tasks=4, servers=4, **own)
+        optimum = float(one_job.best(instance)[0])
         workload = make_workload(instance)
         relaxed, task, whole, lower = (bound(workload) for bound in BOUNDS)
         assert max(relaxed, task) * (1 - 1e-9) <= whole == lower <= optimum * (1 + 1e-9)
@@ -52,11 +51,11 @@ def single(
     limits: tuple[float, ...],
     efficiency: tuple[tuple[float, ...], ...] | None = None,
     cap: float = math.inf,
-) -> oracle.SingleJob:
+) -> one_job.SingleJob:
     """A job on servers that are limits of their own."""
     ones = ((1.0,) * len(limits),) * len(load)
     groups = tuple((j,) for j in range(len(limits)))
-    return oracle.SingleJob(load, efficiency or ones, groups, limits, cap)
+    return one_job.SingleJob(load, efficiency or ones, groups, limits, cap)
 
 
 def test_by_hand() -> None:
@@ -114,15 +113,15 @@ def test_what_a_bound_does_not_depend_on() -> None:
     """The order of tasks and servers; and it scales with the loads, and inversely with the limits."""
     rng = random.Random(5)
     for _ in range(20):
-        instance = oracle.random_instance(rng, exhausted=0.0, feasible=True, weighted=rng.random() < 0.5)
+        instance = random_jobs.random_instance(rng, exhausted=0.0, feasible=True, weighted=rng.random() < 0.5)
         tasks, servers = list(range(instance.tasks)), list(range(instance.servers))
         rng.shuffle(tasks)
         rng.shuffle(servers)
-        other = oracle.SingleJob(
+        other = one_job.SingleJob(
             tuple(4.0 * instance.load[i] for i in tasks),
             tuple(tuple(instance.efficiency[i][j] for j in servers) for i in tasks),
             tuple(tuple(servers.index(j) for j in group) for group in instance.groups),
-            tuple(2.0 * bound for bound in instance.bounds),
+            tuple(2.0 * bound for bound in instance.limits),
             4.0 * instance.energy_cap,
             weights=instance.weights,
         )

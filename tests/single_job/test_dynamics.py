@@ -1,4 +1,4 @@
-"""The environment against the oracle: trajectories, masks, rewards, repairs, given workloads, tokens."""
+"""The environment against the model: trajectories, masks, rewards, repairs, given workloads, tokens."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ import pytest
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InfeasibleInstance, InvalidAction, InvalidWorkload
+from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import metrics, validate
 from schedgym.problems.single_job.workload import make_workload, tables
 from schedgym.solvers.planning import plan
 from tests.long import of_trials, some, trials
-from tests.parallel_jct import oracle
+from tests.parallel_jct import linear_programs, random_jobs
 
 ID = "schedgym/SingleJob-v0"
 
 
-def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[oracle.SingleJob]:
+def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[one_job.SingleJob]:
     """Random feasible jobs; dyadic ones have exact sums, and many ties."""
     rng = random.Random(seed)
     for x in trials(count):
         own = {"dyadic": dyadic, "exhausted": 0.0, "feasible": True, "power": x % 2 == 0}
         own |= {"weighted": x % 3 == 0, **options}
-        one = oracle.random_instance(rng, **own)
+        one = random_jobs.random_instance(rng, **own)
         if one.energy_cap == math.inf:
-            most = oracle.total(
+            most = one_job.total(
                 max(one.own_energy(i, j) for j in range(one.servers)) for i in range(one.tasks)
             )
             one = dataclasses.replace(one, energy_cap=most)
         yield one
 
 
-def workload_of(one: oracle.SingleJob) -> Workload:
+def workload_of(one: one_job.SingleJob) -> Workload:
     return make_workload(
         one.load,
         one.efficiency,
         one.energy_cap,
         [1.0] * one.servers,
         groups=one.matrix(),
-        limit=one.bounds,
+        limit=one.limits,
         server_caps=False,
         power=one.power or None,
     )
@@ -60,7 +61,7 @@ def make(given: Path | None = None, **parameters: Any) -> Any:
     return gym.make(ID, disable_env_checker=True, **parameters).unwrapped
 
 
-def of(one: oracle.SingleJob, folder: Path, **parameters: Any) -> Any:
+def of(one: one_job.SingleJob, folder: Path, **parameters: Any) -> Any:
     path = folder / "workload.json"
     save_workload(workload_of(one), path)
     return make(path, **parameters)
@@ -70,9 +71,9 @@ def same(found: Any, wanted: Any, exact: bool) -> bool:
     return found == wanted if exact else found == pytest.approx(wanted, rel=1e-12)
 
 
-def check_record(env: Any, one: oracle.SingleJob, placement: oracle.Placement, exact: bool) -> None:
-    """The record is the oracle's evaluation of the placement by Eq. 16."""
-    record, expected = env.record(), oracle.optra(one, placement)
+def check_record(env: Any, one: one_job.SingleJob, placement: one_job.Placement, exact: bool) -> None:
+    """The record is the model's evaluation of the placement by Eq. 16."""
+    record, expected = env.record(), one_job.optra(one, placement)
     placed = [i for i, j in enumerate(placement) if j >= 0]
     assert record.job.tolist() == placed
     assert record.server.tolist() == [placement[i] for i in placed]
@@ -87,19 +88,19 @@ def check_record(env: Any, one: oracle.SingleJob, placement: oracle.Placement, e
 
 @pytest.mark.parametrize("dyadic", [True, False])
 @pytest.mark.parametrize("reward", ["incremental", "terminal"])
-def test_view_place_runs_as_the_oracle_says(dyadic: bool, reward: str, tmp_path: Path) -> None:
+def test_view_place_runs_as_the_model_says(dyadic: bool, reward: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     forbidden = 0
     for one in instances(60, 11, dyadic):
         env = of(one, tmp_path, view="place", strict=True, reward=reward)
         observation, _ = env.reset()
-        placement: oracle.Placement = (-1,) * one.tasks
+        placement: one_job.Placement = (-1,) * one.tasks
         charged = 0.0
         for i in range(one.tasks):
             assert observation["next_task"] == i
             assert observation["placement"].tolist() == list(placement)
             assert same(observation["energy"][0], one.energy(placement), dyadic)
-            mask = oracle.place_mask(one, placement, i)
+            mask = one_job.place_mask(one, placement, i)
             assert observation["action_mask"].astype(bool).tolist() == mask
             for j in np.flatnonzero(~np.array(mask)).tolist():
                 forbidden += 1
@@ -107,9 +108,9 @@ def test_view_place_runs_as_the_oracle_says(dyadic: bool, reward: str, tmp_path:
                     env.step(j)
             check_record(env, one, placement, dyadic) if i else None
             j = int(rng.choice(np.flatnonzero(mask)))
-            placement = oracle.moved(placement, i, j)
+            placement = one_job.moved(placement, i, j)
             observation, earned, done, truncated, info = env.step(j)
-            now = oracle.optra(one, placement).jct
+            now = one_job.optra(one, placement).jct
             wanted = charged - now if reward == "incremental" else (-now if done else 0.0)
             assert earned == wanted if dyadic else earned == pytest.approx(wanted, rel=1e-9, abs=1e-9)
             charged = now
@@ -117,27 +118,27 @@ def test_view_place_runs_as_the_oracle_says(dyadic: bool, reward: str, tmp_path:
         assert observation["next_task"] == one.tasks and observation["action_mask"].all()
         check_record(env, one, placement, dyadic)
         validate(env.record())
-        assert same(info["metrics"]["jct"], oracle.optra(one, placement).jct, dyadic)
+        assert same(info["metrics"]["jct"], one_job.optra(one, placement).jct, dyadic)
         assert same(info["metrics"]["energy"], one.energy(placement), dyadic)
-        assert same(info["metrics"]["equal_share_jct"], oracle.equal_share(one, placement).jct, dyadic)
+        assert same(info["metrics"]["equal_share_jct"], one_job.equal_share(one, placement).jct, dyadic)
         assert info["metrics"]["decisions"] == one.tasks and info["metrics"]["repaired"] == 0
     assert forbidden > of_trials(50)
 
 
 @pytest.mark.parametrize("dyadic", [True, False])
-def test_view_search_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None:
+def test_view_search_runs_as_the_model_says(dyadic: bool, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     ends = {"stopped": 0, "nothing legal": 0, "max_moves": 0}
     for one in instances(120, 12, dyadic):
         env = of(one, tmp_path, view="search", strict=True, max_moves=3)
         observation, _ = env.reset()
-        placement = oracle.most_efficient(one)
+        placement = one_job.most_efficient(one)
         charged, moves, done = 0.0, 0, False
         last = one.tasks * one.servers
         while not done:
             assert observation["placement"].tolist() == list(placement)
             assert same(observation["energy"][0], one.energy(placement), dyadic)
-            legal = np.array(oracle.search_mask(one, placement)).reshape(-1)
+            legal = np.array(one_job.search_mask(one, placement)).reshape(-1)
             assert observation["action_mask"].astype(bool).tolist() == [*legal.tolist(), True]
             for bad in np.flatnonzero(~legal)[:2].tolist():
                 with pytest.raises(InvalidAction, match="infeasible"):
@@ -146,13 +147,13 @@ def test_view_search_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> No
             able = np.flatnonzero(legal)
             choice = last if len(able) == 0 or rng.random() < 0.1 else int(rng.choice(able))
             if choice < last:
-                placement = oracle.moved(placement, *divmod(choice, one.servers))
+                placement = one_job.moved(placement, *divmod(choice, one.servers))
                 moves += 1
             observation, earned, done, truncated, info = env.step(choice)
-            now = oracle.optra(one, placement).jct
+            now = one_job.optra(one, placement).jct
             assert earned == charged - now if dyadic else earned == pytest.approx(charged - now, abs=1e-9)
             charged = now
-            left = np.array(oracle.search_mask(one, placement)).any()
+            left = np.array(one_job.search_mask(one, placement)).any()
             assert done == (choice == last or moves == 3 or not left) and not truncated
         ends["stopped" if choice == last else "max_moves" if moves == 3 else "nothing legal"] += 1
         check_record(env, one, placement, dyadic)
@@ -167,22 +168,22 @@ def test_the_fallback_is_the_plan_of_gsa_where_the_search_ends_later(tmp_path: P
     for one in instances(60, 14, True, tasks=7):
         env = of(one, tmp_path, view="search", strict=True, max_moves=3, fallback="gsa")
         observation, _ = env.reset()
-        given = (one.load, one.efficiency, one.matrix(), one.bounds, one.energy_cap)
+        given = (one.load, one.efficiency, one.matrix(), one.limits, one.energy_cap)
         planned = plan(*given, "gsa", power=one.power or None)
         assert planned is not None
-        placement, total, last = list(oracle.most_efficient(one)), 0.0, one.tasks * one.servers
+        placement, total, last = list(one_job.most_efficient(one)), 0.0, one.tasks * one.servers
         for moves in range(4):
             able = np.flatnonzero(observation["action_mask"][:last])
-            legal = np.array(oracle.search_mask(one, tuple(placement))).reshape(-1) & (moves < 3)
+            legal = np.array(one_job.search_mask(one, tuple(placement))).reshape(-1) & (moves < 3)
             assert able.tolist() == np.flatnonzero(legal).tolist()
             choice = last if len(able) == 0 or rng.random() < 0.1 else int(rng.choice(able))
-            found = oracle.optra(one, tuple(placement)).jct
+            found = one_job.optra(one, tuple(placement)).jct
             observation, earned, done, truncated, info = env.step(choice)
             total += earned
             assert done == (choice == last) and not truncated
             if done:
                 break
-            placement = list(oracle.moved(tuple(placement), *divmod(choice, one.servers)))
+            placement = list(one_job.moved(tuple(placement), *divmod(choice, one.servers)))
         better = planned.jct < found
         kept[better] += 1
         final = planned.placement.tolist() if better else placement
@@ -196,7 +197,7 @@ def test_the_moves_of_the_local_search_lead_to_tapra_fast(tmp_path: Path) -> Non
     for one in instances(80, 13, True, tasks=7):
         env = of(one, tmp_path, view="search", strict=True)
         env.reset()
-        path = oracle.local_search_path(one, oracle.most_efficient(one))
+        path = one_job.local_search(one, one_job.most_efficient(one))
         total = 0.0
         for before, after in zip(path, path[1:], strict=False):
             i = next(i for i in range(one.tasks) if before[i] != after[i])
@@ -205,14 +206,14 @@ def test_the_moves_of_the_local_search_lead_to_tapra_fast(tmp_path: Path) -> Non
         if len(path) == 1 or not done:
             _, reward, done, *_ = env.step(one.tasks * one.servers)
             total += reward
-        plan = oracle.tapra_fast(one)
+        plan = one_job.tapra_fast(one)
         assert plan is not None and done
         check_record(env, one, plan.placement, True)
         assert total == pytest.approx(-plan.evaluation.jct, rel=1e-12)
 
 
 @pytest.mark.parametrize("dyadic", some([False, True]))
-def test_view_plan_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None:
+def test_view_plan_runs_as_the_model_says(dyadic: bool, tmp_path: Path) -> None:
     """Any servers, vCPU by Eq. 16: what exceeds the cap is repaired by REC."""
     rng = np.random.default_rng(3)
     repairs = 0
@@ -232,7 +233,7 @@ def test_view_plan_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None
             assert (strict.simulator.arrays.schedule.placement == -1).all() and len(strict.record().job) == 0
         observation, reward, done, truncated, info = env.step(action)
         assert done and not truncated and info.get("repaired", False) == (not fits)
-        final = oracle.rec(one, placement)
+        final = one_job.rec(one, placement)
         assert final is not None and observation["placement"].tolist() == list(final)
         check_record(env, one, final, dyadic)
         validate(env.record())
@@ -245,8 +246,8 @@ def test_view_plan_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None
 def test_given_vcpu_are_kept(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     for one in instances(60, 15, False):
-        placement = oracle.most_efficient(one)
-        for evaluation in (oracle.optra(one, placement), oracle.equal_share(one, placement)):
+        placement = one_job.most_efficient(one)
+        for evaluation in (one_job.optra(one, placement), one_job.equal_share(one, placement)):
             vcpu = np.array(evaluation.vcpus) * rng.choice([1.0, 0.9, 0.99 * rng.random() + 0.01], one.tasks)
             env = of(one, tmp_path, view="plan", strict=True)
             env.reset()
@@ -262,8 +263,8 @@ def test_given_vcpu_are_kept(tmp_path: Path) -> None:
 
 def test_vcpu_that_do_not_fit_become_those_of_eq_16(tmp_path: Path) -> None:
     one = next(o for o in instances(100, 16, False) if o.tasks > 2)
-    placement = oracle.most_efficient(one)
-    good = np.array(oracle.optra(one, placement).vcpus)
+    placement = one_job.most_efficient(one)
+    good = np.array(one_job.optra(one, placement).vcpus)
     wrong = []
     for change in ({0: 0.0}, {1: -1.0}, {0: 1e-30}, {1: 1e12}):
         wrong.append(np.array([change.get(i, v) for i, v in enumerate(good)]))
@@ -288,7 +289,7 @@ def test_vcpu_that_do_not_fit_become_those_of_eq_16(tmp_path: Path) -> None:
 
 def test_servers_are_rounded_and_clipped(tmp_path: Path) -> None:
     one = next(o for o in instances(300, 17, False) if o.tasks > 3 and o.servers > 3)
-    most = oracle.total(max(one.leq(i, j) for j in range(one.servers)) for i in range(one.tasks))
+    most = one_job.total(max(one.leq(i, j) for j in range(one.servers)) for i in range(one.tasks))
     one = dataclasses.replace(one, energy_cap=most)  # no REC
     env = of(one, tmp_path, view="plan")
     env.reset()
@@ -306,12 +307,12 @@ def test_an_illegal_server_becomes_the_most_efficient_one(tmp_path: Path) -> Non
     for one in instances(40, 18, False):
         env = of(one, tmp_path, view="place", action_mask=False)
         env.reset()
-        placement: oracle.Placement = (-1,) * one.tasks
+        placement: one_job.Placement = (-1,) * one.tasks
         count = 0
         for i in range(one.tasks):
             worst = min(range(one.servers), key=lambda j: one.efficiency[i][j])
-            legal = oracle.place_mask(one, placement, i)[worst]
-            placement = oracle.moved(placement, i, worst if legal else oracle.most_efficient(one)[i])
+            legal = one_job.place_mask(one, placement, i)[worst]
+            placement = one_job.moved(placement, i, worst if legal else one_job.most_efficient(one)[i])
             observation, *_, info = env.step(worst)
             assert info.get("repaired", False) == (not legal)
             assert observation["placement"].tolist() == list(placement)
@@ -366,7 +367,7 @@ def test_the_pooled_time_is_a_lower_bound(tmp_path: Path) -> None:
     for one in instances(60, 19, False):
         env = of(one, tmp_path)
         env.reset()
-        bound = oracle.lower_bound(one)
+        bound = linear_programs.lower_bound(one)
         assert env.simulator.state.scalars["pooled"][0] <= bound * (1 + 1e-7)
 
 
@@ -653,14 +654,14 @@ def test_a_linear_score_over_the_tokens_comes_near_tapra_fast() -> None:
         assert info["metrics"]["repaired"] == 0
         workload = features.record().workload
         given = tables(workload)
-        one = oracle.SingleJob(
+        one = one_job.SingleJob(
             tuple(given.load.tolist()),
             tuple(map(tuple, given.efficiency.tolist())),
             tuple(tuple(np.flatnonzero(row).tolist()) for row in given.groups),
             tuple(given.limits.tolist()),
             float(given.energy_cap[0]),
         )
-        plan = oracle.tapra_fast(one)
+        plan = one_job.tapra_fast(one)
         assert plan is not None
         ratios.append(info["metrics"]["jct"] / plan.evaluation.jct)
     assert float(np.median(ratios)) < 1.35

@@ -1,4 +1,4 @@
-"""Metrics, fates and the validator of schedules: against the plain-Python oracle."""
+"""Metrics, fates and the validator of schedules: against the exact model."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job import metrics as module
 from schedgym.problems.single_job.bounds import lower_bound
 from schedgym.problems.single_job.metrics import fates, metrics, read_limits, validate
 from schedgym.problems.single_job.problem import METRICS
 from schedgym.problems.single_job.workload import tables
 from tests.long import long
-from tests.parallel_jct import oracle
+from tests.parallel_jct import random_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [metric.name for metric in METRICS if metric.recorded]
 FIELDS = ("job", "server", "start", "end", "amount")
 
 
-def make_workload(instance: oracle.SingleJob, capacity: list[float] | None = None) -> Workload:
+def make_workload(instance: one_job.SingleJob, capacity: list[float] | None = None) -> Workload:
     """The instance with absolute limits; the servers' own only among its groups."""
     cap = float(instance.energy_cap)
     power = {"power": np.array([float(x) for x in instance.power])} if instance.power else {}
@@ -53,7 +54,7 @@ def make_workload(instance: oracle.SingleJob, capacity: list[float] | None = Non
         cluster={
             "cpu": np.array(capacity or [10.0] * instance.servers),
             "groups": np.array(instance.matrix(), dtype=np.float64),
-            "limit": np.array([float(bound) for bound in instance.bounds]),
+            "limit": np.array([float(bound) for bound in instance.limits]),
             "server_caps": np.array(False),
         },
         parameters={},
@@ -61,7 +62,7 @@ def make_workload(instance: oracle.SingleJob, capacity: list[float] | None = Non
 
 
 def make_record(
-    workload: Workload, placement: tuple[int, ...], evaluation: oracle.Evaluation
+    workload: Workload, placement: tuple[int, ...], evaluation: one_job.Evaluation
 ) -> ScheduleRecord:
     tasks = len(placement)
     return ScheduleRecord(
@@ -76,19 +77,19 @@ def make_record(
     )
 
 
-def plans(count: int, seed: int) -> Iterator[tuple[oracle.SingleJob, tuple[int, ...], oracle.Evaluation]]:
+def plans(count: int, seed: int) -> Iterator[tuple[one_job.SingleJob, tuple[int, ...], one_job.Evaluation]]:
     """Random placements within the cap, by Eq. 16 or equal shares; nothing is exhausted."""
     rng = random.Random(seed)
     while count:
         own = {"dyadic": count % 2 == 0, "exhausted": 0.0, "feasible": True, "power": count % 4 < 2}
-        instance = oracle.random_instance(rng, weighted=count % 3 < 2, **own)
-        placement = oracle.rec(instance, oracle.random_placement(instance, rng))
+        instance = random_jobs.random_instance(rng, weighted=count % 3 < 2, **own)
+        placement = one_job.rec(instance, one_job.random_placement(instance, rng))
         assert placement is not None
-        yield instance, placement, (oracle.optra if count % 3 else oracle.equal_share)(instance, placement)
+        yield instance, placement, (one_job.optra if count % 3 else one_job.equal_share)(instance, placement)
         count -= 1
 
 
-def test_metrics_equal_the_oracle() -> None:
+def test_metrics_equal_the_model() -> None:
     for instance, placement, evaluation in plans(200, 1):
         workload = make_workload(instance)
         record = make_record(workload, placement, evaluation)
@@ -102,7 +103,7 @@ def test_metrics_equal_the_oracle() -> None:
             "utilization": float(sum(evaluation.vcpus)) / (10.0 * instance.servers),
             "mean_task_time": float(sum(evaluation.times)) / instance.tasks,
             "servers_used": len(set(placement)),
-            "equal_share_jct": float(oracle.equal_share(instance, placement).jct),
+            "equal_share_jct": float(one_job.equal_share(instance, placement).jct),
         }
         assert list(computed) == NAMES
         assert computed == pytest.approx(expected, rel=1e-12)
@@ -128,10 +129,10 @@ def tree_workload(arity: int, cpu: np.ndarray, **cluster: Any) -> Workload:
 def test_limits_of_a_fat_tree(arity: int, caps: bool) -> None:
     cpu = np.random.default_rng(arity).uniform(1, 10, arity**3 // 4)
     own = read_limits(tree_workload(arity, cpu, beta=np.array([0.5, 0.4, 0.3]), server_caps=np.array(caps)))
-    known = oracle.fat_tree(arity, 0.5, 0.4, 0.3, caps)
+    known = one_job.fat_tree(arity, 0.5, 0.4, 0.3, caps)
     assert [tuple(np.flatnonzero(row)) for row in own.weight] == [limit.servers for limit in known]
     assert own.share.tolist() == [limit.share for limit in known]
-    assert own.absolute.tolist() == list(oracle.limits_now(known, cpu.tolist()))
+    assert own.absolute.tolist() == list(one_job.limits_now(known, cpu.tolist()))
     assert own.name[-1] == "data centre [0]" and (own.name[0] == "server [0]") == caps
     assert len(own.name) == len(known)
     default = read_limits(tree_workload(arity, cpu))
@@ -154,9 +155,9 @@ def test_limits_of_groups() -> None:
 
 def test_tasks_that_are_not_placed_are_left_out() -> None:
     workload = make_workload(
-        oracle.SingleJob((6.0, 3.0), ((1.0, 1.0),) * 2, ((0, 1), (0,)), (3.0, 1.0), 20.0)
+        one_job.SingleJob((6.0, 3.0), ((1.0, 1.0),) * 2, ((0, 1), (0,)), (3.0, 1.0), 20.0)
     )
-    record = make_record(workload, (1, 0), oracle.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
+    record = make_record(workload, (1, 0), one_job.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
     part = dataclasses.replace(record, **{name: getattr(record, name)[:1] for name in FIELDS})
     computed = metrics(part)
     assert computed["energy"] == 6.0 and computed["equal_share_jct"] == 2.0 and computed["servers_used"] == 1
@@ -338,7 +339,7 @@ def example() -> ScheduleRecord:
         {"load": np.array([6.0, 3.0]), "efficiency": np.ones((2, 2)), "energy_cap": np.array(10.0)},
         {"cpu": np.array([9.0, 1.0]), "groups": np.array([[1, 1]]), "beta": np.array([0.3])},
     )
-    return make_record(workload, (0, 1), oracle.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
+    return make_record(workload, (0, 1), one_job.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
 
 
 def with_jobs(record: ScheduleRecord, **fields: Any) -> dict[str, Any]:

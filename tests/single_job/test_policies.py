@@ -1,4 +1,4 @@
-"""The policies in the environment: the oracle's plans, equal ones in every view, refused options."""
+"""The policies in the environment: the model's plans, equal ones in every view, refused options."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import schedgym
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
+from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import validate
-from tests.parallel_jct import oracle
+from tests.parallel_jct import linear_programs, random_jobs
 from tests.single_job.test_dynamics import instances, make, of, workload_of
 
 NAMES = [spec.name.partition("/")[2] for spec in list_policies("single-job")]
@@ -44,19 +45,19 @@ def test_the_names_are_there() -> None:
 
 
 @pytest.mark.parametrize("dyadic", [True, False])
-def test_plans_are_the_oracles(dyadic: bool, tmp_path: Path) -> None:
+def test_plans_are_the_models(dyadic: bool, tmp_path: Path) -> None:
     policies = {name: schedgym.make_policy(f"single-job/{name}") for name in NAMES}
     for one in instances(25, 3, dyadic):
         env = of(one, tmp_path, **PLAN)
         for name, evaluate in (
-            ("tapra-fast", oracle.optra),
-            ("min-min", oracle.optra),
-            ("min-min-equal", oracle.equal_share),
+            ("tapra-fast", one_job.optra),
+            ("min-min", one_job.optra),
+            ("min-min-equal", one_job.equal_share),
         ):
             if name == "tapra-fast":
-                plan = oracle.tapra_fast(one)
+                plan = one_job.tapra_fast(one)
             else:
-                plan = oracle.min_min(one, evaluate)
+                plan = one_job.min_min(one, evaluate)
             assert plan is not None
             measured = play(env, policies[name])
             record = env.record()
@@ -69,12 +70,12 @@ def test_plans_are_the_oracles(dyadic: bool, tmp_path: Path) -> None:
         for name in ("tapra", "mm-ga", "gsa", "mm-ga-equal", "gsa-equal", "random", "most-efficient"):
             measured = play(env, policies[name])
             placement = tuple(env.record().server.tolist())
-            best = oracle.equal_share if name in EQUAL else oracle.optra
+            best = one_job.equal_share if name in EQUAL else one_job.optra
             assert measured["jct"] == pytest.approx(best(one, placement).jct, rel=1e-12)
             assert one.affords(one.energy(placement))
-            assert measured["jct"] >= oracle.lower_bound(one) * (1 - 1e-6)
+            assert measured["jct"] >= linear_programs.lower_bound(one) * (1 - 1e-6)
             if name == "most-efficient":
-                assert placement == oracle.most_efficient(one)
+                assert placement == one_job.most_efficient(one)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in EQUAL])
@@ -102,14 +103,14 @@ def test_moves_one_by_one_are_the_local_search() -> None:
     for seed in range(5):
         observation, _ = env.reset(seed=seed)
         policy.reset(env.interface, np.random.default_rng(0))
-        one = oracle.SingleJob(
+        one = one_job.SingleJob(
             tuple(observation["load"].tolist()),
             tuple(map(tuple, observation["efficiency"].tolist())),
-            oracle.groups_from_matrix(observation["groups"].tolist()),
+            random_jobs.groups_from_matrix(observation["groups"].tolist()),
             tuple(observation["limits"].tolist()),
             float(observation["energy_cap"][0]),
         )
-        path = oracle.local_search_path(one, oracle.most_efficient(one))
+        path = one_job.local_search(one, one_job.most_efficient(one))
         done = False
         for placement in path:
             assert not done
@@ -172,7 +173,7 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
     played = 0
     for other in small:
         if other.servers == 5 and len(other.groups) <= len(one.groups):
-            plan = oracle.tapra_fast(other)
+            plan = one_job.tapra_fast(other)
             assert plan is not None
             play(env, policy, start=env.reset(options={"workload": workload_of(other)}))
             assert tuple(env.record().server.tolist()) == plan.placement

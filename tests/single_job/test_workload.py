@@ -22,6 +22,7 @@ from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InfeasibleInstance, InvalidParameter, InvalidWorkload
+from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job import topology
 from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
 from schedgym.problems.single_job.topology import (
@@ -51,7 +52,7 @@ from schedgym.problems.single_job.workload import (
     tables,
     toy,
 )
-from tests.parallel_jct import oracle
+from tests.parallel_jct import linear_programs, random_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 seeds = st.integers(0, 2**32)
@@ -66,7 +67,7 @@ def lists(groups: topology.Groups) -> list[tuple[int, ...]]:
     return [tuple(np.flatnonzero(row).tolist()) for row in groups.matrix]
 
 
-def same_as_oracle(groups: topology.Groups, limits: tuple[oracle.Limit, ...]) -> None:
+def same_as_model(groups: topology.Groups, limits: tuple[one_job.Limit, ...]) -> None:
     assert lists(groups) == [limit.servers for limit in limits]
     assert groups.share.tolist() == [float(limit.share) for limit in limits]
     assert groups.kind.tolist() == [KINDS[limit.kind] for limit in limits]
@@ -76,11 +77,11 @@ def same_as_oracle(groups: topology.Groups, limits: tuple[oracle.Limit, ...]) ->
 @pytest.mark.parametrize("arity", [2, 4, 6, 8])
 @pytest.mark.parametrize("server_caps", [True, False])
 def test_the_groups_of_a_fat_tree(arity: int, server_caps: bool) -> None:
-    same_as_oracle(
+    same_as_model(
         fat_tree_groups(arity, 0.3, 0.25, 0.125, server_caps),
-        oracle.fat_tree(arity, 0.3, 0.25, 0.125, server_caps),
+        one_job.fat_tree(arity, 0.3, 0.25, 0.125, server_caps),
     )
-    same_as_oracle(fat_tree_groups(arity), oracle.fat_tree(arity))
+    same_as_model(fat_tree_groups(arity), one_job.fat_tree(arity))
 
 
 @pytest.mark.parametrize("arity", [2, 4, 6, 12])
@@ -108,7 +109,7 @@ def test_odd_trees_do_not_exist(arity: int) -> None:
 
 @given(seed=seeds, servers=st.integers(1, 12))
 def test_the_groups_of_other_trees(seed: int, servers: int) -> None:
-    limits = oracle.random_tree(random.Random(seed), servers)
+    limits = random_jobs.random_tree(random.Random(seed), servers)
     tree = nx.DiGraph()
     tree.add_nodes_from(range(servers))
     above: list[tuple[tuple[int, ...], Any]] = [((j,), j) for j in range(servers)]
@@ -121,10 +122,10 @@ def test_the_groups_of_other_trees(seed: int, servers: int) -> None:
         above = [(limit.servers, (kind, k)) for k, limit in enumerate(level)]
     set_levels(tree)
     shares = [next(float(limit.share) for limit in limits if limit.kind == k) for k in ("rack", "pod", "dc")]
-    same_as_oracle(groups_from_graph(tree, shares), limits)
-    same_as_oracle(groups_from_graph(tree.to_undirected(), shares), limits)
+    same_as_model(groups_from_graph(tree, shares), limits)
+    same_as_model(groups_from_graph(tree.to_undirected(), shares), limits)
     plain = groups_from_graph(tree, shares, server_caps=False)
-    same_as_oracle(plain, tuple(limit for limit in limits if limit.kind != "server"))
+    same_as_model(plain, tuple(limit for limit in limits if limit.kind != "server"))
 
 
 def test_a_lopsided_tree() -> None:
@@ -164,12 +165,12 @@ def test_graphs_that_are_refused() -> None:
 
 
 @given(seed=seeds)
-def test_limits_are_the_oracle_s_to_the_last_bit(seed: int) -> None:
+def test_limits_are_the_models_to_the_last_bit(seed: int) -> None:
     rng = np.random.default_rng(seed)
     arity = int(rng.choice([2, 4, 6]))
     capacity = rng.uniform(0, 10, arity**3 // 4)
     groups = fat_tree_groups(arity)
-    expected = oracle.limits_now(oracle.fat_tree(arity), capacity.tolist())
+    expected = one_job.limits_now(one_job.fat_tree(arity), capacity.tolist())
     assert group_limits(groups.matrix, groups.share, capacity).tolist() == [float(x) for x in expected]
 
 
@@ -340,30 +341,30 @@ def test_groups_with_shares_or_limits() -> None:
     assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
 
 
-def as_workload(instance: oracle.SingleJob) -> Workload:
+def as_workload(instance: one_job.SingleJob) -> Workload:
     return make_workload(
         instance.load,
         instance.efficiency,
         min(float(instance.energy_cap), 1e18),
         [1.0] * instance.servers,
         groups=instance.matrix(),
-        limit=instance.bounds,
+        limit=instance.limits,
         server_caps=False,
         power=instance.power or None,
     )
 
 
-def as_instance(workload: Workload) -> oracle.SingleJob:
-    """The oracle's instance, its groups and limits by the oracle's own means where it has them."""
+def as_instance(workload: Workload) -> one_job.SingleJob:
+    """The model's instance, its groups and limits by the model's own means where it has them."""
     jobs, cluster = workload.jobs, workload.cluster
     caps = bool(cluster.get("server_caps", True))
     capacity = cluster["cpu"].tolist()
     if "arity" in cluster:
-        limits = oracle.fat_tree(int(cluster["arity"]), *cluster["beta"].tolist(), server_caps=caps)
+        limits = one_job.fat_tree(int(cluster["arity"]), *cluster["beta"].tolist(), server_caps=caps)
         groups = tuple(limit.servers for limit in limits)
-        bounds = oracle.limits_now(limits, capacity)
+        bounds = one_job.limits_now(limits, capacity)
     else:
-        groups = oracle.groups_from_matrix(cluster["groups"].tolist())
+        groups = random_jobs.groups_from_matrix(cluster["groups"].tolist())
         if "limit" in cluster:
             bounds = tuple(cluster["limit"].tolist())
         else:
@@ -372,7 +373,7 @@ def as_instance(workload: Workload) -> oracle.SingleJob:
         if caps:
             groups = (*((j,) for j in range(len(capacity))), *groups)
             bounds = (*capacity, *bounds)
-    return oracle.SingleJob(
+    return one_job.SingleJob(
         tuple(jobs["load"].tolist()),
         tuple(map(tuple, jobs["efficiency"].tolist())),
         groups,
@@ -385,7 +386,7 @@ def as_instance(workload: Workload) -> oracle.SingleJob:
 @given(seed=seeds, suffix=st.sampled_from([".json", ".npz"]))
 def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_factory) -> None:
     own = {"exhausted": 0.0, "feasible": True, "power": seed % 2 == 0, "weighted": seed % 3 == 0}
-    instance = oracle.random_instance(random.Random(seed), **own)
+    instance = random_jobs.random_instance(random.Random(seed), **own)
     workload = as_workload(instance)
     assert ("power" in workload.jobs) == (seed % 2 == 0)
     path = tmp_path_factory.mktemp("files") / f"w{suffix}"
@@ -393,7 +394,7 @@ def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_fact
     again = load_workload(path)
     assert again == workload and again.checked
     table = tables(again)
-    assert table.limits.tolist() == list(map(float, instance.bounds))
+    assert table.limits.tolist() == list(map(float, instance.limits))
     assert lists(cluster_groups(again.cluster)) == list(instance.groups)
     assert table.matrix.tolist() == instance.matrix()
     plain = all(weight == 1 for row in instance.weights for weight in row)
@@ -545,14 +546,14 @@ def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
     assert MOST_DRAWS == 100
 
 
-def test_limits_and_energies_are_the_oracle_s_to_the_last_bit() -> None:
+def test_limits_and_energies_are_the_models_to_the_last_bit() -> None:
     for seed in range(5):
         workload = generate(
             seed, 1, source_of(9, 4, rack_share=0.5, pod_share=0.4, server_caps=seed % 2 == 0)
         )
         instance = as_instance(workload)
         table = tables(workload)
-        assert table.limits.tolist() == list(map(float, instance.bounds))
+        assert table.limits.tolist() == list(map(float, instance.limits))
         assert table.least_energy == instance.least_energy()
         assert instance.affords(instance.least_energy())
 
@@ -615,22 +616,19 @@ def test_sources_from_parameters() -> None:
 def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
     workload, optimum = toy(name)
     instance = as_instance(workload)
-    best = oracle.brute_force(instance)
-    assert best is not None
-    assert best[1].jct == pytest.approx(optimum, rel=1e-12) and optimum == TOYS[name][1]
-    assert oracle.lower_bound(instance) <= optimum * (1 + 1e-9)
+    assert one_job.best(instance)[0] == pytest.approx(optimum, rel=1e-12) and optimum == TOYS[name][1]
+    assert linear_programs.lower_bound(instance) <= optimum * (1 + 1e-9)
 
 
 def test_toys_are_the_specification_s_vectors() -> None:
     first = as_instance(toy("vector-1")[0])
-    evaluation = oracle.optra(first, (0, 1))
+    evaluation = one_job.optra(first, (0, 1))
     assert (evaluation.times, evaluation.vcpus, evaluation.jct) == ((6, 3), (1, 1), 6)
     figure = as_instance(toy("fig-2")[0])
-    path = oracle.local_search_path(figure, (0, 0, 0, 0))
-    times = [oracle.optra(figure, placement).jct for placement in path]
+    path = one_job.local_search(figure, (0, 0, 0, 0))
+    times = [one_job.optra(figure, placement).jct for placement in path]
     assert times == pytest.approx([40, 110 / 3, 30, 70 / 3, 20]) and path[-1] == (0, 2, 2, 0)
     third = as_instance(toy("vector-3")[0])
-    assert oracle.rec(third, (0, 0)) == (1, 0) and third.energy((1, 0)) == 18
+    assert one_job.rec(third, (0, 0)) == (1, 0) and third.energy((1, 0)) == 18
     unbounded = as_instance(make_workload(**(TOYS["wasteful"][0] | {"energy_cap": 24})))
-    best = oracle.brute_force(unbounded)
-    assert best is not None and best[1].jct == pytest.approx(2.4)  # the cap matters
+    assert one_job.best(unbounded)[0] == pytest.approx(2.4)  # the cap matters

@@ -1,4 +1,4 @@
-"""Planning one job: against the slow oracle, which evaluates every candidate from scratch."""
+"""Planning one job: against the exact model, which evaluates every candidate from scratch."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from schedgym.core.jit import pure_kernel
 from schedgym.core.random import uniform
 from schedgym.errors import InvalidParameter
+from schedgym.papers.shi2017.model import one_job
+from schedgym.papers.shi2017.model.one_job import SingleJob, random_placement
 from schedgym.solvers import placement as solver
 from schedgym.solvers.placement import Job, Membership, PlanScratch
 from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
 from schedgym.solvers.relaxation import relax_bound
-from tests.parallel_jct import oracle
-from tests.parallel_jct.oracle import SingleJob
+from tests.parallel_jct import linear_programs, random_jobs
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -77,7 +78,7 @@ def groups_kernel(members, limits, scratch, alive):
 
 
 class Case:
-    """The arrays of an oracle's instance; the job's rows stand behind three rows of another one."""
+    """The arrays of a model's instance; the job's rows stand behind three rows of another one."""
 
     def __init__(self, instance: SingleJob) -> None:
         self.instance = instance
@@ -88,7 +89,7 @@ class Case:
         self.efficiency[3:] = [[float(value) for value in row] for row in instance.efficiency]
         self.matrix = np.array(instance.matrix(), dtype=np.float64)
         self.members: Membership = solver.make_membership(self.matrix)
-        self.limits = np.array([float(bound) for bound in instance.bounds])
+        self.limits = np.array([float(bound) for bound in instance.limits])
         self.cap = float(instance.energy_cap)
         self.power = np.array([5.0, 5.0, 5.0, *(float(instance.alpha(i)) for i in range(self.n))])
         self.scratch: PlanScratch = solver.make_scratch(self.n, self.m, len(self.limits))
@@ -100,17 +101,17 @@ class Case:
         own = (self.first, self.n, self.load, self.efficiency, self.members, self.limits)
         return Job(*own, self.cap, self.power)
 
-    def put(self, placement: oracle.Placement) -> None:
+    def put(self, placement: one_job.Placement) -> None:
         self.placement[:] = placement
 
-    def got(self) -> oracle.Placement:
+    def got(self) -> one_job.Placement:
         return tuple(self.placement.tolist())
 
     def plan(self, planner: str, allocation: str = "optra", **options: Any) -> Plan | None:
         i = self.instance
         own = {"power": i.power} if i.power else {}
         made = Planner(planner, allocation)
-        return plan(i.load, i.efficiency, self.matrix, i.bounds, self.cap, made, **own, **options)
+        return plan(i.load, i.efficiency, self.matrix, i.limits, self.cap, made, **own, **options)
 
 
 def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: Any) -> Iterator[Case]:
@@ -118,11 +119,7 @@ def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: An
     rng = random.Random(seed)
     for x in range(count):
         own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, "weighted": x % 4 >= 2, **options}
-        yield Case(oracle.random_instance(rng, tasks, servers, **own))
-
-
-def some_placement(rng: random.Random, instance: SingleJob) -> oracle.Placement:
-    return oracle.random_placement(instance, rng)
+        yield Case(random_jobs.random_instance(rng, tasks, servers, **own))
 
 
 # The spec's vectors ---------------------------------------------------------------------------
@@ -168,10 +165,10 @@ def test_vector_3_energy_is_reduced_to_the_cap() -> None:
         assert (case.plan("tapra") is not None) == possible
 
 
-# Against the oracle ---------------------------------------------------------------------------
+# Against the model ---------------------------------------------------------------------------
 
 
-def test_evaluations_are_the_oracles() -> None:
+def test_evaluations_are_the_models() -> None:
     rng = random.Random(1)
     infinite = 0
     for case in cases(300, 11):
@@ -179,7 +176,7 @@ def test_evaluations_are_the_oracles() -> None:
         if max(placement) < 0:
             continue
         case.put(placement)
-        for equal, evaluate in ((False, oracle.optra), (True, oracle.equal_share)):
+        for equal, evaluate in ((False, one_job.optra), (True, one_job.equal_share)):
             expected = evaluate(case.instance, placement)
             jct, energy = solver.evaluate_plan(case.job, equal, case.placement, case.vcpu, case.scratch)
             assert energy == pytest.approx(expected.energy, rel=1e-14)
@@ -190,7 +187,7 @@ def test_evaluations_are_the_oracles() -> None:
         infinite += expected.jct == math.inf
         least = least_kernel(*case.job[:4], case.power, case.placement)
         assert least == pytest.approx(case.instance.least_energy(), rel=1e-14)
-        assert case.got() == oracle.most_efficient(case.instance)
+        assert case.got() == one_job.most_efficient(case.instance)
         _, energy = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
         assert energy == least
     assert infinite > 20
@@ -200,10 +197,10 @@ def test_eq_16_is_the_optimum_of_a_linear_program() -> None:
     rng = random.Random(2)
     compared = 0
     for case in cases(300, 12, 8, 8, tree=False):
-        placement = some_placement(rng, case.instance)
+        placement = random_placement(case.instance, rng)
         case.put(placement)
         jct, _ = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
-        best = oracle.optra_lp(case.instance, placement)
+        best = linear_programs.least_time(case.instance, placement)
         if jct == math.inf:
             assert best > 1e12
             continue
@@ -218,31 +215,31 @@ def test_incremental_search_is_the_plain_one() -> None:
     rng = random.Random(3)
     longest = 0
     for case in cases(400, 13, 8, 8):
-        start = some_placement(rng, case.instance)
-        path = oracle.local_search_path(case.instance, start)
+        start = random_placement(case.instance, rng)
+        path = one_job.local_search(case.instance, start)
         case.put(start)
         for after in path[1:]:
             move = step_kernel(case.job, case.placement, case.scratch)
-            assert oracle.moved(case.got(), move // case.m, move % case.m) == after
+            assert one_job.moved(case.got(), move // case.m, move % case.m) == after
             case.put(after)
         assert step_kernel(case.job, case.placement, case.scratch) == -1
         case.put(start)
         jct, energy = search_kernel(case.job, case.placement, case.scratch)
         assert case.got() == path[-1]
-        expected = oracle.optra(case.instance, path[-1])
+        expected = one_job.optra(case.instance, path[-1])
         assert (jct, energy) == pytest.approx((expected.jct, expected.energy), rel=1e-14)
         longest = max(longest, len(path))
     assert longest > 8
 
 
 @pytest.mark.parametrize("equal", [False, True])
-def test_reductions_are_the_oracles(equal: bool) -> None:
+def test_reductions_are_the_models(equal: bool) -> None:
     rng = random.Random(4)
-    evaluate = oracle.equal_share if equal else oracle.optra
+    evaluate = one_job.equal_share if equal else one_job.optra
     moved = failed = 0
     for case in cases(400, 14, 6, 7):
-        start = some_placement(rng, case.instance)
-        expected = oracle.rec(case.instance, start, evaluate)
+        start = random_placement(case.instance, rng)
+        expected = one_job.rec(case.instance, start, evaluate)
         case.put(start)
         done = reduce_kernel(case.job, equal, case.placement, case.scratch)
         assert done == (expected is not None)
@@ -255,11 +252,11 @@ def test_reductions_are_the_oracles(equal: bool) -> None:
 
 
 @pytest.mark.parametrize("equal", [False, True])
-def test_min_min_is_the_oracles(equal: bool) -> None:
-    evaluate = oracle.equal_share if equal else oracle.optra
+def test_min_min_is_the_models(equal: bool) -> None:
+    evaluate = one_job.equal_share if equal else one_job.optra
     failed = 0
     for case in cases(300, 15, 6, 7):
-        expected = oracle.min_min(case.instance, evaluate)
+        expected = one_job.min_min(case.instance, evaluate)
         got = case.plan("min-min", allocation="equal-share" if equal else "optra")
         failed += expected is None
         if expected is None:
@@ -273,12 +270,12 @@ def test_min_min_is_the_oracles(equal: bool) -> None:
     assert 20 < failed < 200
 
 
-def test_min_min_breaks_ties_as_the_oracle_does() -> None:
+def test_min_min_breaks_ties_as_the_model_does() -> None:
     rng = random.Random(5)
     planned = 0
     for _ in range(80):
-        case = Case(oracle.random_instance(rng, 16, 6, dyadic=True, feasible=True))
-        expected = oracle.min_min(case.instance)
+        case = Case(random_jobs.random_instance(rng, 16, 6, dyadic=True, feasible=True))
+        expected = one_job.min_min(case.instance)
         got = case.plan("min-min")
         assert (got is None) == (expected is None)
         if got is not None and expected is not None:
@@ -287,10 +284,10 @@ def test_min_min_breaks_ties_as_the_oracle_does() -> None:
     assert planned > 40
 
 
-def test_tapra_fast_is_the_oracles() -> None:
+def test_tapra_fast_is_the_models() -> None:
     failed = 0
     for case in cases(500, 16, 8, 7, exhausted=0.3):
-        expected = oracle.tapra_fast(case.instance)
+        expected = one_job.tapra_fast(case.instance)
         got = case.plan("tapra-fast")
         failed += expected is None
         assert (got is None) == (expected is None)
@@ -301,13 +298,13 @@ def test_tapra_fast_is_the_oracles() -> None:
     assert 100 < failed < 400
 
 
-def test_list_scheduling_is_the_oracles() -> None:
+def test_list_scheduling_is_the_models() -> None:
     kinds = {"planned": 0, "by tapra-fast": 0, "failed": 0}
     rng = np.random.default_rng(21)
     for case in cases(300, 21, 6, 7, exhausted=0.2):
         cpu = rng.choice([8.0, 16.0], case.m)
         work = rng.choice([0.0, 64.0, 500.0], case.m)
-        expected = oracle.list_scheduling(case.instance, cpu.tolist(), work.tolist(), solver.WORK_SHARE)
+        expected = one_job.list_scheduling(case.instance, cpu.tolist(), work.tolist(), solver.WORK_SHARE)
         case.scratch.work[:] = work
         jct = solver.list_scheduling(case.job, cpu, case.placement, case.scratch)
         assert (jct == math.inf) == (expected is None)
@@ -315,17 +312,17 @@ def test_list_scheduling_is_the_oracles() -> None:
         if expected is not None:
             assert case.got() == expected.placement
             assert jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
-            kind = "by tapra-fast" if expected == oracle.tapra_fast(case.instance) else "planned"
+            kind = "by tapra-fast" if expected == one_job.tapra_fast(case.instance) else "planned"
         kinds[kind] += 1
     assert min(kinds.values()) > 20, kinds
 
 
-def test_phases_two_and_three_are_the_oracles() -> None:
+def test_phases_two_and_three_are_the_models() -> None:
     rng = random.Random(6)
     for case in cases(300, 17, 8, 7):
-        start = some_placement(rng, case.instance)
+        start = random_placement(case.instance, rng)
         fractions = [[float(j == start[t]) for j in range(case.m)] for t in range(case.n)]
-        expected = oracle.tapra_from(case.instance, fractions)
+        expected = one_job.tapra_from(case.instance, fractions)
         case.put(start)
         jct = solver.plan_finish_from(case.job, case.placement, case.vcpu, case.scratch)
         assert (jct == math.inf) == (expected is None)
@@ -334,22 +331,22 @@ def test_phases_two_and_three_are_the_oracles() -> None:
             assert jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
 
 
-def test_masks_are_the_oracles() -> None:
+def test_masks_are_the_models() -> None:
     rng = random.Random(7)
     legal = 0
     for case in cases(200, 18):
-        placement = some_placement(rng, case.instance)
+        placement = random_placement(case.instance, rng)
         case.put(placement)
         mask = np.full(case.n * case.m, 7, dtype=np.int8)
         found = mask_kernel(case.job, case.placement, case.scratch, mask)
-        expected = np.array(oracle.search_mask(case.instance, placement)).ravel()
+        expected = np.array(one_job.search_mask(case.instance, placement)).ravel()
         assert mask.tolist() == expected.tolist()
         assert found == expected.sum()
         legal += found
         alive = np.zeros(case.m, dtype=np.bool_)
         groups_kernel(case.members, case.limits, case.scratch, alive)
         assert alive.tolist() == [
-            all(case.instance.bounds[k] > 0 for k in case.instance.groups_of(j)) for j in range(case.m)
+            all(case.instance.limits[k] > 0 for k in case.instance.groups_of(j)) for j in range(case.m)
         ]
     assert legal > 200
 
@@ -357,17 +354,17 @@ def test_masks_are_the_oracles() -> None:
 def test_tasks_that_join_one_by_one_come_to_the_same() -> None:
     rng = random.Random(8)
     for case in cases(100, 19):
-        placement = some_placement(rng, case.instance)
+        placement = random_placement(case.instance, rng)
         case.put(placement)
         groups = len(case.limits)
         count, load, times = np.zeros(groups, dtype=np.int64), np.zeros(groups), np.zeros(case.n)
         join_kernel(
             case.load[3:], case.efficiency[3:], case.members, case.limits, case.placement, count, load, times
         )
-        partial: oracle.Placement = (-1,) * case.n
+        partial: one_job.Placement = (-1,) * case.n
         for t, j in enumerate(placement):
-            partial = oracle.moved(partial, t, j)
-            expected = oracle.optra(case.instance, partial)
+            partial = one_job.moved(partial, t, j)
+            expected = one_job.optra(case.instance, partial)
             assert times[t] == pytest.approx(expected.times[t], rel=1e-14)
             assert times[: t + 1].max() == pytest.approx(expected.jct, rel=1e-14)
 
@@ -382,7 +379,7 @@ def scaled(instance: SingleJob, rng: random.Random) -> SingleJob:
     return dataclasses.replace(
         instance,
         weights=tuple(tuple(f * w for w in row) for f, row in zip(factors, rows, strict=True)),
-        bounds=tuple(f * bound for f, bound in zip(factors, instance.bounds, strict=True)),
+        limits=tuple(f * bound for f, bound in zip(factors, instance.limits, strict=True)),
     )
 
 
@@ -390,7 +387,7 @@ def scaled(instance: SingleJob, rng: random.Random) -> SingleJob:
 @given(seed=st.integers(0, 2**32), weighted=st.booleans())
 def test_a_row_and_its_limit_scaled_together_change_nothing(seed: int, weighted: bool) -> None:
     rng = random.Random(seed)
-    instance = oracle.random_instance(rng, 6, 6, weighted=weighted, exhausted=0.05)
+    instance = random_jobs.random_instance(rng, 6, 6, weighted=weighted, exhausted=0.05)
     one, two = Case(instance), Case(scaled(instance, rng))
     for name in ("tapra-fast", "min-min"):
         for allocation in ("optra", "equal-share") if name == "min-min" else ("optra",):
@@ -432,17 +429,16 @@ def test_largest_capacity_bounds_what_a_job_can_have() -> None:
 
 def fat_tree_instance(rng: random.Random, tasks: int, arity: int) -> SingleJob:
     """The paper's offline draw."""
-    limits = oracle.fat_tree(arity)
+    limits = one_job.fat_tree(arity)
     servers = arity**3 // 4
     while True:
         load = tuple(3600 * (1 - rng.random()) for _ in range(tasks))
         efficiency = tuple(tuple(rng.uniform(0.1, 1) for _ in range(servers)) for _ in range(tasks))
         cap = rng.uniform(1, 1.1) * sum(load)
-        if oracle.least_energy(load, efficiency) <= cap:
+        if sum(x / max(row) for x, row in zip(load, efficiency, strict=True)) <= cap:
             break
     available = [10 * (1 - rng.random()) for _ in range(servers)]
-    groups = tuple(limit.servers for limit in limits)
-    return SingleJob(load, efficiency, groups, oracle.limits_now(limits, available), cap)
+    return one_job.job_on(limits, available, load, efficiency, cap)
 
 
 def check_plan(case: Case, got: Plan) -> None:
@@ -499,9 +495,9 @@ class KernelNumbers(random.Random):
 
 @pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("name", ["mm-ga", "gsa"])
-def test_genetic_planners_are_the_oracles(name: str, equal: bool) -> None:
-    planners = {"mm-ga": oracle.mm_ga, "gsa": oracle.gsa}
-    evaluate = oracle.equal_share if equal else oracle.optra
+def test_genetic_planners_are_the_models(name: str, equal: bool) -> None:
+    planners = {"mm-ga": one_job.mm_ga, "gsa": one_job.gsa}
+    evaluate = one_job.equal_share if equal else one_job.optra
     planner = Planner(name, "equal-share" if equal else "optra", size=6, generations=12)
     planned = 0
     for seed, case in enumerate(cases(12, 23, 6, 5, exhausted=0.0)):
@@ -532,35 +528,35 @@ def test_genetic_planners_depend_on_the_seed_and_fail_with_the_cap() -> None:
     none = 0
     for small in cases(60, 21, 4, 4, exhausted=0.5):
         for name in ("mm-ga", "gsa"):
-            best = oracle.brute_force(small.instance)
+            optimum, _ = one_job.best(small.instance)
             got = small.plan(name)
-            if best is None:
+            if optimum == math.inf:
                 assert got is None
                 none += 1
             elif got is not None:
                 check_plan(small, got)
-                assert got.jct >= best[1].jct * (1 - 1e-12)
+                assert got.jct >= optimum * (1 - 1e-12)
     assert none > 10
 
 
 def test_best_of_all_placements_is_found_by_a_long_enough_search() -> None:
     found = total = 0
     for case in cases(40, 22, 4, 4, exhausted=0.0):
-        best = oracle.brute_force(case.instance)
-        if best is None:
+        optimum, _ = one_job.best(case.instance)
+        if optimum == math.inf:
             continue
         got = case.plan("gsa")
         total += 1
-        found += got is not None and got.jct <= best[1].jct * (1 + 1e-12)
+        found += got is not None and got.jct <= optimum * (1 + 1e-12)
     assert total > 20
     assert found >= 0.9 * total
 
 
-def test_paper_size_plans_are_those_of_the_oracle() -> None:
+def test_paper_size_plans_are_those_of_the_model() -> None:
     rng = random.Random(23)
     for tasks, arity in ((30, 6), (40, 4)):
         case = Case(fat_tree_instance(rng, tasks, arity))
-        expected = oracle.tapra_fast(case.instance)
+        expected = one_job.tapra_fast(case.instance)
         got = case.plan("tapra-fast")
         assert got is not None and expected is not None
         assert tuple(got.placement) == expected.placement
@@ -573,7 +569,7 @@ def test_a_search_ends_when_loads_are_far_apart() -> None:
         n, m = rng.randint(2, 8), rng.randint(2, 5)
         load = tuple(10.0 ** rng.uniform(-12, 12) for _ in range(n))
         efficiency = tuple(tuple(10.0 ** rng.uniform(-8, 0) for _ in range(m)) for _ in range(n))
-        groups = oracle.random_groups(rng, m)
+        groups = random_jobs.random_groups(rng, m)
         bounds = tuple(10.0 ** rng.uniform(-6, 6) for _ in groups)
         got = Case(SingleJob(load, efficiency, groups, bounds)).plan("tapra-fast")
         assert got is not None and got.jct < math.inf

@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 
 from schedgym.errors import InvalidParameter
+from schedgym.papers.shi2017.model import one_job
+from schedgym.papers.shi2017.model.one_job import SingleJob
 from schedgym.solvers import relaxation as solver
 from schedgym.solvers.planning import PLANNERS, largest_parts, plan
 from schedgym.solvers.relaxation import relax, relax_bound
 from tests.long import of_trials, trials
-from tests.parallel_jct import oracle
-from tests.parallel_jct.oracle import SingleJob
+from tests.parallel_jct import linear_programs, random_jobs
 from tests.solvers.test_placement import Case, fat_tree_instance
 
 
 def arguments(instance: SingleJob) -> tuple[Any, ...]:
     case = Case(instance)
     power = instance.power or None
-    return instance.load, instance.efficiency, case.matrix, instance.bounds, case.cap, power
+    return instance.load, instance.efficiency, case.matrix, instance.limits, case.cap, power
 
 
 def plan_of(instance: SingleJob, planner: str) -> Any:
@@ -33,7 +34,9 @@ def plan_of(instance: SingleJob, planner: str) -> Any:
 def random_instances(count: int, seed: int, **options: Any) -> list[SingleJob]:
     rng = random.Random(seed)
     return [
-        oracle.random_instance(rng, 7, 7, dyadic=x % 2 == 0, power=x % 3 == 0, weighted=x % 4 >= 2, **options)
+        random_jobs.random_instance(
+            rng, 7, 7, dyadic=x % 2 == 0, power=x % 3 == 0, weighted=x % 4 >= 2, **options
+        )
         for x in trials(count)
     ]
 
@@ -47,7 +50,7 @@ def check_solution(instance: SingleJob, relaxed: solver.Relaxation) -> None:
     work = (leq * fractions).sum(axis=0)
     alpha = np.array([float(instance.alpha(i)) for i in range(instance.tasks)])
     assert (alpha @ (leq * fractions)).sum() <= instance.energy_cap * (1 + 1e-8)
-    for row, bound in zip(instance.matrix(), instance.bounds, strict=True):
+    for row, bound in zip(instance.matrix(), instance.limits, strict=True):
         assert np.array(row, dtype=float) @ work <= bound * relaxed.bound * (1 + 1e-8)
 
 
@@ -55,7 +58,7 @@ def test_the_optimum_is_that_of_the_full_program() -> None:
     infeasible = 0
     for instance in random_instances(300, 1, exhausted=0.2):
         relaxed = relax(*arguments(instance))
-        expected = oracle.lower_bound(instance)
+        expected = linear_programs.lower_bound(instance)
         if expected == math.inf:
             assert relaxed.bound == relaxed.certified == math.inf
             assert not relaxed.fractions.any()
@@ -70,7 +73,9 @@ def test_the_optimum_is_that_of_the_full_program() -> None:
 def test_columns_are_added_until_none_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "FIRST_COLUMNS", 1)
     for instance in random_instances(60, 2, feasible=True, exhausted=0.0):
-        assert relax(*arguments(instance)).bound == pytest.approx(oracle.lower_bound(instance), rel=1e-7)
+        assert relax(*arguments(instance)).bound == pytest.approx(
+            linear_programs.lower_bound(instance), rel=1e-7
+        )
     rng = random.Random(3)
     for cap in (1.0, 3.0, math.inf):  # of the least energy, and so on: the looser, the more columns matter
         instance = fat_tree_instance(rng, 12, 4)
@@ -78,11 +83,11 @@ def test_columns_are_added_until_none_is_missing(monkeypatch: pytest.MonkeyPatch
             instance.load,
             instance.efficiency,
             instance.groups,
-            instance.bounds,
+            instance.limits,
             instance.least_energy() * cap,
         )
         relaxed = relax(*arguments(instance))
-        assert relaxed.bound == pytest.approx(oracle.lower_bound(instance), rel=1e-7)
+        assert relaxed.bound == pytest.approx(linear_programs.lower_bound(instance), rel=1e-7)
         assert relaxed.bound * (1 - 1e-8) <= relaxed.certified <= relaxed.bound
 
 
@@ -97,9 +102,8 @@ def test_bounds_are_never_above_plans() -> None:
             elif got is not None:
                 assert bound <= got.jct
                 tight += got.jct <= bound * (1 + 1e-9)
-        best = oracle.brute_force(instance) if instance.servers**instance.tasks < 500 else None
-        if best is not None:
-            assert bound <= best[1].jct
+        if instance.servers**instance.tasks < 500:
+            assert bound <= one_job.best(instance)[0]
     assert tight > of_trials(20)
 
 
@@ -112,7 +116,7 @@ def test_tapra_goes_on_from_the_largest_parts() -> None:
             assert got is None
             continue
         start = largest_parts(relaxed.fractions)
-        expected = oracle.tapra_from(
+        expected = one_job.tapra_from(
             instance, [[float(j == s) for j in range(instance.servers)] for s in start]
         )
         assert (got is None) == (expected is None)

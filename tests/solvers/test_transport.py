@@ -1,4 +1,4 @@
-"""Transportation: against the oracle's rule for ties, linear programs and assignments."""
+"""Transportation: against the model's rule for ties, linear programs and assignments."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from scipy.sparse import coo_matrix
 
 from schedgym.core.jit import pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
+from schedgym.papers.xu2021 import model
 from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
-from tests.flowtime import oracle
 from tests.long import long, trials
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ def feasible(problem: Any, options: dict[str, Any], units: Any) -> bool:
     )
 
 
-def test_the_optimum_and_its_ties_are_the_oracles() -> None:
+def test_the_optimum_and_its_ties_are_the_models() -> None:
     rng = random.Random(1)
     infeasible = 0
     for _ in trials(2000):
@@ -82,7 +82,7 @@ def test_the_optimum_and_its_ties_are_the_oracles() -> None:
             return Fraction(costs[j][i]) + Fraction(slopes[j]) * q
 
         try:
-            best = oracle.transport(marginal, supply, capacity, arcs=arcs, total=options.get("total"))
+            best = model.transport(marginal, supply, capacity, arcs=arcs, total=options.get("total"))
         except ValueError:
             infeasible += 1
             with pytest.raises(InfeasibleInstance, match="units fit"):

@@ -1,25 +1,33 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
+import http.server
+import itertools
 import os
+import re
 import stat
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import gymnasium
 import pytest
 
 from schedgym.cli import main
-from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.errors import InvalidFile, InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces import Field, TableFormat
 from schedgym.traces import fetch as module
 from schedgym.traces.fetch import KNOWN, DataSet, fetch
 
 CONTENT = b"a,b\n1,2\n"
 SMALL = DataSet(
-    "small.csv", "https://data.invalid/small.csv", hashlib.sha256(CONTENT).hexdigest(), "eight bytes"
+    *("small.csv", "https://data.invalid/small.csv", len(CONTENT)),
+    *(hashlib.sha256(CONTENT).hexdigest(), "eight bytes"),
 )
 
 
@@ -36,15 +44,61 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stands in for the network: serves CONTENT, and lists the addresses that were asked for."""
-    pooch = pytest.importorskip("pooch", reason="needs pooch (the extra eval)")
+    pytest.importorskip("pooch", reason="needs pooch (the extra eval)")
     asked: list[str] = []
 
-    def download(self: Any, url: str, output: str, *_: Any, **__: Any) -> None:
+    def download(url: str, stream: BinaryIO, size: int) -> None:
         asked.append(url)
-        Path(output).write_bytes(CONTENT)
+        stream.write(CONTENT)
 
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", download)
+    monkeypatch.setattr(module, "_download", download)
     return asked
+
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    """A server that answers badly, as the path says."""
+
+    def do_GET(self) -> None:
+        how = self.path.removeprefix("/")
+        pieces: Iterable[bytes] = [CONTENT]
+        if how == "drip-headers":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+            pieces = self.slowly()
+        else:
+            self.send_response(200)
+            if how in ("right", "short", "long"):
+                self.send_header("Content-Length", "1" + "0" * 15 if how == "long" else str(len(CONTENT)))
+            self.end_headers()
+            others = {"endless": itertools.repeat(CONTENT), "drip": self.slowly(), "short": [CONTENT[:5]]}
+            pieces = others.get(how, pieces)
+        with contextlib.suppress(OSError):
+            for piece in pieces:
+                self.wfile.write(piece)
+
+    def slowly(self) -> Iterator[bytes]:
+        """A byte now and then."""
+        while True:
+            time.sleep(0.05)
+            yield b"a"
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Lets "small" be fetched from a server on this machine, which answers as it is told."""
+    pytest.importorskip("pooch", reason="needs pooch (the extra eval)")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+
+        def answer(how: str) -> None:
+            url = f"http://127.0.0.1:{running.server_port}/{how}"
+            monkeypatch.setitem(KNOWN, "small", dataclasses.replace(SMALL, url=url))
+
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield answer
+        running.shutdown()
 
 
 def test_the_registry_is_well_formed() -> None:
@@ -53,7 +107,7 @@ def test_the_registry_is_well_formed() -> None:
         assert known.url.startswith("https://")
         assert known.url.endswith(f"/{known.file}")
         assert not known.sha256 or (len(known.sha256) == 64 and int(known.sha256, 16))
-        assert known.help and known.licence
+        assert known.help and known.licence and 10_000 < known.size < 2 * 10**9
 
 
 def test_an_unknown_name_proposes_the_nearest() -> None:
@@ -128,16 +182,59 @@ def test_a_download_with_another_content_is_refused(
 def test_a_failed_download_is_one_line(
     folder: Path, served: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pooch
     import requests
 
-    def fail(self: Any, *_: Any, **__: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise requests.exceptions.ConnectionError("no route\nto host")
 
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fail)
+    monkeypatch.setattr(module, "_download", fail)
     with pytest.raises(OSError, match=r"small: cannot fetch https://.*: no route to host"):
         fetch("small")
     assert list(folder.iterdir()) == []
+
+
+def test_a_download_from_a_server(server: Callable[[str], None], folder: Path) -> None:
+    for how in ("right", "no length"):
+        server(how)
+        assert fetch("small").read_bytes() == CONTENT
+        assert [path.name for path in folder.iterdir()] == [SMALL.file]
+        (folder / SMALL.file).unlink()
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("long", r"has 1,000,000,000,000,000 bytes, more than 8;"),
+        ("endless", "sends more than 8 bytes;"),
+        ("drip", "took longer than 1 s;"),
+        ("drip-headers", "took longer than 1 s;"),
+        ("short", "IncompleteRead"),
+    ],
+)
+def test_a_server_that_sends_too_much_or_too_slowly_is_one_line(
+    server: Callable[[str], None],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    how: str,
+    message: str,
+) -> None:
+    server(how)
+    if how.startswith("drip"):
+        monkeypatch.setitem(KNOWN, "small", dataclasses.replace(KNOWN["small"], size=10**6))
+        monkeypatch.setattr(module, "PATIENCE", 1.0)
+        monkeypatch.setattr(module, "SLOWEST", 1e9)
+    assert main(["trace", "fetch", "small"]) == 2
+    error = capsys.readouterr().err
+    assert re.search(rf"^error: small: cannot fetch http://127.*: .*{message}", error, re.MULTILINE)
+    assert list(folder.iterdir()) == []
+    assert error.count("\n") <= 2  # pooch tells what it does in a line of its own
+
+
+def test_a_pipe_is_no_data_set(folder: Path) -> None:
+    os.mkfifo(folder / SMALL.file)
+    with pytest.raises(InvalidFile, match="small.csv: is not a regular file"):
+        fetch("small")
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(
@@ -165,7 +262,7 @@ def test_the_published_files_have_the_recorded_sha256(name: str) -> None:
     path = Path(os.environ["SCHEDGYM_DATA"]) / KNOWN[name].file
     if not path.exists():
         pytest.skip("the folder does not hold it")
-    assert module.sha256(path) == KNOWN[name].sha256
+    assert module.sha256(path) == KNOWN[name].sha256 and path.stat().st_size == KNOWN[name].size
     assert fetch(name) == path
 
 

@@ -10,16 +10,15 @@ import numpy as np
 
 from schedgym.errors import InfeasibleInstance
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import floors_of
-from schedgym.papers.guan2022.reference import (
+from schedgym.papers.guan2022.share_batches import (
     Flags,
     Groups,
     Integers,
     fair_shares,
-    most_beside,
     pad,
-    prove,
     unit,
 )
 from schedgym.papers.guan2022.share_search import (
@@ -30,7 +29,6 @@ from schedgym.papers.guan2022.share_search import (
     search,
     steps_of,
     texts,
-    total_flow,
 )
 from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, max_min
@@ -97,37 +95,30 @@ def _printed_check(policy: str) -> Flaw:
 def _with_solution(found: Search) -> Search:
     """Add to a search result the aggregates of a solution with the largest T that stops the job."""
     instance = dict(found.found or {})
-    demand, slots, groups, policy = read_instance(instance)
-    proof = prove(demand, slots, groups, policy)
-    level = Fraction(instance["level"])
-    solution = [max(level, floor) for floor in proof.floors]
-    for i in range(len(demand)):
+    problem = model.sharing_problem(*read_instance(instance))
+    solution = [max(Fraction(instance["level"]), floor) for floor in model.least_aggregates(problem)]
+    for i in range(len(solution)):
         if i != instance["job"]:
-            solution[i] = most_beside(proof, solution, i)
+            solution[i] = model.most_beside(problem, solution, i)
     return found._replace(found=instance | {"solution": [str(x) for x in solution]})
 
 
 def confirm_printed_check(instance: Shown) -> bool:
     """Return True if the stated solution solves the linear program and stops a job that can get more."""
-    demand, slots, groups, policy = read_instance(instance)
-    proof = prove(demand, slots, groups, policy)
-    level, job = min(proof.aggregates), instance["job"]
+    problem, job = model.sharing_problem(*read_instance(instance)), instance["job"]
+    own, floors = model.max_min(problem), model.least_aggregates(problem)
+    level = min(own)
     solution = [Fraction(text) for text in instance["solution"]]
-    feasible = all(
-        sum(max(x - sum(held) - row[s], Fraction(0)) for x, held, row in zip(*rows, strict=True)) <= capacity
-        for rows in [(solution, proof.held, proof.need)]
-        for s, capacity in enumerate(proof.capacity)
-    )
-    everything = total_flow(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))[0]
     return (
-        feasible
-        and all(x >= max(level, floor) for x, floor in zip(solution, proof.floors, strict=True))
-        and sum(solution) == everything
-        and solution[job] == level < sum(demand[job])
-        and proof.aggregates[job] > level
-        and any(floor > level for i, floor in enumerate(proof.floors) if i != job)
-        and states(instance, "aggregates", proof.aggregates)
-        and instance["level"] == str(level)
+        all(x >= max(level, floor) for x, floor in zip(solution, floors, strict=True))
+        and model.is_feasible(problem, solution)
+        and sum(solution) == model.rank_function(problem, range(len(own)))
+        and solution[job] == level < sum(problem.demand[job])
+        and own[job] > level
+        and any(floor > level for i, floor in enumerate(floors) if i != job)
+        and (instance["policy"] != "sig-gamf" or sum(solution) == sum(problem.slots))  # line 15: no free site
+        and states(instance, "aggregates", own)
+        and states(instance, "level", level)
     )
 
 

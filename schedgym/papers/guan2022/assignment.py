@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from schedgym.evaluation.runner import observed_sweep
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import PAPER
-from schedgym.papers.guan2022.reference import Groups, pad, settings
 from schedgym.papers.guan2022.runs import ASSIGN, placements
+from schedgym.papers.guan2022.share_batches import Groups, settings
 from schedgym.problems.geo.workload import make_workload
-from schedgym.solvers.balance import balance, greedy_balance
 
 __all__: list[str] = []
 
@@ -26,35 +26,10 @@ def _all_groups(sites: int) -> Groups:
     return tuple(g for n in range(1, sites + 1) for g in itertools.combinations(range(sites), n))
 
 
-def _completions(orders: Sequence[Sequence[int]], slots: Sequence[int]) -> list[int]:
-    """Return the completion times of jobs with unit tasks, given in order with their tasks per site."""
-    load = [0] * len(slots)
-    result = []
-    for counts in orders:
-        load = [before + more for before, more in zip(load, counts, strict=True)]
-        result.append(max(-(-load[j] // slots[j]) for j in range(len(slots)) if counts[j]))
-    return result
-
-
-def _per_site(tasks: Sequence[int], groups: Groups, slots: Sequence[int], load: Sequence[int]) -> list[int]:
-    """Return the balanced placement of a job, as tasks per site."""
-    placement = balance(tasks, pad(groups), slots, load)[1]
-    counts = [0] * len(slots)
-    for k, group in enumerate(groups):
-        for a, j in enumerate(group):
-            counts[j] += int(placement[k, a])
-    return counts
-
-
 def _figure_1_1(tasks: int, slots: Sequence[int]) -> list[int]:
     """Place three equal jobs in order; each balances the load of all sites, earlier jobs included."""
-    everywhere = (tuple(range(len(slots))),)
-    load = [0] * len(slots)
-    orders = []
-    for _ in range(3):
-        orders.append(_per_site([tasks], everywhere, slots, load))
-        load = [before + more for before, more in zip(load, orders[-1], strict=True)]
-    return _completions(orders, slots)
+    jobs = [(0, [(tasks, range(len(slots)))])] * 3
+    return model.simulate_assign(model.make_instance(slots, jobs), "btaaj-fcfs", fine=False).completion
 
 
 def _confirm_figure(instance: Shown) -> bool:
@@ -86,108 +61,7 @@ def _check_figure(run: Run) -> Finding:
     )
 
 
-class _Queues:
-    """Simulation of unit tasks on sites, instant by instant: waiting tasks by job, group and site."""
-
-    def __init__(self, groups: Groups, slots: Sequence[int]) -> None:
-        self.groups, self.slots = groups, list(slots)
-        self.waiting: dict[int, dict[tuple[int, int], int]] = {}
-        self.order: list[int] = []
-        self.allocations = 0  # balances so far
-
-    def load(self, jobs: Iterable[int]) -> list[int]:
-        load = [0] * len(self.slots)
-        for i in jobs:
-            for (_, j), count in self.waiting[i].items():
-                load[j] += count
-        return load
-
-    def place(self, i: int, tasks: Sequence[int], load: Sequence[int]) -> None:
-        placement = balance(tasks, pad(self.groups), self.slots, load)[1]
-        self.allocations += 1
-        self.waiting[i] = {
-            (k, j): int(placement[k, a])
-            for k, group in enumerate(self.groups)
-            for a, j in enumerate(group)
-            if placement[k, a]
-        }
-
-    def tasks(self, i: int) -> list[int]:
-        counts = [0] * len(self.groups)
-        for (k, _), count in self.waiting[i].items():
-            counts[k] += count
-        return counts
-
-    def swag(self, moving: Iterable[int] = ()) -> list[int]:
-        """Order the jobs by SWAG, placing jobs in ``moving`` anew each time; return the completions."""
-        free = {i: self.tasks(i) for i in moving}
-        left, order = sorted(self.waiting), list[int]()
-        while left:
-            before = self.load(order)
-            estimates = {}
-            for i in left:
-                if i in free:
-                    self.place(i, free[i], before)
-                own = self.load([i])
-                estimates[i] = max(
-                    Fraction(before[j] + own[j], u) for j, u in enumerate(self.slots) if own[j]
-                )
-            chosen = min(left, key=lambda i: (estimates[i], i))
-            order.append(chosen)
-            left.remove(chosen)
-        self.order = order
-        return _completions([self.load([i]) for i in order], self.slots)
-
-    def step(self) -> list[int]:
-        """Let every slot of a site run a task of the first job that waits there; return the jobs that end."""
-        for j, u in enumerate(self.slots):
-            free = u
-            for i in self.order:
-                for key in sorted(self.waiting[i]):
-                    if key[1] == j and free:
-                        taken = min(free, self.waiting[i][key])
-                        self.waiting[i][key] -= taken
-                        free -= taken
-        ended = [i for i in self.order if not any(self.waiting[i].values())]
-        for i in ended:
-            self.order.remove(i)
-            del self.waiting[i]
-        return ended
-
-
-def _assign(
-    jobs: Sequence[tuple[int, Sequence[int]]], groups: Groups, slots: Sequence[int], policy: str
-) -> list[int]:
-    """Return the responses of jobs (arrival, tasks per group) with unit tasks under a policy of chapter 3."""
-    queues = _Queues(groups, slots)
-    response = [0] * len(jobs)
-    clock = done = 0
-    ended: list[int] = []
-    while done < len(jobs):
-        new = [i for i, (arrival, _) in enumerate(jobs) if arrival == clock]
-        for i in new:
-            across = policy != "btawj-fcfs"
-            queues.place(i, jobs[i][1], queues.load(queues.waiting) if across else [0] * len(slots))
-            if policy == "scta":
-                queues.swag([i])
-        if not (new or ended):
-            pass  # no recomputation
-        elif policy == "ata":
-            queues.swag(list(queues.waiting))
-        elif policy == "scta":
-            queues.swag()
-        else:
-            queues.order = sorted(queues.waiting)
-        clock += 1
-        ended = queues.step()
-        for i in ended:
-            response[i] = clock - jobs[i][0]
-            done += 1
-    return response
-
-
-TABLE_3_1: tuple[tuple[int, tuple[int, int, int]], ...] = ((0, (8, 0, 0)), (1, (0, 15, 0)), (2, (0, 0, 6)))
-TABLE_3_1_GROUPS: Groups = ((0, 1), (0, 1, 2), (1, 2))
+TABLE_3_1 = model.make_instance([1, 1, 1], [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])
 
 
 @claim(
@@ -199,7 +73,10 @@ TABLE_3_1_GROUPS: Groups = ((0, 1), (0, 1, 2), (1, 2))
 )
 def _check_table_3_1(run: Run) -> Finding:
     printed = {"btawj-fcfs": "22/3", "btaaj-fcfs": "20/3", "scta": "19/3", "ata": "17/3"}
-    found = {policy: _assign(TABLE_3_1, TABLE_3_1_GROUPS, [1, 1, 1], policy) for policy in printed}
+    found = {}
+    for policy in printed:
+        ends = model.simulate_assign(TABLE_3_1, policy, fine=False).completion
+        found[policy] = [end - job.arrival for end, job in zip(ends, TABLE_3_1.jobs, strict=True)]
     means = {policy: str(Fraction(sum(values), 3)) for policy, values in found.items()}
     verdict = judge(means == printed)
     text = ", ".join(f"{policy} {means[policy]} {values}" for policy, values in found.items())
@@ -229,11 +106,10 @@ def _least_level(tasks: Sequence[int], groups: Groups, slots: Sequence[int], loa
 def _levels(case: Shown) -> tuple[Fraction, Fraction, Fraction]:
     """Return C, the largest number of tasks per slot that the flow gives, and the least possible one."""
     slots, load, tasks = case["slots"], case["load"], case["tasks"]
-    groups = tuple(map(tuple, case["groups"]))
-    level = balance(tasks, pad(groups), slots, load)[0]
-    counts = _per_site(tasks, groups, slots, load)
+    level, placed = model.balance(tasks, case["groups"], slots, load)
+    counts = model.per_site(placed, len(slots))
     got = max(Fraction(r + q, u) for q, r, u in zip(counts, load, slots, strict=True) if q)
-    return level, got, _least_level(tasks, groups, slots, load)
+    return level, got, _least_level(tasks, case["groups"], slots, load)
 
 
 def _small_jobs(slots: int, most: int, load: int) -> Iterator[dict[str, Any]]:
@@ -303,9 +179,8 @@ def _estimates(instance: Shown) -> tuple[list[Fraction], list[int]]:
 
 def _confirm_estimate(instance: Shown) -> bool:
     meant, printed = _estimates(instance)
-    slots, rows = instance["slots"], instance["assigned"]
     first = [meant.index(min(meant)), printed.index(min(printed))]
-    alone = [_completions([rows[i]], slots)[0] for i in first]
+    alone = [math.ceil(meant[i]) for i in first]
     return first == [instance["first_meant"], instance["first_printed"]] and alone[0] < alone[1]
 
 
@@ -391,9 +266,9 @@ def _check_greedy_level(run: Run) -> Finding:
             for tasks in range(1, most[2] + 1):
                 checked += 1
                 levels = _greedy_levels(loads, tasks, False)
-                placed = greedy_balance([tasks], [list(range(sites))], [1] * sites, loads, literal=True)[0]
+                placed = model.greedy([tasks], [range(sites)], [1] * sites, loads, literal=True)
                 if len(levels) == 1:
-                    (h, p), after = levels[0], [r + int(q) for r, q in zip(loads, placed, strict=True)]
+                    (h, p), after = levels[0], [r + placed.get((0, j), 0) for j, r in enumerate(loads)]
                     short = sum(p - r for r in loads[:h]) - tasks
                     right += after == [p - (x < short) if x < h else r for x, r in enumerate(loads)]
                 if not _greedy_levels(loads, tasks, True):
@@ -426,9 +301,10 @@ def _placed_beside(slots: Sequence[int], ahead: int, tasks: int) -> dict[str, li
 
 
 def _confirm_swap(instance: Shown) -> bool:
-    tasks, slots, groups = [instance["tasks"]], instance["slots"], ((0, 1),)
-    within = _per_site(tasks, groups, slots, [0, 0])
-    across = _per_site(tasks, groups, slots, [instance["outstanding"], 0])
+    within, across = (
+        model.per_site(model.balance([instance["tasks"]], [(0, 1)], instance["slots"], [ahead, 0])[1], 2)
+        for ahead in (0, instance["outstanding"])
+    )
     return within == instance["BTAWJ"] and across == instance["BTAAJ"] and within != across
 
 
@@ -469,20 +345,20 @@ def _check_table_3_2(run: Run) -> Finding:
 
 def _count_allocations(rows: Sequence[Sequence[int]], policy: str) -> int:
     """Return how many task allocations a policy computes when the last of some waiting jobs arrives."""
-    groups, slots = ((0,), (0, 1), (1,)), [1, 1]
-    queues = _Queues(groups, slots)
-    for i, row in enumerate(rows):
-        queues.place(i, row, [0, 0])
-    queues.allocations = 0
-    if policy == "BTAWJ":
-        queues.place(len(rows) - 1, rows[-1], [0, 0])
-        queues.swag()
-    elif policy == "BTAAJ":
-        queues.place(len(rows) - 1, rows[-1], queues.load(range(len(rows) - 1)))
-        queues.swag()
-    else:
-        queues.swag(range(len(rows)) if policy == "ATA" else [len(rows) - 1])
-    return queues.allocations
+    groups, slots, last = ((0,), (0, 1), (1,)), [1, 1], len(rows) - 1
+    counted = 0
+
+    def place(i: int, load: Sequence[int]) -> model.Counts:
+        nonlocal counted
+        counted += 1
+        return model.balance(rows[i], groups, slots, load)[1]
+
+    placed = {} if policy == "ATA" else {i: place(i, [0, 0]) for i in range(last)}
+    counted = 0
+    if policy in ("BTAWJ", "BTAAJ"):
+        placed[last] = place(last, model.total_load(placed if policy == "BTAAJ" else {}, 2))
+    model.swag_plan(range(len(rows)), int, slots, placed, place)
+    return counted
 
 
 @claim(
@@ -542,16 +418,24 @@ def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]
 
 def _arrivals(history: Sequence[Sequence[Any]], groups: Groups, slots: Sequence[int]) -> tuple[int, int]:
     """Return the sum of completions of SCTA from the last of some arrivals on, and the optimum."""
-    queues = _Queues(groups, slots)
-    clock, total = 0, 0
-    for i, (arrival, tasks) in enumerate(history):
-        while clock < arrival:
-            if queues.step():
-                queues.swag()
-            clock += 1
-        queues.waiting[i] = {(k, group[0]): tasks[k] for k, group in enumerate(groups) if tasks[k]}
-        total = sum(queues.swag([i]))
-    return total, _optimum([queues.tasks(i) for i in queues.waiting], groups, slots)
+    jobs = [(arrival, list(zip(tasks, groups, strict=True))) for arrival, tasks in history]
+    outcome = model.simulate_assign(model.make_instance(slots, jobs, groups=groups), "scta", fine=False)
+    last = history[-1][0]
+    waiting = next(decision.waiting for decision in outcome.decisions if decision.time == last)
+    rows = [[waiting.get((i, k), 0) for k in range(len(groups))] for i in sorted({i for i, _ in waiting})]
+    return sum(end - last for end in outcome.completion if end > last), _optimum(rows, groups, slots)
+
+
+def _swag_total(
+    rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int], placed: Mapping[int, model.Counts]
+) -> int:
+    """Return the sum of completions of jobs with unit tasks by SWAG; those not in ``placed`` can move."""
+
+    def place(i: int, load: Sequence[int]) -> model.Counts:
+        return model.balance(rows[i], groups, slots, load)[1]
+
+    plan = model.swag_plan(range(len(rows)), int, slots, placed, place)
+    return sum(map(math.ceil, plan.estimate.values()))
 
 
 def _confirm_ratio(instance: Shown) -> bool:
@@ -575,15 +459,9 @@ def _check_m_approximation(run: Run) -> Finding:
     worst = {1: Fraction(0), 2: Fraction(0), 3: Fraction(0)}
     checked = 0
     for rows, groups, sites, scta in _outstanding(run):
-        best = _optimum(rows, groups, [1] * sites)
-        queues = _Queues(groups, [1] * sites)
-        for i, row in enumerate(rows):
-            queues.place(i, row, [0] * sites)
-        found = [sum(queues.swag(range(len(rows))))]
-        for placed in scta:
-            queues.waiting = {i: dict(counts) for i, counts in enumerate(placed)}
-            queues.place(len(placed), rows[-1], [0] * sites)
-            found.append(sum(queues.swag([len(placed)])))
+        slots = [1] * sites
+        best = _optimum(rows, groups, slots)
+        found = [_swag_total(rows, groups, slots, dict(enumerate(placed))) for placed in ([], *scta)]
         worst[sites] = max(worst[sites], Fraction(max(found), best))
         checked += len(found)
     figures: dict[str, Any] = {"decisions": checked}
@@ -639,21 +517,17 @@ def _worst_ata(run: Run) -> Fraction:
         sites = int(run.rng.integers(2, 4))
         groups = _all_groups(sites)
         slots = run.rng.integers(1, 5, sites).tolist()
-        queues = _Queues(groups, slots)
         rows = []
-        for i in range(int(run.rng.integers(2, 4))):
+        for _ in range(int(run.rng.integers(2, 4))):
             total = int(run.rng.integers(1, 6))
             rows.append(run.rng.multinomial(total, np.full(len(groups), 1 / len(groups))).tolist())
-            queues.place(i, rows[-1], [0] * sites)
-        got = sum(queues.swag(range(len(rows))))
-        worst = max(worst, Fraction(got, sites * _optimum(rows, groups, slots)))
+        worst = max(
+            worst, Fraction(_swag_total(rows, groups, slots, {}), sites * _optimum(rows, groups, slots))
+        )
     return worst
 
 
-Placed = list[dict[tuple[int, int], int]]
-
-
-def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[Placed]]]:
+def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[list[model.Counts]]]]:
     """Yield outstanding jobs, then a new one, and placements of the former: enumerated, then random."""
     groups: Groups
     for sites, jobs, top in (
@@ -677,7 +551,7 @@ def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[
         yield rows, groups, sites, [[s[int(run.rng.integers(len(s)))] for s in options] for _ in range(8)]
 
 
-def _splits(row: Sequence[int], groups: Groups) -> Iterator[dict[tuple[int, int], int]]:
+def _splits(row: Sequence[int], groups: Groups) -> Iterator[model.Counts]:
     """Yield all placements of a job, by (group, site)."""
     options = [itertools.combinations_with_replacement(g, n) for n, g in zip(row, groups, strict=True)]
     for chosen in itertools.product(*options):

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
+from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import (
     CLOSE,
-    LEVELS,
     NAMES,
     PAPER,
     found_flaw,
@@ -19,19 +19,16 @@ from schedgym.papers.guan2022.findings import (
     read_instance,
     states,
 )
-from schedgym.papers.guan2022.reference import (
+from schedgym.papers.guan2022.share_batches import (
     Floats,
     Groups,
     Integers,
     demand_rows,
     fair_shares,
     pad,
-    prove,
     satisfies_definition,
     single_sites,
     unit,
-    useful_range,
-    water_shares,
 )
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
@@ -42,10 +39,9 @@ from schedgym.papers.guan2022.share_search import (
     pareto,
     search,
     steps_of,
-    total_flow,
     unfair,
 )
-from schedgym.solvers.max_min import isolated_share, max_min, water_filling
+from schedgym.solvers.max_min import isolated_share, max_min
 
 __all__ = [
     "at_associated",
@@ -60,36 +56,28 @@ __all__ = [
 
 def _confirm_pareto(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
-    most = int(total_flow(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))[0])
-    if policy == "imf":
-        return float(water_filling(slots, demand).sum()) < most - LEVELS
-    return sum(prove(demand, slots, groups, policy).aggregates) < most
+    most = model.rank_function(model.Problem(demand, slots, groups), range(len(demand)))
+    return sum(model.aggregates_of(demand, slots, groups, policy)) < most
 
 
 def _confirm_envy(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     i, other = instance["job"], instance["envies"]
-    if policy == "imf":
-        share = water_filling(slots, demand)
-        return float(np.minimum(share[other], demand[i]).sum() - share[i].sum()) > LEVELS
-    own = prove(demand, slots, groups, policy).aggregates
-    useful = useful_range(demand, slots, groups, policy, other, demand[i])[policy != "sig-gamf"]
-    return states(instance, "aggregates", own) and instance["useful"] == str(useful) and useful > own[i]
+    own = model.aggregates_of(demand, slots, groups, policy)
+    useful = model.useful_range(demand, slots, groups, policy, other, demand[i])[policy != "sig-gamf"]
+    return states(instance, "aggregates", own) and states(instance, "useful", useful) and useful > own[i]
 
 
 def _confirm_lie(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     i = instance["job"]
     lying = [instance["report"] if x == i else row for x, row in enumerate(demand)]
-    if policy == "imf":
-        useful = np.minimum(water_filling(slots, lying)[i], demand[i]).sum()
-        return float(useful - water_filling(slots, demand)[i].sum()) > LEVELS
-    honest = prove(demand, slots, groups, policy).aggregates
-    gets = useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
+    honest = model.aggregates_of(demand, slots, groups, policy)
+    gets = model.useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
     return (
         states(instance, "aggregates", honest)
-        and states(instance, "aggregates_if_lying", prove(lying, slots, groups, policy).aggregates)
-        and instance["useful_if_lying"] == str(gets)
+        and states(instance, "aggregates_if_lying", model.aggregates_of(lying, slots, groups, policy))
+        and states(instance, "useful_if_lying", gets)
         and gets > honest[i]
     )
 
@@ -240,13 +228,13 @@ def _brute_force() -> tuple[int, int]:
 
 
 def confirm_below_floors(instance: Shown) -> bool:
-    """Return True if AMF's aggregates differ from SIG-AMF's, or GAMF's fall below its floors, as stated."""
+    """Return True if GAMF's aggregates fall below its floors, or others differ from SIG-AMF's, as stated."""
     demand, slots, groups, policy = read_instance(instance)
-    own = prove(demand, slots, groups, policy).aggregates
-    if policy == "amf":
-        sig = prove(demand, slots, groups, "sig-amf").aggregates
+    own = model.aggregates_of(demand, slots, groups, policy)
+    if policy != "gamf":
+        sig = model.aggregates_of(demand, slots, groups, "sig-amf")
         return states(instance, "aggregates", own) and states(instance, "sig_amf", sig) and own != sig
-    floors = prove(demand, slots, groups, "sig-gamf").floors
+    floors = model.isolated_shares(model.Problem(demand, slots, groups))
     return (
         states(instance, "aggregates", own)
         and states(instance, "isolated", floors)
@@ -276,11 +264,11 @@ def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
 def confirm_balance(instance: Shown) -> bool:
     """Return True if the aggregates vary more than those of the policy they are compared with."""
     demand, slots, groups, policy = read_instance(instance)
-    own = prove(demand, slots, groups, policy).aggregates
+    own = model.aggregates_of(demand, slots, groups, policy)
     tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
-    if instance["compared"] == "imf":
-        shares = water_shares(np.array([tasks]), np.array([slots]))[0].sum(axis=1)
-        other = [Fraction(int(x), unit(len(demand))) for x in shares]
-    else:
-        other = prove(tasks, slots, single_sites(len(slots)), "amf").aggregates
-    return states(instance, "aggregates", own) and _variance(own) > _variance(other)
+    other = model.aggregates_of(tasks, slots, single_sites(len(slots)), instance["compared"])
+    return (
+        states(instance, "aggregates", own)
+        and states(instance, instance["compared"], other)
+        and _variance(own) > _variance(other)
+    )

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers.guan2022.reference import (
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.share_batches import (
     Flags,
     Groups,
     Integers,
@@ -35,12 +36,10 @@ from schedgym.papers.guan2022.reference import (
     least_useful,
     most_useful,
     outside_sets,
-    prove,
     satisfies_definition,
     settings,
     single_sites,
     unit,
-    useful_range,
     water_shares,
 )
 
@@ -314,7 +313,7 @@ def envy(policy: str) -> Flaw:
                     "envies": other,
                     "aggregates": lambda b: texts(shares.aggregate[b], jobs),
                     "useful": lambda b, other=other, i=i: str(
-                        useful_range(
+                        model.useful_range(
                             demand[b].tolist(),
                             slots[b].tolist(),
                             groups,
@@ -472,9 +471,9 @@ def _with_gain(found: dict[str, Any]) -> dict[str, Any]:
     if policy == "imf":
         return found
     lying = [found["report"] if x == i else row for x, row in enumerate(demand)]
-    useful = useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
+    useful = model.useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
     return found | {
-        "aggregates": [str(x) for x in prove(demand, slots, groups, policy).aggregates],
-        "aggregates_if_lying": [str(x) for x in prove(lying, slots, groups, policy).aggregates],
+        "aggregates": [str(x) for x in model.aggregates_of(demand, slots, groups, policy)],
+        "aggregates_if_lying": [str(x) for x in model.aggregates_of(lying, slots, groups, policy)],
         "useful_if_lying": str(useful),
     }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
     check_printed,
@@ -32,7 +34,7 @@ from schedgym.papers.guan2022.properties import (
     register_properties,
     spread_of,
 )
-from schedgym.papers.guan2022.reference import (
+from schedgym.papers.guan2022.share_batches import (
     Flags,
     Floats,
     Groups,
@@ -41,11 +43,9 @@ from schedgym.papers.guan2022.reference import (
     least_useful,
     most_useful,
     pad,
-    prove,
     satisfies_definition,
     single_sites,
     unit,
-    useful_range,
     water_shares,
 )
 from schedgym.papers.guan2022.share_search import (
@@ -85,8 +85,11 @@ def _check_water_filling(run: Run) -> Finding:
 
 def _confirm_imf_sharing(instance: Shown) -> bool:
     demand, slots, _, _ = read_instance(instance)
-    floors = np.minimum(demand, np.array(slots) / len(demand))
-    return bool((water_filling(slots, demand) < floors - LEVELS).any())
+    return any(
+        share < min(Fraction(row[j]), Fraction(u, len(demand)))
+        for j, u in enumerate(slots)
+        for share, row in zip(model.water_fill([row[j] for row in demand], u), demand, strict=True)
+    )
 
 
 register_properties("imf", ["section 4.3"] * 3)
@@ -121,7 +124,7 @@ register_fairness(
 def _confirm_two_matrices(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     tasks = [d if k == instance["group"] else 0 for k, d in enumerate(demand[instance["job"]])]
-    spread = useful_range(demand, slots, groups, policy, instance["job"], tasks)
+    spread = model.useful_range(demand, slots, groups, policy, instance["job"], tasks)
     return spread[0] < spread[1] and states(instance, "least_and_most", spread)
 
 
@@ -227,9 +230,9 @@ def _check_lemma_4_4(run: Run) -> Finding:
 )
 def _check_amf_sharing(run: Run) -> Finding:
     example, slots, groups = [[2, 2], [0, 3]], [4, 4], single_sites(2)
-    own = prove(example, slots, groups, "amf").aggregates
-    spread = useful_range(example, slots, groups, "amf", 0, [0, 2])
-    sig = prove(example, slots, groups, "sig-amf").aggregates
+    own = model.aggregates_of(example, slots, groups, "amf")
+    spread = model.useful_range(example, slots, groups, "amf", 0, [0, 2])
+    sig = model.aggregates_of(example, slots, groups, "sig-amf")
     if own != [3, 3] or sum(spread) != 2 or spread[0] != spread[1] or sig != [4, 2]:
         return Finding(
             NOT_REPRODUCED, f"the proof's example has aggregates {own}, {spread} of site B, SIG-AMF {sig}"

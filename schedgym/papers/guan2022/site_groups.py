@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
     check_printed,
@@ -27,12 +28,10 @@ from schedgym.papers.guan2022.properties import (
     register_properties,
     spread_of,
 )
-from schedgym.papers.guan2022.reference import (
+from schedgym.papers.guan2022.share_batches import (
     Flags,
     Groups,
     Integers,
-    merged_sites,
-    prove,
     single_sites,
 )
 from schedgym.papers.guan2022.share_search import (
@@ -43,10 +42,9 @@ from schedgym.papers.guan2022.share_search import (
     search,
     steps_of,
     texts,
-    total_flow,
 )
 
-__all__: list[str] = []
+__all__ = ["merged_sites"]
 
 
 register_fairness(
@@ -84,12 +82,6 @@ register_fairness(
 )
 
 
-def _confirm_differs(instance: Shown) -> bool:
-    demand, slots, groups, policy = read_instance(instance)
-    own, other = (prove(demand, slots, groups, p).aggregates for p in (policy, "sig-amf"))
-    return states(instance, "aggregates", own) and states(instance, "sig_amf", other) and own != other
-
-
 @claim(
     PAPER,
     "sig-gamf-is-sig-amf",
@@ -97,7 +89,7 @@ def _confirm_differs(instance: Shown) -> bool:
     source="section 5.3.4",
     recorded=REFUTED,
     ours=True,
-    confirm=_confirm_differs,
+    confirm=confirm_below_floors,
 )
 def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
@@ -120,6 +112,17 @@ ALONE = [
     for sites, kinds in ((1, 1), (2, 1), (2, 2), (2, 3))
     for slots in range(sites, 6)
 ]
+
+
+def merged_sites(groups: Groups, sites: int) -> list[int]:
+    """Return for each site [M] the site of least number that a chain of groups connects it to."""
+    name = list(range(sites))
+    for _ in range(sites):
+        for group in groups:
+            least = min(name[j] for j in group)
+            for j in group:
+                name[j] = least
+    return name
 
 
 def _printed_domain(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers, Groups]:
@@ -168,11 +171,11 @@ def _confirm_domain(instance: Shown) -> bool:
         for j in range(len(slots))
     )
     feasible = all(sum(row[j] for rows in matrix for row in rows) <= u for j, u in enumerate(slots))
-    most = total_flow(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))[0]
+    most = model.rank_function(model.Problem(demand, slots, groups), range(len(demand)))
     return (
         rational
         and feasible
-        and states(instance, "aggregates", prove(demand, slots, groups, "gamf").aggregates)
+        and states(instance, "aggregates", model.aggregates_of(demand, slots, groups, "gamf"))
         and states(instance, "printed", [sum(row, Fraction(0)) for row in sums])
         and sum(map(sum, sums)) > most
     )
@@ -206,7 +209,7 @@ def _check_rational_allocations(run: Run) -> Finding:
 
 def _confirm_endless(instance: Shown) -> bool:
     demand, slots, groups, _ = read_instance(instance)
-    own = prove(demand, slots, groups, "gamf").aggregates
+    own = model.aggregates_of(demand, slots, groups, "gamf")
     return len(own) == 1 and own[0] < sum(demand[0]) and own[0] < sum(slots)
 
 

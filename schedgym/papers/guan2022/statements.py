@@ -17,7 +17,7 @@ import numpy.typing as npt
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.runner import make_env, policy_rng
+from schedgym.evaluation.episodes import make_env, policy_rng
 from schedgym.evaluation.statistics import bootstrap_interval, split_settings
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
 from schedgym.papers.guan2022.findings import PAPER
@@ -356,7 +356,7 @@ def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int, episode: i
     """Return what some decisions of an episode were about.
 
     Args:
-        env: of :func:`~schedgym.evaluation.runner.make_env`.
+        env: of :func:`~schedgym.evaluation.episodes.make_env`.
         policy: that decides.
         seed: of the episodes.
         most: at least so many decisions, evenly spread, if the episode has so many.
@@ -389,7 +389,7 @@ def count_incentives(
     As aggregates are unique, they allow it if and only if the floors of the incentive do not change them.
 
     Args:
-        env: of :func:`~schedgym.evaluation.runner.make_env`.
+        env: of :func:`~schedgym.evaluation.episodes.make_env`.
         policy: "amf" (floors at every site) or "gamf" (floors of the aggregates).
         seed: of the episodes.
         most: at least so many decisions are examined, evenly spread, if the episode has so many.

@@ -1,7 +1,7 @@
 """The paper noroozoliaee2014, "Online Multi-Resource Scheduling for Minimum Task Completion Time".
 
 Statements that the paper derives, or makes about single schedules, are checked on small instances in exact
-numbers (``reference``). Its measurements (section VI) are checked by short runs of the registered policies:
+numbers (``model``). Its measurements (section VI) are checked by short runs of the registered policies:
 2000 tasks of the stand-in for the Google trace on 10 to 80 servers. Instances are confirmed by the registered
 policies in the environment, and by plain arithmetic.
 

@@ -13,45 +13,48 @@ import numpy as np
 from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, claim, judge
 from schedgym.papers.noroozoliaee2014.instances import (
     PAPER,
+    clusters,
+    draw,
     find_flaw,
+    instances,
+    pairs,
+    random_schedule,
     read_instance,
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.reference import (
-    SCHEMES,
+from schedgym.papers.noroozoliaee2014.model import (
+    LOWER,
+    PRINTED_LOWER,
+    PRINTED_UPPER,
+    UPPER,
     Instance,
     Measured,
+    Reading,
     Schedule,
     Server,
     Task,
     at_once,
-    clusters,
-    draw,
+    batch_bound,
     feasible,
-    instances,
-    lower_bounds,
+    largest_demands,
+    least_demands,
+    lower_bound,
     measure,
     on_one,
     optimum,
-    pairs,
-    random_schedule,
+    pooled_bound,
     simulate,
+    upper_bound,
 )
 from schedgym.papers.noroozoliaee2014.runs import play_instance
-from schedgym.papers.searches import Searched, found_against
+from schedgym.papers.searches import Searched, count, found_against
 
 __all__: list[str] = []
 
-NAMED = tuple(name for name in SCHEMES if name != "bf-exec-before")  # the registered ones
-
-
-def _largest(instance: Instance) -> Server:
-    return max(task.cpu for task in instance.tasks), max(task.memory for task in instance.tasks)
-
-
-def _least(instance: Instance) -> Server:
-    return min(task.cpu for task in instance.tasks), min(task.memory for task in instance.tasks)
+_FFD = [name + end for end in ("", "-blocking", "-bypass") for name in ("ffd-nb", "ffd-dp")]
+_LITERAL = [name + end for name in ("ff", "bf", "wf") for end in ("", "-all")]
+NAMED = ("bf-exec", *_FFD, "fcfs", *_LITERAL)
 
 
 def _alike(instance: Instance, demand: Server) -> Instance:
@@ -60,43 +63,7 @@ def _alike(instance: Instance, demand: Server) -> Instance:
     return instance._replace(tasks=tasks)
 
 
-class _Reading(NamedTuple):
-    """A form of the theorems: W <= (or >=) mu - beta k / lambda.
-
-    Attributes:
-        response: True if mu is the mean response time, False if it is the mean execution time.
-        pick: combines the numbers of tasks that the two resources allow: min or max.
-        every: True if k is the sum over all servers, False if it is that of one server of size 1.
-        beta: True if the form has the factor beta.
-    """
-
-    response: bool
-    pick: Callable[..., Any]
-    every: bool
-    beta: bool
-
-
-UPPER = _Reading(response=True, pick=min, every=True, beta=True)
-LOWER = _Reading(response=True, pick=min, every=True, beta=False)
-PRINTED_UPPER = _Reading(response=False, pick=max, every=False, beta=False)
-PRINTED_LOWER = _Reading(response=False, pick=min, every=False, beta=False)
-
-
-def _bound(instance: Instance, found: Measured, demand: Server, reading: _Reading) -> Fraction:
-    mu = found.response if reading.response else found.execution
-    k = (at_once if reading.every else on_one)(instance, demand, reading.pick)
-    return mu - (found.beta if reading.beta else 1) * k * found.gap
-
-
-def _upper(instance: Instance, found: Measured, reading: _Reading = UPPER) -> Fraction:
-    return _bound(instance, found, _largest(instance), reading)
-
-
-def _lower(instance: Instance, found: Measured, reading: _Reading = LOWER) -> Fraction:
-    return _bound(instance, found, _least(instance), reading)
-
-
-def _confirm_bound(side: str, reading: _Reading) -> Callable[[Shown], bool]:
+def _confirm_bound(side: str, reading: Reading) -> Callable[[Shown], bool]:
     """Recompute the bound in floating point from the environment's metrics of the registered BF-EXEC."""
 
     def confirm(shown: Shown) -> bool:
@@ -124,12 +91,12 @@ def _confirm_bound(side: str, reading: _Reading) -> Callable[[Shown], bool]:
     return confirm
 
 
-def _violation(side: str, reading: _Reading) -> Callable[[Instance], dict[str, Any] | None]:
+def _violation(side: str, reading: Reading) -> Callable[[Instance], dict[str, Any] | None]:
     """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec").start)
-        bound = (_upper if side == "upper" else _lower)(instance, found, reading)
+        found = measure(instance, simulate(instance, "bf-exec"))
+        bound = (upper_bound if side == "upper" else lower_bound)(instance, found, reading)
         if (found.delay <= bound) if side == "upper" else (found.delay >= bound):
             return None
         return {
@@ -140,6 +107,12 @@ def _violation(side: str, reading: _Reading) -> Callable[[Instance], dict[str, A
         }
 
     return flaw
+
+
+def _measured(instance: Instance, schemes: Iterable[str]) -> list[Measured]:
+    """Measure the schedules of the schemes under which every task runs."""
+    schedules = (simulate(instance, name) for name in schemes)
+    return [measure(instance, one) for one in schedules if None not in one.start]
 
 
 class _Violations(NamedTuple):
@@ -154,30 +127,28 @@ class _Violations(NamedTuple):
 
 def _violations(run: Run, side: str) -> _Violations:
     """Check both forms of a theorem under all schemes, the lower bound also for random schedules."""
-    bound = _upper if side == "upper" else _lower
+    bound = upper_bound if side == "upper" else lower_bound
     printed = PRINTED_UPPER if side == "upper" else PRINTED_LOWER
     forms = (printed, printed._replace(response=True), UPPER if side == "upper" else LOWER)
-    count, schedules = 2_000 if run.small else 20_000, 0
+    instances, schedules = 2_000 if run.small else 20_000, 0
     broken = [0, 0, 0]
-    for _ in range(count):
+    for _ in range(instances):
         instance = draw(run.rng)
-        starts = [simulate(instance, name).start for name in NAMED]
+        found = _measured(instance, NAMED)
         if side == "lower":
-            starts += [random_schedule(run.rng, instance).start for _ in range(3)]
-        bad = [False] * len(forms)
-        for start in starts:
-            if None in start:
-                continue
-            found = measure(instance, start)
-            schedules += 1
-            for k, form in enumerate(forms):
-                limit = bound(instance, found, form)
-                bad[k] |= found.delay > limit if side == "upper" else found.delay < limit
-        broken = [total + one for total, one in zip(broken, bad, strict=True)]
-    return _Violations(count, schedules, *broken)
+            found += [measure(instance, random_schedule(run.rng, instance)) for _ in range(3)]
+        schedules += len(found)
+        for k, form in enumerate(forms):
+            broken[k] += any(
+                one.delay > bound(instance, one, form)
+                if side == "upper"
+                else one.delay < bound(instance, one, form)
+                for one in found
+            )
+    return _Violations(instances, schedules, *broken)
 
 
-def _theorem(run: Run, side: str, reading: _Reading, text: str) -> Finding:
+def _theorem(run: Run, side: str, reading: Reading, text: str) -> Finding:
     """Check a theorem: find the smallest violation as printed; try the corrected form on random instances."""
     searched = find_flaw(tiny_instances(run), _violation(side, reading))
     found = _violations(run, side)
@@ -225,19 +196,17 @@ def _check_theorem_5_2(run: Run) -> Finding:
     ours=True,
 )
 def _check_one_server(run: Run) -> Finding:
-    checked = broken = 0
-    for _ in range(1_000 if run.small else 10_000):
-        instance = draw(run.rng, servers=1)
-        starts = [simulate(instance, name).start for name in ("bf-exec", "ffd-dp", "fcfs")]
-        for start in (*starts, random_schedule(run.rng, instance).start):
-            found = measure(instance, start)
+    def holds(instance: Instance) -> Iterator[bool]:
+        found = _measured(instance, ("bf-exec", "ffd-dp", "fcfs"))
+        for one in (*found, measure(instance, random_schedule(run.rng, instance))):
             for response in (False, True):
-                checked += 1
-                limit = _lower(instance, found, PRINTED_LOWER._replace(response=response))
-                broken += found.delay < limit
-    figures = {"checked": checked, "broken": broken}
-    text = f"true with both meanings of mu in {checked - broken:,} of {checked:,} cases"
-    return Finding(judge(not broken), text, figures=figures)
+                reading = PRINTED_LOWER._replace(response=response)
+                yield one.delay >= lower_bound(instance, one, reading)
+
+    counted = count((draw(run.rng, servers=1) for _ in range(1_000 if run.small else 10_000)), holds)
+    figures = {"checked": counted.said, "broken": counted.false}
+    text = f"true with both meanings of mu in {counted.said - counted.false:,} of {counted.said:,} cases"
+    return Finding(judge(not counted.false), text, figures=figures)
 
 
 def _same_demands() -> Iterator[Instance]:
@@ -247,10 +216,10 @@ def _same_demands() -> Iterator[Instance]:
             for c, m in pairs(unit):
                 if any(c <= x and m <= y for x, y in servers):
                     for lengths in itertools.product((1, 2), repeat=3):
-                        yield Instance(tuple(Task(0, e, c, m) for e in lengths), servers, unit)
+                        yield Instance(tuple(Task(0, e, c, m) for e in lengths), servers)
 
 
-def _ingredient(name: str, text: str, side: str, reading: _Reading, why: str) -> None:
+def _ingredient(name: str, text: str, side: str, reading: Reading, why: str) -> None:
     """Register the claim that a theorem holds with all corrections except one."""
     number = "5.1" if side == "upper" else "5.2"
 
@@ -343,9 +312,10 @@ def _check_any_scheduler(run: Run) -> Finding:
         for late in itertools.product(range(3), repeat=len(instance.tasks)):
             start = tuple(task.arrival + wait for task, wait in zip(instance.tasks, late, strict=True))
             for server in itertools.product(range(len(instance.servers)), repeat=len(start)):
-                if feasible(instance, Schedule(start, server)):
-                    found = measure(instance, start)
-                    bound = _upper(instance, found)
+                schedule = Schedule(start, server)
+                if feasible(instance, schedule):
+                    found = measure(instance, schedule)
+                    bound = upper_bound(instance, found)
                     if found.delay > bound:
                         shown = {"start": list(start), "server": list(server)}
                         return shown | {"W": str(found.delay), "bound": str(bound)}
@@ -386,22 +356,14 @@ def _corrected(searched: Searched, text: str, schedules: int, broken: int) -> Fi
     return found_against(CORRECTED if not broken else REFUTED, searched, text, figures=figures)
 
 
-def _running(run: Run, side: str) -> tuple[int, int]:
-    """Check the corrected numbers of running tasks on random instances; count schedules and violations."""
-    schedules = broken = 0
-    for _ in range(500 if run.small else 10_000):
-        instance = draw(run.rng)
-        for name in NAMED:
-            start = simulate(instance, name).start
-            if None in start:
-                continue
-            found = measure(instance, start)
-            schedules += 1
-            if side == "least":
-                broken += found.least is not None and found.least < at_once(instance, _largest(instance))
-            else:
-                broken += found.most > at_once(instance, _least(instance))
-    return schedules, broken
+def _under_all_schemes(run: Run, holds: Callable[[Instance, Measured], bool]) -> tuple[int, int]:
+    """Check a corrected form on random instances; count schedules and violations."""
+
+    def each(instance: Instance) -> list[bool]:
+        return [holds(instance, found) for found in _measured(instance, NAMED)]
+
+    counted = count((draw(run.rng) for _ in range(500 if run.small else 10_000)), each)
+    return counted.said, counted.false
 
 
 @claim(
@@ -414,12 +376,17 @@ def _running(run: Run, side: str) -> tuple[int, int]:
 )
 def _check_running_least(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec").start)
-        printed = on_one(instance, _largest(instance), max)
+        found = measure(instance, simulate(instance, "bf-exec"))
+        printed = on_one(instance, largest_demands(instance), max)
         return {"N_r": str(found.running), "printed": printed} if found.running < printed else None
 
     searched = find_flaw(tiny_instances(run), flaw)
-    schedules, broken = _running(run, "least")
+    schedules, broken = _under_all_schemes(
+        run,
+        lambda instance, found: (
+            found.least is None or found.least >= at_once(instance, largest_demands(instance))
+        ),
+    )
     text = f"at any time at which tasks wait, N_r >= k_low: violated in {broken} of {schedules:,} schedules"
     return _corrected(searched, text, schedules, broken)
 
@@ -434,12 +401,14 @@ def _check_running_least(run: Run) -> Finding:
 )
 def _check_running_most(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec").start)
-        printed = on_one(instance, _least(instance))
+        found = measure(instance, simulate(instance, "bf-exec"))
+        printed = on_one(instance, least_demands(instance))
         return {"N_r": found.most, "printed": printed} if found.most > printed else None
 
     searched = find_flaw(tiny_instances(run), flaw)
-    schedules, broken = _running(run, "most")
+    schedules, broken = _under_all_schemes(
+        run, lambda instance, found: found.most <= at_once(instance, least_demands(instance))
+    )
     text = f"at any time N_r <= k_high, over all servers: violated in {broken} of {schedules:,} schedules"
     return _corrected(searched, text, schedules, broken)
 
@@ -469,23 +438,15 @@ def _little(
     text: str,
 ) -> Finding:
     """Check a form of Little's law as printed, and the form that holds exactly."""
-    schedules = broken = 0
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec").start)
+        found = measure(instance, simulate(instance, "bf-exec"))
         if actual(found) == printed(found):
             return None
         return {name: str(actual(found)), "printed": str(printed(found)), "lambda": str(1 / found.gap)}
 
     searched = find_flaw(tiny_instances(run), flaw)
-    for _ in range(500 if run.small else 10_000):
-        instance = draw(run.rng)
-        for scheme in NAMED:
-            start = simulate(instance, scheme).start
-            if None not in start:
-                found = measure(instance, start)
-                schedules += 1
-                broken += actual(found) != meant(found)
+    schedules, broken = _under_all_schemes(run, lambda instance, found: actual(found) == meant(found))
     evidence = (
         f"{text} is exact in {schedules - broken:,} of {schedules:,} schedules, counted in each time unit"
     )
@@ -538,7 +499,7 @@ def _confirm_identical(extreme: Callable[[Instance], Server]) -> Callable[[Shown
             round(len(instance.tasks) * play_instance(one, "bf-exec").metrics["mean_delay"])
             for one in (instance, same)
         ]
-        wrong = delays[0] > delays[1] if extreme is _largest else delays[0] < delays[1]
+        wrong = delays[0] > delays[1] if extreme is largest_demands else delays[0] < delays[1]
         return delays == [shown["delay"], shown["delay_if_identical"]] and wrong
 
     return confirm
@@ -553,7 +514,7 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
         if same == instance or not any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
             return None
         own, other = (total_delay(one, simulate(one, "bf-exec").start) for one in (instance, same))
-        if (own <= other) if extreme is _largest else (own >= other):
+        if (own <= other) if extreme is largest_demands else (own >= other):
             return None
         return {"delay": own, "delay_if_identical": other}
 
@@ -569,7 +530,7 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
         same = _alike(instance, demand)
         if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
             own, other = optimum(instance)[0], optimum(same)[0]
-            optimal += own > other if extreme is _largest else own < other
+            optimal += own > other if extreme is largest_demands else own < other
     text += f"; for optimal schedules it is true ({optimal} violations in {count:,} random instances)"
     return found_against(REFUTED, searched, text, figures={"optimal_violations": optimal})
 
@@ -580,11 +541,11 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
     text="the queuing delay is the longest if all tasks have the largest demands",
     source="Theorem 5.1, proof",
     recorded=REFUTED,
-    confirm=_confirm_identical(_largest),
+    confirm=_confirm_identical(largest_demands),
 )
 def _check_identical_largest(run: Run) -> Finding:
     text = "a long task that does not fit beside short ones waits until they are done"
-    return _identical(run, _largest, text)
+    return _identical(run, largest_demands, text)
 
 
 @claim(
@@ -593,11 +554,11 @@ def _check_identical_largest(run: Run) -> Finding:
     text="the queuing delay is the shortest if all tasks have the least demands",
     source="Theorem 5.2, proof",
     recorded=REFUTED,
-    confirm=_confirm_identical(_least),
+    confirm=_confirm_identical(least_demands),
 )
 def _check_identical_least(run: Run) -> Finding:
     text = "a long task that fits sooner delays the others"
-    return _identical(run, _least, text)
+    return _identical(run, least_demands, text)
 
 
 def _confirm_cancel(shown: Shown) -> bool:
@@ -629,15 +590,15 @@ def _confirm_cancel(shown: Shown) -> bool:
 )
 def _check_cancel(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        start = simulate(instance, "bf-exec").start
-        if not total_delay(instance, start):
+        greedy = simulate(instance, "bf-exec")
+        if not total_delay(instance, greedy.start):
             return None
         _, schedule = optimum(instance)
-        own, other = (measure(instance, each) for each in (start, schedule.start))
+        own, other = (measure(instance, each) for each in (greedy, schedule))
         if own.delay == other.delay or (own.gap, own.beta) != (other.gap, other.beta):
             return None
         return {
-            "bf_exec_start": list(start),
+            "bf_exec_start": list(greedy.start),
             "start": list(schedule.start),
             "server": list(schedule.server),
             "W": [str(own.delay), str(other.delay)],
@@ -671,7 +632,10 @@ def _check_lower_bounds(run: Run) -> Finding:
             together = tuple(task._replace(arrival=0) for task in instance.tasks)
             instance = instance._replace(tasks=together)
         best = Fraction(optimum(instance)[0], len(instance.tasks))
-        for name, bound in lower_bounds(instance).items():
+        bounds = {"pooled": max(pooled_bound(instance, 0), pooled_bound(instance, 1))}
+        if instance.tasks[0].arrival == instance.tasks[-1].arrival:
+            bounds["batch"] = batch_bound(instance)
+        for name, bound in bounds.items():
             beaten += bound > best
             share[name] = max(share[name], bound / best if best else Fraction(0))
     largest = {name: str(ratio) for name, ratio in share.items()}

@@ -6,7 +6,7 @@ The paper leaves open whether the front of FFD's queue blocks, and over which ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,12 +27,19 @@ from schedgym.papers import (
     judge,
 )
 from schedgym.papers.judging import grows, judge_claim, verdict_of
-from schedgym.papers.noroozoliaee2014.instances import PAPER, find_flaw, read_instance, total_delay
+from schedgym.papers.noroozoliaee2014.instances import (
+    PAPER,
+    draw,
+    find_flaw,
+    instances,
+    read_instance,
+    total_delay,
+)
+from schedgym.papers.noroozoliaee2014.model import Instance, simulate, utilisation
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
-from schedgym.papers.noroozoliaee2014.reference import Instance, draw, instances, simulate
 from schedgym.papers.noroozoliaee2014.runs import play_instance, sweep_policies
 from schedgym.papers.readings import name_reading, readings_of
-from schedgym.papers.searches import Searched
+from schedgym.papers.searches import Searched, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,21 +254,6 @@ def _check_utilisation_fcfs(run: Run) -> Finding:
     return Finding(verdict_of(map(judge, clear)), text, figures=figures)
 
 
-def _busy_while_waiting(instance: Instance, start: Sequence[int | None]) -> Fraction:
-    """Return the share of the cpu that is used while tasks wait; 0 if no task ever waits."""
-    tasks = instance.tasks
-    spans = [(s, s + task.execution) for s, task in zip(start, tasks, strict=True) if s is not None]
-    times = [
-        t
-        for t in range(max(end for _, end in spans))
-        if any(task.arrival <= t < begin for task, (begin, _) in zip(tasks, spans, strict=True))
-    ]
-    used = sum(
-        task.cpu for t in times for task, (begin, end) in zip(tasks, spans, strict=True) if begin <= t < end
-    )
-    return Fraction(used, sum(c for c, _ in instance.servers) * len(times)) if times else Fraction(0)
-
-
 def _confirm_utilisation(shown: Shown) -> bool:
     """Compare with the environment's metrics of both registered policies."""
     instance = read_instance(shown)
@@ -283,11 +275,11 @@ def _more_used_and_later(rival: str) -> Searched:
     """Search for instances in which a rival uses more of the cpu than BF-EXEC, and delays tasks longer."""
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        starts = [simulate(instance, name).start for name in ("bf-exec", rival)]
-        delays = [total_delay(instance, start) for start in starts]
+        schedules = [simulate(instance, name) for name in ("bf-exec", rival)]
+        delays = [total_delay(instance, one.start) for one in schedules]
         if delays[0] >= delays[1]:
             return None
-        shares = [_busy_while_waiting(instance, start) for start in starts]
+        shares = [utilisation(instance, one, 0, "_backlog") for one in schedules]
         if shares[0] >= shares[1]:
             return None
         return {"rival": rival, "delay": delays, "utilisation": [str(share) for share in shares]}
@@ -352,11 +344,11 @@ def _check_outperforms(run: Run) -> Finding:
     recorded=HOLDS,
 )
 def _check_fcfs(run: Run) -> Finding:
-    checked = overtaken = 0
-    for _ in range(2_000 if run.small else 10_000):
-        start = simulate(draw(run.rng), "fcfs").start
-        checked += 1
-        begins = [s for s in start if s is not None]
-        overtaken += len(begins) < len(start) or begins != sorted(begins)
+    def in_order(instance: Instance) -> bool:
+        begins = [start for start in simulate(instance, "fcfs").start if start is not None]
+        return len(begins) == len(instance.tasks) and begins == sorted(begins)
+
+    drawn = (draw(run.rng) for _ in range(2_000 if run.small else 10_000))
+    checked, _, overtaken = count(drawn, in_order)
     text = f"starts are in order of submission in {checked - overtaken:,} of {checked:,} instances"
     return Finding(judge(not overtaken), text, figures={"checked": checked, "overtaken": overtaken})

@@ -1,27 +1,128 @@
-"""Small instances, and how findings show them."""
+"""Small instances in whole numbers: all of a size, random ones, and how findings show them."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from schedgym.papers import Run, Shown, get_paper
-from schedgym.papers.noroozoliaee2014.reference import Instance, Task, instances, size
+from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task, earliest
 from schedgym.papers.searches import Searched, smallest_flaw
 
 __all__ = [
     "PAPER",
+    "clusters",
+    "draw",
     "find_flaw",
+    "instances",
+    "pairs",
+    "random_schedule",
     "read_instance",
     "show_instance",
     "show_share",
+    "size",
     "tiny_instances",
     "total_delay",
 ]
 
 PAPER = get_paper("noroozoliaee2014")
+
+
+def pairs(unit: int, least: int = 1) -> list[Server]:
+    """Return all pairs of cpu and memory from ``least`` to ``unit`` units."""
+    return [(c, m) for c in range(least, unit + 1) for m in range(least, unit + 1)]
+
+
+def clusters(count: int, unit: int) -> list[tuple[Server, ...]]:
+    """Return all lists of ``count`` servers in which the largest capacity of each resource is the unit."""
+    return [
+        servers
+        for servers in itertools.product(pairs(unit), repeat=count)
+        if all(max(server[r] for server in servers) == unit for r in (0, 1))
+    ]
+
+
+def instances(count: int, longest: int, latest: int, servers: int, unit: int) -> Iterator[Instance]:
+    """Yield all instances of a size; every task fits some server, and the first arrives at 0.
+
+    Args:
+        count: number of tasks.
+        longest: longest execution time.
+        latest: latest arrival.
+        servers: number of servers.
+        unit: largest demand and capacity.
+    """
+    for cluster in clusters(servers, unit):
+        own = [(c, m) for c, m in pairs(unit) if any(c <= x and m <= y for x, y in cluster)]
+        kinds = [Task(a, e, c, m) for a in range(latest + 1) for e in range(1, longest + 1) for c, m in own]
+        for tasks in itertools.product(kinds, repeat=count):
+            if tasks[0].arrival == 0 and all(
+                one.arrival <= other.arrival for one, other in itertools.pairwise(tasks)
+            ):
+                yield Instance(tasks, cluster)
+
+
+def size(instance: Instance) -> tuple[int, ...]:
+    """Return the size of an instance: tasks, servers, execution times, unit, arrivals, demands."""
+    tasks, servers = instance
+    return (
+        len(tasks),
+        len(servers),
+        sum(task.execution for task in tasks),
+        instance.unit,
+        sum(task.arrival for task in tasks),
+        sum(task.cpu + task.memory for task in tasks),
+        *(-capacity for server in servers for capacity in server),
+        *itertools.chain(*tasks),
+    )
+
+
+def draw(
+    rng: np.random.Generator, *, tasks: int = 12, servers: int = 4, unit: int = 8, longest: int = 10
+) -> Instance:
+    """Draw a random instance up to these sizes, with many simultaneous events, in which every task can run.
+
+    Servers differ in shape. A task is drawn to fit one of them; in half of the instances it fills most of it.
+    """
+
+    def whole(least: int, most: int) -> int:
+        return int(rng.integers(least, most + 1))
+
+    cluster = [(unit, unit)]
+    if servers > 1 and whole(0, 3):
+        narrow = whole(max(1, unit // 5), unit)
+        cluster = [(unit, narrow), (narrow, unit)]
+    for _ in range(whole(0, max(0, servers - len(cluster)))):
+        cluster.append((whole(max(1, unit // 5), unit), whole(max(1, unit // 5), unit)))
+    span, large = whole(0, 2 * tasks), whole(0, 1)
+    found = []
+    for at in sorted([0, *(whole(0, span) for _ in range(whole(2, tasks) - 1))]):
+        x, y = cluster[whole(0, len(cluster) - 1)]
+        demand = (whole(1, x), whole(1, y))
+        if large:
+            demand = (
+                (max(demand[0], x // 2 + 1), demand[1]) if x >= y else (demand[0], max(demand[1], y // 2 + 1))
+            )
+        found.append(Task(at, whole(1, longest), *demand))
+    return Instance(tuple(found), tuple(cluster))
+
+
+def random_schedule(rng: np.random.Generator, instance: Instance) -> Schedule:
+    """Place tasks in a random order on random servers, each as early as it can run or later."""
+    placed: list[tuple[int, int, int]] = []
+    for i in rng.permutation(len(instance.tasks)).tolist():
+        task = instance.tasks[i]
+        hosts = [j for j, (x, y) in enumerate(instance.servers) if task.cpu <= x and task.memory <= y]
+        j = hosts[int(rng.integers(len(hosts)))]
+        late = int(rng.integers(4)) if rng.integers(2) else 0
+        placed.append((i, earliest(instance, placed, i, j, late), j))
+    by_task = sorted(placed)
+    return Schedule(tuple(s for _, s, _ in by_task), tuple(j for _, _, j in by_task))
 
 
 def show_share(units: int, unit: int) -> str:
@@ -31,7 +132,7 @@ def show_share(units: int, unit: int) -> str:
 
 def show_instance(instance: Instance) -> dict[str, Any]:
     """Return an instance as a finding shows it."""
-    tasks, servers, unit = instance
+    (tasks, servers), unit = instance, instance.unit
     return {
         "arrival": [task.arrival for task in tasks],
         "execution": [task.execution for task in tasks],
@@ -50,7 +151,7 @@ def read_instance(shown: Shown) -> Instance:
         Task(arrival, execution, int(c * unit), int(m * unit))
         for arrival, execution, (c, m) in zip(shown["arrival"], shown["execution"], demands, strict=True)
     ]
-    return Instance(tuple(tasks), tuple((int(c * unit), int(m * unit)) for c, m in servers), unit)
+    return Instance(tuple(tasks), tuple((int(c * unit), int(m * unit)) for c, m in servers))
 
 
 def total_delay(instance: Instance, start: Sequence[int | None]) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.papers import Played, Run
-from schedgym.papers.noroozoliaee2014.reference import Instance
+from schedgym.papers.noroozoliaee2014.model import Instance
 
 __all__ = ["play_instance", "play_rows", "sweep_policies"]
 
@@ -25,7 +25,7 @@ class _Played(NamedTuple):
 
 def play_instance(instance: Instance, name: str) -> _Played:
     """Run a policy (see :func:`sweep_policies`) on an instance."""
-    tasks, servers, unit = instance
+    (tasks, servers), unit = instance, instance.unit
     rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
     return play_rows(rows, [(c / unit, m / unit) for c, m in servers], name)
 
@@ -33,7 +33,7 @@ def play_instance(instance: Instance, name: str) -> _Played:
 def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float]], name: str) -> _Played:
     """Run a registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
     from schedgym.core.policy import make_policy
-    from schedgym.evaluation.runner import make_env
+    from schedgym.evaluation.episodes import make_env
     from schedgym.problems.queue_delay.metrics import fates, metrics, validate
     from schedgym.problems.queue_delay.workload import make_workload
 

@@ -24,30 +24,30 @@ from schedgym.papers import (
 )
 from schedgym.papers.noroozoliaee2014.instances import (
     PAPER,
+    clusters,
+    draw,
     find_flaw,
+    instances,
+    pairs,
     read_instance,
     show_instance,
     show_share,
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
-from schedgym.papers.noroozoliaee2014.reference import (
+from schedgym.papers.noroozoliaee2014.model import (
     Instance,
     Schedule,
     Server,
     Task,
-    clusters,
-    draw,
     feasible,
-    instances,
     optimum,
-    pairs,
     select,
     simulate,
 )
+from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import play_instance, play_rows, sweep_policies
-from schedgym.papers.searches import found_against
+from schedgym.papers.searches import count, found_against
 
 __all__: list[str] = []
 
@@ -80,15 +80,15 @@ def _confirm_unserved(instance: Shown) -> bool:
 def _check_unserved(run: Run) -> Finding:
     checked = unserved = beside_largest = 0
     best: tuple[Any, ...] | None = None
-    for count, unit in ((1, 2), (1, 4), (2, 2), (2, 4)):
-        for servers in clusters(count, unit):
+    for number, unit in ((1, 2), (1, 4), (2, 2), (2, 4)):
+        for servers in clusters(number, unit):
             for c, m in pairs(unit, 0):
                 checked += 1
                 if any(c <= x and m <= y for x, y in servers):
                     continue
                 unserved += 1
                 beside_largest += (unit, unit) in servers
-                own = (count, unit, c + m, servers, c, m)
+                own = (number, unit, c + m, servers, c, m)
                 best = own if best is None else min(best, own)
     figures = {"checked": checked, "unserved": unserved, "beside_largest": beside_largest}
     if best is None:
@@ -261,9 +261,9 @@ def _confirm_more_servers(shown: Shown) -> bool:
 )
 def _check_more_servers_always(run: Run) -> Finding:
     def cases() -> Iterator[Instance]:
-        for count in (2, 3, 4):
-            longest, latest = (2, 0) if count == 4 and run.small else (2, 1)
-            for instance in instances(count, longest, latest, 1, 2):
+        for tasks in (2, 3, 4):
+            longest, latest = (2, 0) if tasks == 4 and run.small else (2, 1)
+            for instance in instances(tasks, longest, latest, 1, 2):
                 for server in pairs(2):
                     yield instance._replace(servers=(*instance.servers, server))
 
@@ -357,12 +357,12 @@ def _passed_over(instance: Instance, schedule: Schedule) -> bool:
     ours=True,
 )
 def _check_every_task(run: Run) -> Finding:
-    checked = failed = 0
-    drawn = (draw(run.rng) for _ in range(1_000 if run.small else 10_000))
-    for instance in itertools.chain(tiny_instances(run), drawn):
-        checked += 1
+    def runs(instance: Instance) -> bool:
         schedule = simulate(instance, "bf-exec")
-        failed += None in schedule.start or _passed_over(instance, schedule)
+        return None not in schedule.start and not _passed_over(instance, schedule)
+
+    drawn = (draw(run.rng) for _ in range(1_000 if run.small else 10_000))
+    checked, _, failed = count(itertools.chain(tiny_instances(run), drawn), runs)
     figures = {"checked": checked, "failed": failed}
     text = (
         f"true in {checked - failed:,} of {checked:,} instances: a waiting task fitted no server when it "
@@ -523,15 +523,12 @@ def _shortest_first(instance: Instance) -> int:
     recorded=HOLDS,
 )
 def _check_same_size(run: Run) -> Finding:
-    checked = worse = 0
-    longest = 4 if run.small else 5
-    for capacities in ((1,), (2,), (3,), (1, 2), (1, 1)):
-        for lengths in itertools.combinations_with_replacement(range(1, longest + 1), 4):
-            unit = max(capacities)
-            tasks = tuple(Task(0, e, 1, 1) for e in lengths)
-            instance = Instance(tasks, tuple((c, c) for c in capacities), unit)
-            checked += 1
-            worse += _shortest_first(instance) != optimum(instance)[0]
+    cases = (
+        Instance(tuple(Task(0, e, 1, 1) for e in lengths), tuple((c, c) for c in capacities))
+        for capacities in ((1,), (2,), (3,), (1, 2), (1, 1))
+        for lengths in itertools.combinations_with_replacement(range(1, 5 if run.small else 6), 4)
+    )
+    checked, _, worse = count(cases, lambda case: bool(_shortest_first(case) == optimum(case)[0]))
     figures = {"checked": checked, "worse": worse}
     text = (
         f"optimal in {checked - worse} of {checked} instances of 4 tasks on 1 or 2 servers, which run 1 "
@@ -578,10 +575,10 @@ def _confirm_greedy(shown: Shown) -> bool:
 )
 def _check_greedy(run: Run) -> Finding:
     def cases() -> Iterator[Instance]:
-        for count, longest, unit in ((1, 3, 2), (2, 4, 3), (3, 4, 2)) + (() if run.small else ((4, 4, 2),)):
+        for number, longest, unit in ((1, 3, 2), (2, 4, 3), (3, 4, 2)) + (() if run.small else ((4, 4, 2),)):
             kinds = list(itertools.product(range(1, longest + 1), range(1, unit + 1)))
-            for tasks in itertools.combinations_with_replacement(kinds, count):
-                yield Instance(tuple(Task(0, e, d, d) for e, d in tasks), ((unit, unit),), unit)
+            for tasks in itertools.combinations_with_replacement(kinds, number):
+                yield Instance(tuple(Task(0, e, d, d) for e, d in tasks), ((unit, unit),))
 
     searched = find_flaw(cases(), _worse_than_optimal)
     text = "for tasks of different sizes; it is optimal if all tasks have the same size (statement same-size)"
@@ -604,7 +601,7 @@ def _confirm_same_size(shown: Shown) -> bool:
 )
 def _check_bf_exec_same_size(run: Run) -> Finding:
     cases = (
-        Instance(tuple(Task(0, e, 1, 1) for e in lengths), ((1, 1),), 1)
+        Instance(tuple(Task(0, e, 1, 1) for e in lengths), ((1, 1),))
         for count in (1, 2, 3)
         for lengths in itertools.product((1, 2, 3), repeat=count)
     )
@@ -645,7 +642,7 @@ def _check_before(run: Run) -> Finding:
             for servers in clusters(2, unit):
                 for c, m in pairs(unit):
                     if any(c <= x and m <= y for x, y in servers):
-                        yield Instance((Task(0, 1, c, m),), servers, unit)
+                        yield Instance((Task(0, 1, c, m),), servers)
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
         nonlocal one_resource
@@ -695,7 +692,7 @@ def _check_figure_1b(run: Run) -> Finding:
     # one task stays on the server, one leaves 3/4 of it at time 1; then five, by execution time
     demands = ((4, 4), (4, 3), (2, 2), (3, 3), (2, 2))
     waiting = [Task(0, 2 + k, c, m) for k, (c, m) in enumerate(demands)]
-    instance = Instance((Task(0, 9, 1, 1), Task(0, 1, 3, 3), *waiting), ((4, 4),), 4)
+    instance = Instance((Task(0, 9, 1, 1), Task(0, 1, 3, 3), *waiting), ((4, 4),))
     schedule = simulate(instance, "bf-exec")
     started = [i for i, start in enumerate(schedule.start) if start == 1]
     left = [4 - 1 - waiting[2].cpu, 4 - 1 - waiting[2].memory]

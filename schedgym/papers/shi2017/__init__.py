@@ -1,7 +1,7 @@
 """Claims of "Energy-aware Scheduling of Embarrassingly Parallel Jobs and Resource Allocation" (shi2017).
 
 Resource allocation, the relaxation, REC and the local search are checked in exact numbers on tiny jobs
-(``reference``). The experiments of section 6 come from short runs of the registered policies. The paper calls
+(``model``). The experiments of section 6 come from short runs of the registered policies. The paper calls
 a completion time "x% smaller" if its rival's is x% larger; the same holds for the numbers here.
 
 Jobs are written as load, efficiency (a row per task), groups of servers, limits B and energy cap E_MAX. A

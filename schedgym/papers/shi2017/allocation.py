@@ -4,37 +4,55 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
-from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.exact import as_text, as_texts, simplex
 from schedgym.papers.shi2017.instances import HALF, PAPER, draw_job
-from schedgym.papers.shi2017.reference import allocation_best, closed_form, proportional
+from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, optra
 
 __all__: list[str] = []
 
 # instances -------------------------------------------------------------------------------------------
 
 
-class _Allocation(NamedTuple):
-    """An instance of OptRA: P [constraint][task], L of tasks, B of constraints."""
+def _allocation(weights: Sequence[Sequence[int]], loads: Sequence[int], limits: Sequence[int]) -> SingleJob:
+    """Return an instance of OptRA, P [constraint][task], L and B, as a job with a server for each task."""
+    n = len(loads)
+    groups = tuple(tuple(i for i in range(n) if row[i]) for row in weights)
+    kept = tuple(tuple(weight for weight in row if weight) for row in weights)
+    return SingleJob(tuple(loads), ((1,) * n,) * n, groups, tuple(limits), weights=kept)
 
-    weights: list[list[int]]
-    loads: list[int]
-    limits: list[int]
 
-
-def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int = 4) -> _Allocation:
+def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int = 4) -> SingleJob:
     """Draw an instance with coefficients 0 to 2, every task in a constraint and no constraint empty."""
     n, r = int(rng.integers(1, tasks + 1)), int(rng.integers(1, constraints + 1))
     weights = rng.integers(0, 3, (r, n))
     weights[int(rng.integers(r)), weights.sum(axis=0) == 0] = 1
     weights = weights[weights.sum(axis=1) > 0]
     loads, limits = rng.integers(1, 7, n), rng.integers(1, 7, len(weights))
-    return _Allocation(weights.tolist(), loads.tolist(), limits.tolist())
+    return _allocation(weights.tolist(), loads.tolist(), limits.tolist())
+
+
+def _own_servers(job: SingleJob) -> tuple[int, ...]:
+    """Return the placement of each task on its own server."""
+    return tuple(range(job.tasks))
+
+
+def _optimum(job: SingleJob, placement: Sequence[int]) -> Fraction:
+    """Return the optimum of OptRA for limits > 0: the largest 1 / JCT is found by the simplex method."""
+    n = job.tasks
+    rows = [[Fraction(job.weight(j, k)) for j in placement] + [Fraction(0)] for k in range(len(job.groups))]
+    rows += [
+        [Fraction(-int(i == k)) for k in range(n)] + [Fraction(job.leq(i, j))]
+        for i, j in enumerate(placement)
+    ]
+    right = [*(Fraction(b) for b in job.limits), *[Fraction(0)] * n]
+    return 1 / simplex([0] * n + [1], rows, right).value
 
 
 # section 3: the model --------------------------------------------------------------------------------
@@ -149,14 +167,6 @@ def _check_convexity(run: Run) -> Finding:
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
-def _ratios(found: _Allocation) -> list[Fraction]:
-    """Return (sum P L) / B of each constraint: the time of its tasks if there were no other constraint."""
-    return [
-        sum((Fraction(p * x) for p, x in zip(row, found.loads, strict=True)), Fraction(0)) / b
-        for row, b in zip(found.weights, found.limits, strict=True)
-    ]
-
-
 @claim(
     PAPER,
     "lemma-1",
@@ -167,15 +177,13 @@ def _ratios(found: _Allocation) -> list[Fraction]:
 def _check_lemma_1(run: Run) -> Finding:
     checked = broken = 0
     for _ in range(1_000 if run.small else 50_000):
-        found = _draw_allocation(run.rng)
-        vcpu, ratios = closed_form(*found), _ratios(found)
-        times = [Fraction(x) / c for x, c in zip(found.loads, vcpu, strict=True)]
-        for p, u in itertools.product(range(len(times)), range(len(ratios))):
-            decides = found.weights[u][p] and times[p] == max(times) == ratios[u]
-            if decides:
-                inside = [i for i, weight in enumerate(found.weights[u]) if weight]
+        job = _draw_allocation(run.rng)
+        alone = group_times(job, _own_servers(job))  # the times if there were no other constraint
+        times, vcpu, longest, _ = optra(job, _own_servers(job))
+        for p, u in itertools.product(range(job.tasks), range(len(alone))):
+            if p in job.groups[u] and times[p] == longest == alone[u]:
                 checked += 1
-                broken += any(vcpu[i] != found.loads[i] / ratios[u] for i in inside)
+                broken += any(vcpu[i] != job.load[i] / alone[u] for i in job.groups[u])
     text = (
         f"{checked:,} pairs of a longest task and a constraint that decides, with coefficients 0 to 2: "
         "exactly true in all"
@@ -195,24 +203,25 @@ def _check_theorem_1(run: Run) -> Finding:
 
     checked = infeasible = worse = 0
     for _ in range(250 if run.small else 10_000):
-        found = _draw_allocation(run.rng)
-        vcpu = closed_form(*found)
-        used = [sum(p * c for p, c in zip(row, vcpu, strict=True)) for row in found.weights]
-        infeasible += min(vcpu) < 0 or any(x > b for x, b in zip(used, found.limits, strict=True))
-        longest_time = max(Fraction(x) / c for x, c in zip(found.loads, vcpu, strict=True))
-        worse += longest_time != allocation_best(*found)
+        job = _draw_allocation(run.rng)
+        vcpu = optra(job, _own_servers(job)).vcpus
+        used = [sum(p * c for p, c in zip(row, vcpu, strict=True)) for row in job.matrix()]
+        infeasible += min(vcpu) < 0 or any(x > b for x, b in zip(used, job.limits, strict=True))
+        longest = max(x / c for x, c in zip(job.load, vcpu, strict=True))
+        worse += longest != _optimum(job, _own_servers(job))
         checked += 1
     planned = differ = 0
     for _ in range(50 if run.small else 1_000):  # the same of the policies' kernel
         job = draw_job(run.rng)
-        matrix = [[int(j in group) for j in range(job.servers)] for group in job.groups]
         efficiency = [[float(x) for x in row] for row in job.efficiency]
         load, limits = [float(x) for x in job.load], [float(b) for b in job.limits]
-        own = plan(load, efficiency, matrix, limits, float(job.energy_cap), "tapra-fast")
+        own = plan(
+            load, efficiency, np.array(job.matrix(), dtype=float), limits, float(job.energy_cap), "tapra-fast"
+        )
         if own is None:
             raise AssertionError("the cap can be kept, and all limits are positive")
         placement = tuple(own.placement.tolist())
-        exact = [float(c) for c in proportional(job, placement)]
+        exact = [float(c) for c in optra(job, placement).vcpus]
         planned += 1
         differ += not np.allclose(own.vcpu, exact, rtol=1e-12)
     figures = {"checked": checked, "infeasible": infeasible, "worse": worse}
@@ -246,7 +255,7 @@ def _check_coefficients(run: Run) -> Finding:
     checked = 0
     bad: dict[int, bool] = {}
     for a, load, b in itertools.product((-2, -1, 1, 2), (1, 2, 3), (1, 2, 3)):
-        (vcpu,) = closed_form([[a]], [load], [b])
+        vcpu = Fraction(load, a * load) * b  # Eq. 16 for one task
         checked += 1
         bad[a] = bad.get(a, False) or vcpu < 0 or a * vcpu > b
     figures = {"checked": checked, "not_solved": [a for a in bad if bad[a]]}
@@ -263,14 +272,14 @@ def _check_coefficients(run: Run) -> Finding:
 
 
 def _confirm_equation_24(shown: Shown) -> bool:
-    found = _Allocation(shown["weights"], shown["load"], shown["limit"])
-    vcpu, ratios, u, i = closed_form(*found), _ratios(found), shown["u"], shown["i"]
-    times = [Fraction(x) / c for x, c in zip(found.loads, vcpu, strict=True)]
+    job, u, i = _allocation(shown["weights"], shown["load"], shown["limit"]), shown["u"], shown["i"]
+    alone = group_times(job, _own_servers(job))
+    times, vcpu, longest, _ = optra(job, _own_servers(job))
     return (
-        ratios[u] == max(times)
-        and any(time == max(times) and row for time, row in zip(times, found.weights[u], strict=True))
-        and found.weights[u][i] == 0
-        and as_texts([vcpu[i], found.loads[i] / ratios[u]]) == [shown["vcpu"], shown["printed"]]
+        alone[u] == longest
+        and any(times[p] == longest for p in job.groups[u])
+        and i not in job.groups[u]
+        and as_texts([vcpu[i], job.load[i] / alone[u]]) == [shown["vcpu"], shown["printed"]]
         and shown["vcpu"] != shown["printed"]
     )
 
@@ -291,14 +300,15 @@ def _check_equation_24(run: Run) -> Finding:
         if not all(map(any, weights)) or not all(map(any, zip(*weights, strict=True))):
             continue
         for numbers in itertools.product((1, 2), repeat=4):
-            one = _Allocation(weights, list(numbers[:2]), list(numbers[2:]))
-            vcpu, ratios = closed_form(*one), _ratios(one)
-            u = max(range(2), key=lambda k: ratios[k])
+            job = _allocation(weights, numbers[:2], numbers[2:])
+            vcpu, alone = optra(job, _own_servers(job)).vcpus, group_times(job, _own_servers(job))
+            u = alone.index(max(alone))
             checked += 1
             for i in range(2):
-                printed = one.loads[i] / ratios[u]
+                printed = job.load[i] / alone[u]
                 if not weights[u][i] and printed != vcpu[i]:
-                    shown = {"weights": weights, "load": one.loads, "limit": one.limits, "u": u, "i": i}
+                    shown = {"weights": weights, "load": list(job.load), "limit": list(job.limits)}
+                    shown |= {"u": u, "i": i}
                     shown |= {"vcpu": as_text(vcpu[i]), "printed": as_text(printed)}
                     found.append(((sum(bits), sum(numbers), *numbers), shown))
     figures = {"checked": checked, "different": len(found)}
@@ -322,10 +332,10 @@ def _check_equation_24(run: Run) -> Finding:
 def _check_faster(run: Run) -> Finding:
     seconds = {"closed form": 0.0, "simplex method": 0.0}
     for _ in range(20 if run.small else 200):
-        found = _draw_allocation(run.rng, 8, 8)
-        for name, solve in (("closed form", closed_form), ("simplex method", allocation_best)):
+        job = _draw_allocation(run.rng, 8, 8)
+        for name, solve in (("closed form", optra), ("simplex method", _optimum)):
             began = time.process_time()
-            solve(*found)
+            solve(job, _own_servers(job))
             seconds[name] += time.process_time() - began
     ratio = seconds["simplex method"] / seconds["closed form"]
     figures = {"ratio": round(ratio, 1)}

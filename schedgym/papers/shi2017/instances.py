@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from schedgym.papers import CORRECTED, Finding, Run, Shown, get_paper
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.searches import Searched, found_against, smallest_flaw
-from schedgym.papers.shi2017.reference import Job, Number, energy, least_energy, placements
+from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements
 
 __all__ = [
     "FACTORS",
@@ -39,7 +40,7 @@ def _number(text: int | str) -> Number:
     return math.inf if text == "inf" else Fraction(text)
 
 
-def show_job(job: Job) -> dict[str, Any]:
+def show_job(job: SingleJob) -> dict[str, Any]:
     """Return a job as a finding shows it."""
     return {
         "load": as_texts(job.load),
@@ -50,9 +51,9 @@ def show_job(job: Job) -> dict[str, Any]:
     }
 
 
-def read_job(shown: Shown) -> Job:
+def read_job(shown: Shown) -> SingleJob:
     """Return the job that a finding shows."""
-    return Job(
+    return SingleJob(
         tuple(_number(x) for x in shown["load"]),
         tuple(tuple(_number(x) for x in row) for row in shown["efficiency"]),
         tuple(tuple(group) for group in shown["groups"]),
@@ -61,14 +62,14 @@ def read_job(shown: Shown) -> Job:
     )
 
 
-def _size(job: Job) -> tuple[Number, ...]:
+def _size(job: SingleJob) -> tuple[Number, ...]:
     """Return the size of a job: tasks, servers, groups, loads, limits, inefficiency, looseness of the cap."""
     slow = sum(1 / Fraction(x) for row in job.efficiency for x in row)
     sums = (sum(job.load), sum(job.limits), slow, job.energy_cap)
-    return (len(job.load), job.servers, len(job.groups), *sums, *job.load, *job.limits)
+    return (job.tasks, job.servers, len(job.groups), *sums, *job.load, *job.limits)
 
 
-def find_flaw(cases: Iterable[Job], flaw: Callable[[Job], dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[SingleJob], flaw: Callable[[SingleJob], dict[str, Any] | None]) -> Searched:
     """Find the smallest job with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=_size, show=show_job)
 
@@ -78,7 +79,7 @@ def found_correction(searched: Searched, text: str, **figures: Any) -> Finding:
     return found_against(CORRECTED, searched, text, "jobs", figures=figures)
 
 
-def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> Iterator[Job]:
+def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> Iterator[SingleJob]:
     """Yield jobs on servers with 1 or 2 vCPU and no other limits, up to the order of tasks and equal servers.
 
     Every task has efficiency 1 on at least one server, and 1 or 1/2 on the others; the energy caps are all
@@ -89,12 +90,12 @@ def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> I
     for chosen in itertools.combinations_with_replacement(itertools.product(loads, rows), tasks):
         load, efficiency = tuple(x for x, _ in chosen), tuple(row for _, row in chosen)
         for limits in itertools.combinations_with_replacement((1, 2), servers):
-            job = Job(load, efficiency, groups, limits)
-            for cap in sorted({energy(job, placement) for placement in placements(job)}):
-                yield job._replace(energy_cap=cap)
+            job = SingleJob(load, efficiency, groups, limits)
+            for cap in sorted({job.energy(placement) for placement in placements(job)}):
+                yield dataclasses.replace(job, energy_cap=cap)
 
 
-def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> Job:
+def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> SingleJob:
     """Draw a job in whole numbers, with limits of servers, racks and the whole, whose cap can be kept."""
 
     def whole(most: int) -> int:
@@ -109,11 +110,11 @@ def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> Job:
             groups.append(group)
             limits.append(whole(8))
     efficiency = tuple(tuple(Fraction(whole(4), 4) for _ in range(m)) for _ in range(n))
-    job = Job(tuple(whole(6) for _ in range(n)), efficiency, tuple(groups), tuple(limits))
-    return job._replace(energy_cap=least_energy(job) * Fraction(int(rng.integers(4, 9)), 4))
+    job = SingleJob(tuple(whole(6) for _ in range(n)), efficiency, tuple(groups), tuple(limits))
+    return dataclasses.replace(job, energy_cap=job.least_energy() * Fraction(int(rng.integers(4, 9)), 4))
 
 
-def jobs_to_place(run: Run) -> Iterator[Job]:
+def jobs_to_place(run: Run) -> Iterator[SingleJob]:
     """Yield jobs for searches of placements; all their caps can be kept."""
     yield from enumerate_jobs(1, 2)
     yield from enumerate_jobs(2, 2)

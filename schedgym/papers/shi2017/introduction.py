@@ -7,21 +7,13 @@ from fractions import Fraction
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.shi2017.instances import PAPER, read_job, show_job
-from schedgym.papers.shi2017.reference import (
-    Job,
-    best,
-    completion,
-    equal_shares,
-    placements,
-    proportional,
-    vcpu_times,
-)
+from schedgym.papers.shi2017.model.one_job import SingleJob, best, equal_share, optra, placements
 from schedgym.papers.shi2017.runs import FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_6_WITHOUT
 
 __all__: list[str] = []
 
 # without efficiencies; a job may use 30 in each rack. Which servers share a rack is seen in the figure only
-FIGURE_2 = Job(
+FIGURE_2 = SingleJob(
     (100, 200, 400, 500),
     ((1, 1, 1),) * 4,
     ((0,), (1,), (2,), (0, 1), (2,)),
@@ -53,14 +45,14 @@ def _confirm_figure_2(shown: Shown) -> bool:
 )
 def _check_figure_2(run: Run) -> Finding:
     job, stated = FIGURE_2, Fraction(100, 3)
-    shared = {p: max(vcpu_times(job, p, equal_shares(job, p))) for p in placements(job)}
+    shared = {p: equal_share(job, p).jct for p in placements(job)}
     least, _ = best(job)
-    both = [p for p, slow in shared.items() if slow == stated and completion(job, p) == least]
+    both = [p for p, slow in shared.items() if slow == stated and optra(job, p).jct == least]
     figures = {
         "optimum": as_text(least),
         "placements": len(shared),
         "equal_shares_33.33": sum(slow == stated for slow in shared.values()),
-        "eq_16_33.33": sum(completion(job, p) == stated for p in shared),
+        "eq_16_33.33": sum(optra(job, p).jct == stated for p in shared),
         "both": len(both),
     }
     if least != 20 or not both:
@@ -73,8 +65,8 @@ def _check_figure_2(run: Run) -> Finding:
     text += " and 20 with Eq. 16, so that schedule A does not use Eq. 16"
     witness = show_job(job) | {
         "placement": list(placement),
-        "schedule_a": as_texts(equal_shares(job, placement)),
-        "schedule_b": as_texts(proportional(job, placement)),
+        "schedule_a": as_texts(equal_share(job, placement).vcpus),
+        "schedule_b": as_texts(optra(job, placement).vcpus),
         "jct_a": as_text(shared[placement]),
         "jct_b": as_text(least),
     }

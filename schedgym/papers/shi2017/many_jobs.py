@@ -29,8 +29,8 @@ from schedgym.papers.exact import as_text
 from schedgym.papers.judging import Comparison, Rule, compare, larger, level
 from schedgym.papers.readings import OpenPoint, name_reading, readings_of
 from schedgym.papers.shi2017.instances import PAPER, find_flaw, found_correction, read_job
+from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
-from schedgym.papers.shi2017.reference import Job, fast, least_energy
 from schedgym.papers.shi2017.runs import (
     DRC,
     FIGURE_6,
@@ -170,7 +170,7 @@ def _check_simulation_ends(run: Run) -> Finding:
 def _confirm_last_arrival(shown: Shown) -> bool:
     job = read_job(shown)
     drawn = Fraction(job.energy_cap) / sum(job.load)
-    return fast(job) is None and 1 <= drawn and least_energy(job) <= Fraction(11, 10) * sum(job.load)
+    return tapra_fast(job) is None and 1 <= drawn and job.least_energy() <= Fraction(11, 10) * sum(job.load)
 
 
 @claim(
@@ -201,11 +201,11 @@ def _check_fcfs(run: Run) -> Finding:
     if share == 0 or alone["slf"] < 8:
         return Finding(NOT_REPRODUCED, f"left in {share:.1%} of runs, alone {alone}", figures=figures)
 
-    def flaw(job: Job) -> dict[str, Any] | None:
-        return {} if fast(job) is None else None
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
+        return {} if tapra_fast(job) is None else None
 
     cases = (
-        Job((1,), ((Fraction(x, 20),),), ((0,),), (1,), Fraction(cap, 100))
+        SingleJob((1,), ((Fraction(x, 20),),), ((0,),), (1,), Fraction(cap, 100))
         for x in (19, 20)
         for cap in (101, 106)
     )

@@ -25,16 +25,15 @@ from schedgym.papers import (
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import Comparison, compare, grows, larger, level
 from schedgym.papers.shi2017.instances import HALF, PAPER, SHARES, jobs_to_place
-from schedgym.papers.shi2017.readings import SIZING
-from schedgym.papers.shi2017.reference import (
-    Job,
-    completion,
-    energy,
+from schedgym.papers.shi2017.model.one_job import (
+    SingleJob,
     fat_tree,
+    job_on,
+    limits_now,
+    optra,
     placements,
-    proportional,
-    task_times,
 )
+from schedgym.papers.shi2017.readings import SIZING
 from schedgym.papers.shi2017.runs import (
     FIGURE_4,
     FIGURE_5,
@@ -78,11 +77,10 @@ def _check_fat_tree(run: Run) -> Finding:
     return Finding(judge(good), text, figures=figures)
 
 
-def _tree_job(capacity: Sequence[int], arity: int, server_caps: bool) -> Job:
+def _tree_job(capacity: Sequence[int], arity: int, server_caps: bool) -> SingleJob:
     """Return a job of one task that only the first server runs as efficiently as the energy cap demands."""
-    groups, limits = fat_tree(capacity, arity, SHARES, server_caps)
     row = (1,) + (HALF,) * (len(capacity) - 1)
-    return Job((1,), (row,), groups, limits, 1)
+    return job_on(fat_tree(arity, *SHARES, server_caps), capacity, (1,), (row,), 1)
 
 
 def _confirm_server_capacity(shown: Shown) -> bool:
@@ -114,8 +112,7 @@ def _check_server_capacity(run: Run) -> Finding:
     trees = [(2, list(capacity)) for capacity in itertools.product(range(1, 9), repeat=2)]
     trees += [(4, [1, *own, *[1] * 12]) for own in itertools.product(range(1, 5), repeat=3)]
     for arity, capacity in trees:
-        (vcpu,) = proportional(_tree_job(capacity, arity, False), (0,))
-        (kept,) = proportional(_tree_job(capacity, arity, True), (0,))
+        vcpu, kept = (optra(_tree_job(capacity, arity, caps), (0,)).vcpus[0] for caps in (False, True))
         checked += 1
         within += kept <= capacity[0]
         if vcpu > capacity[0]:
@@ -179,25 +176,25 @@ def _check_data_centre(run: Run) -> Finding:
         )
         loads = tuple(int(x) for x in run.rng.integers(1, 9, n))
         placement = tuple(int(j) for j in run.rng.integers(servers, size=n))
-        groups, limits = fat_tree(capacity, arity, SHARES)
-        with_row = Job(loads, efficiency, groups, limits)
-        without = Job(loads, efficiency, groups[:-1], limits[:-1])
-        checked += 1
-        matters += completion(with_row, placement) != completion(without, placement)
-        slower += task_times(with_row, placement) != task_times(without, placement)
-        half = [*limits[:-1], limits[-1] / 2]  # beta_DC = 0.1 would matter
-        looser += completion(Job(loads, efficiency, groups, tuple(half)), placement) != completion(
-            without, placement
+        *others, row = fat_tree(arity, *SHARES)
+        half = row._replace(share=row.share / 2)  # beta_DC = 0.1 would matter
+        without, with_row, with_half = (
+            optra(job_on(limits, capacity, loads, efficiency), placement)
+            for limits in (others, [*others, row], [*others, half])
         )
+        checked += 1
+        matters += with_row.jct != without.jct
+        slower += with_row.times != without.times
+        looser += with_half.jct != without.jct
     figures = {"checked": checked, "jct_differs": matters, "a_task_is_slower": slower, "with_0.1": looser}
     if matters or not looser:
         return Finding(judge(matters), f"it decides in {matters} placements", figures=figures)
-    groups, limits = fat_tree((1, 1), 2, SHARES)
+    *_, first, second, whole = limits_now(fat_tree(2, *SHARES), (1, 1))
     shown = {
         "arity": 2,
         "capacity": [1, 1],
-        "pods": as_texts(limits[-3:-1]),
-        "data_centre": as_text(limits[-1]),
+        "pods": as_texts([first, second]),
+        "data_centre": as_text(whole),
     }
     text = (
         f"the limit is the sum of the pods' limits, and determines the JCT in none of {checked} random "
@@ -226,7 +223,7 @@ def _confirm_least_energy(shown: Shown) -> bool:
 def _check_least_energy(run: Run) -> Finding:
     below = 0
     for job in jobs_to_place(run):
-        below += min(energy(job, placement) for placement in placements(job)) < sum(job.load)
+        below += min(job.energy(placement) for placement in placements(job)) < sum(job.load)
     failed = {}
     for servers in (54, 128, 250, 432):
         shares = []

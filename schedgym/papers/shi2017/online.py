@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,16 @@ from schedgym.papers.shi2017.instances import (
     found_correction,
     read_job,
 )
-from schedgym.papers.shi2017.reference import Job, affords, completion, fast, fat_tree, proportional
+from schedgym.papers.shi2017.model.one_job import (
+    Number,
+    SingleJob,
+    fat_tree,
+    optra,
+    placements,
+    tapra_fast,
+    total,
+)
+from schedgym.papers.shi2017.model.online import Job, Outcome, Simulation, Workload, residual_shares
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
 __all__: list[str] = []
@@ -33,8 +42,7 @@ OWN = {"OnTaPRA": "ontapra"}
 def _confirm_none_planned(shown: Shown) -> bool:
     """Confirm that every placement of the waiting job exceeds the cap or uses a server without resources."""
     job = read_job(shown)
-    possible = itertools.product(range(job.servers), repeat=len(job.load))
-    return all(not affords(job, p) or completion(job, p) == math.inf for p in possible)
+    return all(optra(job, p).jct == math.inf for p in placements(job))
 
 
 @claim(
@@ -46,11 +54,11 @@ def _confirm_none_planned(shown: Shown) -> bool:
     confirm=_confirm_none_planned,
 )
 def _check_algorithm_4(run: Run) -> Finding:
-    def flaw(job: Job) -> dict[str, Any] | None:
-        return {} if fast(job) is None else None
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
+        return {} if tapra_fast(job) is None else None
 
     cases = (
-        Job((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
+        SingleJob((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
         for m in (1, 2)
         for row in itertools.product(FACTORS, repeat=m)
         for cap in (Fraction(1), Fraction(11, 10))
@@ -69,21 +77,11 @@ def _check_algorithm_4(run: Run) -> Finding:
     return found_correction(searched, text, **figures)
 
 
-class _Alone(NamedTuple):
-    """One task alone in a data centre of equal servers: its base vCPU, what DRC adds, its times."""
-
-    base: Fraction
-    extra: Fraction
-    planned: Fraction
-    online: Fraction
-
-
-def _alone(load: int, capacity: int, arity: int) -> _Alone:
-    """Compute base vCPU and time by Eq. 16 on the whole data centre, the rest by DRC on the server."""
-    groups, limits = fat_tree((capacity,) * (arity**3 // 4), arity, SHARES)
-    job = Job((load,), ((1,) * (arity**3 // 4),), groups, limits)
-    (base,) = proportional(job, (0,))
-    return _Alone(base, capacity - base, load / base, Fraction(load, capacity))
+def _alone(load: int, capacity: int, arity: int) -> Outcome:
+    """Run one task alone in a data centre of equal servers, with DRC."""
+    servers = arity**3 // 4
+    job = Job(0, (load,), ((1,) * servers,))
+    return Simulation(Workload((job,), (capacity,) * servers, fat_tree(arity, *SHARES), 1)).run()
 
 
 def _confirm_equation_59(shown: Shown) -> bool:
@@ -139,7 +137,8 @@ def _check_equation_59(run: Run) -> Finding:
         return Finding(NOT_REPRODUCED, "not even as a bound", figures=figures)
     found = _alone(1, 1, 2)
     shown: dict[str, Any] = {"load": 1, "capacity": 1, "arity": 2, "waiting": 0}
-    shown |= {"jct_off": as_text(found.planned), "jct_on": as_text(found.online)}
+    planned = found.launches[0].plan.evaluation.jct
+    shown |= {"jct_off": as_text(planned), "jct_on": as_text(found.charged[0])}
     text = (
         f"with DRC it is an upper bound: the JCT is {-100 * with_drc.mean():.0f}% less in the mean of "
         f"{len(with_drc)} jobs, and"
@@ -187,8 +186,8 @@ def _check_drc_limits(run: Run) -> Finding:
     figures = {"rows": counts[True][0], "beyond": counts[True][1], "beyond_without_drc": counts[False][1]}
     if counts[False][1] or not counts[True][1]:
         return Finding(NOT_REPRODUCED, f"beyond the rack's limit: {counts}", figures=figures)
-    found = _alone(1, 1, 2)
-    shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(found.base), "extra": as_text(found.extra)}
+    (task,) = _alone(1, 1, 2).intervals[0].running
+    shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(task.base), "extra": as_text(task.extra)}
     text = (
         f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks by themselves have "
         "more than"
@@ -215,16 +214,17 @@ def _check_conserving(run: Run) -> Finding:
         loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
         base = [Fraction(int(x), 8) for x in run.rng.integers(1, 9, n)]
         capacity = sum(base, Fraction(int(run.rng.integers(0, 9)), 4))
-        held, here = list(base), list(range(n))
+        held: list[Number] = list(base)
+        here = list(range(n))
         while here:  # Algorithm 5 after every completion, in addition to what it gave before
-            rest = capacity - sum((held[i] for i in here), Fraction(0))
-            whole = sum((loads[i] for i in here), Fraction(0))
-            for i in here:
-                held[i] += rest * loads[i] / whole
+            left = [loads[i] for i in here]
+            more = residual_shares(capacity, [held[i] for i in here], left)
+            once = residual_shares(capacity, [base[i] for i in here], left)
+            for i, extra in zip(here, more, strict=True):
+                held[i] += extra
             calls += 1
-            idle += sum((held[i] for i in here), Fraction(0)) != capacity
-            spare = capacity - sum((base[i] for i in here), Fraction(0))
-            drift += any(held[i] != base[i] + spare * loads[i] / whole for i in here)
+            idle += total(held[i] for i in here) != capacity
+            drift += any(held[i] != base[i] + extra for i, extra in zip(here, once, strict=True))
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
     text = (

@@ -25,24 +25,23 @@ from schedgym.papers.shi2017.instances import (
     read_job,
     show_job,
 )
-from schedgym.papers.shi2017.reference import (
-    Job,
+from schedgym.papers.shi2017.model.one_job import (
     Number,
-    affords,
+    SingleJob,
     best,
-    completion,
-    energy,
-    fast,
-    finish,
     group_times,
-    least_energy,
-    lesser_energy,
+    largest_parts,
     local_search,
     most_efficient,
     moved,
     moves,
+    optra,
     placements,
+    rec,
     relaxation,
+    tapra,
+    tapra_fast,
+    tapra_from,
 )
 from schedgym.papers.shi2017.runs import SINGLE, TAPRA, found_by
 
@@ -71,7 +70,7 @@ def _check_relaxation(run: Run) -> Finding:
         worst = max(worst, ratio)
     family = {}
     for m in (2, 4, 8):
-        alone = Job((1,), ((1,) * m,), tuple((j,) for j in range(m)), (1,) * m)
+        alone = SingleJob((1,), ((1,) * m,), tuple((j,) for j in range(m)), (1,) * m)
         family[m] = Fraction(best(alone)[0]) / relaxation(alone).bound
     figures = {"checked": checked, "above": above, "worst": str(worst)}
     figures |= {f"one_task_{m}_servers": str(ratio) for m, ratio in family.items()}
@@ -82,7 +81,7 @@ def _check_relaxation(run: Run) -> Finding:
     return Finding(judge(not above), text, figures=figures)
 
 
-def _literal(job: Job, horizon: float | None = None) -> Any:
+def _literal(job: SingleJob, horizon: float | None = None) -> Any:
     """Solve (49) to (54) as printed by HiGHS, p of any sign; or only the constraints with T = ``horizon``."""
     from scipy.optimize import linprog
 
@@ -198,13 +197,13 @@ def _confirm_quotients(shown: Shown) -> bool:
     confirm=_confirm_quotients,
 )
 def _check_quotients(run: Run) -> Finding:
-    def flaw(job: Job) -> dict[str, Any] | None:
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
         bound, parts = relaxation(job)
         # what the idle part gets, the other one lacks
         return {"infimum": as_text(bound)} if parts[0][1] == 0 else None
 
     pooled = (
-        Job((load,), ((1, HALF),), ((0, 1),), (limit,), load)
+        SingleJob((load,), ((1, HALF),), ((0, 1),), (limit,), load)
         for load, limit in itertools.product((1, 2, 3), repeat=2)
     )
     searched = find_flaw(pooled, flaw)
@@ -288,20 +287,22 @@ def _confirm_rounding(shown: Shown) -> bool:
     confirm=_confirm_rounding,
 )
 def _check_rounding(run: Run) -> Finding:
-    def flaw(job: Job) -> dict[str, Any] | None:
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
         parts = relaxation(job).parts
         shown = {"parts": [as_texts(row) for row in parts]}
-        placed = tuple(max(range(job.servers), key=lambda j: (row[j], -j)) for row in parts)
-        return shown if not affords(job, placed) and _confirm_rounding(show_job(job) | shown) else None
+        placed = largest_parts(parts)
+        return shown if not job.keeps_cap(placed) and _confirm_rounding(show_job(job) | shown) else None
 
     grid = (Fraction(x, 10) for x in range(10, 20))
-    cases = [Job((1,), ((1, HALF),), ((0,), (1,)), (1, limit), cap) for cap in grid for limit in range(1, 11)]
+    cases = [
+        SingleJob((1,), ((1, HALF),), ((0,), (1,)), (1, limit), cap) for cap in grid for limit in range(1, 11)
+    ]
     searched = find_flaw(cases, flaw)
     beyond = checked = 0
     for job in jobs_to_place(run):
-        start = tuple(max(range(job.servers), key=lambda j: (row[j], -j)) for row in relaxation(job).parts)
+        start = largest_parts(relaxation(job).parts)
         checked += 1
-        beyond += not affords(job, start)
+        beyond += not job.keeps_cap(start)
     figures = {"checked": checked, "beyond_the_cap": beyond}
     if searched.found is None:
         return Finding(
@@ -315,7 +316,7 @@ def _confirm_rec(shown: Shown) -> bool:
     """Confirm that no server is more efficient than those of the tasks, and still the cap is exceeded."""
     job, placement = read_job(shown), tuple(shown["placement"])
     none = all(max(row) == row[j] for row, j in zip(job.efficiency, placement, strict=True))
-    return none and energy(job, placement) > job.energy_cap
+    return none and job.energy(placement) > job.energy_cap
 
 
 @claim(
@@ -329,17 +330,17 @@ def _confirm_rec(shown: Shown) -> bool:
 def _check_rec(run: Run) -> Finding:
     starts = wrong = 0
 
-    def flaw(job: Job) -> dict[str, Any] | None:
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
         nonlocal starts, wrong
-        feasible = least_energy(job) <= job.energy_cap
+        feasible = job.least_energy() <= job.energy_cap
         for placement in itertools.product(range(job.servers), repeat=len(job.load)):
-            found = lesser_energy(job, placement)
+            found = rec(job, placement)
             starts += 1
-            wrong += (found is not None) != feasible or (found is not None and not affords(job, found))
+            wrong += (found is not None) != feasible or (found is not None and not job.keeps_cap(found))
         return None if feasible else {"placement": list(most_efficient(job))}
 
     below = [
-        Job((load,) * n, ((slow,) * m,) * n, tuple((j,) for j in range(m)), (1,) * m, n * load)
+        SingleJob((load,) * n, ((slow,) * m,) * n, tuple((j,) for j in range(m)), (1,) * m, n * load)
         for n, m, load, slow in itertools.product((1, 2), (1, 2), (1, 2), (HALF, Fraction(9, 10)))
     ]
     searched = find_flaw(itertools.chain(below, jobs_to_place(run)), flaw)
@@ -360,8 +361,8 @@ def _check_rec(run: Run) -> Finding:
 
 def _confirm_rec_delta(shown: Shown) -> bool:
     job, placement = read_job(shown), tuple(shown["placement"])
-    before = completion(job, placement)
-    times = [completion(job, moved(placement, shown["task"], j)) for j in shown["servers"]]
+    before = optra(job, placement).jct
+    times = [optra(job, moved(placement, shown["task"], j)).jct for j in shown["servers"]]
     return (
         before == math.inf
         and as_texts(times) == shown["jct"]
@@ -382,12 +383,12 @@ def _confirm_rec_delta(shown: Shown) -> bool:
 def _check_rec_delta(run: Run) -> Finding:
     undefined = same = 0
 
-    def flaw(job: Job) -> dict[str, Any] | None:
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
         nonlocal undefined, same
         for start in range(job.servers):
-            before = completion(job, (start,))
+            before = optra(job, (start,)).jct
             better = [j for j in range(job.servers) if job.efficiency[0][j] > job.efficiency[0][start]]
-            times = {j: completion(job, (j,)) for j in better}
+            times = {j: optra(job, (j,)).jct for j in better}
             if before < math.inf:
                 # the change orders the moves as the new time does
                 same += all(
@@ -402,7 +403,7 @@ def _check_rec_delta(run: Run) -> Finding:
         return None
 
     cases = (
-        Job((1,), (row,), tuple((j,) for j in range(m)), limits, 1)
+        SingleJob((1,), (row,), tuple((j,) for j in range(m)), limits, 1)
         for m in (2, 3)
         for row in itertools.product(FACTORS, repeat=m)
         for limits in itertools.product((0, 1, 2), repeat=m)
@@ -487,24 +488,24 @@ def _check_local_optimum(run: Run) -> Finding:
     ends = improvable = 0
     worst: dict[str, Number] = {"tapra": 1, "tapra-fast": 1}
 
-    def flaw(job: Job) -> dict[str, Any] | None:
+    def flaw(job: SingleJob) -> dict[str, Any] | None:
         nonlocal ends, improvable
         for start in placements(job):
             ended = local_search(job, start)[-1]
             ends += 1
-            improvable += any(completion(job, after) < completion(job, ended) for after in moves(job, ended))
+            improvable += any(optra(job, after).jct < optra(job, ended).jct for after in moves(job, ended))
         least, placement = best(job)
-        for name, plan in (("tapra", finish(job, relaxation(job).parts)), ("tapra-fast", found := fast(job))):
+        for name, plan in (("tapra", tapra(job)), ("tapra-fast", found := tapra_fast(job))):
             if plan is not None:
-                worst[name] = max(worst[name], Fraction(completion(job, plan)) / least)
-        if found is None or completion(job, found) == least:
+                worst[name] = max(worst[name], Fraction(plan.evaluation.jct) / least)
+        if found is None or found.evaluation.jct == least:
             return None
         if any(len(group) > 1 for group in job.groups):
             return None
         return {
-            "ended": list(found),
+            "ended": list(found.placement),
             "better": list(placement),
-            "jct": as_texts([completion(job, found), least]),
+            "jct": as_texts([found.evaluation.jct, least]),
         }
 
     searched = find_flaw(itertools.chain(jobs_to_place(run), enumerate_jobs(2, 2, (1, 2, 3))), flaw)
@@ -532,11 +533,11 @@ def _check_local_optimum(run: Run) -> Finding:
 def _check_fast_start(run: Run) -> Finding:
     checked = wrong = 0
     for job in jobs_to_place(run):
-        least = min(energy(job, placement) for placement in placements(job))
+        least = min(job.energy(placement) for placement in placements(job))
         checked += 1
-        wrong += least != least_energy(job) or fast(job) is None
-        tight = job._replace(energy_cap=least - Fraction(1, 100))
-        wrong += fast(tight) is not None or any(True for _ in placements(tight))
+        wrong += least != job.least_energy() or tapra_fast(job) is None
+        tight = dataclasses.replace(job, energy_cap=least - Fraction(1, 100))
+        wrong += tapra_fast(tight) is not None or any(True for _ in placements(tight))
     text = (
         f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails "
         "only if every"
@@ -545,12 +546,12 @@ def _check_fast_start(run: Run) -> Finding:
     return Finding(judge(not wrong), text, figures={"checked": checked, "wrong": wrong})
 
 
-def _two_tasks(n: int) -> Job:
+def _two_tasks(n: int) -> SingleJob:
     """Return a small and a large task that share the first server; the cap lets only one of them move.
 
     The search moves the small one, which comes first; the relaxation moves the large one.
     """
-    return Job((1, n), ((1, HALF),) * 2, ((0,), (1,)), (1, n), 1 + 2 * n)
+    return SingleJob((1, n), ((1, HALF),) * 2, ((0,), (1,)), (1, n), 1 + 2 * n)
 
 
 def _confirm_fast(shown: Shown) -> bool:
@@ -562,13 +563,13 @@ def _confirm_fast(shown: Shown) -> bool:
     plans = []
     for small in (Fraction(0), Fraction(1)):
         large = (moved_part - small) / n
-        plan = finish(job, [[1 - small, small], [1 - large, large]])
-        plans.append(None if plan is None else completion(job, plan))
-    own = fast(job)
+        plan = tapra_from(job, [[1 - small, small], [1 - large, large]])
+        plans.append(None if plan is None else plan.evaluation.jct)
+    own = tapra_fast(job)
     return (
         own is not None
         and plans == [2, 2]
-        and as_texts([completion(job, own), 2]) == [shown["fast"], shown["tapra"]]
+        and as_texts([own.evaluation.jct, 2]) == [shown["fast"], shown["tapra"]]
     )
 
 
@@ -588,15 +589,15 @@ def _check_fast(run: Run) -> Finding:
     median, worse = float(np.median(other / own)), float(np.mean(other > 1.05 * own))
     n = 40
     job = _two_tasks(n)
-    placement = fast(job)
+    plan = tapra_fast(job)
     text = (
         f"the median is {median:.3f} times TaPRA's: {worse:.0%} are more than 5% longer, where the energy cap"
     )
     text += " is tight"
     shown = None
-    if placement is not None:
-        ratio = Fraction(completion(job, placement)) / best(job)[0]
-        shown = show_job(job) | {"fast": as_text(completion(job, placement)), "tapra": 2}
+    if plan is not None:
+        ratio = Fraction(plan.evaluation.jct) / best(job)[0]
+        shown = show_job(job) | {"fast": as_text(plan.evaluation.jct), "tapra": 2}
         text += (
             f". In a family of jobs with n tasks it is n / 2 times as long (n = {n}: {ratio}), so no "
             "factor bounds it"

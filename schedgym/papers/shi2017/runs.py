@@ -207,7 +207,7 @@ def run_alone(
         more: ``energy_cap_ratio`` or ``energy_seed`` of the workload; parameters of the environment.
     """
     from schedgym.core.policy import make_policy
-    from schedgym.evaluation.runner import make_env
+    from schedgym.evaluation.episodes import make_env
     from schedgym.problems.parallel_jct.workload import make_workload
 
     servers = arity**3 // 4

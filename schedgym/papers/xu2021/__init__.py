@@ -1,7 +1,7 @@
 """Claims of "Optimal Job Scheduling With Resource Packing for Heterogeneous Servers" (OCORP, xu2021).
 
 Statements that the paper proves, or makes about single slots and small instances, are checked in exact
-numbers (``reference``). What section VI says of its trace is judged by the figures (``schedgym reproduce``),
+numbers (``model``). What section VI says of its trace is judged by the figures (``schedgym reproduce``),
 and what no figure shows by ``experiments``. Jobs are written as arrival, processing and cpu; cores are those
 of all servers. "Literal" OCORP is Algorithm 1 as printed: no job runs unless its omega is negative. What the
 paper leaves open, such as where lambda begins, stands in ``readings``. Two corrections remain: a job gets no

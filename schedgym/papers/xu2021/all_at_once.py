@@ -15,12 +15,13 @@ from schedgym.papers.xu2021.instances import (
     as_schedule,
     find_flaw,
     read_instance,
+    rule,
     show_instance,
     size_of,
     tiny_instances,
 )
-from schedgym.papers.xu2021.reference import (
-    Job,
+from schedgym.papers.xu2021.model.optima import (
+    PooledJob,
     Schedule,
     feasible,
     flowtime,
@@ -28,7 +29,6 @@ from schedgym.papers.xu2021.reference import (
     fractional,
     fractional_best,
     multisets,
-    rule,
     transient_least,
 )
 
@@ -72,7 +72,7 @@ def _confirm_horizon(instance: Shown) -> bool:
 def _check_horizon(run: Run) -> Finding:
     narrow = 0
 
-    def flaw(jobs: Sequence[Job], cores: int) -> dict[str, Any] | None:
+    def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
         nonlocal narrow
         slots = max(len(rule(name, jobs, cores)) for name in ("svf", "srf", "srpt", "fifo"))
         if slots <= sum(p for _, p, _ in jobs):
@@ -111,7 +111,7 @@ def _check_equation_37(run: Run) -> Finding:
     return Finding(judge(not rising), text, figures=figures)
 
 
-def _equation_39(jobs: Sequence[Job], left: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
+def _equation_39(jobs: Sequence[PooledJob], left: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
     """Return rates by Eq. 39 in order of volume, as printed (max) or with min; ``left`` is in core-slots."""
     pick = max if literal else min
     rates = [Fraction(0)] * len(jobs)
@@ -126,7 +126,7 @@ def _equation_39(jobs: Sequence[Job], left: Sequence[int], cores: int, literal: 
     return rates
 
 
-def _local_best(jobs: Sequence[Job], left: Sequence[int], cores: int) -> Fraction:
+def _local_best(jobs: Sequence[PooledJob], left: Sequence[int], cores: int) -> Fraction:
     """Return the optimum of problem (38) over all whole numbers of cores."""
     caps = [min(job[2], work) for job, work in zip(jobs, left, strict=True)]
     best = Fraction(0)
@@ -160,7 +160,7 @@ def _confirm_equation_39(instance: Shown) -> bool:
 def _check_lemma_2(run: Run) -> Finding:
     meant = 0
 
-    def states() -> Iterator[tuple[Sequence[Job], int, tuple[int, ...]]]:
+    def states() -> Iterator[tuple[Sequence[PooledJob], int, tuple[int, ...]]]:
         for count in (1, 2) if run.small else (1, 2, 3):
             for jobs in multisets(count, 3 if count < 3 else 2, 3):
                 for left in itertools.product(*(range(1, p * d + 1) for _, p, d in jobs)):
@@ -221,7 +221,7 @@ def _check_transient(run: Run) -> Finding:
     return Finding(judge(not differ), text, figures={"checked": checked, "differ": differ})
 
 
-def _orders(jobs: Sequence[Job]) -> Iterator[tuple[Job, ...]]:
+def _orders(jobs: Sequence[PooledJob]) -> Iterator[tuple[PooledJob, ...]]:
     """Yield the jobs in all orders that smallest volume first allows."""
     for order in itertools.permutations(jobs):
         volumes = [p * d for _, p, d in order]
@@ -229,7 +229,7 @@ def _orders(jobs: Sequence[Job]) -> Iterator[tuple[Job, ...]]:
             yield order
 
 
-def _least_svf(jobs: Sequence[Job], cores: int, k: int) -> Fraction:
+def _least_svf(jobs: Sequence[PooledJob], cores: int, k: int) -> Fraction:
     """Return the least sum of fractional flowtimes of smallest volume first, over orders of equal volumes."""
     return min(fractional(order, rule("svf", order, cores), k) for order in _orders(jobs))
 
@@ -258,7 +258,7 @@ def _check_theorem_6(run: Run) -> Finding:
     worst = {1: Fraction(1), 2: Fraction(1)}
     for k in (1, 2):
 
-        def flaw(jobs: Sequence[Job], cores: int, k: int = k) -> dict[str, Any] | None:
+        def flaw(jobs: Sequence[PooledJob], cores: int, k: int = k) -> dict[str, Any] | None:
             own = _least_svf(jobs, cores, k)
             best, schedule = fractional_best(jobs, cores, k)
             worst[k] = max(worst[k], own / best)
@@ -280,10 +280,10 @@ def _check_theorem_6(run: Run) -> Finding:
 FAMILY = [(10, 3, 4, 7), (20, 6, 8, 7), (40, 12, 16, 7)]
 LARGE_FAMILY = [*FAMILY, (80, 23, 33, 7), (160, 47, 66, 3)]
 # the worst of a hill climb; with volumes 2, 10 and 12, which cannot tie (processing 1, 2, 6), it is 6/5
-HARD: tuple[tuple[Job, ...], int] = (((0, 2, 5), (0, 1, 2), (0, 5, 2)), 6)
+HARD: tuple[tuple[PooledJob, ...], int] = (((0, 2, 5), (0, 1, 2), (0, 5, 2)), 6)
 
 
-def _family(cores: int, narrow: int, wide: int, slots: int) -> list[Job]:
+def _family(cores: int, narrow: int, wide: int, slots: int) -> list[PooledJob]:
     return [(0, slots, cores)] * wide + [(0, slots * cores, 1)] * narrow
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.evaluation.runner import make_env
+from schedgym.evaluation.episodes import make_env
 from schedgym.papers import (
     IN_PART,
     NOT_REPRODUCED,

@@ -16,23 +16,23 @@ from schedgym.papers.xu2021.instances import (
     K,
     as_rows,
     as_schedule,
+    equation_27,
     find_flaw,
-    printed_run,
+    literal_run,
     read_instance,
+    rule,
     show_instance,
     tiny_instances,
 )
-from schedgym.papers.xu2021.reference import (
-    Job,
+from schedgym.papers.xu2021.model.optima import (
+    PooledJob,
     completions,
-    eq27,
     feasible,
     flowtime,
     flowtime_best,
     fractional,
     fractional_best,
     multisets,
-    rule,
 )
 
 __all__: list[str] = []
@@ -117,7 +117,7 @@ def _check_equation_6(run: Run) -> Finding:
     )
 
 
-def _nested(count: int) -> list[Job]:
+def _nested(count: int) -> list[PooledJob]:
     """Return jobs for one core: some that fall in size, then a stream of jobs that are smaller still.
 
     Sizes fall from 2 count to count + 1 slots, and each of these jobs arrives when its predecessor has one
@@ -125,7 +125,7 @@ def _nested(count: int) -> list[Job]:
     of a job costs (t - a) / p + 1. Of two jobs the larger one therefore loses less by waiting, and the least
     fractional flowtime is that of the smallest size first.
     """
-    jobs: list[Job] = []
+    jobs: list[PooledJob] = []
     time = 0
     for size in range(2 * count, count, -1):
         jobs.append((time, size, 1))
@@ -206,7 +206,7 @@ def _confirm_surrogate_above(instance: Shown) -> bool:
     confirm=_confirm_surrogate_above,
 )
 def _check_surrogate(run: Run) -> Finding:
-    def flaw(jobs: Sequence[Job], cores: int) -> dict[str, Any] | None:
+    def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
         best, schedule = flowtime_best(jobs, cores)
         own = fractional_best(jobs, cores)[0]
         if own <= best:
@@ -217,7 +217,7 @@ def _check_surrogate(run: Run) -> Finding:
     return found_against(REFUTED, searched, "OPT_P2 is above the optimum (k = 1)")
 
 
-def _bounds(jobs: Sequence[Job], cores: int, k: int) -> dict[str, Fraction]:
+def _bounds(jobs: Sequence[PooledJob], cores: int, k: int) -> dict[str, Fraction]:
     """Return lower bounds on the sum of flowtime^k."""
     own, alone = fractional_best(jobs, cores, k)[0], sum(p**k for _, p, _ in jobs)
     bounds = {"sum p^k": Fraction(alone), "OPT_P2 / 2": own / 2, "OPT_P2 - sum p^k": own - alone}
@@ -277,7 +277,7 @@ def _check_pooled(run: Run) -> Finding:
     figures: dict[str, Any] = {}
     for name in ("srpt", "srvf"):
 
-        def flaw(jobs: Sequence[Job], cores: int, name: str = name) -> dict[str, Any] | None:
+        def flaw(jobs: Sequence[PooledJob], cores: int, name: str = name) -> dict[str, Any] | None:
             own = flowtime(jobs, rule(name, jobs, cores))
             best, schedule = flowtime_best(jobs, cores)
             if own <= best:
@@ -311,7 +311,7 @@ def _check_single(run: Run) -> Finding:
 
 def _confirm_below(instance: Shown) -> bool:
     jobs, cores = read_instance(instance)
-    schedule = printed_run(jobs, cores, instance["gamma"], 10**5, instance["lambda_from"])
+    schedule = literal_run(jobs, cores, instance["gamma"], 10**5, start=instance["lambda_from"])
     ends = completions(jobs, schedule)
     if ends != instance["completions"]:
         return False
@@ -333,20 +333,20 @@ def _confirm_below(instance: Shown) -> bool:
     confirm=_confirm_below,
 )
 def _check_fractional_above(run: Run) -> Finding:
-    gammas: dict[str, Callable[[Sequence[Job], int], float]] = {
-        "Eq. 27": lambda jobs, cores: float(eq27(jobs, cores)),
+    gammas: dict[str, Callable[[Sequence[PooledJob], int], float]] = {
+        "Eq. 27": lambda jobs, cores: float(equation_27(jobs, cores)),
         str(GAMMA): lambda jobs, cores: float(GAMMA),
     }
     found: dict[tuple[str, int], Searched] = {}
     for name, start in itertools.product(gammas, STARTS):
 
         def flaw(
-            jobs: Sequence[Job],
+            jobs: Sequence[PooledJob],
             cores: int,
-            gamma: Callable[[Sequence[Job], int], float] = gammas[name],
+            gamma: Callable[[Sequence[PooledJob], int], float] = gammas[name],
             start: int = start,
         ) -> dict[str, Any] | None:
-            schedule = printed_run(jobs, cores, gamma(jobs, cores), 10**5, start)
+            schedule = literal_run(jobs, cores, gamma(jobs, cores), 10**5, start=start)
             own, actual = fractional(jobs, schedule, K), flowtime(jobs, schedule, K)
             if own >= actual:
                 return None

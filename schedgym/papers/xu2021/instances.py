@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.xu2021.model.jobs import Instance, Job, eq27
+from schedgym.papers.xu2021.model.optima import PooledJob, Schedule, multisets
+from schedgym.papers.xu2021.model.simulation import simulate
 from schedgym.papers.xu2021.readings import HORIZON, START
-from schedgym.papers.xu2021.reference import Job, Schedule, literal_ocorp, multisets
 
 __all__ = [
     "GAMMA",
@@ -18,9 +21,12 @@ __all__ = [
     "STARTS",
     "as_rows",
     "as_schedule",
+    "equation_27",
     "find_flaw",
-    "printed_run",
+    "literal_run",
+    "pooled",
     "read_instance",
+    "rule",
     "show_instance",
     "size_of",
     "tiny_instances",
@@ -33,7 +39,7 @@ GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slo
 STARTS = tuple(sorted(map(int, START.choices.values())))
 
 
-def show_instance(jobs: Sequence[Job], cores: int) -> dict[str, Any]:
+def show_instance(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any]:
     """Return an instance as a finding shows it."""
     return {
         "arrival": [a for a, _, _ in jobs],
@@ -43,21 +49,21 @@ def show_instance(jobs: Sequence[Job], cores: int) -> dict[str, Any]:
     }
 
 
-def read_instance(instance: Shown) -> tuple[tuple[Job, ...], int]:
+def read_instance(instance: Shown) -> tuple[tuple[PooledJob, ...], int]:
     """Return the instance that :func:`show_instance` shows."""
     columns = (instance["arrival"], instance["processing"], instance["cpu"])
     return tuple(zip(*columns, strict=True)), instance["cores"]
 
 
-def size_of(jobs: Sequence[Job], cores: int) -> tuple[int, ...]:
+def size_of(jobs: Sequence[PooledJob], cores: int) -> tuple[int, ...]:
     """Return the size of an instance: jobs, cores, work, slots, arrivals."""
     work, length = sum(p * d for _, p, d in jobs), sum(p for _, p, _ in jobs)
     return (len(jobs), cores, work, length, sum(a for a, _, _ in jobs), *itertools.chain(*jobs))
 
 
 def find_flaw(
-    cases: Iterable[tuple[Sequence[Job], int]],
-    flaw: Callable[[Sequence[Job], int], dict[str, Any] | None],
+    cases: Iterable[tuple[Sequence[PooledJob], int]],
+    flaw: Callable[[Sequence[PooledJob], int], dict[str, Any] | None],
 ) -> Searched:
     """Find the smallest case with a flaw."""
     return smallest_flaw(
@@ -68,7 +74,7 @@ def find_flaw(
     )
 
 
-def tiny_instances(run: Run, latest: int = 0) -> Iterator[tuple[tuple[Job, ...], int]]:
+def tiny_instances(run: Run, latest: int = 0) -> Iterator[tuple[tuple[PooledJob, ...], int]]:
     """Yield instances with up to three jobs (paper scale: larger ones, and four jobs that arrive at once)."""
     counts = [(1, 4, 3), (2, 3, 3), (3, 2 if latest else 3, 2)]
     if not run.small:
@@ -91,11 +97,40 @@ def as_schedule(rows: Sequence[Sequence[int]]) -> Schedule:
     return [tuple(row) for row in rows]
 
 
-def _step(t: int) -> float:
-    """The paper's mu for k = 2."""
-    return float(t ** (K + 0.5))
+def pooled(jobs: Sequence[PooledJob], cores: int) -> Instance:
+    """Return the instance with all cores on one server."""
+    return Instance([Job(*job) for job in jobs], [cores])
 
 
-def printed_run(jobs: Sequence[Job], cores: int, gamma: float, slots: int, start: int = 0) -> Schedule:
-    """Run literal OCORP as in the experiments: mu = t^(k + 1/2), k = 2; lambda begins at ``start``."""
-    return literal_ocorp(jobs, cores, K, lambda job: job[1] / max(gamma - job[0], 1), _step, slots, start)
+def equation_27(jobs: Sequence[PooledJob], cores: int) -> Fraction:
+    """Return Gamma of Eq. 27."""
+    return eq27(pooled(jobs, cores))
+
+
+def rule(name: str, jobs: Sequence[PooledJob], cores: int) -> Schedule:
+    """Return the schedule of a priority rule; ties go to earlier arrival, then to the lower number."""
+    limit = max(a for a, _, _ in jobs) + sum(p * d for _, p, d in jobs)
+    return [tuple(used) for used in simulate(pooled(jobs, cores), name, limit=limit).used]
+
+
+def literal_run(
+    jobs: Sequence[PooledJob], cores: int, gamma: Any, slots: int, *, start: int = 0, **options: Any
+) -> Schedule:
+    """Run OCORP, or OCORP+ if ``alpha`` is given, as printed: a job waits unless its omega is negative.
+
+    There are two corrections: a job gets no more cores than it has work left, and case 2 of Eq. 22 sums to
+    j - 1.
+
+    Args:
+        jobs: in order of arrival.
+        cores: total number of cores. They are those of one server: with a switching cost, too, taking the
+            cheapest core after the other minimises Eq. 32, as each further core of a job costs more.
+        gamma: Gamma; the target of lambda per slot is p / (Gamma - a).
+        slots: number of slots after which to stop at the latest.
+        start: lambda of a job in its first slot, which the paper does not give.
+        options: others of :class:`~schedgym.papers.xu2021.model.simulation.Options`; by default those of the
+            experiments: k = 2, mu = t^(k + 1/2).
+    """
+    name = "ocorp+" if options.get("alpha") else "ocorp"
+    fixed = {"literal": True, "level": "job", "gamma": gamma, "lambda0": start}
+    return [tuple(used) for used in simulate(pooled(jobs, cores), name, limit=slots, **fixed, **options).used]

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
 from schedgym.papers.xu2021.instances import PAPER
-from schedgym.papers.xu2021.reference import (
+from schedgym.papers.xu2021.model.slot import (
+    Matrix,
     Slot,
     alternate,
     best_value,
     fill,
-    keep,
+    knapsack,
     pack,
-    plain_best,
-    value,
+    placement_value,
 )
 
 __all__: list[str] = []
@@ -58,9 +58,37 @@ def _small_slots(servers: int, jobs: int, cores: int, memory: int, worth: int) -
                 yield Slot(worths, caps, reserve, cpu, server_memory)
 
 
+def _first(slot: Slot) -> Matrix:
+    """Return the first x: jobs by falling worth, packed."""
+    order = sorted(range(len(slot.caps)), key=lambda j: (-slot.worth[j], j))
+    return pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
+
+
+def _last(slot: Slot) -> Matrix:
+    """Return what Algorithm 1 ends with."""
+    return alternate(slot, _first(slot))[1][-1]
+
+
 def _slot_size(slot: Slot) -> tuple[int, ...]:
     sums = [sum(values) for values in (slot.cpu, slot.memory, slot.caps, slot.reserve, slot.worth)]
     return (len(slot.cpu), len(slot.caps), *sums, *itertools.chain(*slot))
+
+
+def plain_best(slot: Slot) -> int:
+    """Return the optimum of P3 by trying all cores of all jobs on all servers; for a handful of cores."""
+
+    def tries(i: int) -> Iterator[tuple[int, ...]]:
+        for cores in itertools.product(*(range(min(cap, slot.cpu[i]) + 1) for cap in slot.caps)):
+            held = sum(m for m, u in zip(slot.reserve, cores, strict=True) if u)
+            if sum(cores) <= slot.cpu[i] and held <= slot.memory[i]:
+                yield cores
+
+    best = 0
+    for rows in itertools.product(*(list(tries(i)) for i in range(len(slot.cpu)))):
+        sums = [sum(row[j] for row in rows) for j in range(len(slot.caps))]
+        if all(u <= cap for u, cap in zip(sums, slot.caps, strict=True)):
+            best = max(best, sum(w * u for w, u in zip(slot.worth, sums, strict=True)))
+    return best
 
 
 def _fits(rows: Sequence[Sequence[int]], slot: Slot) -> bool:
@@ -83,7 +111,7 @@ def _confirm_rounds(instance: Shown) -> bool:
     return (
         _fits(first, slot)
         and _fits(second, slot)
-        and value(second, slot.worth) > value(first, slot.worth)
+        and placement_value(second, slot.worth) > placement_value(first, slot.worth)
         and all(
             not new or old for a, b in zip(first, second, strict=True) for old, new in zip(a, b, strict=True)
         )
@@ -104,7 +132,7 @@ def _check_iterations(run: Run) -> Finding:
     best: tuple[tuple[int, ...], dict[str, Any]] | None = None
     drawn = (_draw_slot(run)[0] for _ in range(3_000 if run.small else 100_000))
     for slot in itertools.chain(_small_slots(1, 2, 3, 2, 2), _small_slots(2, 2, 2, 2, 2), drawn):
-        cores, kept = alternate(slot)
+        cores, kept = alternate(slot, _first(slot))
         rounds[len(kept)] = rounds.get(len(kept), 0) + 1
         later += any(pair != (cores[1], kept[1]) for pair in zip(cores[2:], kept[2:], strict=True))
         if len(kept) > 2:
@@ -141,8 +169,7 @@ class Operations(NamedTuple):
 def _operations(slot: Slot) -> Operations:
     """Count what the first x and z of a slot take."""
     jobs, servers = range(len(slot.caps)), range(len(slot.cpu))
-    order = sorted(jobs, key=lambda j: (-slot.worth[j], j))
-    x = pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
+    x = _first(slot)
     hosted = [sum(1 for row in x if row[i]) for i in servers]
     most = max(slot.memory)
     return Operations(
@@ -265,7 +292,7 @@ def _check_theorem_2(run: Run) -> Finding:
     tiny = ((slot, slot.caps) for slot in _small_slots(1, 1, 2, 8, 1))
     for slot, demands in itertools.chain(tiny, drawn):
         ratio = _ratio(slot, demands)
-        reached, optimum = value(alternate(slot)[1][-1], slot.worth), best_value(slot)
+        reached, optimum = placement_value(_last(slot), slot.worth), best_value(slot)
         checked += 1
         if optimum:
             worst = min(worst, Fraction(reached, optimum))
@@ -280,7 +307,7 @@ def _check_theorem_2(run: Run) -> Finding:
                 best = size, _show_slot(slot) | details
     # seven jobs with one core-slot left: d_min says nothing of how many fit on a server
     left = Slot((10,) * 7 + (9,), (1,) * 7 + (8,), (1,) * 8, (8,), (3,))
-    reached, optimum = value(alternate(left)[1][-1], left.worth), best_value(left)
+    reached, optimum = placement_value(_last(left), left.worth), best_value(left)
     beyond = reached < min(Fraction(1), _ratio(left, [8] * 8)) * optimum
     figures = {
         "checked": checked,
@@ -310,8 +337,8 @@ def _confirm_alternation(instance: Shown) -> bool:
     slot = _slot(instance)
     return (
         _fits(instance["alternation"], slot)
-        and alternate(slot)[1][-1] == instance["alternation"]
-        and value(instance["alternation"], slot.worth) == instance["reached"]
+        and _last(slot) == instance["alternation"]
+        and placement_value(instance["alternation"], slot.worth) == instance["reached"]
         and plain_best(slot) == instance["optimum"] > instance["reached"]
     )
 
@@ -331,8 +358,8 @@ def _check_alternation(run: Run) -> Finding:
     best: tuple[tuple[int, ...], dict[str, Any]] | None = None
     sizes = [(1, 2, 3, 2, 3), (2, 2, 2, 2, 3)] if run.small else [(1, 3, 3, 3, 4), (2, 2, 3, 3, 3)]
     for slot in itertools.chain.from_iterable(_small_slots(*size) for size in sizes):
-        last = alternate(slot)[1][-1]
-        reached, optimum = value(last, slot.worth), best_value(slot)
+        last = _last(slot)
+        reached, optimum = placement_value(last, slot.worth), best_value(slot)
         checked += 1
         if reached < optimum:
             below += 1
@@ -388,7 +415,7 @@ def _check_equation_19(run: Run) -> Finding:
         for items in itertools.combinations_with_replacement(kinds, count):
             values, weights = zip(*items, strict=True)
             for memory in range(1, 5):
-                taken = keep(values, weights, memory)
+                taken = knapsack(values, weights, memory)
                 own, optimum = _greedy(values, weights, memory), sum(itertools.compress(values, taken))
                 checked += 1
                 less += own < optimum

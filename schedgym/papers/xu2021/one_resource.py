@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,25 +17,24 @@ from schedgym.papers.xu2021.instances import (
     K,
     as_rows,
     as_schedule,
+    equation_27,
     find_flaw,
-    printed_run,
+    literal_run,
     read_instance,
+    rule,
     show_instance,
     tiny_instances,
 )
-from schedgym.papers.xu2021.readings import START
-from schedgym.papers.xu2021.reference import (
-    Job,
+from schedgym.papers.xu2021.model.optima import (
+    PooledJob,
     Schedule,
     completions,
-    eq27,
     feasible,
     flowtime_best,
     fractional,
     fractional_best,
-    literal_ocorp,
-    rule,
 )
+from schedgym.papers.xu2021.readings import START
 
 __all__: list[str] = []
 
@@ -121,19 +120,27 @@ def _check_lemma_1(run: Run) -> Finding:
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
-def _line_7(job: Job, literal: bool, slots: int) -> Schedule:
-    """Schedule a lone job by literal OCORP from lambda = 0, with line 7 as printed or with Gamma - a."""
-    gamma = eq27([job], 1)
-    return literal_ocorp(
-        [job], 1, 1, lambda j: Fraction(j[1]) / (1 - j[0] if literal else gamma - j[0]), lambda t: t, slots
-    )
+def _line_7(job: PooledJob, slots: int) -> Schedule:
+    """Schedule a lone job by literal OCORP from lambda = 0, with Gamma - a in line 7."""
+    gamma = equation_27([job], 1)
+    return literal_run([job], 1, gamma, slots, k=1, step=lambda t: t, number=Fraction)
+
+
+def _served_as_printed(a: int, p: int, slots: int) -> bool:
+    """Return whether a lone job of one core ever gets it, with line 7 as printed (k = 1, lambda from 0)."""
+    price = Fraction(0)
+    for t in range(a + 1, slots + 1):
+        if Fraction(t - a, p) + 1 < price:
+            return True
+        price = max(Fraction(0), price + t * Fraction(p, 1 - a))
+    return False
 
 
 def _confirm_line_7(instance: Shown) -> bool:
     job = (instance["arrival"], instance["processing"], 1)
     # the printed target is negative, or infinite: a price of 0 never grows, and no weight is below 0
     printed = instance["arrival"] == 1 or Fraction(job[1], 1 - job[0]) < 0
-    schedule = _line_7(job, False, 10**4)
+    schedule = _line_7(job, 10**4)
     return printed and job[0] >= 1 and completions([job], schedule) == [instance["completion"]]
 
 
@@ -151,8 +158,8 @@ def _check_line_7(run: Run) -> Finding:
     example: dict[str, Any] | None = None
     for a, p in itertools.product(range(2, 5), range(1, 5)):
         checked += 1
-        served += any(map(any, _line_7((a, p, 1), True, slots)))
-        schedule = _line_7((a, p, 1), False, slots)
+        served += _served_as_printed(a, p, slots)
+        schedule = _line_7((a, p, 1), slots)
         right = sum(u[0] for u in schedule) == p
         served_right += right
         if example is None and right:
@@ -233,7 +240,7 @@ def _check_equation_26(run: Run) -> Finding:
     checked = differ = wrong = 0
     example: dict[str, Any] | None = None
     for (a, p), end in itertools.product(itertools.product(range(4), range(1, 4)), range(1, 6)):
-        gamma = eq27([(a, p, 1)], 1)
+        gamma = equation_27([(a, p, 1)], 1)
         goal = Fraction(p) / (gamma - a)
         double = sum((goal for t in range(1, end + 1) if t >= a + 1), Fraction(0))
         checked += 1
@@ -250,7 +257,7 @@ def _check_equation_26(run: Run) -> Finding:
     return Finding(CORRECTED if not wrong else REFUTED, text, counterexample=example, figures=figures)
 
 
-def _fit(jobs: Sequence[Job], served: Sequence[Fraction], gamma: Fraction, end: int) -> Fraction:
+def _fit(jobs: Sequence[PooledJob], served: Sequence[Fraction], gamma: Fraction, end: int) -> Fraction:
     """Return the fit of Eq. 26 at T = ``end``, given the slots in which each job was served until then."""
     parts = (Fraction((end - a) * p) / (gamma - a) for a, p, _ in jobs)
     return sum(parts, Fraction(0)) - sum(served, Fraction(0))
@@ -280,9 +287,9 @@ def _check_unfinished(run: Run) -> Finding:
     checked = below = 0
     example: dict[str, Any] | None = None
     for jobs, cores in tiny_instances(run, 1):
-        gamma = eq27(jobs, cores)
+        gamma = equation_27(jobs, cores)
         for end in (math.ceil(gamma), math.ceil(gamma) + 2):
-            schedule = literal_ocorp(jobs, cores, 1, _target(gamma), _constant(1), end)
+            schedule = literal_run(jobs, cores, gamma, end, k=1, step=lambda t: 1, number=Fraction)
             served = [Fraction(sum(given[j] for given in schedule), job[2]) for j, job in enumerate(jobs)]
             fit, left = _fit(jobs, served, gamma, end), sum(p for _, p, _ in jobs) - sum(served)
             checked += 1
@@ -300,12 +307,14 @@ def _check_unfinished(run: Run) -> Finding:
     return Finding(HOLDS, text, witness=example, figures=figures)
 
 
-def _theorem_4(jobs: Sequence[Job], cores: int, k: int, start: int) -> tuple[Fraction, Fraction, Schedule]:
+def _theorem_4(
+    jobs: Sequence[PooledJob], cores: int, k: int, start: int
+) -> tuple[Fraction, Fraction, Schedule]:
     """Return literal OCORP's regret at T = Gamma (Eq. 27), mu = T^k (beta = 0), the bound, the schedule."""
-    gamma = eq27(jobs, cores)
+    gamma = equation_27(jobs, cores)
     horizon = int(gamma)
-    schedule = literal_ocorp(
-        jobs, cores, k, lambda job: job[1] / (gamma - job[0]), lambda t: horizon**k, horizon, start
+    schedule = literal_run(
+        jobs, cores, gamma, horizon, start=start, k=k, step=lambda t: horizon**k, number=Fraction
     )
     own = fractional_best(jobs, cores, k)[0]
     optimum = max(own, Fraction(flowtime_best(jobs, cores, k)[0]))
@@ -319,16 +328,16 @@ def _theorem_4(jobs: Sequence[Job], cores: int, k: int, start: int) -> tuple[Fra
 def _confirm_theorem_4(instance: Shown) -> bool:
     jobs, cores = read_instance(instance)
     schedule = as_schedule(instance["schedule"])
-    gamma = eq27(jobs, cores)
+    gamma = equation_27(jobs, cores)
     # replayed in floats; the bound, by the larger of the optima of P1 and P2
-    again = literal_ocorp(
+    again = literal_run(
         jobs,
         cores,
-        instance["k"],
-        lambda job: job[1] / (float(gamma) - job[0]),
-        lambda t: float(instance["T"]) ** instance["k"],
+        float(gamma),
         instance["T"],
-        instance["lambda_from"],
+        start=instance["lambda_from"],
+        k=instance["k"],
+        step=lambda t: float(instance["T"]) ** instance["k"],
     )
     optimum = max(
         fractional_best(jobs, cores, instance["k"])[0], Fraction(flowtime_best(jobs, cores, instance["k"])[0])
@@ -356,16 +365,20 @@ def _check_theorem_4(run: Run) -> Finding:
     worst = Fraction(0)
     for k, start in itertools.product((1, 2), STARTS):
 
-        def flaw(jobs: Sequence[Job], cores: int, k: int = k, start: int = start) -> dict[str, Any] | None:
+        def flaw(
+            jobs: Sequence[PooledJob], cores: int, k: int = k, start: int = start
+        ) -> dict[str, Any] | None:
             nonlocal worst
             regret, bound, schedule = _theorem_4(jobs, cores, k, start)
             worst = max(worst, regret / bound)
             if regret <= bound:
                 return None
-            details = {"k": k, "lambda_from": start, "T": int(eq27(jobs, cores))}
+            details = {"k": k, "lambda_from": start, "T": int(equation_27(jobs, cores))}
             return details | {"schedule": as_rows(schedule), "regret": str(regret), "bound": str(bound)}
 
-        cases = ((jobs, cores) for jobs, cores in tiny_instances(run) if eq27(jobs, cores).denominator == 1)
+        cases = (
+            (jobs, cores) for jobs, cores in tiny_instances(run) if equation_27(jobs, cores).denominator == 1
+        )
         searched[k, start] = find_flaw(cases, flaw)
     above = {setting: one.flawed for setting, one in searched.items()}
     figures: dict[str, Any] = {f"k{k}_from_{start}_above": count for (k, start), count in above.items()}
@@ -388,7 +401,7 @@ def _confirm_online(instance: Shown) -> bool:
     first = [tuple(job) for job in instance["jobs"]]
     both = [first, [*first, tuple(instance["later_job"])]]
     slot, cores = instance["slot"], instance["cores"]
-    if [eq27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
+    if [equation_27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
         return False
     # the prices by hand from 0, up to the slot, in which only the first jobs are visible
     decided = []
@@ -416,12 +429,12 @@ def _check_online(run: Run) -> Finding:
     checked = differ = 0
     best: tuple[int, dict[str, Any]] | None = None
     for p, later in itertools.product(range(1, 4), range(2, 13 if run.small else 40)):
-        jobs: list[Job] = [(0, p, 1)]
+        jobs: list[PooledJob] = [(0, p, 1)]
         longer = [*jobs, (later, 1, 1)]
-        gammas = [eq27(jobs, 1), eq27(longer, 1)]
+        gammas = [equation_27(jobs, 1), equation_27(longer, 1)]
         checked += 1
         runs = [
-            printed_run(own, 1, float(gamma), later)
+            literal_run(own, 1, float(gamma), later)
             for own, gamma in zip((jobs, longer), gammas, strict=True)
         ]
         both = [[u[0] for u in schedule] + [0] * (later - len(schedule)) for schedule in runs]
@@ -520,7 +533,7 @@ def _confirm_least_slots(instance: Shown) -> bool:
 def _check_least_slots(run: Run) -> Finding:
     below = 0
 
-    def flaw(jobs: Sequence[Job], cores: int) -> dict[str, Any] | None:
+    def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
         nonlocal below
         least = min(len(rule(name, jobs, cores)) for name in ("srf", "svf", "srvf", "srpt"))
         work = Fraction(sum(p * d for _, p, d in jobs), cores)
@@ -562,17 +575,7 @@ def _check_step(run: Run) -> Finding:
     return Finding(REFUTED, text, counterexample=example, figures={"allowed": 0, "checked": len(betas)})
 
 
-def _target(gamma: Any) -> Callable[[Job], Any]:
-    """Return the function that gives a job's target of lambda per slot: p / (Gamma - a)."""
-    return lambda job: job[1] / (gamma - job[0])
-
-
-def _constant(mu: Any) -> Callable[[int], Any]:
-    """Return a step size that is the same in all slots."""
-    return lambda t: mu
-
-
-def _longest_gap(jobs: Sequence[Job], schedule: Schedule) -> int:
+def _longest_gap(jobs: Sequence[PooledJob], schedule: Schedule) -> int:
     """Return the longest run of slots without a core between arrival and completion (or the end)."""
     longest = 0
     for j, (a, p, d) in enumerate(jobs):
@@ -606,9 +609,9 @@ def _check_corollary_1(run: Run) -> Finding:
     sizes = [4, 16, 64] if run.small else [4, 16, 64, 256, 1024]
     horizons, gaps = [], []
     for count in sizes:
-        jobs: list[Job] = [(0, 1, 1)] * count
-        gamma = int(eq27(jobs, 1))
-        schedule = literal_ocorp(jobs, 1, K, _target(gamma), _constant(gamma**K), gamma)  # lambda from 0
+        jobs: list[PooledJob] = [(0, 1, 1)] * count
+        gamma = int(equation_27(jobs, 1))
+        schedule = literal_run(jobs, 1, gamma, gamma, step=lambda t, mu=gamma**K: mu)  # lambda from 0
         horizons.append(gamma)
         gaps.append(_longest_gap(jobs, schedule))
     figures = {"gap_over_T": [gap / horizon for gap, horizon in zip(gaps, horizons, strict=True)]}
@@ -643,11 +646,13 @@ def _fits(run: Run, alphas: Sequence[float]) -> Finding:
             last = 0 if trial < 2 else count
             arrivals = sorted(int(x) for x in draw(0, last + 1, size=count))
             jobs = [(a, int(draw(1, 9)), int(draw(1, 5))) for a in arrivals]
-            gamma = float(eq27(jobs, 4))
+            gamma = float(equation_27(jobs, 4))
             ends = (int(gamma) // 2, int(gamma))
             for beta, end, start, alpha in itertools.product((0.0, 0.5), ends, STARTS, alphas):
-                step = _constant(end ** (K - beta))
-                schedule = literal_ocorp(jobs, 4, K, _target(gamma), step, end, start, alpha)
+                mu = end ** (K - beta)
+                schedule = literal_run(
+                    jobs, 4, gamma, end, start=start, alpha=alpha, step=lambda t, mu=mu: mu
+                )
                 fit = sum(max(end - a, 0) * p / (gamma - a) for a, p, _ in jobs)
                 fit -= sum(u / job[2] for given in schedule for u, job in zip(given, jobs, strict=True))
                 arrived = sum(a < end for a in arrivals)
@@ -736,10 +741,10 @@ def _regrets(run: Run, beta: float, start: int) -> tuple[list[float], float]:
     for count in _equal_jobs(run):
         largest = 0.0
         for p, alpha in itertools.product((1, 3), (1, 30)):
-            jobs: list[Job] = [(0, p, 1)] * count
-            gamma = int(eq27(jobs, 1))
-            step = _constant(gamma ** (K - beta))
-            schedule = literal_ocorp(jobs, 1, K, _target(gamma), step, gamma, start, alpha)
+            jobs: list[PooledJob] = [(0, p, 1)] * count
+            gamma = int(equation_27(jobs, 1))
+            mu = gamma ** (K - beta)
+            schedule = literal_run(jobs, 1, gamma, gamma, start=start, alpha=alpha, step=lambda t, mu=mu: mu)
             optimum = sum((p * place) ** K for place in range(1, count + 1))
             ratio = float(fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
             largest = max(largest, ratio)

@@ -1,18 +1,18 @@
-"""All claims on the small scale: verdicts as recorded, counterexamples checked by the plain oracle."""
+"""All claims on the small scale: verdicts as recorded, counterexamples by linear programs and enumeration."""
 
 from __future__ import annotations
 
 import copy
 import functools
 import itertools
-import random
 from fractions import Fraction as F
 
 import pytest
 
 from schedgym.papers import Verdict, list_claims
-from schedgym.papers.guan2022.assignment import _assign, _optimum
-from schedgym.papers.guan2022.reference import settings
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.assignment import _optimum
+from schedgym.papers.guan2022.share_batches import settings
 from schedgym.papers.guan2022.statements import (
     ASSIGNING,
     BY_SITES,
@@ -24,9 +24,8 @@ from schedgym.papers.guan2022.statements import (
     SHARED_DEVIATIONS,
     SHARED_RESPONSES,
 )
-from tests.geo import oracle
 from tests.long import long
-from tests.papers.guan2022.test_reference import extreme, oracle_aggregates
+from tests.papers.guan2022.test_share_batches import extreme
 from tests.papers.recorded import check_recorded, instance_of
 
 pytestmark = long
@@ -47,21 +46,6 @@ def fractions(values):
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdicts_are_as_recorded(results, name) -> None:
     check_recorded(results[name])
-
-
-def test_every_verdict_against_the_thesis_has_a_counterexample(results) -> None:
-    against = {
-        name.partition("/")[2]: results[name].finding.verdict
-        for name in CLAIMS
-        if results[name].finding.verdict in (Verdict.REFUTED, Verdict.CORRECTED)
-    }
-    assert {name for name, verdict in against.items() if verdict is Verdict.REFUTED} == {
-        "sig-gamf-envy",
-        "sig-gamf-strategy",
-        "sig-gamf-is-sig-amf",
-        "gamf-decided-balance",
-    }
-    assert all(instance_of(results, name) is not None for name in against)
 
 
 def test_measured_statements_run_under_each_reading(results) -> None:
@@ -86,37 +70,7 @@ def test_measured_statements_run_under_each_reading(results) -> None:
     assert measured == {*sentences, "btawj-queues", "amf-over-lifetime"}
 
 
-def test_the_task_allocations_of_a_decision(results) -> None:
-    """By the oracle, whose ATA balances each job that is not yet in the order once for every place."""
-    figures = results[f"{PAPER}/task-allocations"].finding.figures
-    most = figures["most_jobs"]
-    counted = 0
-
-    def count(i, load):
-        nonlocal counted
-        counted += 1
-        return {(0, 0): 1 + i}
-
-    for moving, policy in ((range(most), "ATA"), ([most - 1], "SCTA")):
-        counted, placed = 0, {i: {(0, 0): 1 + i} for i in range(most)}
-        oracle.swag_plan(range(most), lambda i: i, [1], placed, count, moving)
-        assert counted == figures[f"most_{policy}"]
-    assert figures["most_ATA"] == most * (most + 1) // 2
-
-
-def test_the_swap_in_table_3_2(results) -> None:
-    """By the oracle: a task ahead moves BTAaJ's task to the other site, and not BTAwJ's."""
-    found = instance_of(results, "table-3.2")
-    assert (found["slots"], found["outstanding"], found["tasks"]) == ([1, 1], 1, 1)
-    for policy in ("btawj", "btaaj"):
-        for ahead in (0, found["outstanding"]):
-            jobs = [(0, [(ahead, (0,))])] * bool(ahead) + [(0, [(found["tasks"], (0, 1))])]
-            outcome = oracle.simulate_assign(oracle.make_instance(found["slots"], jobs), f"{policy}-fcfs")
-            at = [outcome.site[-1].count(site) for site in range(2)]
-            assert at == (found[policy.upper()] if ahead else found["BTAWJ"])
-
-
-# the counterexamples, by the oracle ----------------------------------------------------------------
+# the counterexamples, by linear programs ------------------------------------------------------------
 
 
 def test_sig_gamf_is_not_strategy_proof(results) -> None:
@@ -125,9 +79,9 @@ def test_sig_gamf_is_not_strategy_proof(results) -> None:
     assert (found["job"], found["report"]) == (0, [2, 2])
     demand, slots, groups = parts(found)
     lying = [found["report"], demand[1]]
-    honest = oracle_aggregates(demand, slots, groups, "sig-gamf")
+    honest = model.aggregates_of(demand, slots, groups, "sig-gamf")
     assert honest == fractions(found["aggregates"]) == [F(5, 2), F(5, 2)]
-    assert oracle_aggregates(lying, slots, groups, "sig-gamf") == fractions(found["aggregates_if_lying"])
+    assert model.aggregates_of(lying, slots, groups, "sig-gamf") == fractions(found["aggregates_if_lying"])
     # whichever matrix is taken, all three tasks can run
     for sign in (1, -1):
         assert extreme(lying, slots, groups, "sig-gamf", 0, demand[0], sign) == pytest.approx(3.0)
@@ -137,7 +91,7 @@ def test_sig_gamf_is_not_envy_free(results) -> None:
     found = instance_of(results, "sig-gamf-envy")
     demand, slots, groups = parts(found)
     assert slots == [1, 1, 3] and sorted(demand) == [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
-    own = oracle_aggregates(demand, slots, groups, "sig-gamf")
+    own = model.aggregates_of(demand, slots, groups, "sig-gamf")
     assert own == fractions(found["aggregates"])
     i, other = found["job"], found["envies"]
     for sign in (1, -1):
@@ -146,13 +100,13 @@ def test_sig_gamf_is_not_envy_free(results) -> None:
 
 
 def gains(slots, groups, most):
-    """Two jobs under SIG-GAMF, up to so many tasks: lies that gain in every matrix, by the oracle."""
+    """Two jobs under SIG-GAMF, up to so many tasks: lies that gain in every matrix, by the model."""
     limits = [sum(slots[j] for j in group) for group in groups]
     rows = [row for row in itertools.product(*(range(limit + 1) for limit in limits)) if any(row)]
 
     @functools.cache
     def aggregates(first, second):
-        return oracle_aggregates([first, second], slots, groups, "sig-gamf")
+        return model.aggregates_of([first, second], slots, groups, "sig-gamf")
 
     for truth, other in itertools.product(rows, repeat=2):
         if sum(truth) + sum(other) > most:
@@ -167,7 +121,7 @@ def gains(slots, groups, most):
 
 
 def test_the_lie_is_the_smallest(results) -> None:
-    """By jobs, sites, groups, slots and tasks: the oracle finds none smaller, and finds it."""
+    """By jobs, sites, groups, slots and tasks: the model finds none smaller, and finds it."""
     found = instance_of(results, "sig-gamf-strategy")
     assert sum(map(sum, found["demand"])) == 6
     sizes = [(1, 1, slots, 99) for slots in range(1, 7)] + [(2, 1, slots, 99) for slots in range(2, 7)]
@@ -176,76 +130,6 @@ def test_the_lie_is_the_smallest(results) -> None:
         for groups, slots in settings(sites, kinds, total):
             assert not list(gains(slots, groups, most)), (slots, groups)
     assert ((1, 2), (3, 0), (2, 2)) in list(gains([3, 3], [(0,), (1,)], 6))
-
-
-def test_the_printed_check_stops_a_job(results) -> None:
-    """Algorithms 5 and 7: another job's floor is above T_max, and the job itself can get more."""
-    for name, policy in (("algorithm-5-sig", "sig-amf"), ("algorithm-7-sig", "sig-gamf")):
-        found = instance_of(results, name)
-        demand, slots, groups = parts(found)
-        own = oracle_aggregates(demand, slots, groups, policy)
-        assert own == fractions(found["aggregates"])
-        assert own[found["job"]] > F(found["level"]) == min(own)
-        solution = fractions(found["solution"])
-        floors = oracle.sharing_floors(demand, groups, slots)
-        if policy == "sig-amf":
-            assert floors == [
-                sum(min(F(d), F(u, 3)) for d, u in zip(row, slots, strict=True)) for row in demand
-            ]
-        assert oracle.allocation(demand, groups, slots, solution)  # raises where it is infeasible
-        assert solution[found["job"]] == min(own) and all(map(F.__ge__, solution, floors))
-        assert any(floor > min(own) for floor in floors)
-        if policy == "sig-gamf":
-            assert sum(solution) == sum(slots)
-
-
-def test_sharing_incentives(results) -> None:
-    for name, policy, other in (
-        ("amf-sharing", "amf", "sig-amf"),
-        ("sig-gamf-is-sig-amf", "sig-gamf", "sig-amf"),
-    ):
-        demand, slots, groups = parts(instance_of(results, name))
-        assert oracle_aggregates(demand, slots, groups, policy) != oracle_aggregates(
-            demand, slots, groups, other
-        )
-    demand, slots, groups = parts(instance_of(results, "gamf-sharing"))
-    floors = oracle.sharing_floors(demand, groups, slots)
-    own = oracle_aggregates(demand, slots, groups, "gamf")
-    assert any(a < x for a, x in zip(own, floors, strict=True))
-
-
-def test_scta_beyond_m_times_the_optimum(results) -> None:
-    """Several slots: the oracle's SCTA reaches the state, and its sum of completions from there on."""
-    found = instance_of(results, "m-approximation")
-    _, slots, groups = found["arrivals"], found["slots"], [tuple(group) for group in found["groups"]]
-    jobs = [
-        (arrival, [(count, group) for count, group in zip(tasks, groups, strict=True) if count])
-        for arrival, tasks in found["arrivals"]
-    ]
-    instance = oracle.make_instance(slots, jobs, groups=groups)
-    outcome = oracle.simulate_assign(instance, "scta")
-    last = found["arrivals"][-1][0]
-    after = [end - last for end in outcome.completion if end > last]
-    assert sum(after) == found["scta"] and found["scta"] > 2 * found["optimum"]
-    # the first job's flow fills all sites, so it is the only one
-    assert found["arrivals"][0][1][1] % sum(slots) == 0
-
-
-def test_gamf_can_be_less_balanced(results) -> None:
-    found = instance_of(results, "gamf-decided-balance")
-    demand, slots, groups = parts(found)
-    own = oracle_aggregates(demand, slots, groups, "gamf")
-    home = [[0] * len(slots) for _ in demand]
-    for i, row in enumerate(demand):
-        for d, group in zip(row, groups, strict=True):
-            home[i][group[0]] += d
-    alone = oracle_aggregates(home, slots, [(j,) for j in range(len(slots))], "amf")
-    spread = [sum((x - sum(v) / len(v)) ** 2 for x in v) for v in (own, alone)]
-    assert (own, alone) == (fractions(found["aggregates"]), fractions(found["amf"]))
-    assert spread[0] > spread[1]
-
-
-# confirmations can fail ----------------------------------------------------------------------------
 
 
 # confirmations can fail ----------------------------------------------------------------------------
@@ -315,39 +199,9 @@ def test_the_specifications_counterexamples() -> None:
     # AMF and GAMF give no such thing on the same instances
     for policy in ("amf", "gamf"):
         demand, slots, groups = parts(envy)
-        own = oracle_aggregates(demand, slots, groups, policy)
+        own = model.aggregates_of(demand, slots, groups, policy)
         for i, other in itertools.permutations(range(3), 2):
             assert extreme(demand, slots, groups, policy, other, demand[i], -1) <= own[i] + F(1, 10**6)
-
-
-# the planner of chapter 3 --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", ["btawj-fcfs", "btaaj-fcfs", "scta", "ata"])
-def test_the_planner_is_the_oracles(policy) -> None:
-    rng = random.Random(policy)
-    for _ in range(60):
-        sites = rng.randint(1, 3)
-        groups = tuple(g for n in range(1, sites + 1) for g in itertools.combinations(range(sites), n))
-        slots = [rng.randint(1, 3) for _ in range(sites)]
-        jobs, clock = [], 0
-        for _ in range(rng.randint(1, 5)):
-            clock += rng.randint(0, 3)
-            tasks = [rng.randint(0, 4) for _ in groups]
-            tasks[rng.randrange(len(tasks))] += 1
-            jobs.append((clock - jobs[0][0] if jobs else 0, tasks))
-            clock = jobs[-1][0]
-        instance = oracle.make_instance(
-            slots,
-            [
-                (arrival, [(n, group) for n, group in zip(tasks, groups, strict=True) if n])
-                for arrival, tasks in jobs
-            ],
-            groups=groups,
-        )
-        outcome = oracle.simulate_assign(instance, policy, fine=False)  # whole tasks, as in the thesis
-        responses = [end - arrival for end, (arrival, _) in zip(outcome.completion, jobs, strict=True)]
-        assert _assign(jobs, groups, slots, policy) == responses
 
 
 def test_the_optimum_by_hand() -> None:

@@ -10,7 +10,8 @@ import pytest
 from scipy.integrate import quad
 
 from schedgym.core.policy import make_policy
-from schedgym.evaluation.runner import Observed, make_env, play
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.runner import Observed
 from schedgym.papers import Played, Run, list_claims, list_figures, make_figure
 from schedgym.papers.guan2022 import runs, statements
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS

@@ -12,7 +12,8 @@ import pandas
 import pytest
 
 from schedgym.core.policy import make_policy
-from schedgym.evaluation.runner import evaluate, make_env, play
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_claims, list_figures, make_figure
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Comparison, compare, larger
 from schedgym.papers.shi2017.readings import MAR, SIZING

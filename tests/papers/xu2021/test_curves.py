@@ -1,4 +1,4 @@
-"""Curves over time and values by size: against the oracle, the metrics, and each other."""
+"""Curves over time and values by size: against the model, the metrics, and each other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.papers.xu2021 import curves
+from schedgym.papers.xu2021 import curves, model
+from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import metrics
 from schedgym.problems.flowtime.workload import make_workload
-from tests.flowtime import oracle
-from tests.flowtime.oracle import Instance, Job
 from tests.flowtime.test_metrics import KINDS, record_of, runs
 from tests.long import long
 
@@ -20,23 +19,23 @@ pytestmark = long
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_curves_equal_the_oracle(kind: str) -> None:
+def test_curves_equal_the_model(kind: str) -> None:
     for x, (instance, outcome) in enumerate(runs(100, 11, kind)):
         record = record_of(instance, outcome)
         k = (1.0, 2.0, 3.0, 1.5)[x % 4]
         close = {"rtol": 1e-9, "atol": 1e-9}
         np.testing.assert_allclose(
-            curves.regret_curve(record, k), oracle.regret_curve(instance, outcome, k), **close
+            curves.regret_curve(record, k), model.regret_curve(instance, outcome, k), **close
         )
         np.testing.assert_allclose(
-            curves.switching_curve(record), oracle.switching_cost(instance, outcome), **close
+            curves.switching_curve(record), model.switching_cost(instance, outcome), **close
         )
-        assert curves.unfinished_curve(record).tolist() == oracle.unfinished_curve(instance, outcome)
-        assert curves.service_gaps(record).tolist() == oracle.service_gaps(instance, outcome)
+        assert curves.unfinished_curve(record).tolist() == model.unfinished_curve(instance, outcome)
+        assert curves.service_gaps(record).tolist() == model.service_gaps(instance, outcome)
         assert curves.used_curve(record).tolist() == [sum(used) for used in outcome.used]
         assert curves.granted_curve(record).tolist() == [sum(map(sum, u)) for u in outcome.allocations]
         offered = [
-            sum(oracle.volume(job) for job in instance.jobs if job.arrival < t)
+            sum(model.volume(job) for job in instance.jobs if job.arrival < t)
             for t in range(1, outcome.slots + 1)
         ]
         assert curves.offered_curve(record).tolist() == offered
@@ -46,10 +45,10 @@ def test_curves_equal_the_oracle(kind: str) -> None:
             continue
         gammas = outcome.gammas
         np.testing.assert_allclose(
-            curves.fit_curve(record, gammas), oracle.fit_curve(instance, outcome), **close
+            curves.fit_curve(record, gammas), model.fit_curve(instance, outcome), **close
         )
         for gamma in (3.0, 60.0):
-            expected = oracle.fit_curve(instance, outcome, gamma)
+            expected = model.fit_curve(instance, outcome, gamma)
             np.testing.assert_allclose(curves.fit_curve(record, gamma), expected, **close)
             np.testing.assert_allclose(
                 curves.fit_curve(record, np.full(outcome.slots, gamma)), expected, **close
@@ -90,7 +89,7 @@ def test_flowtime_curve_is_the_norm_of_the_ages(k: float) -> None:
 def test_sizes() -> None:
     # two jobs of 2 slots wait 0 and 3 slots, one of 1 slot waits 2, one has not arrived
     instance = Instance([Job(0, 2, 2), Job(0, 1, 2), Job(0, 2, 2), Job(9, 5, 1)], [2])
-    outcome = oracle.replay(instance, [[[2 * (j == row)] for j in range(4)] for row in (0, 0, 1, 2, 2)], k=2)
+    outcome = model.replay(instance, [[[2 * (j == row)] for j in range(4)] for row in (0, 0, 1, 2, 2)], k=2)
     record = record_of(instance, outcome)
     sizes = curves.waiting_by_size(record)
     assert sizes.size.tolist() == [1, 2]

@@ -10,7 +10,8 @@ import pandas
 import pytest
 
 from schedgym.core.policy import make_policy
-from schedgym.evaluation.runner import evaluate, make_env, play
+from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_figures
 from schedgym.papers.figures import make_figure
 from schedgym.papers.xu2021 import runs

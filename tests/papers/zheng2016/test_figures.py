@@ -8,7 +8,8 @@ import numpy as np
 import pandas
 import pytest
 
-from schedgym.evaluation.runner import evaluate, make_env
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_claims, list_figures, make_figure
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.papers.zheng2016 import figures, readings

@@ -1,0 +1,1 @@
+"""Measurements for developers: speed in detail, growth with size, trainings, GPUs. Not installed."""

@@ -1,0 +1,188 @@
+"""Compare the waits that the replay of a log predicts with those that the log has recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.advice.logs import cut, run
+from schedgym.core.problem import get_problem
+from schedgym.documents import check_whole
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.wording import time_text
+from schedgym.extras import require
+from schedgym.traces.base import OPTIONAL, Trace, fitting
+from schedgym.traces.feed import select
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LEFT_OUT", "Replay", "compare_with_record", "own_tasks", "replay"]
+
+Floats = npt.NDArray[np.float64]
+
+#: what decides of waits in a cluster, and is no part of any problem's model
+LEFT_OUT = (
+    "GPUs and other resources than cpus and memory",
+    "priorities, quotas, partitions and placement constraints",
+    "failures, maintenance, and the time that the scheduler itself takes",
+    "jobs that are not in the log",
+)
+HOUR, DAY = 3600.0, 86400.0
+FACTOR = 2.0  # a mean wait that is not off by more is called credible
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Replay:
+    """Waits that a replay predicts, and those that were recorded, of the same jobs.
+
+    Attributes:
+        recorded: recorded start minus submission [s], [jobs].
+        predicted: policy -> wait under it [s], [jobs].
+        hour: of the day of each submission, 0 to 23, by the log's clock; [jobs].
+        dated: True if the log's clock is a date and time, so that ``hour`` is known.
+    """
+
+    recorded: Floats
+    predicted: Mapping[str, Floats]
+    hour: npt.NDArray[np.int64]
+    dated: bool
+
+    def table(self) -> pd.DataFrame:
+        """A row per policy: mean, median and 90th percentile of recorded and predicted waits and errors [s].
+
+        An error is the predicted wait minus the recorded one; median and 90th percentile are of its size.
+        """
+        rows = []
+        for policy, waits in self.predicted.items():
+            error = waits - self.recorded
+            rows.append(
+                {
+                    "policy": policy,
+                    "jobs": len(waits),
+                    **_quantiles("recorded", self.recorded),
+                    **_quantiles("predicted", waits),
+                    "mean error": float(error.mean()),
+                    "median |error|": float(np.median(np.abs(error))),
+                    "p90 |error|": float(np.quantile(np.abs(error), 0.9)),
+                }
+            )
+        frame: pd.DataFrame = require("pandas").DataFrame(rows)
+        return frame
+
+    def by_hour(self) -> pd.DataFrame:
+        """A row per hour of the day in which jobs were submitted: mean and median waits, median error [s]."""
+        rows = []
+        for hour in np.unique(self.hour).tolist():
+            here = self.hour == hour
+            row: dict[str, Any] = {"hour": hour, "jobs": int(here.sum())}
+            row |= {"recorded mean": float(self.recorded[here].mean())}
+            for policy, waits in self.predicted.items():
+                row[f"{policy} mean"] = float(waits[here].mean())
+                row[f"{policy} median |error|"] = float(np.median(np.abs(waits - self.recorded)[here]))
+            rows.append(row)
+        frame: pd.DataFrame = require("pandas").DataFrame(rows)
+        return frame
+
+    @property
+    def nearest(self) -> str:
+        """The policy whose mean wait is nearest to the recorded one."""
+        mean = float(self.recorded.mean())
+        return min(self.predicted, key=lambda policy: abs(float(self.predicted[policy].mean()) - mean))
+
+    @property
+    def credible(self) -> bool:
+        """True if the mean wait that is nearest to the recorded one is within a factor of 2 of it."""
+        mean, found = float(self.recorded.mean()), float(self.predicted[self.nearest].mean())
+        return bool(mean <= FACTOR * found and found <= FACTOR * mean)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on how well the replay explains the recorded waits."""
+        name = self.nearest
+        mean, found = float(self.recorded.mean()), float(self.predicted[name].mean())
+        text = (
+            f"The log's jobs waited {time_text(mean)} on average, and in the replay under {name} "
+            f"{time_text(found)}: "
+        )
+        if self.credible:
+            return text + "the model explains the waits to a factor of 2."
+        if found < mean:
+            return text + "most of the waiting has causes that the model does not have."
+        return text + "the cluster did better than the model; check the machines and the columns."
+
+
+def _quantiles(name: str, waits: Floats) -> dict[str, float]:
+    return {
+        f"{name} mean": float(waits.mean()),
+        f"{name} median": float(np.median(waits)),
+        f"{name} p90": float(np.quantile(waits, 0.9)),
+    }
+
+
+def compare_with_record(trace: Trace, predicted: Mapping[str, Floats]) -> Replay | None:
+    """The replay of those tasks of a trace whose start is recorded, after their submission; None without any.
+
+    Args:
+        trace: in seconds.
+        predicted: policy -> wait of each of its tasks [s].
+    """
+    if not len(trace.start):
+        return None
+    known = trace.start >= trace.arrival  # not where there is none, or one that cannot be
+    for waits in predicted.values():
+        known &= np.isfinite(waits)
+    if not known.any():
+        return None
+    return Replay(
+        recorded=(trace.start - trace.arrival)[known],
+        predicted={policy: waits[known] for policy, waits in predicted.items()},
+        hour=(trace.arrival[known] % DAY // HOUR).astype(np.int64),
+        dated=bool(trace.origin),
+    )
+
+
+def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: int = 0) -> Replay:
+    """Replay a trace with recorded starts under first come first served and EASY backfilling.
+
+    Args:
+        trace: with machines and recorded starts; tasks that fit no machine are left out.
+        problem: name of a problem that logs feed.
+        n_jobs: processes; -1 means one per core.
+        seed: of the sample of a long log, and of random policies.
+
+    Raises:
+        InvalidParameter: without recorded starts or machines, or when no task fits any of them.
+    """
+    check_whole(seed, "seed", 0)
+    if not len(trace.machine_cores):
+        raise InvalidParameter(f"machines: the {trace.name} trace tells none")
+    fits = fitting(trace)
+    if not fits.any():
+        raise InvalidParameter(f"machines: no task of the {trace.name} trace fits any of them")
+    found = get_problem(problem)
+    log = found.module("log")
+    feed = log.feed(trace if fits.all() else select(trace, fits))
+    parts = cut(feed.trace, seed, feed.most, feed.part)
+    policies = {name: name for name in log.REPLAYED}
+    predicted = run(found, parts, policies, seed=seed, n_jobs=n_jobs).outcomes
+    result = compare_with_record(own_tasks(parts), predicted)
+    if result is None:
+        raise InvalidParameter(f"start: the {trace.name} trace has no recorded starts")
+    return result
+
+
+def own_tasks(parts: Any) -> Trace:
+    """The tasks of a log's parts that were not running already, in the order of their outcomes."""
+    whole = parts[0].trace
+    kept = ("arrival", "duration", "cores", "memory", "start")
+    names = [name for name in kept if np.size(getattr(whole, name))]
+    arrays = {
+        name: np.concatenate([getattr(part.trace, name)[part.carried :] for part in parts]) for name in names
+    }
+    rest = {name: np.zeros(0) for name in OPTIONAL if name != "start"}
+    return dataclasses.replace(whole, **arrays, **rest)

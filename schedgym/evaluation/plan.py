@@ -1,0 +1,389 @@
+"""What is run: policies in settings, refused before anything runs, and what their results depend on.
+
+A *setting* is an environment id with parameters. Its *entrants* are the policies, each under the parameters
+in which it acts, and nobody: the bounds on the optimum.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib
+import inspect
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from schedgym._version import __version__
+from schedgym.core.files import open_regular
+from schedgym.core.policy import get_policy_spec, make_policy, resolve_policy_name
+from schedgym.core.problem import Metric, Problem, get_problem, list_problems
+from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.documents import canonical
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.traces import names_file
+
+__all__ = [
+    "Entrant",
+    "acting_parameters",
+    "baseline",
+    "check_counts",
+    "check_effects",
+    "code_version",
+    "content_of",
+    "entrants",
+    "default_policies",
+    "depends_on",
+    "expand_grid",
+    "find_id",
+    "find_objective",
+    "foreign_code",
+    "named_files",
+    "package_version",
+    "resolve_id",
+    "resolve_policies",
+    "shared_parameters",
+]
+
+#: parameters that name files: a result depends on what is in them
+FILES = ("workload", "trace", "nodes")
+#: what the results of every problem depend on, beside its own folder and that of its baselines
+SHARED = ("core", "solvers", "traces", "envs.py", "evaluation/episodes.py", "evaluation/plan.py")
+DRAWING = ("render.py",)  # of a problem
+KINDS = (".py", ".yaml", ".json")
+
+
+def find_id(name: str) -> str:
+    """Return the full environment id if ``name`` is one without its namespace, any other name as it is.
+
+    Raises:
+        InvalidParameter: for an environment of Gymnasium that is not of this suite.
+    """
+    ids = [id for problem in list_problems().values() for id in problem.ids]
+    for id in ids:
+        if name == id.partition("/")[2]:
+            return id
+    if name in gym.registry and name not in ids:
+        raise InvalidParameter(
+            f"{name!r} is an environment of Gymnasium, but not one of schedgym, "
+            "whose ids `schedgym list` shows"
+        )
+    return name
+
+
+def resolve_id(name: str) -> tuple[Problem, str]:
+    """The problem and the environment id that ``name`` means.
+
+    Args:
+        name: an id, which may leave out its namespace, or the name of a problem that has only one.
+
+    Raises:
+        UnknownName: proposing the nearest id.
+        InvalidParameter: for a problem with several ids, or an environment of others.
+    """
+    name = find_id(name)
+    problem = get_problem(name)
+    if name not in problem.ids and len(problem.ids) > 1:
+        raise InvalidParameter(f"{name!r} is ambiguous: name one of its ids, {', '.join(problem.ids)}")
+    return problem, name if name in problem.ids else next(iter(problem.ids))
+
+
+def baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``parameters`` over the id's ``baseline_parameters``."""
+    return {**problem.ids[id].baseline_parameters, **(parameters or {})}
+
+
+def shared_parameters(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``parameters`` as baselines have them: without those that have an effect in other views only.
+
+    Where they choose the view, they are as given: its environment refuses what has no effect there.
+    """
+    values = dict(parameters or {})
+    view = problem.ids[id].baseline_parameters.get("view")
+    if "view" in values or view is None:
+        return values
+    return {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
+
+
+def check_effects(parameters: Mapping[str, Any], acting: Collection[Mapping[str, Any]]) -> None:
+    """Raise InvalidParameter for a parameter that none of the policies' parameters ``acting`` has kept."""
+    for name in parameters:
+        if acting and not any(name in own for own in acting):
+            raise InvalidParameter(
+                f"{name}: has no effect in the view of any of these policies: leave it out"
+            )
+
+
+def acting_parameters(
+    problem: Problem, id: str, parameters: Mapping[str, Any] | None, policy: Any
+) -> dict[str, Any]:
+    """The parameters under which a policy is evaluated.
+
+    These are ``parameters``; where they choose no view, and ``policy`` is a name or an object of a registered
+    one, without those that have no effect in its view: that of the id's ``baseline_parameters``, or if it
+    cannot act there, the first in which it can. A policy with a method ``acting_parameters`` (a trained
+    agent) returns its own parameters from it.
+    """
+    values = dict(parameters or {})
+    own = getattr(policy, "acting_parameters", None)
+    if own is not None:
+        return dict(own(id, values))
+    name = policy if isinstance(policy, str) else getattr(policy, "name", None)
+    preferred = problem.ids[id].baseline_parameters.get("view")
+    if "view" in values or preferred is None or not isinstance(name, str):
+        return values
+    try:
+        spec = get_policy_spec(name, problem.name)
+    except UnknownName:  # an object of the user's own
+        return values
+    view = spec.acting_view(preferred, [view.name for view in problem.views])
+    kept = {name: value for name, value in values.items() if problem.parameters.acts_in(name, view)}
+    return kept if view == preferred else {**kept, "view": view}
+
+
+def expand_grid(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the swept parameters' values."""
+    for name, values in grid.items():
+        if isinstance(values, str) or not len(values):
+            raise InvalidParameter(f"{name}: a sweep needs a list of values")
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def default_policies(
+    problem: Problem, id: str, settings: Iterable[Mapping[str, Any]], options: Iterable[str] = ()
+) -> list[str]:
+    """The id's default policies, without those that refuse one of the settings (and have no ``options``)."""
+    shared = [shared_parameters(problem, id, setting) for setting in settings]
+    complete = [vars(problem.build(id, baseline(problem, id, own))) for own in shared]
+    named = [name.removeprefix(f"{problem.name}/") for name in options]
+    kept = []
+    for name in problem.ids[id].policies:
+        spec = get_policy_spec(name, problem.name)
+        if name in named or not any(spec.unmet(parameters) for parameters in complete):
+            kept.append(name)
+    return kept
+
+
+def resolve_policies(
+    problem: Problem,
+    id: str,
+    policies: Any,
+    options: Mapping[str, Mapping[str, Any]],
+    parameters: Mapping[str, Any],
+    settings: Iterable[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Label -> policy object; every name and option is checked before anything runs."""
+    if policies is None:
+        policies = default_policies(problem, id, [{**parameters, **own} for own in settings], options)
+    if isinstance(policies, str) or callable(policies) or not isinstance(policies, Iterable):
+        policies = [policies]
+    pairs: Iterable[tuple[str | None, Any]]
+    if isinstance(policies, Mapping):
+        pairs = [(str(label), policy) for label, policy in policies.items()]
+    else:
+        pairs = [(None, policy) for policy in policies]
+    prefix = f"{problem.name}/"
+    unused = {name.removeprefix(prefix): dict(values) for name, values in options.items()}
+    built: dict[str, Any] = {}
+    for label, policy in pairs:
+        if isinstance(policy, str):
+            full = resolve_policy_name(policy, problem.name)
+            if not full.startswith(prefix):
+                raise InvalidParameter(f"policy {full!r} is not one of {problem.name}")
+            short = full.removeprefix(prefix)
+            label = label or short
+            policy = make_policy(full, **unused.pop(label, {}))
+        elif isinstance(policy, type) or not (callable(policy) and callable(getattr(policy, "reset", None))):
+            raise InvalidParameter(
+                "policies: a policy is a name, or an object with the methods reset(interface, rng) and "
+                f"__call__(observation); got {_kind_of(policy)}{'' if label is None else f' for {label!r}'}"
+            )
+        if label is None:
+            label = str(getattr(policy, "name", type(policy).__name__)).removeprefix(prefix)
+        if label in built:
+            raise InvalidParameter(f"policies: {label!r} is named twice; give labels in a dict")
+        built[label] = policy
+    if not built:
+        raise InvalidParameter("policies: name at least one")
+    for name in unused:
+        if name in built:
+            raise InvalidParameter(f"options: {name!r} is an object already, build it with its options")
+        raise UnknownName("policy in options", name, built)
+    return built
+
+
+def _kind_of(value: Any) -> str:
+    """Describe a value, without the address that Python would print."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = getattr(value, "__name__", None)
+    return f"the {type(value).__name__} {name}" if name else f"an object of class {type(value).__name__}"
+
+
+def find_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
+    """The one objective of all settings."""
+    shared = [shared_parameters(problem, id, setting) for setting in settings]
+    checked = [problem.build(id, baseline(problem, id, own)) for own in shared]
+    names = {problem.objective_of(parameters) for parameters in checked}
+    if len(names) > 1:
+        raise InvalidParameter(f"objective: a sweep has one, got {', '.join(sorted(names))}")
+    return problem.metric(names.pop())
+
+
+def check_counts(episodes: int | None, seed: int) -> None:
+    """Raise InvalidParameter for a number of episodes or a seed that no evaluation has."""
+    for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+        if name == "episodes" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
+    if seed >= EVALUATION_SEEDS:
+        raise InvalidParameter(f"seed: must be below {EVALUATION_SEEDS}: from there on agents are trained")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entrant:
+    """One of those that act in a setting.
+
+    Attributes:
+        setting: number of the setting.
+        label: of the policy; None: nobody acts, the results are bounds.
+        policy: the policy object.
+        parameters: in which it acts.
+    """
+
+    setting: int
+    label: str | None
+    policy: Any
+    parameters: dict[str, Any]
+
+
+def entrants(
+    problem: Problem,
+    id: str,
+    settings: Iterable[Mapping[str, Any]],
+    policies: Iterable[tuple[str, Any]],
+    first: int = 0,
+) -> Iterator[list[Entrant]]:
+    """The entrants of each setting, the bounds first; settings are numbered from ``first`` on.
+
+    Raises:
+        InvalidParameter: for a parameter that has an effect in the view of none of the policies.
+    """
+    policies = list(policies)
+    for number, own in enumerate(settings, first):
+        used = [acting_parameters(problem, id, own, policy) for _, policy in policies]
+        check_effects(own, used)
+        bounds = Entrant(number, None, None, shared_parameters(problem, id, own))
+        yield [
+            bounds,
+            *(Entrant(number, *named, acting) for named, acting in zip(policies, used, strict=True)),
+        ]
+
+
+# what a result depends on --------------------------------------------------------------------------
+
+
+def _digest(files: Iterable[tuple[str, Path]]) -> str:
+    digest = hashlib.sha256()
+    for name, path in sorted(files):
+        digest.update(f"{name}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+def _files_in(package: str, part: str = "") -> Iterator[tuple[str, Path]]:
+    """Name and path of each file of source or data in a package, or in a part of it."""
+    folder = Path(importlib.import_module(package).__path__[0])
+    whole = folder / part
+    for path in [whole] if whole.is_file() else whole.rglob("*"):
+        if path.suffix in KINDS and path.is_file():
+            yield f"{package}/{path.relative_to(folder).as_posix()}", path
+
+
+@functools.cache
+def code_version(problem: str) -> str:
+    """Version, and digest of the source and the data of the package on which a problem's results depend."""
+    package = get_problem(problem).package
+    files = [own for part in SHARED for own in _files_in("schedgym", part)]
+    files += [own for own in _files_in(package) if own[1].name not in DRAWING]
+    baselines = Path(importlib.import_module("schedgym.baselines").__path__[0])
+    own_baselines = package.rpartition(".")[2]
+    if (baselines / own_baselines).is_dir():
+        files += _files_in("schedgym.baselines", own_baselines)
+    files += _files_in("schedgym.baselines", "tuned.json")
+    files += [own for own in _files_in("schedgym.agents") if own[1].suffix == ".py"]
+    return _digest(files)
+
+
+@functools.cache
+def package_version() -> str:
+    """Version and digest of all source and data of the package."""
+    packages = ("schedgym", "schedgym.baselines", "schedgym.agents")
+    return _digest(own for package in packages for own in _files_in(package))
+
+
+@functools.cache
+def _file_digest(path: Path, size: int, changed: int) -> str:
+    with open_regular(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def content_of(path: str | Path) -> Any:
+    """Digest of a file, or of all files in a folder.
+
+    Raises:
+        InvalidParameter: if it cannot be read.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return {str(p.relative_to(path)): content_of(p) for p in sorted(path.rglob("*")) if p.is_file()}
+    try:
+        status = path.stat()
+        return _file_digest(path.resolve(), status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise InvalidParameter(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def foreign_code(function: Any) -> Any:
+    """Digest of the file of a function or class of another package; None for those of this one."""
+    function = inspect.unwrap(function)
+    if function.__module__.startswith("schedgym."):
+        return None
+    source = inspect.getsourcefile(function)
+    return None if source is None else content_of(source)
+
+
+def named_files(parameters: Mapping[str, Any]) -> list[str]:
+    """The parameters that name files."""
+    found = [name for name in FILES if parameters.get(name) is not None]
+    own = parameters.get("trace_format")
+    return [*found, "trace_format"] if own is not None and names_file(own) else found
+
+
+def depends_on(id: str, acting: Mapping[str, Any], **more: Any) -> str:
+    """SHA-256 of all that results depend on, except seed and episodes: the one definition of it.
+
+    These are the code, all parameters, the contents of the files that they name, and what is given.
+
+    Args:
+        id: environment id.
+        acting: parameters of the environment under which an entrant acts.
+        more: JSON data that says which entrant it is: its label, its options, ...
+
+    Raises:
+        InvalidParameter: for a parameter or an option that is no JSON data, or a file that cannot be read.
+    """
+    problem, id = resolve_id(id)
+    complete = vars(problem.build(id, baseline(problem, id, acting)))
+    files = {name: content_of(complete[name]) for name in named_files(complete)}
+    depends = {"id": id, "code": code_version(problem.name), "parameters": complete, "files": files, **more}
+    try:
+        return hashlib.sha256(canonical(depends).encode()).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"{more.get('label') or id}: not JSON data: {error}") from None

@@ -1,0 +1,149 @@
+"""Every file that a command writes: into a device, a pipe, through a link, over a file that is there."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from schedgym import cli
+from schedgym.cli.common import application
+from schedgym.evaluation import bench
+from tests.agents.test_cli import SMALL as TRAINING
+from tests.evaluation.test_sweep_cli import SPEC
+from tests.special import SPECIAL
+
+ID = "schedgym/QueueDelay-v0"
+LOG = "submit,duration,cpus\n0,5,1\n1,5,2\n2,9,1\n3,4,1\n4,4,2\n5,7,1\n"
+SIZE = ["--tasks", "5", "--servers", "2", "--n-jobs", "1"]
+#: command -> its arguments, and option -> a name for the file that it writes
+OUTPUTS: dict[str, tuple[list[str], dict[str, str]]] = {
+    "run": (
+        [ID, "--policy", "fcfs", "--set", "tasks=5"],
+        {"--json": "o.json", "--gantt": "o.svg", "--gif": "o.gif"},
+    ),
+    "compare": (
+        [ID, "--policies", "fcfs,ff", "--episodes", "2", *SIZE],
+        {"--json": "o.json", "--csv": "o.csv", "--plot": "o.png"},
+    ),
+    "advise": (
+        ["log.csv", "--servers", "2", "--cpus", "2", "--no-agent", "--n-jobs", "1"],
+        {"--json": "o.json", "--report": "o.html"},
+    ),
+    "tune": ([ID, "ffd-nb", "--episodes", "2", *SIZE], {"--json": "o.json"}),
+    "train": ([ID, "--config", "training.yaml"], {"--output": "o.npz"}),
+    "report": (["store.db"], {"--output": "o.html"}),
+    "export": (["store.db"], {"--output": "o.csv"}),
+    "export --table leaderboard": (["store.db"], {"--output": "o.parquet"}),
+    "claims": (["guan2022/amf-envy"], {"--json": "o.json"}),
+    "bench": ([], {"--json": "o.json"}),
+    "trace list": ([], {"--json": "o.json"}),
+    "trace inspect": (["log.csv", "--format", "mine.yaml"], {"--json": "o.json"}),
+}
+#: results stores, and folders: SQLite writes the former; neither is ever a device or a pipe
+OTHERS = {
+    "sweep": (["sweep.yaml", "--n-jobs", "1"], {"--output": "o.db"}),
+    "tune": ([ID, "ffd-nb", "--episodes", "2", *SIZE], {"--output": "o.db"}),
+    "reproduce": (["guan2022/fig4.6"], {"--output": "o"}),
+    "train": ([ID, "--config", "training.yaml", "--seeds", "1"], {"--output": "o"}),
+}
+#: files and folders that commands read, and the logs of TensorBoard
+READ = {
+    *("run --workload", "advise log", "advise --machines", "sweep spec", "report store", "export store"),
+    *("store verify store", "trace inspect file", "trace inspect --nodes", "train --logs"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of a small sweep."""
+    folder = tmp_path_factory.mktemp("store")
+    (folder / "sweep.yaml").write_text(SPEC)
+    assert cli.main(["sweep", str(folder / "sweep.yaml"), "--n-jobs", "1"]) == 0
+    return folder / "sweep.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Path) -> Path:
+    """The current folder, with what the commands read; benchmarks measure nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "chosen", lambda name: iter(()))
+    Path("log.csv").write_text(LOG)
+    Path("mine.yaml").write_text("name: mine\ncolumns: {submit: submit, duration: duration, cpus: cpus}\n")
+    Path("training.yaml").write_text(TRAINING)
+    Path("sweep.yaml").write_text(SPEC)
+    Path("store.db").write_bytes(store.read_bytes())
+    return tmp_path
+
+
+def paths_of_commands() -> Iterator[str]:
+    """The arguments and options of all commands that name a file or a folder."""
+    for module in cli.COMMANDS:
+        importlib.import_module(f"schedgym.cli.{module}")
+    groups: list[tuple[str, typer.Typer]] = [("", application)]
+    groups += [(f"{one.name} ", one.typer_instance) for one in application.registered_groups]
+    for group, app in groups:
+        for command in app.registered_commands:
+            assert command.callback is not None
+            for name, parameter in inspect.signature(command.callback).parameters.items():
+                kind, *told = typing.get_args(parameter.annotation) or (parameter.annotation,)
+                if kind is Path or Path in typing.get_args(kind):
+                    # in an annotation typer takes the first name of an option for its default
+                    flags = [flag for one in told for flag in (one.default, *(one.param_decls or ()))]
+                    flag = next((flag for flag in flags if str(flag).startswith("--")), name)
+                    yield f"{group}{command.name} {flag}"
+
+
+def test_no_output_is_forgotten() -> None:
+    named = {
+        f"{' '.join(word for word in command.split()[:2] if word[0] != '-')} {flag}"
+        for table in (OUTPUTS, OTHERS)
+        for command, (_, files) in table.items()
+        for flag in files
+    }
+    found = set(paths_of_commands())
+    assert len(found) > 20 and found == named | READ
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_an_output_leaves_what_stands_there(folder: Path, command: str, kind: str) -> None:
+    pytest.importorskip("plotly")
+    arguments, files = OUTPUTS[command]
+    checks = {name: SPECIAL[kind](folder / name) for name in files.values()}
+    assert cli.main([*command.split(), *arguments, *(word for pair in files.items() for word in pair)]) == 0
+    for name, check in checks.items():
+        assert kind == "device" or len(check()) > 50, name
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+@pytest.mark.parametrize("command", OTHERS)
+def test_a_store_or_a_folder_is_no_device(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str, kind: str
+) -> None:
+    arguments, files = OTHERS[command]
+    ((flag, name),) = files.items()
+    check = SPECIAL[kind](folder / name)
+    before = sorted(folder.iterdir())
+    assert cli.main([command, *arguments, flag, name]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {name}: ") and error.count("\n") == 1
+    assert sorted(folder.iterdir()) == before
+    if kind == "pipe":
+        (folder / name).write_bytes(b"for its reader")
+    assert check() == (b"for its reader" if kind == "pipe" else b"")
+
+
+@pytest.mark.parametrize("kind", ["link", "private file"])
+@pytest.mark.parametrize("command", ["sweep", "tune"])
+def test_a_store_is_written_where_its_name_leads(folder: Path, command: str, kind: str) -> None:
+    arguments, files = OTHERS[command]
+    ((flag, name),) = files.items()
+    check = SPECIAL[kind](folder / name)
+    assert cli.main([command, *arguments, flag, name]) == 0
+    assert check().startswith(b"SQLite format 3")

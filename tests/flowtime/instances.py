@@ -1,0 +1,43 @@
+"""Random instances for the tests."""
+
+from __future__ import annotations
+
+import random
+
+from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob
+
+
+def random_instance(
+    rng: random.Random, kind: str = "1d", *, tiny: bool = False, at_once: bool = False
+) -> Instance:
+    """A small random instance with many ties: up to 12 jobs on 4 servers, or up to 4 jobs on 2 (tiny).
+
+    kind: "1d", "2d" or "mapreduce" (one in three with latencies). at_once: every job arrives at 0. Now and
+    then a job asks for more cores than a server, or than all servers, have.
+    """
+    servers = rng.randint(1, 2 if tiny else 4)
+    cpu = [rng.randint(1, 3 if tiny else 8) for _ in range(servers)]
+    n_jobs = rng.randint(2, 3) if tiny else rng.randint(3, 12)
+    last = 0 if at_once else rng.choice([0, 2, 3] if tiny else [0, 3, 8, 20])
+    arrivals = sorted(rng.randint(0, last) for _ in range(n_jobs))
+    most = min(sum(cpu), 3) if tiny else rng.choice([max(cpu), max(cpu), sum(cpu) + 1])
+    longest = rng.choice([2, 3] if tiny else [3, 6, 12])
+    if kind == "mapreduce":
+        with_latency = not tiny and rng.random() < 1 / 3
+        mapreduce: list[MapReduceJob] = []
+        for a in arrivals:
+            n = (rng.randint(1, 2 if tiny else 3), rng.randint(0, 1 if tiny else 2))
+            p = (rng.randint(1, longest), rng.randint(1, longest))
+            d = (rng.randint(1, most), rng.randint(1, most))
+            latency = None
+            if with_latency:
+                maps, reduces = ([[rng.randint(0, 5) for _ in cpu] for _ in range(tasks)] for tasks in n)
+                latency = (maps, reduces)
+            mapreduce.append(MapReduceJob(a, n, p, d, latency))
+        return Instance(mapreduce, cpu)
+    memory = [rng.randint(2, 4 if tiny else 16) for _ in cpu] if kind == "2d" else None
+    jobs: list[Job] = []
+    for a in arrivals:
+        held = 0 if memory is None else rng.randint(1, max(memory))
+        jobs.append(Job(a, rng.randint(1, longest), rng.randint(1, most), held))
+    return Instance(jobs, cpu, memory)

@@ -1,0 +1,790 @@
+"""The exact model: vectors of the thesis, errata, hand examples, linear programs, brute force, bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.model import Instance, Job, Problem, View, make_instance, sharing_problem
+from tests.geo.instances import random_instance
+from tests.long import of_trials, trials
+
+SINGLE_2 = [(0,), (1,)]
+SINGLE_3 = [(0,), (1,), (2,)]
+TABLE_3_1 = make_instance((1, 1, 1), [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])
+
+
+def instances(count: int, seed: int, **options: object) -> Iterator[Instance]:
+    """Two in three adversarial, half of the others with windows of sites."""
+    rng = random.Random(seed)
+    for x in range(count):
+        yield random_instance(rng, adversarial=x % 3 != 2, window=x % 2 == 0, **options)  # type: ignore[arg-type]
+
+
+def responses(instance: Instance, policy: str, **options: object) -> list[object]:
+    outcome = model.simulate_assign(instance, policy, **options)
+    return [c - job.arrival for c, job in zip(outcome.completion, instance.jobs, strict=True)]
+
+
+def matrix(shares: model.Shares, n: int, m: int) -> list[list[F]]:
+    rows = [[F(0)] * m for _ in range(n)]
+    for (i, _, j), share in shares.items():
+        rows[i][j] += share
+    return rows
+
+
+# Test vectors of the specification -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("btawj-fcfs", [4, 8, 10]),
+        ("btaaj-fcfs", [4, 7, 9]),
+        ("scta", [4, 11, 4]),
+        ("ata", [4, 9, 4]),
+        ("ata-greedy", [4, 9, 4]),
+    ],
+)
+def test_v1_table_3_1(policy: str, expected: list[int]) -> None:
+    assert responses(TABLE_3_1, policy) == expected
+    assert responses(TABLE_3_1, policy, literal=True, together=True) == expected
+
+
+def test_v2_amf_and_sig_amf() -> None:
+    amf = sharing_problem([[2, 2], [0, 3]], (4, 4), SINGLE_2, "amf")
+    assert matrix(model.allocation(amf, model.max_min(amf)), 2, 2) == [[2, 1], [0, 3]]
+    sig = sharing_problem([[2, 2], [0, 3]], (4, 4), SINGLE_2, "sig-amf")
+    assert matrix(model.allocation(sig, model.max_min(sig)), 2, 2) == [[2, 2], [0, 2]]
+
+
+def test_v3_gamf() -> None:
+    demand = [[4, 0, 0], [0, 4, 0], [0, 0, 1]]
+    assert model.aggregates_of(demand, (3, 2), [(0,), (0, 1), (1,)], "gamf") == [2, 2, 1]
+
+
+def test_v4_sig_gamf() -> None:
+    problem = sharing_problem([[6, 7], [0, 5], [0, 3]], (2, 8), SINGLE_2, "sig-gamf")
+    assert problem.floors == [F(10, 3), F(8, 3), F(8, 3)]
+    assert model.max_min(problem) == [F(7, 2), F(7, 2), 3]
+    assert np.allclose(lp_max_min(problem), [3.5, 3.5, 3])
+    assert np.allclose(lp_max_min(problem, printed=True), [4, 3, 3])
+
+
+def test_v5_algorithm_6() -> None:
+    problem = Problem([[6, 3], [3, 6]], (6, 6), SINGLE_2)
+    reached, shares = model.optimise(problem, model.max_min(problem), [0, 1])
+    assert reached == [F(2, 3), F(2, 3)]
+    assert matrix(shares, 2, 2) == [[4, 2], [2, 4]]
+
+
+@pytest.mark.parametrize("fine", [False, True])
+def test_v5_balance(fine: bool) -> None:
+    assert model.balance([1], [(0, 1)], (1, 1), (100, 0), fine) == (1, {(0, 1): 1})
+
+
+def test_v5_water_filling() -> None:
+    assert model.water_fill([2, 4, 10, 40], 20) == [2, 4, 7, 7]
+    assert model.max_min(Problem([[2], [4], [10], [40]], (20,), [(0,)])) == [2, 4, 7, 7]
+
+
+# Errata --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("slots", "expected"), [(3, [2, 3, 4]), (1, [4, 7, 10])])
+@pytest.mark.parametrize("policy", ["btaaj-fcfs", "fcfs", "ata-greedy"])
+def test_figure_1_1(slots: int, expected: list[int], policy: str) -> None:
+    instance = make_instance([slots] * 3, [(0, [(10, (0, 1, 2))])] * 3)
+    assert model.simulate_assign(instance, policy).completion == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "mean"),
+    [
+        ("btawj-fcfs", F(22, 3)),
+        ("btaaj-fcfs", F(20, 3)),
+        ("btawj-swag", F(20, 3)),
+        ("btaaj-swag", F(19, 3)),
+        ("scta", F(19, 3)),
+        ("ata", F(17, 3)),
+    ],
+)
+def test_means_of_table_3_1(policy: str, mean: F) -> None:
+    outcome = model.simulate_assign(TABLE_3_1, policy)
+    assert model.metrics_assign(TABLE_3_1, outcome)["mean_response"] == mean
+
+
+def test_sig_gamf_is_not_strategy_proof() -> None:
+    slots, truth, report = (2, 1, 3), [[2, 0, 0], [2, 0, 1], [0, 1, 0]], [1, 3, 1]
+    lie = [truth[0], report, truth[2]]
+    assert model.aggregates_of(truth, slots, SINGLE_3, "sig-gamf") == [F(4, 3), F(5, 3), 1]
+    assert model.aggregates_of(lie, slots, SINGLE_3, "sig-gamf") == [1, 2, 1]
+    # whichever matrix with these aggregates is taken, the useful slots are 2
+    assert model.useful_range(lie, slots, SINGLE_3, "sig-gamf", 1, truth[1]) == (2, 2)
+
+
+def test_sig_gamf_is_not_envy_free() -> None:
+    slots, demand = (5, 2, 4), [[0, 0, 4], [2, 0, 1], [2, 0, 2]]
+    assert model.aggregates_of(demand, slots, SINGLE_3, "sig-gamf") == [F(7, 3), F(8, 3), 3]
+    assert model.useful_range(demand, slots, SINGLE_3, "sig-gamf", 2, demand[1]) == (3, 3)
+
+
+def test_sig_gamf_with_singleton_groups_is_not_sig_amf() -> None:
+    assert model.aggregates_of([[2, 2], [0, 3]], (4, 4), SINGLE_2, "sig-gamf") == [4, 2]
+    differ = 0
+    rng = random.Random(0)
+    for _ in trials(100):
+        demand = [[rng.randint(0, 5) for _ in range(2)] for _ in range(3)]
+        slots = (rng.randint(1, 5), rng.randint(1, 5))
+        site, group = (
+            model.aggregates_of(demand, slots, SINGLE_2, policy) for policy in ("sig-amf", "sig-gamf")
+        )
+        differ += site != group
+    assert differ > 0
+
+
+def test_literal_greedy_fills_as_high_but_elsewhere() -> None:
+    """With equal slots the sorted final loads of one group agree; the sites do not."""
+    rng = random.Random(3)
+    differ = 0
+    for _ in trials(500):
+        m = rng.randint(2, 4)
+        sites = tuple(rng.sample(range(m), rng.randint(2, m)))
+        load = [rng.randint(0, 6) for _ in range(m)]
+        tasks = rng.randint(1, 12)
+        plain, literal = (model.greedy([tasks], [sites], [2] * m, load, mode) for mode in (False, True))
+        assert sum(plain.values()) == sum(literal.values()) == tasks
+        final = [
+            sorted(a + b for a, b in zip(load, model.per_site(counts, m), strict=True))
+            for counts in (plain, literal)
+        ]
+        assert final[0] == final[1]
+        differ += plain != literal
+    assert differ > of_trials(150)
+    assert model.greedy([2], [(0, 1)], (1, 1), (0, 1)) == {(0, 0): 2}
+    assert model.greedy([2], [(0, 1)], (1, 1), (0, 1), literal=True) == {(0, 0): 1, (0, 1): 1}
+
+
+# Assignment ----------------------------------------------------------------------------------
+
+
+def test_flow_ties() -> None:
+    # the pass fills site 0 with group 0; an augmenting path moves it to make room for group 1
+    assert model.balance([2, 2], [(1, 0), (0,)], (1, 1), (0, 0)) == (2, {(0, 1): 2, (1, 0): 2})
+    # by site index, not by the order of the list
+    assert model.balance([1], [(1, 0)], (1, 1), (0, 0)) == (1, {(0, 0): 1})
+    # first sites first, not evenly
+    assert model.balance([10], [(0, 1, 2)], (3, 3, 3), (0, 0, 0)) == (2, {(0, 0): 6, (0, 1): 4})
+    assert model.balance([10], [(0, 1, 2)], (3, 3, 3), (0, 0, 0), fine=True) == (
+        F(4, 3),
+        {(0, 0): 4, (0, 1): 4, (0, 2): 2},
+    )
+
+
+def test_balance_is_least() -> None:
+    """C works iff for every set of sites the tasks confined to it fit into it."""
+    rng = random.Random(5)
+    for _ in trials(300):
+        m = rng.randint(1, 4)
+        slots = [rng.choice((1, 2, 2, 4)) for _ in range(m)]
+        load = [rng.randint(0, 9) for _ in range(m)]
+        sites = [tuple(rng.sample(range(m), rng.randint(1, m))) for _ in range(rng.randint(1, 4))]
+        tasks = [rng.randint(0, 6) for _ in sites]
+        tasks[0] += 1
+        for fine in (False, True):
+            level, counts = model.balance(tasks, sites, slots, load, fine)
+            step = F(1, math.gcd(*slots)) if fine else F(1)
+            assert (level / step).denominator == 1
+            assert all(sum(x for (a, _), x in counts.items() if a == k) == c for k, c in enumerate(tasks))
+            assert all(j in sites[k] for k, j in counts)
+            q = model.per_site(counts, m)
+            assert all(x <= max(u * level - r, 0) for x, u, r in zip(q, slots, load, strict=True))
+
+            def fits(c: F, slots=slots, load=load, tasks=tasks, sites=sites, m=m) -> bool:
+                for chosen in itertools.product((False, True), repeat=m):
+                    inside = {j for j in range(m) if chosen[j]}
+                    confined = sum(x for x, s in zip(tasks, sites, strict=True) if inside.issuperset(s))
+                    if confined > sum(max(slots[j] * c - load[j], 0) for j in inside):
+                        return False
+                return True
+
+            assert fits(level)
+            assert not fits(level - step)
+
+
+def test_greedy_by_hand() -> None:
+    # group 1 is larger and goes first; (load + 1) / u: 1/1, 1/2 -> site 1; then 1, 1 -> site 0; then site 1
+    assert model.greedy([1, 3], [(0,), (0, 1)], (1, 2), (0, 0)) == {(1, 1): 2, (1, 0): 1, (0, 0): 1}
+    # one task on empty sites: 1/1 against 1/2
+    assert model.greedy([1], [(0, 1)], (1, 2), (0, 0)) == {(0, 1): 1}
+    assert model.greedy([1], [(1, 0)], (1, 1), (0, 0)) == {(0, 0): 1}
+
+
+def test_srpt_counts_unfinished_tasks_and_is_recomputed_on_completions_only() -> None:
+    instance = make_instance((1,), [(0, [(3, (0,))]), (0, [(2, (0,))]), (1, [(1, (0,))])])
+    # at 1: job 1 has one task left, as the new one, and arrived earlier
+    assert model.simulate_assign(instance, "srpt").completion == [6, 2, 3]
+    assert model.simulate_assign(instance, "fcfs").completion == [3, 5, 6]
+    # at 1: 3 tasks unfinished (1 waiting) against 2; no recomputation when the first two end
+    instance = make_instance((2,), [(0, [(3, (0,))]), (1, [(2, (0,))])], duration=5)
+    assert model.simulate_assign(instance, "srpt").completion == [15, 10]
+
+
+def test_swag_ignores_sites_without_own_tasks() -> None:
+    loads = {0: {(1, 1): 1}, 1: {(0, 0): 3}, 2: {(1, 1): 3}, 3: {(0, 0): 2}}
+    plan = model.swag_plan(range(4), lambda i: -i, (1, 1), loads)
+    assert (plan.order, plan.estimate) == ([0, 3, 2, 1], {0: 1, 3: 2, 2: 4, 1: 5})
+    plan = model.swag_plan([0, 1, 2], lambda i: i, (1, 1), {0: {(1, 1): 2}, 1: {(0, 0): 1}, 2: {(1, 1): 1}})
+    assert (plan.order, plan.estimate) == ([1, 2, 0], {1: 1, 2: 1, 0: 3})
+    instance = make_instance((1, 1), [(0, [(2, (0,)), (1, (1,))]), (0, [(1, (0,))]), (0, [(2, (1,))])])
+    outcome = model.simulate_assign(instance, "swag")
+    assert outcome.decisions[0].order == [1, 2, 0]
+    assert outcome.completion == [3, 1, 2]
+
+
+def test_tasks_move_only_under_ata() -> None:
+    instance = make_instance((1, 1), [(0, [(4, (0, 1))]), (1, [(3, (0,))])])
+    first, second = model.simulate_assign(instance, "ata").decisions[:2]
+    assert first.counts[0] == {(0, 0): 2, (0, 1): 2}
+    assert second.waiting == {(0, 0): 2, (1, 1): 3}
+    assert second.order == [0, 1]
+    assert model.simulate_assign(instance, "ata").completion == [2, 5]
+    assert model.simulate_assign(instance, "swag").completion == [4, 7]
+
+
+def test_scta_with_two_jobs_at_one_instant() -> None:
+    """One after the other, job 0 puts its free task at site 0 before job 1 is known."""
+    jobs = [Job(0, ((1, (0,)), (3, (1,)), (1, (0, 1)))), Job(0, ((3, (0,)),))]
+    instance = Instance((1, 1), jobs)
+    first = model.simulate_assign(instance, "scta").decisions[0]
+    assert (first.counts[0], first.order) == ({(0, 0): 1, (1, 1): 1, (2, 0): 1}, [1, 0])
+    assert model.simulate_assign(instance, "scta").completion == [5, 3]
+    assert model.simulate_assign(instance, "scta", together=True).completion == [4, 3]
+
+
+@pytest.mark.parametrize("policy", model.ASSIGN_POLICIES)
+@pytest.mark.parametrize(
+    "options", [{}, {"fine": True, "literal": True, "placement": "associated", "together": True}]
+)
+def test_assign_properties(policy: str, options: dict[str, object]) -> None:
+    for instance in instances(40, seed=11):
+        outcome = model.simulate_assign(instance, policy, **options)
+        check_schedule(instance, outcome)
+        check_metrics(instance, outcome)
+        if policy == "swag":
+            assert all(
+                site == instance.jobs[i].tasks[x][1][0]
+                for i, row in enumerate(outcome.site)
+                for x, site in enumerate(row)
+            )
+
+
+def check_schedule(instance: Instance, outcome: model.Outcome) -> None:
+    """Every task once, at an available site, after its arrival, unpreempted; never more than u_j."""
+    for i, job in enumerate(instance.jobs):
+        for x, (duration, sites) in enumerate(job.tasks):
+            assert outcome.site[i][x] in sites
+            assert outcome.start[i][x] >= job.arrival
+            assert outcome.end[i][x] == outcome.start[i][x] + duration
+        assert outcome.completion[i] == max(outcome.end[i])
+    tasks = [(i, x) for i, job in enumerate(instance.jobs) for x in range(len(job.tasks))]
+    for i, x in tasks:
+        now, j = outcome.start[i][x], outcome.site[i][x]
+        there = [(a, b) for a, b in tasks if outcome.site[a][b] == j]
+        assert sum(outcome.start[a][b] <= now < outcome.end[a][b] for a, b in there) <= instance.slots[j]
+
+
+def check_metrics(instance: Instance, outcome: model.Outcome) -> None:
+    metrics = model.metrics_assign(instance, outcome)
+    for name, bound in model.lower_bounds(instance).items():
+        assert bound <= metrics["mean_response"] * (1 + 1e-9), name
+    assert 0 < metrics["utilisation"] <= 1 + 1e-9
+    times = {decision.time for decision in outcome.decisions}
+    assert {job.arrival for job in instance.jobs} <= times
+    assert len(times) == len(outcome.decisions) <= 2 * len(instance.jobs) or any(
+        d.shares for d in outcome.decisions
+    )
+    active = sum((part.end - part.begin) * len(part.occupied) for part in outcome.series)
+    assert float(active) == pytest.approx(float(metrics["mean_response"] * len(instance.jobs)))
+    busy = sum((part.end - part.begin) * sum(part.occupied.values()) for part in outcome.series)
+    assert float(busy) == pytest.approx(float(sum(d for job in instance.jobs for d, _ in job.tasks)))
+
+
+def test_a_completion_recomputes() -> None:
+    # at 2 job 1 ends; job 0 may then spread anew over both sites
+    instance = make_instance((1, 1), [(0, [(6, (0,))]), (0, [(2, (1,))])])
+    times = [decision.time for decision in model.simulate_assign(instance, "ata").decisions]
+    assert times == [0, 2]  # at 6 nobody is left
+    for instance in instances(20, seed=13):
+        outcome = model.simulate_assign(instance, "ata")
+        arrivals = [job.arrival for job in instance.jobs]
+        busy = list(zip(arrivals, outcome.completion, strict=True))
+        expected = {*arrivals, *(c for c in outcome.completion if any(a <= c < b for a, b in busy))}
+        assert {decision.time for decision in outcome.decisions} == expected
+
+
+def test_a_recorded_run_can_be_replayed() -> None:
+    for instance in instances(20, seed=12):
+        for policy in ("ata", "scta"):
+            first = model.simulate_assign(instance, policy)
+            script = {d.time: (d.order, d.counts) for d in first.decisions}
+            again = model.simulate_assign(instance, lambda view, script=script: script[view.clock])
+            assert again[:4] == first[:4]
+
+
+def test_an_invalid_assignment_is_refused() -> None:
+    def lost(view: View) -> tuple[list[int], dict[int, model.Counts]]:
+        return view.active, {i: {} for i in view.active}
+
+    with pytest.raises(ValueError, match="assigned"):
+        model.simulate_assign(TABLE_3_1, lost)
+
+
+def splits(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (total,)
+        return
+    for x in range(total + 1):
+        for rest in splits(total - x, parts - 1):
+            yield (x, *rest)
+
+
+def site_loads(tasks: Sequence[int], sites: Sequence[model.Sites], m: int) -> set[tuple[int, ...]]:
+    """All the ways to place a job, as tasks per site."""
+    options = {(0,) * m}
+    for count, group in zip(tasks, sites, strict=True):
+        step = set()
+        for base in options:
+            for split in splits(count, len(group)):
+                q = list(base)
+                for j, x in zip(group, split, strict=True):
+                    q[j] += x
+                step.add(tuple(q))
+        options = step
+    return options
+
+
+def test_claim_of_section_3_2_5() -> None:
+    """Unit tasks, one slot a site, one instant: SCTA and ATA within m times the optimum."""
+    rng = random.Random(8)
+    for _ in range(60):
+        m = rng.randint(1, 3)
+        slots = [1] * m
+        sites = list({tuple(rng.sample(range(m), rng.randint(1, m))) for _ in range(2)})
+        demand = [[rng.randint(0, 2) for _ in sites] for _ in range(3)]
+        for row in demand:
+            row[0] += 1
+        ways = [site_loads(row, sites, m) for row in demand]
+        best = min(
+            sum(max(map(sum, zip(*(chosen[i] for i in order[: x + 1]), strict=True))) for x in range(3))
+            for order in itertools.permutations(range(3))
+            for chosen in itertools.product(*ways)
+        )
+
+        def move(i: int, load: list[int], demand=demand, sites=sites, slots=slots) -> model.Counts:
+            return model.balance(demand[i], sites, slots, load)[1]
+
+        old = {i: move(i, [0] * m) for i in (0, 1)}
+        for counts in ({}, old):
+            plan = model.swag_plan([0, 1, 2], lambda i: i, slots, counts, move)
+            # completion of a job = most tasks of it and those before at a site where it has tasks
+            assert best <= sum(plan.estimate.values()) <= m * best
+
+
+# Sharing -------------------------------------------------------------------------------------
+
+
+def lp_parts(problem: Problem) -> tuple[list[tuple[int, int, int]], np.ndarray, np.ndarray, np.ndarray]:
+    """Variables (i, k, j); matrix and bounds of demand and capacity; matrix of aggregates."""
+    n = len(problem.demand)
+    names = [(i, k, j) for i in range(n) for k, s in enumerate(problem.groups) for j in s]
+    rows, limits = [], []
+    for i, k in itertools.product(range(n), range(len(problem.groups))):
+        rows.append([float(name[:2] == (i, k)) for name in names])
+        limits.append(problem.demand[i][k])
+    for j, u in enumerate(problem.slots):
+        rows.append([float(name[2] == j) for name in names])
+        limits.append(u)
+    total = np.array([[float(name[0] == i) for name in names] for i in range(n)])
+    return names, np.array(rows), np.array(limits, float), total
+
+
+def lp_bounds(problem: Problem, names: list[tuple[int, int, int]]) -> list[tuple[float, float | None]]:
+    return [(float(problem.site_floors.get(name, 0)), None) for name in names]
+
+
+def lp_max_min(problem: Problem, printed: bool = False) -> list[float]:
+    """Algorithms 5 and 7 by LP. printed: the check demands that the others get exactly T_max, and the
+    first LP is solved at the vertex that is best for job 0."""
+    n = len(problem.demand)
+    names, rows, limits, total = lp_parts(problem)
+    least = [float(x) for x in problem.floors or [0.0] * n]
+    bounds = lp_bounds(problem, names)
+    fixed: dict[int, float] = {}
+
+    def solve(gain: np.ndarray, low: Mapping[int, float], equal: Mapping[int, float]) -> np.ndarray | None:
+        both = [*(-total[i] for i in low), *rows]
+        limit = [*(-max(low[i], least[i]) for i in low), *limits]
+        options = {"A_eq": total[list(equal)], "b_eq": list(equal.values())} if equal else {}
+        result = linprog(-gain, A_ub=np.array(both), b_ub=limit, bounds=bounds, **options)
+        return result.x if result.status == 0 else None
+
+    while len(fixed) < n:
+        rising = [i for i in range(n) if i not in fixed]
+        # max T: as another variable
+        wide = np.vstack([np.hstack([-total[i], 1.0]) for i in rising])
+        wide = np.vstack([wide, np.hstack([-total[rising], np.zeros((len(rising), 1))])])
+        wide = np.vstack([wide, np.hstack([rows, np.zeros((len(rows), 1))])])
+        limit = [0.0] * len(rising) + [-least[i] for i in rising] + list(limits)
+        options = {}
+        if fixed:
+            equal = total[list(fixed)]
+            options = {"A_eq": np.hstack([equal, np.zeros((len(equal), 1))]), "b_eq": list(fixed.values())}
+        cost = np.zeros(len(names) + 1)
+        cost[-1] = -1.0
+        result = linprog(cost, A_ub=wide, b_ub=limit, bounds=[*bounds, (None, None)], **options)
+        assert result.status == 0
+        level = -result.fun
+        chosen = solve(total[0], {i: level - 1e-9 for i in rising}, fixed)
+        assert chosen is not None
+        before = len(fixed)
+        for i in rising:
+            others = {x: level for x in rising if x != i and x not in fixed}
+            if not printed:
+                top = solve(total[i], {x: v - 1e-9 for x, v in others.items()} | {i: level - 1e-9}, fixed)
+                assert top is not None
+                if total[i] @ top < level + 1e-6:
+                    fixed[i] = level
+            elif total[i] @ chosen < level + 1e-6:
+                exact = {x: v for x, v in others.items() if v >= least[x] - 1e-9}
+                infeasible = len(exact) < len(others)
+                top = None if infeasible else solve(total[i], {i: level}, {**fixed, **exact})
+                if top is None or total[i] @ top < level + 1e-6:
+                    fixed[i] = level
+        assert len(fixed) > before
+    return [fixed[i] for i in range(n)]
+
+
+def random_sharing(rng: random.Random) -> Problem:
+    m, n = rng.randint(1, 4), rng.randint(1, 5)
+    sites = list(
+        dict.fromkeys(tuple(rng.sample(range(m), rng.randint(1, m))) for _ in range(rng.randint(1, 4)))
+    )
+    demand = [[rng.choice((0, 0, 1, 2, 5)) for _ in sites] for _ in range(n)]
+    for row in demand:
+        row[rng.randrange(len(sites))] += 1
+    return Problem(demand, [rng.randint(1, 6) for _ in range(m)], sites)
+
+
+def check_shares(shares: model.Shares, problem: Problem) -> list[F]:
+    """Feasible and rational; returns the aggregates."""
+    jobs, groups = range(len(problem.demand)), problem.groups
+    assert all(share >= 0 and j in groups[k] for (_, k, j), share in shares.items())
+    for i, k in itertools.product(jobs, range(len(groups))):
+        assert sum(share for (a, b, _), share in shares.items() if (a, b) == (i, k)) <= problem.demand[i][k]
+    for j, u in enumerate(problem.slots):
+        assert sum(share for (_, _, b), share in shares.items() if b == j) <= u
+    return [sum((s for (a, _, _), s in shares.items() if a == i), F(0)) for i in jobs]
+
+
+@pytest.mark.parametrize("kind", ["amf", "gamf", "sig-amf", "sig-gamf"])
+def test_max_min_and_the_matrix_against_linear_programs(kind: str) -> None:
+    rng = random.Random(21)
+    for _ in range(25):
+        demand, slots, groups, *_ = random_sharing(rng)
+        if kind.endswith("-amf") or kind == "amf":
+            groups = [(j,) for j in range(len(slots))]
+            demand = [[rng.choice((0, 1, 3, 6)) for _ in groups] for _ in demand]
+            for row in demand:
+                row[0] += 1
+        problem = sharing_problem(demand, slots, groups, kind)
+        aggregates = model.max_min(problem)
+        assert np.allclose(lp_max_min(problem), [float(a) for a in aggregates])
+        basic = model.allocation(problem, aggregates)
+        sequence = sorted(range(len(demand)), key=lambda i: sum(demand[i]))  # noqa: B023
+        reached, better = model.optimise(problem, aggregates, sequence)
+        for shares in (basic, better):
+            assert check_shares(shares, problem) == aggregates
+            assert all(shares.get(key, 0) >= floor for key, floor in problem.site_floors.items())
+        for i, y in zip(sequence, reached, strict=True):
+            got = [sum(better.get((i, k, j), F(0)) for j in s) for k, s in enumerate(groups)]
+            assert min(a / d for a, d in zip(got, demand[i], strict=True) if d) >= y
+        assert float(reached[0]) == pytest.approx(lp_best_ratio(problem, aggregates, sequence[0]))
+
+
+def lp_best_ratio(problem: Problem, aggregates: Sequence[F], target: int) -> float:
+    names, rows, limits, total = lp_parts(problem)
+    wide = [[*row, 0.0] for row in rows]
+    for k, d in enumerate(problem.demand[target]):
+        if d:
+            wide.append([*(-float(name[:2] == (target, k)) for name in names), float(d)])
+    extra = [0.0] * (len(wide) - len(rows))
+    result = linprog(
+        [0.0] * len(names) + [-1.0],
+        A_ub=wide,
+        b_ub=[*limits, *extra],
+        A_eq=np.hstack([total, np.zeros((len(total), 1))]),
+        b_eq=[float(a) for a in aggregates],
+        bounds=[*lp_bounds(problem, names), (0, None)],
+    )
+    assert result.status == 0
+    return -result.fun
+
+
+def test_max_min_fills_the_rank_function() -> None:
+    """All together get f(all), and no set of jobs more than its rank."""
+    rng = random.Random(22)
+    for _ in range(60):
+        problem = random_sharing(rng)
+        aggregates = model.max_min(problem)
+        everyone = range(len(aggregates))
+        assert sum(aggregates) == model.rank_function(problem, everyone)
+        for size in everyone:
+            for jobs in itertools.combinations(everyone, size):
+                assert sum(aggregates[i] for i in jobs) <= model.rank_function(problem, jobs)
+
+
+def test_what_is_feasible_stays_below_the_rank_function() -> None:
+    rng = random.Random(24)
+    found = [0, 0]
+    for _ in range(60):
+        problem = random_sharing(rng)
+        everyone = range(len(problem.demand))
+        wanted = [F(rng.randint(0, sum(row))) for row in problem.demand]
+        feasible = all(
+            sum(wanted[i] for i in jobs) <= model.rank_function(problem, jobs)
+            for size in everyone
+            for jobs in itertools.combinations(everyone, size + 1)
+        )
+        assert model.is_feasible(problem, wanted) == feasible
+        found[feasible] += 1
+    assert min(found) > 10
+
+
+def test_most_beside_is_the_rank_left_over() -> None:
+    problem = model.Problem([[2, 1], [2, 0]], [2, 1], [(0,), (0, 1)])
+    assert model.max_min(problem) == [F(3, 2), F(3, 2)]
+    assert model.most_beside(problem, [F(0), F(1)], 0) == 2
+    assert model.most_beside(problem, [F(1), F(0)], 1) == 2
+
+
+def test_max_min_weights() -> None:
+    assert model.max_min(Problem([[9], [9]], (6,), [(0,)]), [1, 2]) == [2, 4]
+    assert model.max_min(Problem([[9], [3]], (6,), [(0,)]), [1, 2]) == [3, 3]
+    assert model.max_min(Problem([[9], [9]], (6,), [(0,)], floors=[5, 0]), [1, 2]) == [5, 1]
+
+
+def test_infeasible_floors_are_refused() -> None:
+    with pytest.raises(ValueError, match="infeasible"):
+        model.max_min(Problem([[3], [3]], (4,), [(0,)], floors=[3, 2]))
+
+
+def test_amf_and_sig_amf_reward_no_lie() -> None:
+    """Small misreports; the useful slots of one of the matrices."""
+    rng = random.Random(23)
+    for _ in range(25):
+        n, m = 3, 2
+        slots = [rng.randint(1, 5) for _ in range(m)]
+        demand = [[rng.randint(0, 4) for _ in range(m)] for _ in range(n)]
+        for policy in ("amf", "sig-amf"):
+            honest = model.aggregates_of(demand, slots, SINGLE_2, policy)
+            lie = [[rng.randint(0, 5) for _ in range(m)], *demand[1:]]
+            problem = sharing_problem(lie, slots, SINGLE_2, policy)
+            row = matrix(model.allocation(problem, model.max_min(problem)), n, m)[0]
+            assert sum(min(a, F(d)) for a, d in zip(row, demand[0], strict=True)) <= honest[0]
+
+
+# Fair simulation -----------------------------------------------------------------------------
+
+
+def starts_at_zero(outcome: model.Outcome) -> list[list[int]]:
+    """Per job, the sites of its tasks started at 0."""
+    return [
+        [site for site, start in zip(sites, starts, strict=True) if start == 0]
+        for sites, starts in zip(outcome.site, outcome.start, strict=True)
+    ]
+
+
+def test_dispatch_by_running_over_share() -> None:
+    instance = make_instance((4, 4), [(0, [(2, (0,)), (2, (1,))]), (0, [(3, (1,))])], groups=SINGLE_2)
+    outcome = model.simulate_fair(instance, "amf")
+    assert starts_at_zero(outcome) == [[0, 0, 1], [1, 1, 1]]
+    assert model.sharing_violations(instance, outcome.decisions[0]) == (1, 1, 1)
+    sig = model.simulate_fair(instance, "sig-amf")
+    assert starts_at_zero(sig) == [[0, 0, 1, 1], [1, 1]]
+    assert model.sharing_violations(instance, sig.decisions[0]) == (0, 0, 0)
+
+
+def dispatched(
+    shares: Mapping[tuple[int, int, int], object], instance: Instance, **options: object
+) -> list[tuple]:
+    """(job, group) of the tasks started at 0, counted."""
+    outcome = model.simulate_fair(instance, lambda view: shares if view.clock == 0 else {}, **options)
+    return [
+        (i, instance.groups.index(instance.jobs[i].tasks[x][1]))
+        for i, row in enumerate(outcome.start)
+        for x, start in enumerate(row)
+        if start == 0
+    ]
+
+
+def test_fair_dispatch_ties() -> None:
+    two = make_instance((1,), [(0, [(2, (0,))]), (0, [(2, (0,))])])
+    assert dispatched({(0, 0, 0): F(1), (1, 0, 0): F(1)}, two) == [(0, 0)]
+    assert dispatched({(0, 0, 0): F(1, 3), (1, 0, 0): F(2, 3)}, two) == [(1, 0)]
+    assert dispatched({(1, 0, 0): F(1, 9)}, two) == [(1, 0)]
+    assert dispatched({}, two) == [(0, 0)]
+    # share 0: fewest running at the site, then overall
+    three = make_instance((1, 2), [(0, [(1, (0,)), (2, (1,))]), (0, [(2, (1,))])], groups=SINGLE_2)
+    assert dispatched({}, three) == [(0, 0), (0, 1), (1, 1)]
+    one = make_instance((1, 1), [(0, [(1, (0,)), (2, (1,))]), (0, [(2, (1,))])], groups=SINGLE_2)
+    assert dispatched({}, one) == [(0, 0), (1, 1)]
+
+
+def test_share_0_counts_the_site_before_the_whole() -> None:
+    # at 1 site 0 is free again: job 0 runs 1 there and 1 in all, job 1 none there and 2 in all
+    instance = Instance(
+        (2, 2),
+        [Job(0, ((9, (0,)), (9, (0,)))), Job(0, ((1, (0,)), (9, (1,)), (9, (1,)), (9, (0,))))],
+    )
+    outcome = model.simulate_fair(instance, lambda view: {}, aggressive=True)
+    assert outcome.start == [[0, 9], [0, 0, 0, 1]]
+
+
+def test_groups_within_a_job() -> None:
+    instance = make_instance((2, 1), [(0, [(3, (0, 1)), (3, (0,))])])
+    assert dispatched({(0, 1, 0): F(2)}, instance) == [(0, 0), (0, 1), (0, 1)]
+    assert dispatched({(0, 0, 0): F(1), (0, 1, 0): F(1)}, instance) == [(0, 0), (0, 0), (0, 1)]
+    thin = make_instance((1, 1), [(0, [(1, (0, 1)), (3, (0,))])])
+    # a tie of 0 running: the larger share first; the other group goes to site 1
+    assert dispatched({(0, 0, 0): F(1, 4), (0, 1, 0): F(3, 4)}, thin) == [(0, 0), (0, 1)]
+    lone = make_instance((1, 1), [(0, [(1, (0, 1)), (1, (0,))]), (0, [(1, (1,))])])
+    assert dispatched({(0, 0, 0): F(1, 4), (0, 1, 0): F(3, 4), (1, 2, 1): F(1)}, lone) == [(0, 1), (1, 2)]
+
+
+def test_work_conserving() -> None:
+    instance = make_instance((2,), [(0, [(1, (0,))]), (0, [(1, (0,))])])
+
+    def starve(view: View) -> model.Shares:
+        return {(view.active[0], 0, 0): F(1)}
+
+    assert model.simulate_fair(instance, starve).completion == [1, 1]
+    assert model.simulate_fair(instance, starve, work_conserving=False).completion == [1, 2]
+
+
+def test_recomputation_events() -> None:
+    instance = make_instance((1, 1), [(0, [(2, (0,)), (4, (1,))]), (3, [(1, (0,))])], groups=SINGLE_2)
+
+    def times(**options: bool) -> list[object]:
+        return [decision.time for decision in model.simulate_fair(instance, "amf", **options).decisions]
+
+    assert times() == [0, 2, 3]  # all ends at 4: nobody is left
+    assert times(aggressive=True) == [0, 1, 2, 3]
+
+
+def test_demand_counts_running_tasks() -> None:
+    instance = make_instance((2,), [(0, [(2, (0,))]), (1, [(4, (0,))])], duration=5)
+    outcome = model.simulate_fair(instance, "gamf")
+    assert outcome.decisions[1].unfinished == {(0, 0): 2, (1, 0): 4}
+    assert outcome.decisions[1].waiting == {(1, 0): 4}
+    assert outcome.decisions[1].shares == {(0, 0, 0): 1, (1, 0, 0): 1}
+
+
+def test_amf_keeps_tasks_at_the_associated_site() -> None:
+    instance = make_instance((1, 1), [(0, [(4, (1, 0))])])
+    assert model.simulate_fair(instance, "amf").completion == [4]
+    assert model.simulate_fair(instance, "gamf").completion == [2]
+
+
+@pytest.mark.parametrize("policy", model.FAIR_POLICIES)
+def test_fair_properties(policy: str) -> None:
+    for x, instance in enumerate(instances(20, seed=31, max_jobs=5, max_sites=3)):
+        for work_conserving in (True, False):
+            outcome = model.simulate_fair(
+                instance, policy, aggressive=x % 4 == 0, work_conserving=work_conserving
+            )
+            check_schedule(instance, outcome)
+            check_metrics(instance, outcome)
+        metrics = model.metrics_fair(instance, outcome)
+        assert metrics["sharing_violations_site"] == 0 or policy not in ("imf", "sig-amf", "opt-sig-amf")
+        assert metrics["sharing_violations"] == 0 or not policy.endswith("sig-gamf")
+        assert 0 < metrics["mean_jain"] <= 1 + 1e-9
+        assert metrics.get("fairness_integral_no_drain", 0.0) <= metrics["fairness_integral"] + 1e-9
+        for decision in outcome.decisions:
+            demand = [
+                [decision.unfinished.get((i, k), 0) for k in range(len(instance.groups))]
+                for i in decision.active
+            ]
+            rows = {(decision.active.index(i), k, j): share for (i, k, j), share in decision.shares.items()}
+            check_shares(rows, Problem(demand, instance.slots, instance.groups))
+
+
+def test_optimised_variants_keep_the_aggregates() -> None:
+    for instance in instances(25, seed=32, max_jobs=5, max_sites=3):
+        for decision in model.simulate_fair(instance, "gamf").decisions:
+            unfinished = {
+                i: [decision.unfinished.get((i, k), 0) for k in range(len(instance.groups))]
+                for i in decision.active
+            }
+            view = View(decision.time, decision.active, decision.new, unfinished, unfinished, {})
+            for base in ("amf", "sig-amf", "gamf", "sig-gamf"):
+                total = []
+                for name in (base, f"opt-{base}"):
+                    shares = model.fair_policy(instance, view, name)
+                    total.append(
+                        {i: sum(s for (a, _, _), s in shares.items() if a == i) for i in decision.active}
+                    )
+                assert total[0] == total[1]
+
+
+# Metrics and bounds --------------------------------------------------------------------------
+
+
+def test_metrics_by_hand() -> None:
+    # one slot, two jobs at 0 and 2 with tasks of 3 and 1: 0-3 job 0 runs, 3-4 job 1
+    instance = Instance((1,), [Job(0, ((3, (0,)),)), Job(2, ((1, (0,)),))])
+    outcome = model.simulate_fair(instance, "imf")
+    assert outcome.completion == [3, 4]
+    metrics = model.metrics_fair(instance, outcome)
+    assert metrics["mean_response"] == F(5, 2)
+    assert metrics["p50_response"] == F(5, 2)
+    assert metrics["utilisation"] == 1
+    assert metrics["load"] == 2
+    assert metrics["longest_over_span"] == F(3, 2)
+    assert metrics["recomputations"] == 3
+    assert metrics["recomputations_waiting"] == 3
+    assert metrics["fairness_integral"] == 0.5  # (1, 0) from 2 to 3
+    assert metrics["mean_std"] == 0.125
+    assert metrics["fairness_integral_no_drain"] == 0
+    assert metrics["mean_jain"] == pytest.approx(0.875)
+    assert model.lower_bounds(instance) == {"per_job": 2, "pooled_srpt": F(5, 2)}
+
+
+def test_percentiles() -> None:
+    rng = random.Random(41)
+    values = [rng.random() for _ in range(17)]
+    for q in model.PERCENTILES:
+        assert model.percentile(values, q) == pytest.approx(np.percentile(values, q))
+    assert model.deviation([1, 2, 6]) == pytest.approx(np.std([1, 2, 6]))
+    assert model.weighted_percentile([(1.0, 3), (5.0, 1)], 75) == 1.0
+    assert model.weighted_percentile([(1.0, 3), (5.0, 1)], 76) == 5.0
+
+
+def test_bounds_by_hand() -> None:
+    instance = Instance(
+        (1, 2),
+        [Job(0, ((4, (0,)), (2, (0, 1)), (3, (1,)))), Job(1, ((F(1, 2), (1,)),)), Job(50, ((1, (0,)),))],
+    )
+    assert model.job_bound(instance, 0) == 4
+    crowded = Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))])
+    assert model.job_bound(crowded, 0) == 4
+    # pooled speed 3: job 1 preempts at 1 (6 > 1/2), done at 7/6; job 0 at 19/6; job 2 after 1/3
+    assert model.pooled_srpt(instance) == (F(19, 6) + F(1, 6) + F(1, 3)) / 3

@@ -1,0 +1,565 @@
+"""The model of noroozoliaee2014: vectors of the specification, hand examples, identities, brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from schedgym.papers.noroozoliaee2014 import model
+from schedgym.papers.noroozoliaee2014.instances import (
+    clusters,
+    draw,
+    instances,
+    random_schedule,
+    read_instance,
+    show_instance,
+)
+from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Task, feasible
+from tests.long import long
+from tests.queue_delay.instances import make_instance, random_instance, random_instances
+
+UNIT = [(1.0, 1.0)]
+LITERAL = ("ff", "bf", "wf", "rf")
+#: schemes under which a released server is offered to every waiting task
+SCANNING = [name for name, scheme in model.SCHEMES.items() if scheme.completion == "scan"]
+
+
+def simulate(tasks, servers, scheme, **options) -> Schedule:
+    return model.simulate(make_instance(tasks, servers), scheme, **options)
+
+
+def starts(tasks, servers, scheme, **options) -> list[float | None]:
+    return list(simulate(tasks, servers, scheme, **options).start)
+
+
+def run(instance: Instance, scheme: str, seed: int = 0) -> Schedule:
+    return model.simulate(instance, scheme, choose=random.Random(seed).choice)
+
+
+# Test vectors of the specification -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "server"),
+    [("bf", 1), ("bf-exec", 1), ("bfd-nb", 1), ("bfd-dp", 1)]
+    + [("wf", 0), ("wf-all", 0), ("ffd-dp", 1), ("dot-exec", 1), ("ff", 0)],
+)
+def test_v1_server_choice(scheme: str, server: int) -> None:
+    """The first two tasks leave (.35, .60) and (.70, .10)."""
+    tasks = [(0.0, 9.0, 0.65, 0.4), (0.0, 9.0, 0.3, 0.9), (1.0, 1.0, 0.3, 0.1)]
+    outcome = simulate(tasks, UNIT * 2, scheme)
+    assert list(outcome.server) == [0, 1, server]
+
+
+def test_v2() -> None:
+    tasks = [
+        (0.0, 100.0, 0.5, 0.5),
+        (0.0, 10.0, 0.5, 0.5),
+        (1.0, 1.0, 0.6, 0.2),
+        (2.0, 2.0, 0.2, 0.6),
+        (3.0, 3.0, 0.3, 0.3),
+        (4.0, 4.0, 0.7, 0.7),
+        (5.0, 5.0, 0.3, 0.1),
+    ]
+    assert starts(tasks, UNIT, "bf-exec") == [0, 0, 100, 100, 10, 102, 13]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [("bf-exec", [0, 10, 2, 5]), ("ff", [0, 10, 2, 10]), ("fcfs", [0, 10, 20, 20])],
+)
+def test_v4(scheme: str, expected: list[float]) -> None:
+    tasks = [
+        (0.0, 10.0, 0.6, 0.6),
+        (1.0, 10.0, 0.8, 0.8),
+        (2.0, 3.0, 0.3, 0.3),
+        (3.0, 3.0, 0.2, 0.1),
+    ]
+    assert starts(tasks, UNIT, scheme) == expected
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ("ffd-nb", [0, 0, 5, 7, 11]),
+        ("ffd-dp", [0, 0, 9, 5, 11]),
+        ("bf-exec", [0, 0, 6, 8, 5]),
+    ],
+)
+def test_v5(scheme: str, expected: list[float]) -> None:
+    tasks = [
+        (0.0, 50.0, 0.0, 0.6),
+        (0.0, 5.0, 1.0, 0.4),
+        (1.0, 2.0, 0.5, 0.4),
+        (2.0, 4.0, 0.61, 0.15),
+        (3.0, 1.0, 0.4, 0.2),
+    ]
+    assert starts(tasks, UNIT, scheme) == expected
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [("ff", [0, 0, 10, None]), ("ff-all", [0, 0, 10, 10]), ("bf-exec", [0, 0, 10, 4])],
+)
+def test_v6(scheme: str, expected: list[float | None]) -> None:
+    tasks = [
+        (0.0, 4.0, 0.9, 0.2),
+        (0.0, 10.0, 0.2, 0.9),
+        (1.0, 3.0, 0.3, 0.9),
+        (2.0, 3.0, 0.9, 0.3),
+    ]
+    servers = [(1.0, 0.5), (0.5, 1.0)]
+    instance = make_instance(tasks, servers)
+    outcome = model.simulate(instance, scheme)
+    assert list(outcome.start) == expected
+    if scheme != "ff":
+        return
+    assert list(outcome.server) == [0, 1, 1, -1]
+    assert outcome.end == 13.0
+    assert model.delays(instance, outcome) == [0.0, 0.0, 9.0, 11.0]
+    measured = model.metrics(instance, outcome)
+    assert measured["makespan"] == 16.0
+    assert measured["beta"] == 12.0 / 16.0  # from 1 until the virtual start at 13
+    assert measured["mean_queued"] == 20.0 / 16.0
+    assert measured["mean_running"] == 20.0 / 16.0
+    used_cpu = 4.0 * 0.9 + 10.0 * 0.2 + 3.0 * 0.3
+    assert measured["utilization_cpu"] == pytest.approx(used_cpu / (1.5 * 16.0))
+    assert measured["utilization_cpu_to_last_arrival"] == pytest.approx(1.1 / 1.5)
+    assert measured["utilization_cpu_backlog"] == pytest.approx((used_cpu - 1.1) / (1.5 * 12.0))
+    assert measured["stranded"] == 1.0
+
+
+def test_v7() -> None:
+    tasks = [
+        (0.0, 5.0, 1.0, 1.0),
+        (1.0, 3.0, 0.5, 0.5),
+        (5.0, 1.0, 0.5, 0.5),
+        (5.0, 1.0, 0.5, 0.5),
+    ]
+    assert starts(tasks, UNIT, "bf-exec") == [0, 5, 5, 6]
+
+
+# Hand examples for what the vectors leave open ---------------------------------------------
+
+
+def test_completion_epochs_go_by_server_index() -> None:
+    tasks = [(0.0, 5.0, 1.0, 1.0), (0.0, 5.0, 1.0, 1.0)] + [
+        (1.0, execution, 0.5, 0.5) for execution in (2.0, 1.0, 3.0)
+    ]
+    outcome = simulate(tasks, UNIT * 2, "bf-exec")
+    assert list(outcome.start) == [0, 0, 5, 5, 5]
+    assert list(outcome.server) == [0, 1, 0, 0, 1]
+
+
+def test_all_completions_are_released_before_the_first_epoch() -> None:
+    tasks = [(0.0, 5.0, 0.5, 1.0), (0.0, 5.0, 1.0, 0.5), (1.0, 1.0, 1.0, 0.1), (1.0, 1.0, 0.5, 1.0)]
+    outcome = simulate(tasks, [(0.5, 1.0), (1.0, 0.5)], "fcfs")
+    assert list(outcome.start) == [0, 0, 5, 5]
+    assert list(outcome.server) == [0, 1, 1, 0]
+
+
+def test_absorbed_execution_time_completes_in_a_new_round() -> None:
+    """1e16 + 0.5 == 1e16: the later tasks of the instant arrive before that completion."""
+    at = 1e16
+    tasks = [(at, 0.5, 1.0, 1.0), (at, 8.0, 1.0, 1.0), (at, 0.5, 1.0, 1.0)]
+    assert starts(tasks, UNIT, "bf-exec") == [at, at, at]
+    assert starts(tasks, UNIT, "ff") == [at, at, at + 8.0]
+    tasks[2] = (at, 4.0, 1.0, 1.0)
+    assert starts(tasks, UNIT, "bf-exec") == [at, at + 4.0, at]
+
+
+def test_blocking() -> None:
+    tasks = [
+        (0.0, 10.0, 0.5, 0.5),
+        (1.0, 5.0, 0.6, 0.6),
+        (2.0, 3.0, 0.3, 0.3),
+        (3.0, 3.0, 0.1, 0.1),
+    ]
+    for size in model.SIZES:
+        assert starts(tasks, UNIT, f"ffd-{size}") == [0, 10, 2, 3]
+        assert starts(tasks, UNIT, f"ffd-{size}-blocking") == [0, 10, 10, 10]
+
+
+def test_blocking_head_is_the_largest_and_goes_anywhere() -> None:
+    tasks = [
+        (0.0, 4.0, 0.9, 0.9),
+        (0.0, 6.0, 0.9, 0.9),
+        (1.0, 1.0, 0.3, 0.3),
+        (2.0, 5.0, 0.8, 0.8),
+        (4.0, 1.0, 0.9, 0.9),
+    ]
+    outcome = simulate(tasks, UNIT * 2, "ffd-nb-blocking")
+    assert list(outcome.start) == [0, 0, 7, 4, 6]
+    assert list(outcome.server) == [0, 1, 1, 0, 1]
+
+
+def test_a_head_by_dot_products_is_the_largest_on_any_server() -> None:
+    """At 3 the larger dot product is that of task 2 on server 0 (.285), although it does not fit there."""
+    tasks = [
+        (0.0, 10.0, 0.9, 0.1),
+        (1.0, 5.0, 0.2, 0.95),
+        (2.0, 3.0, 0.15, 0.3),
+        (3.0, 3.0, 0.05, 0.2),
+    ]
+    outcome = simulate(tasks, UNIT * 2, "ffd-dp-blocking")
+    assert list(outcome.start) == [0, 1, 6, 6]
+    assert list(outcome.server) == [0, 1, 1, 0]  # at 6 task 3 has .185 on server 0 and .1825 on server 1
+    assert starts(tasks, UNIT * 2, "ffd-dp") == [0, 1, 6, 3]
+
+
+@pytest.mark.parametrize("scheme", ["bfd-nb", "bf", "bf-all"])
+def test_other_norms_measure_what_is_left(scheme: str) -> None:
+    """What is left is (.8, .1) or (.6, .55)."""
+    tasks, servers = [(0.0, 1.0, 0.2, 0.2)], [(1.0, 0.3), (0.8, 0.75)]
+    assert simulate(tasks, servers, scheme).server == (0,)
+    assert simulate(tasks, servers, scheme, norm=max).server == (1,)
+
+
+def test_bfd_measures_what_is_left_in_its_own_metric() -> None:
+    """What is left is (.8, .1) or (.3, .3)."""
+    tasks = [(0.0, 1.0, 0.2, 0.2)]
+    servers = [(1.0, 0.3), (0.5, 0.5)]
+    chosen = {name: run(make_instance(tasks, servers), name).server[0] for name in model.SCHEMES}
+    assert chosen["bfd-product"] == 0
+    assert chosen["bfd-sum"] == chosen["bfd-avgsum"] == 1
+    assert chosen["bfd-nb"] == chosen["bfd-dp"] == chosen["bf"] == chosen["bf-exec"] == 1
+    assert simulate(tasks, servers, "bfd-sum", weights=(0.1, 1.0)).server == (0,)
+
+
+def test_avgsum_weighs_by_what_was_submitted_so_far() -> None:
+    servers = [(1.0, 0.3), (0.5, 0.5)]
+    tasks = [(0.0, 1.0, 0.0, 0.3), (0.0, 1.0, 0.0, 0.3), (5.0, 1.0, 0.2, 0.2)]
+    assert simulate(tasks, servers, "bfd-avgsum").server[2] == 0
+    tasks.append((6.0, 1.0, 0.2, 0.0))  # of the future, must not matter
+    assert simulate(tasks, servers, "bfd-avgsum").server[2] == 0
+
+
+def test_avgsum_orders_the_scan_by_the_means_of_the_decision() -> None:
+    tasks = [
+        (0.0, 10.0, 1.0, 1.0),
+        (1.0, 5.0, 0.6, 0.5),
+        (2.0, 5.0, 0.5, 0.58),
+        (3.0, 1.0, 0.0, 1.0),
+    ]
+    assert starts(tasks, UNIT, "ffd-avgsum") == [0, 16, 11, 10]
+    assert starts(tasks, UNIT, "ffd-sum") == [0, 10, 15, 20]
+
+
+def test_random_fit_asks_for_every_placement_with_the_fitting_servers() -> None:
+    asked: list[list[int]] = []
+
+    def last(fitting: list[int]) -> int:
+        asked.append(fitting)
+        return fitting[-1]
+
+    tasks = [(0.0, 5.0, 0.6, 0.6), (0.0, 9.0, 0.6, 0.6), (1.0, 1.0, 1.0, 1.0)]
+    outcome = simulate(tasks, UNIT * 2, "rf-all", choose=last)
+    assert asked == [[0, 1], [0], [1]]
+    assert list(outcome.server) == [1, 0, 1]
+    asked.clear()
+    outcome = simulate(tasks, UNIT * 2, "rf", choose=last)
+    assert asked == [[0, 1], [0]]
+    assert list(outcome.server) == [1, 0, 1]
+
+
+def test_a_full_server_takes_what_only_rounding_keeps_out() -> None:
+    """0.3 - (0.1 + 0.1) < 0.1 in floating point; three run at once, and k_high says so."""
+    instance = make_instance([(0.0, 1.0, 0.1, 0.1)] * 3, [(0.3, 0.3)])
+    assert model.simulate(instance, "ff").start == (0, 0, 0)
+    assert model.at_once(instance, model.least_demands(instance)) == 3
+    assert model.workload_bound(instance) == pytest.approx(0.0)
+
+
+# Properties on random instances --------------------------------------------------------------
+
+
+def test_random_instances_are_as_promised() -> None:
+    ties = 0
+    for tasks, servers in random_instances(300, seed=1):
+        assert 3 <= len(tasks) <= 14
+        assert 1 <= len(servers) <= 4
+        arrivals = [task.arrival for task in tasks]
+        assert arrivals == sorted(arrivals)
+        assert all(task.execution > 0.0 and task.cpu + task.memory > 0.0 for task in tasks)
+        ties += len(set(arrivals)) < len(arrivals)
+    assert ties > 150
+
+
+@pytest.mark.parametrize("scheme", model.SCHEMES)
+def test_schedules_are_feasible_and_do_not_idle(scheme: str) -> None:
+    for instance in random_instances(100, seed=2):
+        tasks, servers = instance
+        outcome = run(instance, scheme)
+        assert all(
+            (start is None) == (j < 0) and (start is None or start >= task.arrival)
+            for start, j, task in zip(outcome.start, outcome.server, tasks, strict=True)
+        )
+        assert feasible(instance, outcome) == (None not in outcome.start)
+        assert scheme in LITERAL or None not in outcome.start
+        finish = [
+            math.inf if start is None else start + task.execution
+            for start, task in zip(outcome.start, tasks, strict=True)
+        ]
+        known = [start for start in outcome.start if start is not None]
+        events = sorted({task.arrival for task in tasks} | set(known) | set(finish) - {math.inf})
+        assert events[-1] == outcome.end
+        for now in events:  # the state just after each instant
+            room = []
+            for j, (cpu, memory) in enumerate(servers):
+                on_j = [
+                    task
+                    for i, task in enumerate(tasks)
+                    if outcome.server[i] == j and outcome.start[i] <= now < finish[i]
+                ]
+                room.append((cpu - sum(t.cpu for t in on_j), memory - sum(t.memory for t in on_j)))
+            assert all(min(left) >= -1.1e-9 for left in room)
+            fits = [
+                any(t.cpu <= cpu + 0.9e-9 and t.memory <= memory + 0.9e-9 for cpu, memory in room)
+                for i, t in enumerate(tasks)
+                if t.arrival <= now and (outcome.start[i] is None or outcome.start[i] > now)
+            ]
+            if scheme in SCANNING:
+                assert not any(fits)
+            elif scheme not in LITERAL:
+                assert not fits or not all(fits)
+
+
+def test_fcfs_starts_in_submission_order() -> None:
+    for instance in random_instances(200, seed=3):
+        begun = model.simulate(instance, "fcfs").start
+        assert list(begun) == sorted(begun)
+
+
+def test_one_server_makes_literal_and_repaired_schemes_agree() -> None:
+    for tasks, servers in random_instances(300, seed=4):
+        alone = servers[:1]
+        fitting = [t for t in tasks if t.cpu <= alone[0][0] and t.memory <= alone[0][1]]
+        if not fitting:
+            continue
+        instance = Instance(fitting, alone)
+        first = run(instance, "ff")
+        for scheme in LITERAL:
+            assert run(instance, scheme) == run(instance, f"{scheme}-all") == first
+        assert run(instance, "bf-exec") == run(instance, "dot-exec")
+        for size in model.SIZES:
+            assert run(instance, f"ffd-{size}") == run(instance, f"bfd-{size}")
+
+
+def test_literal_schemes_strand_tasks() -> None:
+    stranding = [
+        any(None in run(instance, scheme).start for scheme in LITERAL)
+        for instance in random_instances(300, seed=5)
+        if len(instance.servers) > 1
+    ]
+    assert sum(stranding) > 10
+    assert not all(stranding)
+    # three tasks that arrive together never are
+    for cluster in clusters(2, 2):
+        kinds = [
+            p for p in itertools.product((1, 2), repeat=2) if any(p[0] <= x and p[1] <= y for x, y in cluster)
+        ]
+        for demands in itertools.product(kinds, repeat=3):
+            instance = Instance(tuple(Task(0, 1, c, m) for c, m in demands), cluster)
+            assert None not in model.simulate(instance, "ff").start
+
+
+@pytest.mark.parametrize("scheme", model.SCHEMES)
+def test_metrics_satisfy_the_identities(scheme: str) -> None:
+    for instance in random_instances(100, seed=6):
+        tasks, servers = instance
+        outcome = run(instance, scheme)
+        measured = model.metrics(instance, outcome)
+        waits = model.delays(instance, outcome)
+        assert min(waits) >= 0.0
+        assert measured["mean_delay"] == pytest.approx(np.mean(waits))
+        assert measured["max_delay"] == max(waits)
+        rate = len(tasks) / measured["makespan"]
+        execution = sum(task.execution for task in tasks) / len(tasks)
+        assert measured["mean_queued"] == pytest.approx(rate * measured["mean_delay"])
+        assert measured["mean_running"] == pytest.approx(rate * execution)
+        served = [task for task, j in zip(tasks, outcome.server, strict=True) if j >= 0]
+        for r, name in enumerate(("cpu", "memory")):
+            work = sum(task.execution * task[2 + r] for task in served)
+            capacity = sum(server[r] for server in servers)
+            assert measured[f"utilization_{name}"] == pytest.approx(work / (capacity * measured["makespan"]))
+            for window in ("", "_to_last_arrival", "_backlog"):
+                assert 0.0 <= measured[f"utilization_{name}{window}"] <= 1.0 + 1e-7
+        assert 0.0 <= measured["beta"] <= 1.0
+        assert (measured["beta"] > 0.0) == (measured["mean_delay"] > 0.0)
+        if measured["beta"] == 0.0:
+            assert measured["utilization_cpu_backlog"] == 0.0
+        if tasks[0].arrival == tasks[-1].arrival:
+            assert measured["utilization_cpu_to_last_arrival"] == 0.0
+        if not measured["stranded"]:
+            assert measured["makespan"] == pytest.approx(outcome.end - tasks[0].arrival)
+
+
+# Bounds --------------------------------------------------------------------------------------
+
+
+def test_lower_bound_by_hand() -> None:
+    batch = make_instance([(7.0, execution, 1.0, 1.0) for execution in (3.0, 1.0, 2.0)], UNIT)
+    assert model.batch_bound(batch) == pytest.approx(4.0 / 3.0)
+    assert model.pooled_bound(batch, 0) == pytest.approx(4.0 / 3.0)
+    assert model.workload_bound(batch) == pytest.approx(4.0 / 3.0)
+    # A volume of 1 interrupts one of 4 after 1 s: mean busy times 2.9 and 1.5.
+    online = make_instance([(0.0, 4.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)], UNIT)
+    busy = model.mean_busy_times([0.0, 1.0], [4.0, 1.0], 1.0)
+    assert busy == pytest.approx([(0.5 + 3.0 * 3.5) / 4.0, 1.5])
+    assert model.pooled_bound(online, 0) == pytest.approx((2.75 + 1.5) / 2 - 1.25 - 0.5)
+    assert model.workload_bound(online) == pytest.approx(0.375)
+
+
+def test_lower_bound_is_below_every_scheme() -> None:
+    positive = 0
+    for instance in random_instances(300, seed=7):
+        bound = model.workload_bound(instance)
+        positive += bound > 1e-6
+        waits = [model.delays(instance, run(instance, scheme)) for scheme in model.SCHEMES]
+        assert bound <= min(map(sum, waits)) / len(instance.tasks) + 1e-6
+    assert positive > 100
+
+
+@long
+def test_corrected_theorems_hold_and_printed_ones_fail() -> None:
+    upper, lower = model.PRINTED_UPPER, model.PRINTED_LOWER
+    above = {upper: 0, upper._replace(response=True): 0}
+    below = {lower: 0, lower._replace(response=True): 0}
+    for instance in random_instances(300, seed=8):
+        for scheme in model.SCHEMES:
+            found = model.measure(instance, run(instance, scheme))
+            assert found.delay >= model.lower_bound(instance, found) - 1e-6
+            assert found.delay <= model.upper_bound(instance, found) + 1e-6
+            for reading in above:
+                above[reading] += found.delay > model.upper_bound(instance, found, reading) + 1e-6
+            for reading in below:
+                below[reading] += found.delay < model.lower_bound(instance, found, reading) - 1e-6
+    runs = 300 * len(model.SCHEMES)
+    assert above[upper] > runs / 2 and min(above.values()) > runs / 10
+    assert min(below.values()) > 0
+
+
+def test_bounds_without_demand() -> None:
+    instance = make_instance([(0.0, 1.0, 0.0, 0.0), (0.0, 2.0, 0.0, 0.0)], UNIT)
+    found = model.measure(instance, model.simulate(instance, "bf-exec"))
+    assert model.lower_bound(instance, found) == -math.inf
+    assert model.upper_bound(instance, found, model.PRINTED_UPPER) == -math.inf
+    assert model.upper_bound(instance, found) == 1.5
+    assert model.workload_bound(instance) == 0.0
+
+
+def drawn(count: int, seed: int = 3, **sizes: int):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        yield draw(rng, **sizes)
+
+
+def test_numbers_of_tasks_by_counting_them_in_every_unit_of_time() -> None:
+    """In exact numbers; the pieces of what :func:`model.measure` sums over the intervals between events."""
+    for instance in drawn(150):
+        for name in ("bf-exec", "fcfs"):
+            schedule = model.simulate(instance, name)
+            spans = [
+                (task.arrival, start, start + task.execution)
+                for task, start in zip(instance.tasks, schedule.start, strict=True)
+            ]
+            times = range(spans[0][0], max(end for _, _, end in spans))
+            queued = [sum(arrival <= t < start for arrival, start, _ in spans) for t in times]
+            running = [sum(start <= t < end for _, start, end in spans) for t in times]
+            found = model.measure(instance, schedule)
+            assert found.queued * len(times) == sum(queued) and found.running * len(times) == sum(running)
+            assert found.beta * len(times) == sum(map(bool, queued))
+            assert found.gap * len(spans) == len(times) and found.most == max(running)
+            waits = [there for there, waiting in zip(running, queued, strict=True) if waiting]
+            assert found.least == min(waits, default=None)
+
+
+def test_the_optimum_is_that_of_all_starts_on_all_servers() -> None:
+    improved = 0
+    for instance in drawn(60, tasks=3, servers=2, longest=3):
+        best, schedule = model.optimum(instance)
+        assert feasible(instance, schedule) and sum(model.delays(instance, schedule)) == best
+        late = sum(task.execution for task in instance.tasks)
+        least = math.inf
+        for waits in itertools.product(range(late), repeat=len(instance.tasks)):
+            if sum(waits) < least:
+                start = tuple(task.arrival + w for task, w in zip(instance.tasks, waits, strict=True))
+                for server in itertools.product(range(len(instance.servers)), repeat=len(start)):
+                    if feasible(instance, Schedule(start, server)):
+                        least = sum(waits)
+                        break
+        assert best == least
+        improved += best < sum(model.delays(instance, model.simulate(instance, "bf-exec")))
+        assert model.workload_bound(instance) <= best
+    assert improved > 0
+
+
+def test_optimum_lies_between_lower_bound_and_every_scheme() -> None:
+    rng = random.Random(9)
+    reached = above_bound = worthwhile = 0
+    for n in range(60):
+        tasks, servers = random_instance(rng, adversarial=n % 4 != 3)
+        servers = servers[:2]
+        tasks = [
+            task._replace(arrival=0.0) if n % 3 == 0 else task
+            for task in tasks
+            if any(task.cpu <= c and task.memory <= m for c, m in servers)
+        ][:4]
+        if len(tasks) < 3:
+            continue
+        instance = Instance(tasks, servers)
+        best, _ = model.optimum(instance)
+        bound = model.workload_bound(instance) * len(tasks)
+        assert bound <= best + 1e-6
+        least = min(sum(model.delays(instance, run(instance, scheme))) for scheme in model.SCHEMES)
+        assert best <= least + 1e-9
+        worthwhile += best > 0.0
+        reached += best > 0.0 and least <= best + 1e-9
+        above_bound += best > bound + 1e-6
+    assert worthwhile > 15
+    assert reached > 10
+    assert above_bound > 5
+
+
+# What claims draw and show -------------------------------------------------------------------
+
+
+def test_feasible_refuses() -> None:
+    instance = Instance((Task(0, 2, 1, 1), Task(1, 1, 2, 1)), ((2, 2), (1, 2)))
+    assert feasible(instance, Schedule((0, 2), (0, 0)))
+    assert feasible(instance, Schedule((0, 1), (1, 0)))
+    for start, server in (
+        ((0, 1), (0, 0)),
+        ((0, 0), (1, 0)),
+        ((0, 1), (1, 1)),
+        ((0, None), (1, 0)),
+        ((0, 1), (1, 2)),
+    ):
+        assert not feasible(instance, Schedule(start, server))
+
+
+def test_random_schedules_are_feasible_and_idle() -> None:
+    rng = np.random.default_rng(0)
+    late = 0
+    for instance in drawn(100):
+        schedule = random_schedule(rng, instance)
+        assert feasible(instance, schedule)
+        late += model.measure(instance, schedule).delay > 0
+    assert late > 50
+
+
+def test_instances_are_shown_and_given() -> None:
+    for instance in itertools.chain(drawn(50), instances(2, 2, 1, 2, 2)):
+        shown = show_instance(instance)
+        back = read_instance(shown)
+        assert show_instance(back) == shown and instance.unit % back.unit == 0
+        factor = instance.unit // back.unit
+        assert instance.tasks == tuple(
+            task._replace(cpu=task.cpu * factor, memory=task.memory * factor) for task in back.tasks
+        )
+        assert instance.servers == tuple((c * factor, m * factor) for c, m in back.servers)
+    assert len(clusters(2, 2)) == 9 and clusters(1, 3) == [((3, 3),)]

@@ -1,0 +1,970 @@
+"""The model of xu2021: vectors of the specification, hand examples, identities, optima, libraries."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import LinearConstraint, linprog, milp
+
+from schedgym.papers.xu2021 import model
+from schedgym.papers.xu2021.instances import literal_run, pooled
+from schedgym.papers.xu2021.memory import _operations, plain_best
+from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
+from tests.flowtime import optima
+from tests.flowtime.instances import random_instance
+from tests.long import long, some, trials
+
+VECTOR_1 = Instance([Job(0, 4, 1), Job(0, 2, 3), Job(1, 3, 2)], [3])
+VECTOR_8 = Instance(
+    [MapReduceJob(0, (3, 1), (2, 3), (1, 2)), MapReduceJob(1, (1, 0), (4, 1), (2, 1))],
+    [4],
+)
+
+RUNS_1D: list[tuple[str, dict[str, object]]] = [
+    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf")),
+    ("srpt", {"packing": "sticky"}),
+    ("ocorp", {}),
+    ("ocorp", {"lambda0": 0.0}),
+    ("ocorp", {"packing": "sticky", "gamma": "seen", "lambda0": "w"}),
+    ("ocorp", {"gamma": "eq27", "lambda0": "p", "k": 1}),
+    ("ocorp", {"gamma": 30, "literal": True, "lambda0": 0.0}),
+    ("ocorp+", {"alpha": 0.5, "gamma": 60}),
+    ("ocorp+", {"alpha": 40.0, "gamma": 60, "lambda0": 0.0}),
+    ("ocorp+", {"alpha": 3.0, "gamma": 30, "literal": True, "lambda0": 0.0}),
+    ("ocorp+", {"alpha": 3.0, "gamma": 60, "level": "job", "packing": "sticky"}),
+]
+RUNS_2D: list[tuple[str, dict[str, object]]] = [
+    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf", "ocorp")),
+    ("ocorp+m", {}),
+    ("ocorp+m", {"packing": "sticky", "gamma": 60, "lambda0": "w"}),
+    ("ocorp+m", {"literal": True, "gamma": 30, "lambda0": 0.0}),
+]
+RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
+    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf")),
+    ("ocorp", {"gamma": 50, "packing": "sticky"}),
+    ("ocorp", {"gamma": "seen", "lambda0": "p"}),
+    ("ocorp", {"gamma": 30, "literal": True, "lambda0": 0.0}),
+]
+RUNS = {"1d": RUNS_1D, "2d": RUNS_2D, "mapreduce": RUNS_MAPREDUCE}
+
+
+def run(instance: Instance, policy: str, **options: object) -> model.Outcome:
+    return model.simulate(instance, policy, **options)
+
+
+def instances(count: int, seed: int, kind: str = "1d", **options: bool) -> Iterator[Instance]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield random_instance(rng, kind, **options)
+
+
+def cost(instance: Instance, outcome: model.Outcome, k: float) -> float:
+    return sum(f**k for f in model.flowtimes(instance, outcome))
+
+
+# Test vectors of the specification -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "completion"),
+    [
+        ("ocorp", {}, [4, 6, 4]),  # as srf
+        ("ocorp", {"lambda0": 0.0}, [6, 2, 5]),
+        ("srpt", {}, [6, 2, 5]),
+        ("srvf", {}, [4, 3, 6]),
+        ("svf", {}, [4, 3, 6]),
+        ("srf", {}, [4, 6, 4]),
+        ("ocorp", {"literal": True, "lambda0": 0.0}, [21, 30, 21]),
+    ],
+)
+def test_v1(policy: str, options: dict[str, object], completion: list[int]) -> None:
+    outcome = run(VECTOR_1, policy, gamma=100, **options)
+    assert outcome.completion == completion
+    if options == {"lambda0": 0.0}:
+        assert outcome.fractional == pytest.approx([37.5, 6.5, 56 / 3])
+
+
+def test_v2_waiting_job() -> None:
+    outcome = run(Instance([Job(0, 50, 1)], [1]), "ocorp", literal=True, lambda0=0.0)
+    first = [values[0, 0] for values in outcome.lambdas[:5]]
+    assert first == pytest.approx([0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
+    assert outcome.completion == [121]
+
+
+def test_v3_pack() -> None:
+    assert model.pack([5, 3, 6], [8, 6]) == [[0, 5], [2, 1], [6, 0]]
+
+
+def test_v4_switching_cost_rewards_splitting() -> None:
+    nothing = [[0, 0, 0, 0]]
+    split = model.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 1.0)
+    assert split == [[1, 1, 1, 1]]
+    assert model.plus_cost(split, [0], [4], nothing, [False], 1.0) == Fraction(1, 4)
+    whole = model.pack([4], [8] * 4)
+    assert model.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 0.0) == whole
+    assert model.plus_cost(whole, [0], [4], nothing, [False], 1.0) == 1
+
+
+def test_v4_in_a_run() -> None:
+    """The job comes to run in its second slot, when job 0 has left the servers."""
+    instance = Instance([Job(0, 1, 32), Job(0, 50, 4)], [8] * 4)
+    for alpha, row, change in [(1.0, [1, 1, 1, 1], 0.25), (0.0, [4, 0, 0, 0], 1.0)]:
+        outcome = run(instance, "ocorp+", alpha=alpha, gamma=1000, lambda0=0.0)
+        assert outcome.allocations[0][1] == [0, 0, 0, 0]
+        assert outcome.allocations[1][1] == row
+        assert model.switching_cost(instance, outcome)[:3] == [0.0, change, 0.0]
+
+
+@pytest.mark.parametrize(("backfill", "value"), [(False, 20), (True, 24)])
+def test_v5_backfill(backfill: bool, value: int) -> None:
+    slot = Slot((5, 4, 1), (4, 4, 4), (6, 6, 2), (8,), (8,))
+    placement, rounds = model.memory_allocation(slot, [0, 1, 2], backfill=backfill)
+    assert model.placement_value(placement, slot.worth) == value
+    assert rounds == 2
+    assert model.best_value(slot) == plain_best(slot) == 24
+
+
+def test_v6_svf_is_not_optimal() -> None:
+    instance = Instance([Job(0, 1, 2), Job(0, 1, 2), Job(0, 3, 1)], [3])
+    assert sum(model.flowtimes(instance, run(instance, "svf"))) == 7
+    assert optima.optimum(instance, 1) == 6
+
+
+def test_v7_example_1() -> None:
+    """Fair sharing, where one core serves whoever is left; actual flowtimes are 3, 5, 6."""
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    rates = [[third] * 3, [third] * 3 + [half] * 2, [third] * 3 + [half] * 2 + [Fraction(1)]]
+    assert [len(row) for row in rates] == [3, 5, 6]
+    assert [sum(row) for row in rates] == [1, 2, 3]
+    fractional = [model.fractional_flowtime(0, p, row) for p, row in enumerate(rates, start=1)]
+    assert fractional == [3, Fraction(21, 4), Fraction(43, 6)]
+
+
+@pytest.mark.parametrize(("policy", "completion"), [("ocorp", [6, 5]), ("srpt", [5, 6])])
+def test_v8_mapreduce(policy: str, completion: list[int]) -> None:
+    assert run(VECTOR_8, policy, gamma=50, lambda0=0.0).completion == completion
+
+
+def test_v9_eq27() -> None:
+    instance = Instance([Job(0, 4, 2), Job(10, 30, 1)], [2])
+    assert model.eq27(instance) == 76
+    assert model.eq27(instance, [0]) == 16
+    assert model.eq27(Instance([Job(10, 30, 1)], [8])) == 70
+    assert model.eq27(Instance([Job(10, 3, 1)], [8])) == 20
+    assert model.eq27(VECTOR_8) == max(0 + 2 * 5, 1 + 2 * 4, 4 * (6 + 6 + 8) / 4)
+    assert model.max_slots(instance, 50) == 228
+    assert model.max_slots(instance, 4000) == 12000
+
+
+def test_counterexample_to_theorem_6() -> None:
+    instance = Instance([Job(0, 1, 2), Job(0, 3, 1)], [2])
+    assert sum(run(instance, "svf-transient", k=1).fractional) == 8.0
+    assert optima.optimal_fractional(instance, 1) == pytest.approx(7.5)
+
+
+# Optima, bounds, Corollary 2 ----------------------------------------------------------------
+
+
+def test_optimum_by_hand() -> None:
+    two = Instance([Job(0, 2, 1), Job(0, 1, 1)], [1])
+    assert optima.optimum(two, 1) == 1 + 3
+    assert optima.optimum(two, 2) == 1 + 9
+    assert optima.optimum(Instance([Job(0, 1, 4)], [1, 1]), 1) == 2  # split, two cores in all
+    heavy = [Job(0, 1, 1, 3), Job(0, 1, 1, 3)]
+    assert optima.optimum(Instance(heavy, [2], [6]), 1) == 2
+    assert optima.optimum(Instance(heavy, [2], [5]), 1) == 3
+    assert optima.optimum(Instance([Job(0, 1, 2, 3), Job(0, 1, 1, 3)], [1, 1], [3, 3]), 1) == 3
+    assert optima.optimum(Instance([MapReduceJob(3, (2, 1), (1, 2), (1, 1))], [2]), 1) == 3
+    assert optima.optimum(VECTOR_8, 1) == 6 + 4 == cost(VECTOR_8, run(VECTOR_8, "svf"), 1)
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_bounds_below_optimum_below_policies(kind: str, k: int) -> None:
+    tight = above = 0
+    for instance in instances(25, 10 + k, kind, tiny=True):
+        best = optima.optimum(instance, k)
+        bounds = optima.lower_bounds(instance, k)
+        assert max(bounds.values()) <= best + 1e-6, (instance, bounds, best)
+        tight += max(bounds.values()) >= best - 1e-6
+        if kind != "mapreduce":
+            fractional = optima.optimal_fractional(instance, k)
+            assert fractional <= best + sum(job[1] ** k for job in instance.jobs) + 1e-6 <= 2 * best + 1e-6
+            above += fractional > best + 1e-6
+        for policy, options in RUNS[kind]:
+            outcome = run(instance, policy, **{**options, "k": k})
+            assert None not in outcome.completion
+            reached = cost(instance, outcome, k)
+            assert reached >= best - 1e-9, (instance, policy)
+            if kind != "mapreduce":
+                assert sum(outcome.fractional) >= fractional - 1e-6
+                assert sum(outcome.fractional) <= reached + sum(job[1] ** k for job in instance.jobs) + 1e-6
+    assert tight > 0
+    assert above > 0 or kind != "1d"  # the relaxation itself is no bound
+
+
+def test_one_machine_bound_by_hand() -> None:
+    """Two jobs can end in one slot; a job that arrives later is preferred if less of it is left."""
+    assert optima.one_machine_srpt(Instance([Job(0, 1, 1), Job(0, 1, 1)], [2])) == 2
+    assert optima.one_machine_srpt(Instance([Job(0, 10, 1), Job(1, 1, 1)], [1])) == 11 + 1
+
+
+def test_corollary_2() -> None:
+    """svf stays below 3/2 of the optimum when all jobs arrive at once; it misses the optimum at times."""
+    worst = 1.0
+    for instance in instances(150, 3, tiny=True, at_once=True):
+        flow = cost(instance, run(instance, "svf-transient"), 1)
+        best = optima.optimum(instance, 1)
+        assert flow <= best + sum(job[1] for job in instance.jobs) / 2
+        worst = max(worst, flow / best)
+    assert 1.0 < worst <= 1.5
+
+
+def test_svf_transient_is_svf() -> None:
+    for instance in instances(30, 4, at_once=True):
+        assert run(instance, "svf-transient").allocations == run(instance, "svf").allocations
+
+
+def test_eq38_optimal_in_each_slot() -> None:
+    """Eq. 38 of random slots as a linear program with real y."""
+    rng = random.Random(5)
+    for _ in range(30):
+        jobs = [Job(0, rng.randint(1, 5), rng.randint(1, 4)) for _ in range(rng.randint(1, 6))]
+        capacity = rng.randint(1, 10)
+        cluster = model.Cluster(Instance(jobs, [capacity]), None, 1)
+        entries = [cluster.entry(j, 1) for j in range(len(jobs))]
+        cores = model.transient(entries, capacity)
+        solved = linprog(
+            [-1 / (job.processing * job.cpu) for job in jobs],
+            A_ub=[[1] * len(jobs)],
+            b_ub=[capacity],
+            bounds=[(0, e.cap) for e in entries],
+        )
+        value = sum(u / model.volume(job) for u, job in zip(cores, jobs, strict=True))
+        assert value == pytest.approx(-solved.fun)
+
+
+# What every run must keep ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", some(["mapreduce", "1d", "2d"]))
+def test_runs_are_feasible(kind: str) -> None:
+    for instance in instances(6, 6, kind):
+        for policy, options in RUNS[kind]:
+            outcome = run(instance, policy, **options)
+            _check_run(instance, outcome)
+            k = options.get("k", 2)
+            again = model.replay(instance, outcome.allocations, k=k)  # type: ignore[arg-type]
+            assert (again.completion, again.used) == (outcome.completion, outcome.used)
+            assert again.fractional == outcome.fractional
+            rewards = model.rewards(instance, outcome, k)  # type: ignore[arg-type]
+            assert sum(rewards) == -cost(instance, outcome, k)  # type: ignore[arg-type]
+            if not options.get("literal") and kind != "2d":
+                _check_work_conserving(instance, outcome)
+
+
+def _check_run(instance: Instance, outcome: model.Outcome) -> None:
+    """Constraints 2, 4b, 4c and the work of each job, from the allocations alone."""
+    assert max(end or 0 for end in outcome.completion) == outcome.slots
+    for u in outcome.allocations:
+        assert all(amount >= 0 for row in u for amount in row)
+        for i, capacity in enumerate(instance.cpu):
+            assert sum(row[i] for row in u) <= capacity
+            if instance.memory is not None:
+                hosted = [job.memory for job, row in zip(instance.jobs, u, strict=True) if row[i] > 0]
+                assert sum(hosted) <= instance.memory[i]
+    for j, job in enumerate(instance.jobs):
+        rows = [sum(u[j]) for u in outcome.allocations]
+        end = outcome.completion[j]
+        assert end is not None
+        assert sum(rows[: job.arrival]) == sum(rows[end:]) == 0
+        assert rows[end - 1] > 0
+        assert sum(rows) == model.volume(job)
+        assert end - job.arrival >= model.length(job)
+        if isinstance(job, Job):
+            assert max(rows) <= job.cpu
+        else:
+            assert max(rows) <= max(n * d for n, d in zip(job.tasks, job.cpu, strict=True))
+
+
+def _check_work_conserving(instance: Instance, outcome: model.Outcome) -> None:
+    """A core is idle only if every visible job has its cap."""
+    cluster = model.Cluster(instance, None, 1)
+    for t, u in enumerate(outcome.allocations, start=1):
+        visible = [j for j, job in enumerate(instance.jobs) if job.arrival < t and cluster.remaining(j) > 0]
+        assert sum(map(sum, u)) == min(sum(instance.cpu), sum(cluster.cap(j) for j in visible))
+        for j in visible:
+            cluster.serve(j, sum(u[j]))
+
+
+def test_replay_refuses() -> None:
+    instance = Instance([Job(0, 2, 2, 3), Job(1, 2, 2, 3)], [2, 2], [3, 4])
+    for slot, reason in [
+        ([[2, 1], [0, 0]], "job 0"),
+        ([[0, 0], [1, 0]], "job 1"),
+        ([[-1, 1], [0, 0]], "job 0"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            model.replay(instance, [slot])
+    with pytest.raises(ValueError, match="too little memory"):
+        model.replay(instance, [[[1, 0], [0, 0]], [[1, 0], [1, 0]]])
+    with pytest.raises(ValueError, match="too few cores"):
+        model.replay(Instance([Job(0, 1, 3)], [2, 2]), [[[3, 0]]])
+
+
+def test_truncated_run() -> None:
+    outcome = run(VECTOR_1, "srpt", limit=1)
+    assert outcome.completion == [None, None, None]
+    assert model.flowtimes(VECTOR_1, outcome) == [1, 1]  # job 2 has not arrived
+    outcome = run(VECTOR_1, "srpt", limit=4)
+    assert outcome.completion == [None, 2, None]
+    assert model.flowtimes(VECTOR_1, outcome) == [4, 2, 3]
+    assert sum(model.rewards(VECTOR_1, outcome, 3)) == -(4**3 + 2**3 + 3**3)
+
+
+def test_rewards_by_hand() -> None:
+    outcome = run(VECTOR_1, "ocorp", gamma=100, lambda0=0.0)
+    # ages by slot: job 0 in 1-6, job 1 in 1-2, job 2 (arrival 1) in 2-5
+    assert model.rewards(VECTOR_1, outcome, 2) == [-2, -3 - 3 - 1, -5 - 3, -7 - 5, -9 - 7, -11]
+    assert sum(model.rewards(VECTOR_1, outcome, 2, normalize=True)) == pytest.approx(-56 / 29)
+    # srpt: job 1 has all cores in 1, 2, then job 2 has 2 cores and job 0 one, in the slots 3-5
+    assert outcome.allocations == [[[0], [3], [0]]] * 2 + [[[1], [0], [2]]] * 3 + [[[1], [0], [0]]]
+    assert model.switching_cost(VECTOR_1, outcome) == [0, 0, 2, 0, 0, 0]
+    assert model.rewards(VECTOR_1, outcome, 2, alpha=10)[2] == -8 - 20
+    assert model.counts(VECTOR_1, outcome) == ([0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0])
+    measured = model.metrics(VECTOR_1, outcome, 2)
+    assert measured["l1"] == 12
+    assert measured["l2"] == measured["lk"] == math.sqrt(56)
+    assert measured["makespan"] == 6
+    assert measured["idle"] == 2
+    assert measured["wasted"] == 0
+    assert measured["mean_waiting"] == pytest.approx((2 + 0 + 1) / 3)
+    assert model.service_gaps(VECTOR_1, outcome) == [2, 0, 1]
+    assert model.unfinished_curve(VECTOR_1, outcome) == [7, 10, 7, 4, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+def test_regret_is_the_fractional_flowtime(kind: str) -> None:
+    for instance in instances(10, 7, kind):
+        outcome = run(instance, "ocorp", k=2)
+        curve = model.regret_curve(instance, outcome, 2)
+        assert len(curve) == outcome.slots
+        assert curve[-1] == pytest.approx(sum(outcome.fractional))
+        assert curve == sorted(curve)
+
+
+def test_fractional_flowtime_against_eq5() -> None:
+    for instance in instances(10, 8):
+        outcome = run(instance, "srvf", k=3)
+        for j, job in enumerate(instance.jobs):
+            rates = [Fraction(used[j], job.cpu) for used in outcome.used[job.arrival :]]
+            exact = model.fractional_flowtime(job.arrival, job.processing, rates, 3)
+            assert outcome.fractional[j] == pytest.approx(float(exact))
+
+
+def test_fractional_flowtime_of_mapreduce() -> None:
+    """One map task after the other, then the reduce task: each phase counts half of the constant."""
+    instance = Instance([MapReduceJob(0, (2, 1), (1, 2), (1, 1))], [1])
+    outcome = run(instance, "fifo", k=1)
+    assert outcome.completion == [4]
+    assert outcome.fractional == pytest.approx([(1 + 2) / 2 + 1.5 + (3 + 4) / 2 + 1.5])
+
+
+def test_fit_curve_closed_form() -> None:
+    """The last line of Eq. 26."""
+    for instance in instances(10, 9):
+        outcome = run(instance, "ocorp", gamma=100)
+        curve = model.fit_curve(instance, outcome)
+        assert curve == model.fit_curve(instance, outcome, 100)
+        for slots in range(1, outcome.slots + 1):
+            arrived = [(j, job) for j, job in enumerate(instance.jobs) if job.arrival < slots]
+            expected = sum(
+                (slots - job.arrival) / (100 - job.arrival) * job.processing
+                - sum(used[j] for used in outcome.used[:slots]) / job.cpu
+                for j, job in arrived
+            )
+            assert curve[slots - 1] == pytest.approx(expected, abs=1e-9)
+
+
+# Packing and counts -------------------------------------------------------------------------
+
+
+def test_pack_properties() -> None:
+    rng = random.Random(11)
+    for _ in trials(300):
+        capacity = [rng.randint(1, 8) for _ in range(rng.randint(1, 4))]
+        old: model.Matrix | None = None
+        for _ in range(3):
+            left, cores = sum(capacity), []
+            for _ in range(6):
+                cores.append(rng.randint(0, min(left, 6)))
+                left -= cores[-1]
+            u = model.pack(cores, capacity, old)
+            assert [sum(row) for row in u] == cores
+            assert all(sum(row[i] for row in u) <= c for i, c in enumerate(capacity))
+            if old is None:
+                fresh = model.pack(cores, capacity)
+                assert u == fresh
+            else:
+                for row, before in zip(u, old, strict=True):
+                    kept = sum(min(a, b) for a, b in zip(row, before, strict=True))
+                    assert kept == min(sum(row), sum(before))
+            old = u
+
+
+def test_pack_by_hand() -> None:
+    assert model.pack([2, 2, 4], [4, 4, 4]) == [[0, 2, 0], [0, 2, 0], [4, 0, 0]]  # ties: lower first
+    assert model.pack([3, 3], [2, 4]) == [[0, 3], [2, 1]]  # the largest server first, then a split
+    assert model.pack([3, 3, 3], [5, 4]) == [[3, 0], [0, 3], [2, 1]]
+    old = [[1, 3], [0, 0]]
+    assert model.pack([2, 3], [4, 4], old) == [[0, 2], [3, 0]]  # where it had most
+    assert model.pack([4, 4], [4, 4], old) == [[1, 3], [3, 1]]
+    assert model.pack([4, 4], [4, 4]) == [[4, 0], [0, 4]]
+    with pytest.raises(ValueError, match="more cores"):
+        model.pack([3], [2])
+
+
+def test_counts_by_hand() -> None:
+    """Job 0: preempted once, comes back on its server and a new one, shrinks, moves."""
+    rows = [[2, 0], [0, 0], [1, 1], [1, 0], [0, 1], [1, 1]]
+    instance = Instance([Job(0, 4, 2), Job(0, 1, 1)], [2, 2])
+    outcome = model.replay(instance, [[row, [int(t == 5), 0]] for t, row in enumerate(rows)])
+    assert outcome.completion == [6, 6]
+    assert model.counts(instance, outcome) == ([1, 0], [3, 0], [2, 0], [2, 0])
+    squares = [0, 4, 2, 1, 2, 1]
+    assert model.switching_cost(instance, outcome) == [s / 4 + (t == 5) for t, s in enumerate(squares)]
+
+
+def test_migration_is_seen_across_a_pause() -> None:
+    instance = Instance([Job(0, 3, 1)], [1, 1])
+    outcome = model.replay(instance, [[[1, 0]], [[0, 0]], [[0, 1]], [[0, 1]]])
+    assert model.counts(instance, outcome) == ([1], [1], [0], [0])
+
+
+# ocorp, ocorp+, ocorp+m slot by slot -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lambda0", "expected"),
+    [(0.5, 0.5 + 4**2.5 * 5 / 97), ("w", 1 / 5 + 5 + 4**2.5 * 5 / 97), ("p", 4**2.5 * (5 + 5 / 97))],
+)
+def test_lambda_starts_at_first_slot(lambda0: float | str, expected: float) -> None:
+    """Job 1 arrives at 3 and is not served in slot 4; its lambda starts there."""
+    instance = Instance([Job(0, 9, 1), Job(3, 5, 1)], [1])
+    outcome = run(instance, "ocorp", gamma=100, lambda0=lambda0, literal=lambda0 == 0.5)
+    assert (1, 0) not in outcome.lambdas[2]
+    if outcome.used[3][1] == 0:
+        assert outcome.lambdas[3][1, 0] == pytest.approx(expected)
+    else:
+        assert outcome.lambdas[3][1, 0] == pytest.approx(max(0, expected - 4**2.5))
+
+
+def test_gamma_seen_grows_with_the_jobs() -> None:
+    instance = Instance([Job(0, 4, 2), Job(2, 30, 1)], [2])
+    assert run(instance, "ocorp", gamma="seen").gammas[:3] == [16, 16, 76]
+    assert set(run(instance, "ocorp", gamma="eq27").gammas) == {76}
+
+
+def test_lemma_1() -> None:
+    """Filling by omega minimises the Lagrangian of a slot, literally and with all cores in use."""
+    rng = random.Random(12)
+    for _ in range(60):
+        n = rng.randint(1, 6)
+        omega = [rng.randint(-4, 3) for _ in range(n)]
+        caps = [rng.randint(0, 4) for _ in range(n)]
+        cpu = [rng.randint(1, 5) for _ in range(rng.randint(1, 2))]
+        order = sorted(range(n), key=lambda j, omega=omega: omega[j])
+        negative = [j for j in order if omega[j] < 0]
+        for chosen, total in [(negative, None), (order, min(sum(cpu), sum(caps)))]:
+            cores = model.fill(chosen, caps, sum(cpu))
+            best = model.transport(lambda j, i, q, omega=omega: Fraction(omega[j]), caps, cpu, total=total)
+            assert sum(map(sum, best)) == sum(cores)
+            assert sum(o * u for o, u in zip(omega, cores, strict=True)) == sum(
+                o * sum(row) for o, row in zip(omega, best, strict=True)
+            )
+
+
+def _random_plus_slot(rng: random.Random, n_jobs: int, n_servers: int, most: int) -> tuple:
+    demand = [rng.randint(1, most) for _ in range(n_jobs)]
+    caps = [rng.randint(1, d) for d in demand]
+    cpu = [rng.randint(1, most + 1) for _ in range(n_servers)]
+    cores, left = [], sum(cpu)
+    for d in demand:
+        cores.append(rng.randint(0, min(d, left)))
+        left -= cores[-1]
+    previous = model.pack(cores, cpu)
+    coefficient = [rng.choice([rng.randint(-6, 3), rng.uniform(-6.0, 3.0)]) for _ in demand]
+    first = [not any(row) and rng.random() < 0.4 for row in previous]
+    return coefficient, demand, caps, previous, first, cpu
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_plus_against_milp(literal: bool) -> None:
+    """One binary variable for each unit core; costs rise with the units, so that they are taken in order."""
+    rng = random.Random(13)
+    for _ in range(60):
+        slot = _random_plus_slot(rng, rng.randint(1, 6), rng.randint(1, 4), 5)
+        coefficient, demand, caps, previous, first, cpu = slot
+        alpha = rng.choice([0.0, 0.5, 4.0, 60.0])
+        u = model.plus_allocation(*slot, alpha, literal=literal)
+        assert all(sum(row) <= cap for row, cap in zip(u, caps, strict=True))
+        assert all(sum(row[i] for row in u) <= c for i, c in enumerate(cpu))
+
+        units = [
+            (j, i, q) for j, cap in enumerate(caps) for i, c in enumerate(cpu) for q in range(min(cap, c))
+        ]
+        costs = []
+        for j, i, q in units:
+            step = (q + 1 - previous[j][i]) ** 2 - (q - previous[j][i]) ** 2
+            costs.append(coefficient[j] / demand[j] + (0 if first[j] else alpha * step / demand[j] ** 2))
+        of_job = [[float(unit[0] == j) for unit in units] for j in range(len(caps))]
+        on_server = [[float(unit[1] == i) for unit in units] for i in range(len(cpu))]
+        total = min(sum(cpu), sum(caps))
+        constraints = [LinearConstraint(np.array(of_job + on_server), -np.inf, [*caps, *cpu])]
+        if not literal:
+            constraints.append(LinearConstraint(np.ones((1, len(units))), total, total))
+            assert sum(map(sum, u)) == total
+        solved = milp(costs, integrality=np.ones(len(units)), bounds=(0, 1), constraints=constraints)
+        assert solved.status == 0
+        nothing = [[0] * len(cpu) for _ in caps]
+        base = model.plus_cost(nothing, coefficient, demand, previous, first, alpha)
+        reached = model.plus_cost(u, coefficient, demand, previous, first, alpha)
+        assert float(reached - base) == pytest.approx(solved.fun, abs=1e-7)
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_plus_against_enumeration(literal: bool) -> None:
+    """The optimum and its tie-break, among all allocations."""
+    rng = random.Random(14)
+    for _ in range(40):
+        slot = _random_plus_slot(rng, rng.randint(1, 3), 2, 2)
+        coefficient, demand, caps, previous, first, cpu = slot
+        coefficient = [round(c) for c in coefficient]
+        slot = (coefficient, *slot[1:])
+        alpha = rng.choice([0, 1, 4])
+        total = min(sum(cpu), sum(caps))
+        feasible = []
+        for cells in itertools.product(range(3), repeat=2 * len(caps)):
+            u = [list(cells[2 * j : 2 * j + 2]) for j in range(len(caps))]
+            if any(sum(row) > cap for row, cap in zip(u, caps, strict=True)):
+                continue
+            if any(sum(row[i] for row in u) > cpu[i] for i in (0, 1)):
+                continue
+            if literal or sum(cells) == total:
+                paid = model.plus_cost(u, coefficient, demand, previous, first, alpha)
+                feasible.append((paid, sum(cells), [-c for c in cells], u))
+        assert model.plus_allocation(*slot, alpha, literal=literal) == min(feasible)[3]
+
+
+def test_plus_job_level_against_enumeration() -> None:
+    rng = random.Random(15)
+    for _ in range(60):
+        slot = _random_plus_slot(rng, rng.randint(1, 4), 2, 3)
+        coefficient, demand, caps, previous, first, cpu = slot
+        alpha = rng.choice([0.5, 4.0])
+        whole = [[sum(row)] for row in previous]
+        for literal in (False, True):
+            cores = model.plus_job_level(*slot, alpha, literal=literal)
+            options = [
+                model.plus_cost([[c] for c in u], coefficient, demand, whole, first, alpha)
+                for u in itertools.product(*(range(cap + 1) for cap in caps))
+                if (sum(u) <= sum(cpu) if literal else sum(u) == min(sum(caps), sum(cpu)))
+            ]
+            reached = model.plus_cost([[c] for c in cores], coefficient, demand, whole, first, alpha)
+            assert reached == min(options)
+
+
+def test_plus_without_switching_cost_is_ocorp() -> None:
+    for instance in instances(6, 16):
+        for options in ({}, {"literal": True, "gamma": 30}, {"packing": "sticky", "level": "job"}):
+            plain = run(instance, "ocorp", **options)
+            assert run(instance, "ocorp+", **options).allocations == plain.allocations
+
+
+def test_plus_holds_what_runs() -> None:
+    """With a large alpha a running job is neither moved nor stopped for a better one."""
+    instance = Instance([Job(0, 4, 2), Job(1, 1, 2)], [2])
+    assert run(instance, "ocorp+", alpha=0.0, lambda0=0.0).completion == [5, 2]
+    # it is worth alpha to keep job 0; job 1 is in its first slot and costs nothing
+    assert run(instance, "ocorp+", alpha=100.0, lambda0=0.0).completion == [4, 5]
+
+
+def test_knapsack_against_dynamic_programming() -> None:
+    rng = random.Random(17)
+    for _ in trials(200):
+        n = rng.randint(0, 7)
+        values = [Fraction(rng.randint(1, 9)) for _ in range(n)]
+        weights = [rng.randint(0, 6) for _ in range(n)]
+        room = rng.randint(0, 14)
+        best = [Fraction(0)] * (room + 1)
+        for value, weight in zip(values, weights, strict=True):
+            for left in range(room, weight - 1, -1):
+                best[left] = max(best[left], best[left - weight] + value)
+        taken = model.knapsack(values, weights, room)
+        assert sum(w for w, on in zip(weights, taken, strict=True) if on) <= room
+        assert sum(v for v, on in zip(values, taken, strict=True) if on) == best[room]
+    assert model.knapsack([Fraction(2), Fraction(2), Fraction(4)], [1, 1, 2], 2) == (True, True, False)
+
+
+def test_core_values() -> None:
+    assert model.core_values([-3.0, -1.5], literal=False) == [3, Fraction(3, 2)]
+    assert model.core_values([-3.0, 2.0]) == [6, 1]
+    assert model.core_values([-3.0, 2.0], literal=True) == [3, -2]
+    assert model.core_values([]) == []
+
+
+def test_memory_allocation_properties() -> None:
+    rng = random.Random(18)
+    rounds_seen, improved, gaps = set(), 0, 0
+    for _ in range(60):
+        n = rng.randint(2, 4)
+        worth = sorted((rng.randint(1, 9) for _ in range(n)), reverse=True)
+        caps = [rng.randint(1, 4) for _ in range(n)]
+        cpu = [rng.randint(2, 6) for _ in range(2)]
+        memory = [rng.randint(3, 8) for _ in range(2)]
+        reserve = [rng.randint(1, max(memory)) for _ in range(n)]
+        slot = Slot(*map(tuple, (worth, caps, reserve, cpu, memory)))
+        bare, rounds = model.memory_allocation(slot, list(range(n)), backfill=False)
+        full, same = model.memory_allocation(slot, list(range(n)))
+        assert rounds == same >= 2
+        rounds_seen.add(rounds)
+        best = model.best_value(slot)
+        reached = model.placement_value(full, worth)
+        assert model.placement_value(bare, worth) <= reached <= best
+        improved += reached > model.placement_value(bare, worth)
+        gaps += reached < best
+        for i in range(2):
+            free = cpu[i] - sum(row[i] for row in full)
+            room = memory[i] - sum(m for m, row in zip(reserve, full, strict=True) if row[i] > 0)
+            assert free >= 0
+            assert room >= 0
+            for j in range(n):  # nothing can be added
+                assert free == 0 or sum(full[j]) == caps[j] or (full[j][i] == 0 and reserve[j] > room)
+    assert rounds_seen >= {2, 3}
+    assert improved
+    assert gaps
+
+
+def test_three_rounds() -> None:
+    """Once job 1 is thrown off server 0, job 0 gets its core there: Theorem 1's two rounds are too few."""
+    slot = Slot((5, 2), (3, 1), (3, 1), (2, 2), (3, 1))
+    assert model.pack([3, 1], [2, 2]) == [[1, 2], [1, 0]]
+    assert model.memory_allocation(slot, [0, 1], backfill=False) == ([[2, 0], [0, 0]], 3)
+    assert model.memory_allocation(slot, [0, 1]) == ([[2, 0], [0, 1]], 3)
+
+
+def test_old_placement_stays_unless_worse() -> None:
+    """Another division of the cores would be worth the same; the one of the greedy fill stays."""
+    slot = Slot((5, 5), (2, 2), (1, 1), (3,), (2,))
+    assert model.memory_allocation(slot, [1, 0]) == ([[1], [2]], 2)
+
+
+def test_starvation_without_backfill() -> None:
+    """Filling and packing know nothing of memory: alone on the larger server, the job never gets its own."""
+    instance = Instance([Job(0, 1, 1, 3)], [4, 2], [2, 3])
+    for literal in (False, True):
+        outcome = run(instance, "ocorp+m", gamma=10, literal=literal, backfill=False)
+        assert outcome.completion == [None]
+        assert outcome.slots == model.max_slots(instance, 10) == 30
+        _check_run(instance, run(instance, "ocorp+m", gamma=10, literal=literal))
+
+
+def test_place_by_hand() -> None:
+    """Each job on the servers with most free cores whose memory is free; a share reserves all of it."""
+    assert model.place([0, 1], [3, 4], [2, 2], [4, 3], [4, 4]) == [[3, 0], [1, 3]]
+    assert model.place([1, 0], [3, 4], [2, 2], [4, 3], [4, 4]) == [[0, 3], [4, 0]]
+    assert model.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 4]) == [[4, 1], [0, 0]]
+    start = [[2, 0], [0, 0]]  # the host needs no more memory
+    assert model.place([0, 1], [5, 4], [3, 2], [4, 3], [4, 2], start) == [[4, 0], [0, 3]]
+
+
+def test_transport_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="cannot place"):
+        model.transport(lambda j, i, q: Fraction(0), [3], [2], total=3)
+    assert model.transport(lambda j, i, q: Fraction(-1), [3], [2, 2], arcs=[(0, 1)]) == [[0, 2]]
+
+
+# Tetris, drf, MapReduce ---------------------------------------------------------------------
+
+
+def test_drf_evens_out() -> None:
+    """Cores of 9 go round; in 2D a job with much memory is at its share at once."""
+    instance = Instance([Job(0, 9, 2), Job(0, 9, 9), Job(0, 9, 9)], [9])
+    assert [sum(row) for row in run(instance, "drf").allocations[0]] == [2, 4, 3]
+    instance = Instance([Job(0, 9, 4, 6), Job(0, 9, 4, 1)], [6], [10])
+    assert run(instance, "drf").allocations[0] == [[2], [4]]
+
+
+def test_tetris_prefers_alignment_and_short_work() -> None:
+    instance = Instance([Job(0, 2, 2), Job(0, 2, 4)], [4])
+    # relative to the means, job 0 has 2/3 of the alignment and of the work: a tie, then 2 cores are left
+    assert run(instance, "tetris").completion == [2, 3]
+    instance = Instance([Job(0, 3, 2), Job(0, 1, 4)], [4])
+    assert run(instance, "tetris").completion == [4, 1]
+
+
+def test_mapreduce_timing() -> None:
+    """The reduce phase opens in the slot after the last map task; a job without one ends there."""
+    instance = Instance(
+        [MapReduceJob(0, (3, 2), (1, 1), (1, 2)), MapReduceJob(0, (1, 0), (5, 9), (1, 9))], [4]
+    )
+    outcome = run(instance, "fifo")
+    assert [sum(u[0]) for u in outcome.allocations] == [3, 4, 0, 0, 0, 0]
+    assert outcome.completion == [2, 6]
+    assert model.length(instance.jobs[1]) == 5
+    assert outcome.lambdas == []
+    lambdas = run(instance, "ocorp", gamma=50).lambdas
+    assert (0, 1) not in lambdas[0]
+    assert (0, 1) in lambdas[1]
+    assert (0, 0) not in lambdas[1]
+
+
+def test_mapreduce_lambda_by_hand() -> None:
+    """Gamma 50, no core in slot 1 for job 1 of vector 8's kind: + mu (work / (n (gamma - a)) - 0)."""
+    instance = Instance(
+        [MapReduceJob(0, (1, 0), (1, 1), (1, 1)), MapReduceJob(0, (2, 1), (4, 3), (1, 2))], [1]
+    )
+    outcome = run(instance, "ocorp", gamma=50, lambda0=0.0)
+    assert outcome.used[0] == [1, 0]
+    assert outcome.lambdas[0][1, 0] == pytest.approx((2 * 4 + 3) / (2 * 50))
+    one = run(Instance(instance.jobs[1:], [1]), "ocorp", gamma=50, lambda0=0.0)
+    assert one.lambdas[0][0, 0] == 0.0  # max(0, .11 - 1/2)
+
+
+def test_mapreduce_tasks_in_index_order() -> None:
+    cluster = model.Cluster(Instance([MapReduceJob(0, (3, 0), (2, 1), (2, 1))], [9]), None, 2)
+    assert cluster.serve(0, 3) == 3
+    assert cluster.left[0][0] == [2, 3, 4]
+    assert cluster.cap(0) == 6
+    cluster.serve(0, 5)
+    assert cluster.left[0][0] == [0, 1, 3]
+    entry = cluster.entry(0, 3)
+    assert (entry.cap, entry.slots, entry.left, entry.whole) == (3, Fraction(3, 2), 4, 12)
+
+
+def test_locality_against_milp() -> None:
+    """Eq. 45 for random latencies, with fractional variables as the problem is a transportation one."""
+    rng = random.Random(19)
+    for _ in range(25):
+        cpu = [rng.randint(1, 5) for _ in range(3)]
+        jobs, cores, left = [], [], sum(cpu)
+        for _ in range(3):
+            n, d = rng.randint(1, 3), rng.randint(1, 3)
+            xi = [[rng.randint(0, 9) for _ in cpu] for _ in range(n)]
+            jobs.append(MapReduceJob(0, (n, 0), (2, 1), (d, 1), (xi, [])))
+            cores.append(rng.randint(0, min(left, n * d)))
+            left -= cores[-1]
+        cluster = model.Cluster(Instance(jobs, cpu), None, 2)
+        u, paid = model.locality(cluster, cores)
+        assert [sum(row) for row in u] == cores
+        assert all(sum(row[i] for row in u) <= c for i, c in enumerate(cpu))
+        rows = [
+            (job.latency[0][task], job.cpu[0], grant)
+            for j, job in enumerate(jobs)
+            for task, grant in enumerate(cluster.split_over_tasks(j, cores[j]))
+            if job.latency is not None
+        ]
+        solved = linprog(
+            [value / d for xi, d, _ in rows for value in xi],
+            A_eq=np.kron(np.eye(len(rows)), np.ones(3)),
+            b_eq=[grant for *_, grant in rows],
+            A_ub=np.kron(np.ones(len(rows)), np.eye(3)),
+            b_ub=cpu,
+        )
+        assert float(paid) == pytest.approx(solved.fun, abs=1e-7)
+
+
+# Mis-estimation -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declared", "mode", "granted", "used"),
+    [
+        # p = 2, d = 4, so 8 core-slots, on 16 cores
+        (6, "waste", [6, 6], [4, 4]),
+        (6, "under", [4, 4], [4, 4]),
+        (6, "order", [4, 4], [4, 4]),
+        (3, "waste", [3, 3, 2], [3, 3, 2]),  # ceil(2 * 3/4) = 2
+        (3, "under", [3, 3, 2], [3, 3, 2]),
+        (3, "order", [4, 4], [4, 4]),
+        (1, "waste", [1] * 8, [1] * 8),
+        (9, "waste", [9, 9], [4, 4]),
+    ],
+)
+def test_modes(declared: int, mode: str, granted: list[int], used: list[int]) -> None:
+    instance = Instance([Job(0, 2, 4, declared_cpu=declared)], [16])
+    outcome = run(instance, "srpt", mode=mode)
+    assert [sum(u[0]) for u in outcome.allocations] == granted
+    assert [row[0] for row in outcome.used] == used
+    measured = model.metrics(instance, outcome)
+    assert measured["wasted"] == sum(granted) - sum(used)
+
+
+def test_modes_change_the_order() -> None:
+    jobs = [Job(0, 2, 1, declared_cpu=4), Job(0, 2, 2, declared_cpu=1)]
+    for policy in ("svf", "srf", "srvf"):
+        assert run(Instance(jobs, [2]), policy).completion == [2, 3]
+        assert run(Instance(jobs, [2]), policy, mode="order").completion == [4, 2]
+        assert run(Instance(jobs, [2]), policy, mode="under").completion == [2, 4]
+
+
+def test_true_declarations_change_nothing() -> None:
+    for kind in ("1d", "2d"):
+        for instance in instances(2, 20, kind):
+            for policy, options in RUNS[kind]:
+                plain = run(instance, policy, **options)
+                for mode in model.MODES:
+                    assert run(instance, policy, mode=mode, **options).allocations == plain.allocations
+
+
+@long
+@pytest.mark.parametrize("kind", ["1d", "2d"])
+def test_misestimated_runs_end(kind: str) -> None:
+    rng = random.Random(21)
+    for instance in instances(3, 22, kind):
+        noisy = model.declare(instance, rng, 0.4)
+        for (policy, options), mode in itertools.product(RUNS[kind], model.MODES):
+            outcome = run(noisy, policy, mode=mode, **options)
+            assert None not in outcome.completion
+            for j, job in enumerate(noisy.jobs):
+                assert sum(used[j] for used in outcome.used) == model.volume(job)
+                assert max(used[j] for used in outcome.used) <= job.cpu
+
+
+def test_declare() -> None:
+    rng = random.Random(23)
+    instance = Instance([Job(0, 1, 10, 10)] * 2000, [64], [12])
+    noisy = model.declare(instance, rng, 0.2)
+    cores = [job.declared_cpu for job in noisy.jobs]
+    assert min(cores) == 1
+    assert np.mean(cores) == pytest.approx(10.5, abs=0.4)
+    assert np.std(cores) == pytest.approx(10 * math.sqrt(0.2), abs=0.4)
+    assert max(job.declared_memory for job in noisy.jobs) == 12
+    assert [(job.cpu, job.memory) for job in noisy.jobs] == [(10, 10)] * 2000
+
+
+def test_random_instances_cover_the_odd_cases() -> None:
+    split = latency = ties = 0
+    for kind in ("1d", "2d", "mapreduce"):
+        for instance in instances(100, 24, kind):
+            model.check(instance)
+            if kind == "1d":
+                split += any(job.cpu > sum(instance.cpu) for job in instance.jobs)
+            if kind == "mapreduce":
+                latency += any(job.latency is not None for job in instance.jobs)
+            ties += len({job.arrival for job in instance.jobs}) < len(instance.jobs)
+    assert min(split, latency, ties) > 10
+
+
+# Searches on pooled cores, against brute force, a linear program, and the simulation ---------
+
+
+def pooled_instances(count: int, *, at_once: bool = False) -> Iterator[tuple[Instance, list, int]]:
+    for instance in instances(count, 5, tiny=True, at_once=at_once):
+        yield instance, [job[:3] for job in instance.jobs], sum(instance.cpu)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_searches_on_pooled_cores(k: int) -> None:
+    for instance, jobs, cores in pooled_instances(25):
+        least, schedule = model.flowtime_best(jobs, cores, k)
+        assert least == optima.optimum(instance, k) == model.flowtime(jobs, schedule, k)
+        assert model.feasible(jobs, cores, schedule)
+        least, schedule = model.fractional_best(jobs, cores, k)
+        assert float(least) == pytest.approx(optima.optimal_fractional(instance, k), rel=1e-8)
+        outcome = model.replay(pooled(jobs, cores), [[[u] for u in row] for row in schedule], k=k)
+        assert outcome.completion == model.completions(jobs, schedule)
+        assert least == model.fractional(jobs, schedule, k)
+        assert float(least) == pytest.approx(sum(outcome.fractional))
+        if not any(job[0] for job in jobs) and k == 1:
+            search = model.transient_least([d for _, _, d in jobs], cores)
+            assert search(tuple(p * d for _, p, d in jobs)) == optima.optimum(instance, 1)
+
+
+def test_infeasible_schedules() -> None:
+    jobs = [(0, 2, 1), (1, 1, 2)]
+    assert model.feasible(jobs, 2, [(1, 0), (0, 2), (1, 0)])
+    for rows in ([(1, 0), (1, 2)], [(2, 0), (0, 2)], [(0, 1), (1, 1), (1, 0)], [(1, 0), (0, 2)]):
+        assert not model.feasible(jobs, 2, rows)
+
+
+@pytest.mark.parametrize("start", [0, 20, 10**11])
+@pytest.mark.parametrize("alpha", [0, 1, 30])
+def test_literal_runs_on_one_server(start: int, alpha: int) -> None:
+    """In fractions, where mu is whole, as in floats; the cheapest cores are those of the transportation."""
+    for instance, jobs, cores in pooled_instances(40):
+        gamma = model.eq27(instance)
+        options = {"start": start, "alpha": alpha, "step": lambda t: t**2}
+        exact = literal_run(jobs, cores, gamma, 60, number=Fraction, **options)
+        assert literal_run(jobs, cores, float(gamma), 60, **options) == exact
+        outcome = model.simulate(
+            pooled(jobs, cores),
+            "ocorp+",
+            gamma=gamma,
+            literal=True,
+            lambda0=start,
+            alpha=alpha,
+            step=options["step"],
+            number=Fraction,
+            limit=60,
+        )
+        assert [tuple(used) for used in outcome.used] == exact
+
+
+def test_the_best_slot_with_memory() -> None:
+    """By the ranks of a polymatroid, and by trying all cores of all jobs on all servers."""
+    rng = random.Random(7)
+    for _ in range(150):
+        servers, count = rng.randint(1, 2), rng.randint(1, 3)
+        cpu = [rng.randint(1, 3) for _ in range(servers)]
+        memory = [rng.randint(1, 4) for _ in range(servers)]
+        worth, caps, reserve = (
+            tuple(rng.randint(1, most) for _ in range(count)) for most in (5, 4, max(memory))
+        )
+        slot = Slot(worth, caps, reserve, tuple(cpu), tuple(memory))
+        assert model.best_value(slot) == plain_best(slot)
+
+
+def test_operations_of_a_slot() -> None:
+    """Jobs on servers, and cells of knapsacks, as the first x has them."""
+    rng = random.Random(8)
+    for _ in range(200):
+        servers, count = rng.randint(1, 4), rng.randint(1, 6)
+        cpu = [rng.randint(1, 5) for _ in range(servers)]
+        memory = [rng.randint(1, 6) for _ in range(servers)]
+        worth, caps, reserve = (tuple(rng.randint(1, 6) for _ in range(count)) for _ in range(3))
+        order = sorted(range(count), key=lambda j: (-worth[j], j))
+        rows = model.pack(model.fill(order, caps, sum(cpu)), cpu)
+        pairs = [(j, i) for j, row in enumerate(rows) for i, cores in enumerate(row) if cores]
+        found = _operations(Slot(worth, caps, reserve, tuple(cpu), tuple(memory)))
+        assert found == (
+            len(pairs),
+            sum(memory[i] for _, i in pairs),
+            count * max(memory),
+            (count + servers - 1) * max(memory),
+        )
+        assert found.cells <= found.corrected
+
+
+def test_the_fit_bounds_the_unfinished_work_from_its_horizon_on() -> None:
+    """By the sum over slots (Eq. 26) and the served slots; before the horizon it is no bound."""
+    before, since = [], []
+    for instance in instances(60, 5, tiny=True):
+        gamma = model.eq27(instance)
+        limit = math.ceil(gamma) + 2
+        outcome = model.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=limit)
+        done = Fraction(0)
+        for t, (used, fit) in enumerate(
+            zip(outcome.used, model.fit_curve(instance, outcome, gamma), strict=True), start=1
+        ):
+            done += sum(Fraction(amount, job.cpu) for amount, job in zip(used, instance.jobs, strict=True))
+            left = sum(job.processing for job in instance.jobs if job.arrival < t) - done
+            (before if t < gamma else since).append(fit - float(left))
+    assert min(before) < -0.1 and min(since) > -1e-9
+    assert len(since) > 60
