@@ -1,4 +1,7 @@
-"""What may stand where an output goes: devices, pipes, links, files with a mode; how each is checked."""
+"""What may stand where an output goes: devices, pipes, links, files with a mode; how each is checked.
+
+Tests write into devices of their own, never into those of the machine, which a fault would destroy as root.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def null_device(path: Path) -> Check:
 
 
 def full_device(path: Path) -> None:
-    """A device of the kind of /dev/full."""
+    """A device of the kind of /dev/full, which takes nothing."""
     _device(path, stat.S_IFCHR, 1, 7)
 
 

@@ -15,7 +15,6 @@ import os
 import secrets
 import shutil
 import stat
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -178,7 +177,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     with tempfile.TemporaryFile(f"{mode}+", **how) as content:
         yield content
         content.seek(0)
-        sys.stdout.flush()  # what was printed before comes first
+        print(end="", flush=True)  # what was printed before comes first
         try:
             target = os.open(path, os.O_WRONLY) if descriptor is None else os.dup(descriptor)
             with os.fdopen(target, mode, **how) as stream:

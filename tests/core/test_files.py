@@ -126,14 +126,13 @@ def test_what_is_refused(refused: Path, name: str, message: str) -> None:
 
 
 def test_a_device_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "full"
-    full_device(path)
+    full_device(tmp_path / "full")
     with (
         pytest.raises(InvalidParameter, match="full: No space left on device$"),
-        atomic_write(path) as stream,
+        atomic_write(tmp_path / "full") as stream,
     ):
         stream.write("x")
-    assert stat.S_ISCHR(path.lstat().st_mode)
+    assert stat.S_ISCHR((tmp_path / "full").lstat().st_mode)
 
 
 def test_a_reader_that_ends_too_early_is_one_line(tmp_path: Path) -> None:
@@ -155,19 +154,19 @@ print("after")
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no /proc/self/fd")
-@pytest.mark.parametrize("name", ["/dev/fd/1", "/proc/self/fd/1", "stdout", "link"])
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere /dev/stdout is no link")
+@pytest.mark.parametrize("name", ["stdout", "link to stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize("to", ["pipe", "file"])
 def test_standard_output_keeps_all_that_is_printed(tmp_path: Path, name: str, to: str) -> None:
-    # no test names a link of the machine's own, which root could replace
-    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
-    (tmp_path / "link").symlink_to("stdout")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+    (tmp_path / "link to stdout").symlink_to("stdout")
     (tmp_path / "log").write_text("old\n")
     command = [sys.executable, "-c", PRINTS, name]
     with open(tmp_path / "log", "a") as log:
         done = subprocess.run(command, stdout=subprocess.PIPE if to == "pipe" else log, cwd=tmp_path)
     found = done.stdout.decode() if to == "pipe" else (tmp_path / "log").read_text().removeprefix("old\n")
     assert done.returncode == 0 and found == "before\nwritten\nafter\n"
+    assert (tmp_path / "stdout").is_symlink() and (tmp_path / "link to stdout").is_symlink()
 
 
 @ROOTS
