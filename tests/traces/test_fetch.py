@@ -93,8 +93,11 @@ def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         threading.Thread(target=running.serve_forever, daemon=True).start()
 
         def answer(how: str) -> None:
-            url = f"http://127.0.0.1:{running.server_port}/{how}"
-            monkeypatch.setitem(KNOWN, "small", dataclasses.replace(SMALL, url=url))
+            local = dataclasses.replace(SMALL)
+            object.__setattr__(
+                local, "url", f"http://127.0.0.1:{running.server_port}/{how}"
+            )  # it has no https
+            monkeypatch.setitem(KNOWN, "small", local)
 
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield answer
