@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import CAPACITY_TOLERANCE
-from schedgym.documents import check_whole, entry
+from schedgym.documents import check, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 
 __all__ = [
@@ -319,13 +319,13 @@ class DataSet:
 
     file: str
     url: str
-    size: int
+    size: int = entry(least=1)
     sha256: str = ""
     help: str = ""
     licence: str = ""
 
     def __post_init__(self) -> None:
-        check_whole(self.size, "size", 1)
+        check(self)
         if self.sha256 and (len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef")):
             raise InvalidParameter(f"sha256: must be 64 hexadecimal digits, got {self.sha256!r}")
         if not self.url.startswith("https://"):

@@ -14,24 +14,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
 from schedgym.problems.queue_delay.log import workload_of
-from schedgym.traces import formats, inspect_trace, read_trace
-from schedgym.traces.base import LARGEST, Column, Trace, fitting, offered_load
+from schedgym.traces import inspect_trace, read_trace
+from schedgym.traces.base import LARGEST, Column, JobTrace, Trace, fitting, offered_load
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader
 from schedgym.traces.texts import LONGEST_LINE, first_line
 from tests.long import long
+from tests.traces.logs import write
 
 A, B = Column("a", "s"), Column("b", "cores", exclusive=True)
 GAP = Column("gap", "s", optional=True)
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
 
 
 def table(path: Path, *numbers: Column, on_error: str = "raise", **layout: Any) -> TableReader:
@@ -279,12 +276,35 @@ def test_a_trace_refuses_arrays_that_do_not_belong_together() -> None:
         Trace("test", np.ones((1, 2)), two, two, two)
 
 
+def test_tasks_by_input() -> None:
+    zero = np.zeros(5)
+    sizes = np.array([0, 1, 10**9, 10**9 + 1, 2**53])
+    trace = JobTrace("test", np.arange(5.0), zero, sizes, zero, zero)
+    assert trace.map_tasks().tolist() == [0, 1, 1, 2, 9007200]
+
+
+@given(size=st.integers(0, 2**53))
+def test_tasks_are_counted_exactly(size: int) -> None:
+    zero = np.zeros(1)
+    trace = JobTrace("test", zero, zero, np.array([size]), zero, zero)
+    assert trace.map_tasks().tolist() == [-(-size // 10**9)]
+
+
+def test_a_job_trace_refuses_arrays_that_do_not_belong_together() -> None:
+    two, three = np.ones(2), np.ones(3)
+    with pytest.raises(InvalidWorkload, match=r"test trace: shuffle_bytes: must have shape \(2,\)"):
+        JobTrace("test", two, two, two, three, two)
+
+
+def test_whole_and_unknown_numbers() -> None:
+    column = Column("n", "", minimum=2, whole=True, unknown=-1)
+    assert column.parse("3.0") == 3 and np.isnan(column.parse("-1.0"))
+    for bad in ("2.5", "-2", "1"):
+        with pytest.raises(ValueError, match="must be"):
+            column.parse(bad)
+
+
 # --- read_trace
-
-
-def test_formats_are_found() -> None:
-    assert formats()["alibaba"].name == "alibaba"
-    assert list(formats()) == sorted(formats())
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:

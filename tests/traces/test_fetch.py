@@ -86,15 +86,17 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Lets "small" be fetched from a server on this machine, which answers as it is told."""
     pytest.importorskip("pooch", reason="needs pooch (the extra eval)")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
 
-        def answer(how: str) -> None:
+        def answer(how: str, size: int = SMALL.size) -> None:
+            local = dataclasses.replace(SMALL, size=size)
             url = f"http://127.0.0.1:{running.server_port}/{how}"
-            monkeypatch.setitem(KNOWN, "small", dataclasses.replace(SMALL, url=url))
+            object.__setattr__(local, "url", url)  # which must be https
+            monkeypatch.setitem(KNOWN, "small", local)
 
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield answer
@@ -193,7 +195,7 @@ def test_a_failed_download_is_one_line(
     assert list(folder.iterdir()) == []
 
 
-def test_a_download_from_a_server(server: Callable[[str], None], folder: Path) -> None:
+def test_a_download_from_a_server(server: Callable[..., None], folder: Path) -> None:
     for how in ("right", "no length"):
         server(how)
         assert fetch("small").read_bytes() == CONTENT
@@ -212,16 +214,16 @@ def test_a_download_from_a_server(server: Callable[[str], None], folder: Path) -
     ],
 )
 def test_a_server_that_sends_too_much_or_too_slowly_is_one_line(
-    server: Callable[[str], None],
+    server: Callable[..., None],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     how: str,
     message: str,
 ) -> None:
-    server(how)
-    if how.startswith("drip"):
-        monkeypatch.setitem(KNOWN, "small", dataclasses.replace(KNOWN["small"], size=10**6))
+    slow = how.startswith("drip")
+    server(how, 10**6 if slow else SMALL.size)
+    if slow:
         monkeypatch.setattr(module, "PATIENCE", 1.0)
         monkeypatch.setattr(module, "SLOWEST", 1e9)
     assert main(["trace", "fetch", "small"]) == 2

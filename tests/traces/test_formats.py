@@ -1,39 +1,40 @@
-"""The formats of published traces, on small files in exactly their published schemas."""
+"""The formats of published traces, on small files in exactly their schemas, and on the published files."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedgym.errors import TraceFormatError
-from schedgym.traces import Trace, formats, philly, read_trace
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.errors import InvalidParameter, TraceFormatError
+from schedgym.problems.queue_delay.workload import from_trace
+from schedgym.traces import JobTrace, Trace, formats, inspect_trace, philly, read_trace
 from schedgym.traces.fetch import known_sets
+from schedgym.traces.table import parse_clock
+from tests.traces.logs import LOGS, NODES, SLURM, SLURM_JOBS, SWIM_ROWS, write
 
-SLURM = "JobID|JobName|Submit|Start|End|Elapsed|State|AllocCPUS|ReqCPUS|NNodes|ReqMem"
-JOBS = [
-    "100|a|2024-03-01T08:00:00|2024-03-01T08:00:10|2024-03-02T09:00:10|1-01:00:00|COMPLETED|8|8|2|16Gn",
-    "100.batch|batch|2024-03-01T08:00:10|2024-03-01T08:00:10|2024-03-02T09:00:10|1-01:00:00|COMPLETED|4|4|1|",
-    "100.0|x|2024-03-01T08:00:10|2024-03-01T08:00:10|2024-03-02T09:00:10|1-01:00:00|COMPLETED|8|8|2|",
-    "101_1|b|2024-03-01T08:01:00|2024-03-01T08:01:30|2024-03-01T08:11:30|00:10:00|FAILED|4|4|1|4Gc",
-    "101_2|b|2024-03-01T08:01:00|2024-03-01T08:01:31|2024-03-01T08:11:31|00:10:00|TIMEOUT|4|4|1|4Gc",
-    "101_[3-9]|b|2024-03-01T08:01:00|Unknown|Unknown|00:00:00|PENDING|0|4|1|4Gc",
-    "102|c|2024-03-01T08:02:00|None|2024-03-01T08:03:00|00:00:00|CANCELLED by 1000|0|4|1|0n",
-    "103|d|2024-03-01T08:03:00|2024-03-01T08:04:00|Unknown|02:00:00|RUNNING|1|1|1|500M",
-    "104+0|e|2024-03-01T08:05:00|2024-03-01T08:06:00|2024-03-01T08:06:05|00:00:05|OUT_OF_MEMORY|1|1|1|512",
-    "105|f|2024-03-01T08:06:00|2024-03-01T08:07:00|2024-03-01T08:07:30|00:30|NODE_FAIL|2|2|1|1.50T",
-]
+JOBS = SLURM_JOBS
+real = pytest.mark.skipif(
+    not os.environ.get("SCHEDGYM_DATA"), reason="SCHEDGYM_DATA names no folder with the public traces"
+)
 
 
-def write(path: Path, *lines: str) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
+def published(name: str) -> Path:
+    return Path(os.environ["SCHEDGYM_DATA"]) / known_sets()[name].file
+
+
+def lines(path: Path, *rows: str) -> Path:
+    return write(path, rows)
 
 
 def read(path: Path, **options: Any) -> Trace:
@@ -43,7 +44,7 @@ def read(path: Path, **options: Any) -> Trace:
 
 
 def test_slurm(tmp_path: Path) -> None:
-    trace = read(write(tmp_path / "sacct.txt", SLURM, *JOBS))
+    trace = read(lines(tmp_path / "sacct.txt", SLURM, *JOBS))
     assert trace.name == "slurm" and trace.origin == "2024-03-01T00:00:00+00:00"
     assert trace.arrival.tolist() == [28800, 28860, 28860, 29100, 29160]
     assert trace.duration.tolist() == [90000, 600, 600, 5, 30]
@@ -56,17 +57,17 @@ def test_slurm(tmp_path: Path) -> None:
 
 
 def test_slurm_with_other_columns(tmp_path: Path) -> None:
-    path = write(
+    path = lines(
         tmp_path / "sacct.txt",
         "JobID|Submit|Elapsed|State|NCPUS",
         "1|2024-03-01T08:00:00|00:00:09|COMPLETED|3",
     )
     trace = read(path)
     assert trace.cores.tolist() == [3] and trace.memory.tolist() == [0] and trace.start.size == 0
-    path = write(path, "JobID|Submit|Elapsed|State", "1|2024-03-01T08:00:00|00:00:09|COMPLETED")
+    path = lines(path, "JobID|Submit|Elapsed|State", "1|2024-03-01T08:00:00|00:00:09|COMPLETED")
     with pytest.raises(TraceFormatError, match=":1: AllocCPUS or NCPUS or ReqCPUS: missing column"):
         read(path)
-    path = write(path, "JobID|Submit|Elapsed|State|NCPUS|ReqMem", "1|2024-03-01|00:00:09|COMPLETED|3|4Gn")
+    path = lines(path, "JobID|Submit|Elapsed|State|NCPUS|ReqMem", "1|2024-03-01|00:00:09|COMPLETED|3|4Gn")
     with pytest.raises(
         TraceFormatError, match=":2: ReqMem: '4Gn' needs the column AllocNodes or NNodes or Req"
     ):
@@ -90,7 +91,7 @@ def test_slurm_with_other_columns(tmp_path: Path) -> None:
 def test_slurm_errors_name_the_column(tmp_path: Path, column: str, text: str, reason: str) -> None:
     fields = JOBS[3].split("|")
     fields[SLURM.split("|").index(column)] = text
-    path = write(tmp_path / "sacct.txt", SLURM, JOBS[0], "|".join(fields))
+    path = lines(tmp_path / "sacct.txt", SLURM, JOBS[0], "|".join(fields))
     with pytest.raises(TraceFormatError, match=rf"sacct\.txt:3: {column}: {reason}"):
         read(path)
     trace = read(path, on_error="skip")
@@ -100,8 +101,6 @@ def test_slurm_errors_name_the_column(tmp_path: Path, column: str, text: str, re
 
 @given(st.integers(0, 10**6 - 1), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
 def test_elapsed_times(days: int, hours: int, minutes: int, seconds: int) -> None:
-    from schedgym.traces.table import parse_clock
-
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     assert parse_clock(f"{days}-{hours:02}:{minutes:02}:{seconds:02}") == total
     assert parse_clock(f"{hours:02}:{minutes:02}:{seconds:02}") == total - days * 86400
@@ -123,7 +122,7 @@ def test_alibaba_2025(tmp_path: Path) -> None:
         "i3,CN,app_1,16,16,0,0,1,1,64.0,64.0,255.0,300.0,-1,1435700.0,,1435760.0",
         "i4,CN,app_1,16,16,0,0,1,1,64.0,64.0,255.0,300.0,-1,NaN,NaN,1435760.0",
     ]
-    trace = read(write(tmp_path / "t.csv", ALIBABA_2025, *rows))
+    trace = read(lines(tmp_path / "t.csv", ALIBABA_2025, *rows))
     assert trace.name == "alibaba2025"
     assert trace.arrival.tolist() == [1435629, 1435700] and trace.duration.tolist() == [130, 60]
     assert trace.cores.tolist() == [64, 16] and trace.memory.tolist() == [320, 64]
@@ -148,7 +147,7 @@ def test_acme(tmp_path: Path) -> None:
         "2023-03-01 01:09:04+08:00,2693,13,21544.0",
         "5778470,u5907,1,0,8,Other,CANCELLED,2023-03-01 00:24:58+08:00,,2023-03-01 01:09:04+08:00,,,",
     ]
-    trace = read(write(tmp_path / "trace_seren.csv", ACME, *rows))
+    trace = read(lines(tmp_path / "trace_seren.csv", ACME, *rows))
     assert trace.name == "acme" and trace.origin == "2023-02-28T00:00:00+00:00"
     assert trace.duration.tolist() == [117, 2693] and (trace.start - trace.arrival).tolist() == [32, 13]
     assert trace.cores.tolist() == [128, 128] and trace.memory.tolist() == [0, 0]
@@ -157,7 +156,7 @@ def test_acme(tmp_path: Path) -> None:
         "dlctk696s0jbvitv,uf794,8,64,960,1000,100.0,Other,FAILED,2023-05-17 11:00:58+00:00,"
         "2023-05-17 11:01:08+00:00,2023-05-17 11:01:16+00:00,2023-05-17 11:01:16+00:00,,18,10.0,1152.0"
     )
-    trace = read(write(tmp_path / "trace_kalos.csv", KALOS, row))
+    trace = read(lines(tmp_path / "trace_kalos.csv", KALOS, row))
     assert trace.duration.tolist() == [8] and trace.cores.tolist() == [960]
     assert trace.memory.tolist() == [8000e9 / 2**30]
 
@@ -171,7 +170,7 @@ def test_helios(tmp_path: Path) -> None:
         "1425513,uzqls,vcpDC,1,1,1,CANCELLED,"
         "2020-06-09 18:41:28,2020-06-09 18:41:30,2020-06-17 14:15:21,675233,0",
     ]
-    trace = read(write(tmp_path / "cluster_log.csv", header, *rows))
+    trace = read(lines(tmp_path / "cluster_log.csv", header, *rows))
     assert trace.name == "helios" and trace.duration.tolist() == [36848, 249, 675231]
     assert trace.cores.tolist() == [1, 16, 1] and trace.arrival[0] == 18 * 3600 + 41 * 60 + 1
 
@@ -185,9 +184,9 @@ def test_alibaba_2020(tmp_path: Path) -> None:
         "j3,worker,1.0,Waiting,,,400.0,10,50.0,T4",
         "j4,worker,1.0,Failed,103.0,104.0,,,50.0,T4",
     ]
-    machines = write(tmp_path / "pai_machine_spec.csv", "82e5,T4,96,512,2", "82e6,CPU,64,256,0")
+    machines = lines(tmp_path / "pai_machine_spec.csv", "82e5,T4,96,512,2", "82e6,CPU,64,256,0")
     for first in ((), (names,)):
-        trace = read(write(tmp_path / "pai_task_table.csv", *first, *rows), nodes=machines)
+        trace = read(lines(tmp_path / "pai_task_table.csv", *first, *rows), nodes=machines)
         assert trace.name == "alibaba2020"
         assert trace.arrival.tolist() == [100, 101, 101, 103] and trace.duration.tolist() == [60, 60, 60, 1]
         assert trace.cores.tolist() == [6, 4, 4, 0] and trace.memory.tolist() == [29.296875, 10, 10, 0]
@@ -198,7 +197,7 @@ def test_alibaba_2020(tmp_path: Path) -> None:
 
 
 def test_azure_llm(tmp_path: Path) -> None:
-    path = write(
+    path = lines(
         tmp_path / "t.csv",
         "TIMESTAMP,ContextTokens,GeneratedTokens",
         "2023-11-16 18:17:03.9799600,4808,10",
@@ -257,7 +256,7 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
     monkeypatch.setattr(philly, "BLOCK", block)
     path = tmp_path / "cluster_job_log"
     path.write_text(json.dumps(PHILLY, indent=indent))
-    machines = write(
+    machines = lines(
         tmp_path / "cluster_machine_list", "machineId,number of GPUs,single GPU mem", "m31,8, 24GB"
     )
     trace = read(path, nodes=machines)
@@ -313,6 +312,104 @@ def test_philly_skips_and_counts(tmp_path: Path) -> None:
     assert [(one.line, one.column) for one in trace.left_out] == [(1, "attempts"), (3, "submitted_time")]
 
 
+# Alibaba 2023, SWIM -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pods(tmp_path: Path) -> Path:
+    return write(tmp_path / "pods.csv", LOGS["alibaba"].lines)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    return write(tmp_path / "nodes.csv", LOGS["alibaba"].machines)
+
+
+def test_alibaba_2023(pods: Path, nodes: Path) -> None:
+    trace = read(pods, nodes=nodes)
+    assert trace.name == "alibaba"
+    assert trace.arrival.tolist() == [50, 100, 300]
+    assert trace.duration.tolist() == [900, 400, 120]  # from scheduling; never scheduled: from creation
+    assert trace.cores.tolist() == [6.5, 12, 1]
+    assert trace.memory.tolist() == [12, 16, 0]
+    assert trace.machine_cores.tolist() == [32, 96]
+    assert trace.machine_memory.tolist() == [256, 384]
+    assert trace.dropped == {"execution <= 0": 2}
+    assert trace.rows == 5
+    assert trace.files == (pods, nodes)
+
+
+@pytest.mark.parametrize("column", LOGS["alibaba"].read)
+def test_a_missing_column_is_named_on_line_1(tmp_path: Path, column: str) -> None:
+    header, *rows = LOGS["alibaba"].lines
+    path = lines(tmp_path / "pods.csv", header.replace(column, "spare"), *rows)
+    for format in ("alibaba", None):
+        with pytest.raises(TraceFormatError, match=f":1: {column}: missing column"):
+            read(path, format=format, on_error="skip")
+
+
+def test_swapped_files_are_told_apart(pods: Path, nodes: Path) -> None:
+    with pytest.raises(TraceFormatError, match=r"nodes\.csv:1: creation_time: missing column"):
+        read_trace(nodes, nodes=pods)
+
+
+def test_inspect(pods: Path, nodes: Path) -> None:
+    facts = inspect_trace(pods, nodes)
+    assert facts["duration"]["median"] == 400 and facts["duration"]["max"] == 900
+    assert facts["cores"]["mean"] == 6.5 and facts["memory"]["min"] == 0
+    assert facts["machines"] == 2 and facts["tasks_without_machine"] == 0
+    assert facts["largest_machine"] == {"cores": 96, "memory": 384}
+    volume = 900 * 6.5 + 400 * 12 + 120 * 1
+    assert facts["offered_load"]["cores"] == pytest.approx(volume / (250 * 128))
+    assert facts["offered_load"]["memory"] == pytest.approx((900 * 12 + 400 * 16) / (250 * 640))
+
+
+def test_inspect_without_machines_or_span(pods: Path, nodes: Path, tmp_path: Path) -> None:
+    facts = inspect_trace(pods)
+    assert facts["machines"] == 0
+    assert facts["largest_machine"] is facts["offered_load"] is facts["tasks_without_machine"] is None
+    facts = inspect_trace(pods, nodes, limit=1)
+    assert facts["offered_load"] == {"cores": None, "memory": None}
+    small = lines(tmp_path / "small.csv", NODES, "a,6500,12288,0,", "b,20000,12287,0,")
+    assert inspect_trace(pods, small)["tasks_without_machine"] == 1  # 12 cores with 16 GiB
+
+
+def test_swim(tmp_path: Path) -> None:
+    jobs = write(tmp_path / "jobs.tsv", SWIM_ROWS)
+    trace = read_trace(jobs)
+    assert isinstance(trace, JobTrace)
+    assert trace.name == "swim"
+    assert trace.arrival.tolist() == [9, 18, 18, 22, 25.5]
+    assert trace.gap.tolist() == [9, 9, 0, 4, 3.5]
+    assert trace.input_bytes.tolist() == [1762, 3000000000, 3000000001, 0, 404]
+    assert trace.shuffle_bytes.tolist() == [0, 609, 1510005522, 49, 22]
+    assert trace.output_bytes.tolist() == [14347, 697, 5759777, 0, 191]
+    assert trace.dropped == {} and trace.rows == 5 and trace.files == (jobs,)
+    assert repr(trace) == "JobTrace('swim', jobs: 5, dropped: {})"
+
+
+def test_jobs_are_sorted_stably_by_arrival(tmp_path: Path) -> None:
+    trace = read_trace(write(tmp_path / "jobs.tsv", [SWIM_ROWS[i] for i in (4, 2, 1, 0)]))
+    assert isinstance(trace, JobTrace)
+    assert trace.arrival.tolist() == [9, 18, 18, 25.5]
+    assert trace.input_bytes.tolist() == [1762, 3000000001, 3000000000, 404]
+    assert trace.gap.tolist() == [9, 0, 9, 3.5]
+    with pytest.raises(ValueError, match="read-only"):
+        trace.gap[0] = 0.0
+
+
+def test_jobs_by_bytes_have_no_machines_and_are_no_tasks(tmp_path: Path) -> None:
+    jobs = write(tmp_path / "jobs.tsv", SWIM_ROWS)
+    with pytest.raises(InvalidParameter, match="nodes: the swim format has no machines, got 'machines.csv'"):
+        read_trace(jobs, nodes="machines.csv")
+    message = "trace: the swim trace has jobs by their bytes; this problem needs tasks"
+    with pytest.raises(InvalidParameter, match=message) as caught:
+        from_trace(read_trace(jobs))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InvalidParameter, match=message):
+        gym.make("schedgym/QueueDelay-v0", trace=str(jobs), tasks=2, servers=1, window=8)
+
+
 # all of them ------------------------------------------------------------------------------------------------
 
 
@@ -324,15 +421,71 @@ def test_every_format_says_where_it_comes_from() -> None:
             assert one.url.endswith(f"/{one.file}")
 
 
-@pytest.mark.skipif(
-    not os.environ.get("SCHEDGYM_DATA"), reason="SCHEDGYM_DATA names no folder with the public traces"
-)
+@real
 @pytest.mark.parametrize(
     ("name", "format", "rows", "tasks"),
     [("alibaba-2025", None, 23871, 12374), ("azure-llm-code", "azure-llm", 8819, 8819)],
 )
 def test_published_files(name: str, format: str | None, rows: int, tasks: int) -> None:
-    path = Path(os.environ["SCHEDGYM_DATA"]) / known_sets()[name].file
-    trace = read(path, format=format)
+    trace = read(published(name), format=format)
     assert (trace.rows, len(trace.arrival)) == (rows, tasks)
     assert (trace.duration > 0).all() and (np.diff(trace.arrival) >= 0).all()
+
+
+@real
+def test_the_published_pods_and_nodes() -> None:
+    pods, nodes = (published(f"alibaba-2023-{name}") for name in ("pods", "nodes"))
+    with pods.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 8152
+    phases = Counter(row["pod_phase"] for row in rows)
+    assert phases == {"Running": 5193, "Failed": 1870, "Pending": 897, "Succeeded": 192}
+    assert all((row["scheduled_time"] == "") == (row["pod_phase"] == "Pending") for row in rows)
+
+    trace = read(pods, nodes=nodes)
+    assert trace.rows == 8152 and len(trace.arrival) == 8151
+    assert trace.dropped == {"execution <= 0": 1}
+    assert len(trace.machine_cores) == 1523
+    # the same facts, by another way
+    expected = [
+        (int(r["creation_time"]), duration, int(r["cpu_milli"]) / 1000, int(r["memory_mib"]) / 1024)
+        for r in rows
+        if (duration := int(r["deletion_time"]) - int(r["scheduled_time"] or r["creation_time"])) > 0
+    ]
+    expected.sort(key=lambda task: task[0])
+    got = np.column_stack([trace.arrival, trace.duration, trace.cores, trace.memory])
+    assert np.array_equal(got, np.array(expected))
+
+
+@real
+def test_the_published_trace_inspected() -> None:
+    pods, nodes = (published(f"alibaba-2023-{name}") for name in ("pods", "nodes"))
+    facts = inspect_trace(pods, nodes)
+    assert facts["largest_machine"] == {"cores": 128, "memory": 1024}
+    assert facts["tasks_without_machine"] == 0
+    assert (facts["first_arrival"], facts["last_arrival"]) == (0, 12901761)
+    assert facts["duration"]["median"] == 485
+    assert facts["cores"]["max"] == 120.2 and facts["memory"]["max"] == 720
+    assert facts["offered_load"]["cores"] == pytest.approx(0.00155, rel=0.01)
+
+
+@real
+def test_the_published_facebook_workload() -> None:
+    path = published("facebook-2010")
+    trace = read_trace(path)
+    assert isinstance(trace, JobTrace)
+    assert trace.rows == len(trace.arrival) == 24442 and trace.dropped == {}
+    assert (trace.input_bytes > 0).sum() == 24024
+    assert trace.map_tasks().sum() == 1_102_281
+    # in this file the gaps are the differences of the submit times, of the first line from 0
+    assert np.array_equal(trace.gap, np.diff(trace.arrival, prepend=0.0))
+    # the same facts, by another way
+    with path.open(newline="") as stream:
+        rows = [tuple(map(int, row[1:])) for row in csv.reader(stream, delimiter="\t")]
+    got = np.column_stack(
+        [trace.arrival, trace.gap, trace.input_bytes, trace.shuffle_bytes, trace.output_bytes]
+    )
+    assert np.array_equal(got, np.array(rows))
+    facts = inspect_trace(path)
+    assert (facts["jobs"], facts["jobs_with_input"], facts["map_tasks"]) == (24442, 24024, 1_102_281)
+    assert (facts["first_arrival"], facts["last_arrival"]) == (9, 86408)

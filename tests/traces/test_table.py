@@ -14,13 +14,11 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from schedgym.cli import main
 from schedgym.core.problem import list_problems
 from schedgym.documents import _loader
-from schedgym.errors import InvalidParameter, SchedgymError, TraceFormatError, UnknownName
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces import (
     Field,
     Filter,
@@ -621,38 +619,6 @@ def test_commands(log: Path, mine: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert format.name in text
         for name, one in format.files.items():
             assert (f"{name} (unverified)" in text) == (not one.sha256) and name in text
-
-
-TRICKY = st.sampled_from([b'"', b",", b"\n", b"\r", b"-", b"e9", b"\x00", b":", b"T", b"+", b"9999", b"nan"])
-EDIT = st.tuples(st.integers(0, 1000), st.integers(0, 4), st.one_of(st.binary(max_size=4), TRICKY))
-
-
-@settings(max_examples=300, deadline=None)
-@given(edits=st.lists(EDIT, min_size=1, max_size=4), on_error=st.sampled_from(["raise", "skip"]))
-def test_any_damage_gives_a_valid_trace_or_a_format_error(
-    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, int, bytes]], on_error: str
-) -> None:
-    folder = tmp_path_factory.getbasetemp()
-    (folder / "fuzz.yaml").write_text(MINE)
-    data = "\n".join([HEADER, *ROWS]).encode() + b"\n"
-    for place, out, new in edits:
-        place %= len(data) + 1
-        data = data[:place] + new + data[place + out :]
-    path = folder / "fuzz.csv"
-    path.write_bytes(data)
-    try:
-        trace = read_trace(path, format=folder / "fuzz.yaml", on_error=on_error)
-    except SchedgymError as error:
-        assert isinstance(error, TraceFormatError) and "\n" not in str(error)
-        return
-    assert isinstance(trace, Trace) and len(trace.arrival) > 0
-    for values in (trace.arrival, trace.duration, trace.cores, trace.memory):
-        assert np.isfinite(values).all() and (values >= 0).all()
-    assert (trace.duration > 0).all() and (np.diff(trace.arrival) >= 0).all()
-    lines = data.split(b"\n")[1:]
-    assert trace.rows == sum(bool(line.decode(errors="replace").strip()) for line in lines)
-    assert sum(one.count for one in trace.left_out) == sum(trace.dropped.values())
-    assert all(1 < one.line <= len(lines) + 1 for one in trace.left_out)
 
 
 def test_layouts_of_machines_can_be_declared() -> None:

@@ -1,0 +1,178 @@
+"""What is asked of every format: packed files, bad fields, limits, and errors that name the place."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.errors import InvalidParameter, TraceFormatError
+from schedgym.traces import JobTrace, Trace, formats, inspect_trace, read_trace
+from tests.traces.logs import LOGS, text, write
+
+HEADLESS = [name for name in LOGS if not LOGS[name].head or name == "swf"]
+BAD = ("x", "-2", "-0.5", "nan", "inf", "1e30", "")
+
+
+def write_log(folder: Path, name: str, lines: list[str] | None = None, end: str = "") -> Path:
+    log = LOGS[name]
+    return write(folder / f"log.{log.suffix}{end}", log.lines if lines is None else lines)
+
+
+def same(one: Trace | JobTrace, other: Trace | JobTrace) -> bool:
+    """Return True if two traces differ in nothing but their files."""
+    for name, value in vars(one).items():
+        equal_nan = isinstance(value, np.ndarray)
+        if name not in ("files", "left_out"):
+            found = getattr(other, name)
+            if not (np.array_equal(value, found, equal_nan=True) if equal_nan else value == found):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_packed_files_marks_and_line_ends_change_nothing(tmp_path: Path, name: str) -> None:
+    plain = read_trace(write_log(tmp_path, name), format=name)
+    content = text(LOGS[name].lines)
+    variants = [
+        content,
+        codecs.BOM_UTF8 + content,
+        content.replace(b"\n", b"\r\n"),
+        content.replace(b"\n", b"\n\n"),
+        content[:-1],
+    ]
+    for variant in variants:
+        for path in (tmp_path / f"v.{LOGS[name].suffix}", tmp_path / "v.gz"):
+            for format in (name, None):
+                assert same(plain, read_trace(write(path, variant), format=format))
+
+
+def fields() -> Any:
+    for name, log in LOGS.items():
+        for column in log.read:
+            for value in BAD + (("1.5",) if column in log.whole else ()):
+                if (value or column not in log.gaps) and (value or log.delimiter):
+                    yield name, column, value
+
+
+@pytest.mark.parametrize(("name", "column", "value"), list(fields()))
+def test_bad_fields_are_named_or_skipped(tmp_path: Path, name: str, column: str, value: str) -> None:
+    log = LOGS[name]
+    rows = [*log.rows[: log.changed], log.with_field(column, value), *log.rows[log.changed + 1 :]]
+    path = write_log(tmp_path, name, [*log.head, *rows])
+    for format in (name, None):
+        with pytest.raises(TraceFormatError) as caught:
+            read_trace(path, format=format)
+        error = caught.value
+        assert (error.path, error.line, error.column) == (str(path), len(log.head) + log.changed + 1, column)
+    if value == "1.5":
+        assert error.reason == "must be a whole number, got '1.5'"
+    found = read_trace(path, format=name, on_error="skip")
+    assert found.dropped["malformed"] == 1
+    assert len(found.arrival) == len(read_trace(write_log(tmp_path, name), format=name).arrival) - 1
+
+
+@pytest.mark.parametrize("name", HEADLESS)
+@pytest.mark.parametrize("value", ["x", "-2", "nan", "1e30"])
+def test_a_bad_field_in_the_line_by_which_a_format_is_recognised(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    log = LOGS[name]
+    for column in log.read:
+        path = write_log(tmp_path, name, [log.with_field(column, value), *log.rows])
+        with pytest.raises(TraceFormatError, match=f":1: {column}: must be"):
+            read_trace(path)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_rows_of_another_width(tmp_path: Path, name: str) -> None:
+    log = LOGS[name]
+    delimiter = log.delimiter or " "
+    for row in (log.rows[0] + delimiter + "1", log.rows[0].rpartition(delimiter)[0], "broken"):
+        path = write_log(tmp_path, name, [*log.lines, row])
+        with pytest.raises(TraceFormatError, match=rf":{len(log.lines) + 1}: expected {len(log.names)} col"):
+            read_trace(path)
+        assert read_trace(path, on_error="skip").dropped["malformed"] == 1
+
+
+@pytest.mark.parametrize("name", [name for name in LOGS if LOGS[name].machines])
+@pytest.mark.parametrize("value", ["x", "-1", "nan", "inf", "", "0"])
+def test_bad_fields_of_a_machine(tmp_path: Path, name: str, value: str) -> None:
+    header, *rows = LOGS[name].machines
+    tasks = write_log(tmp_path, name)
+    whole = read_trace(tasks, nodes=write(tmp_path / "good.csv", [header, *rows]), format=name)
+    assert isinstance(whole, Trace)
+    for column in ("cores", "memory") if name == "swf" else ("cpu_milli", "memory_mib"):
+        cells = rows[0].split(",")
+        cells[header.split(",").index(column)] = value
+        nodes = write(tmp_path / "nodes.csv.gz", [header, *rows, ",".join(cells)])
+        with pytest.raises(TraceFormatError) as caught:
+            read_trace(tasks, nodes=nodes)
+        assert (caught.value.path, caught.value.line, caught.value.column) == (str(nodes), 4, column)
+        found = read_trace(tasks, nodes=nodes, on_error="skip")
+        assert isinstance(found, Trace) and found.rows == whole.rows
+        assert found.machine_cores.tolist() == whole.machine_cores.tolist()
+        assert found.dropped == {**whole.dropped, "machine: malformed": 1}
+    with pytest.raises(TraceFormatError, match=r"none\.csv: has no machine \(left out: malformed: 1\)"):
+        read_trace(tasks, nodes=write(tmp_path / "none.csv", [header, "broken"]), on_error="skip")
+    with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
+        read_trace(tasks, nodes=tmp_path / "absent.csv")
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_nothing_left_damaged_and_missing_files(tmp_path: Path, name: str) -> None:
+    log = LOGS[name]
+    what = "job" if formats()[name].gives == ("bytes",) else "task"
+    path = write_log(tmp_path, name, [*log.head, "broken"])
+    with pytest.raises(TraceFormatError, match=rf"log.*: has no {what} \(left out: malformed: 1\)$"):
+        read_trace(path, format=name, on_error="skip")
+    with pytest.raises(TraceFormatError, match=rf"log.*: has no {what}$"):
+        read_trace(write(path, log.head), format=name)
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(text([*log.head, *log.rows * 50]))[:-9])
+    for on_error in ("raise", "skip"):
+        with pytest.raises(TraceFormatError, match=r"log\.gz:\d+: the gzip file is cut off"):
+            read_trace(packed, format=name, on_error=on_error)
+        with pytest.raises(FileNotFoundError, match="no such trace file: .*absent"):
+            read_trace(tmp_path / "absent", format=name, on_error=on_error)
+
+
+@pytest.mark.parametrize("name", [name for name in LOGS if name != "google2011"])  # it reads further
+def test_arguments_and_limits(tmp_path: Path, name: str) -> None:
+    path = write_log(tmp_path, name)
+    for wrong in ({"limit": 0}, {"on_error": "ignore"}):
+        with pytest.raises(InvalidParameter, match=next(iter(wrong))):
+            read_trace(path, format=name, **wrong)  # type: ignore[arg-type]
+    whole = read_trace(path, format=name)
+    count = len(whole.arrival)
+    write_log(tmp_path, name, [*LOGS[name].lines, "broken"])
+    assert len(read_trace(path, format=name, limit=1).arrival) == 1
+    assert len(read_trace(path, format=name, limit=count).arrival) == count  # the rest is not read
+    with pytest.raises(TraceFormatError, match=f":{len(LOGS[name].lines) + 1}: expected "):
+        read_trace(path, format=name, limit=count + 1)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_first_line_tells_the_format(name: str) -> None:
+    line = LOGS[name].lines[0]
+    assert [other for other, format in formats().items() if format.recognises(line)] == [name]
+    if name in HEADLESS:
+        assert formats()[name].recognises(LOGS[name].rows[0])
+        assert not formats()[name].recognises((LOGS[name].delimiter or " ").join(LOGS[name].names) + "x")
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_facts(tmp_path: Path, name: str) -> None:
+    path = write_log(tmp_path, name)
+    nodes = write(tmp_path / "nodes.csv", LOGS[name].machines) if LOGS[name].machines else None
+    facts, found = inspect_trace(path, nodes), read_trace(path, nodes=nodes)
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["format"] == found.name == name and facts["files"] == [str(file) for file in found.files]
+    assert facts["rows"] == found.rows and facts["dropped"] == found.dropped
+    assert facts.get("tasks", facts.get("jobs")) == len(found.arrival)
+    assert (facts["first_arrival"], facts["last_arrival"]) == (found.arrival[0], found.arrival[-1])
