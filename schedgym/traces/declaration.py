@@ -165,7 +165,7 @@ class TableLayout:
             recorded one), cpus (default: one core), memory (default: none), deadline, tasks (how many equal
             ones the row stands for), job (which job the task belongs to), site. Of a job by its bytes:
             submit, gap, input, shuffle, output. Of a machine: cpus, memory.
-        delimiter: between fields, one character.
+        delimiter: between fields, one character; of a module's own table also "", any run of blanks.
         names: of all columns, for a table without a header.
         comment: lines that start with it are no rows ("": none).
         filters: which rows are left out.

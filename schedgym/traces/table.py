@@ -64,6 +64,7 @@ FLAGS = {
     **dict.fromkeys(("no", "false", "0", "n", "f"), 0.0),
 }
 
+NO_NUMBER = "is empty, must be a number"
 FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "input", "shuffle", "output")
 ABOVE = ("tasks", "value")  # 0
@@ -143,9 +144,12 @@ class Verdict:
         self.good = np.ones(rows, dtype=np.bool_)
         self.refuse(faults)
 
-    def leave_out(self, where: npt.NDArray[np.bool_], why: str) -> None:
+    def leave_out(
+        self, where: npt.NDArray[np.bool_], reason: str, column: str = "", detail: str = ""
+    ) -> None:
         """Leave rows out for a reason."""
-        self.faults |= dict.fromkeys(np.flatnonzero(where & self.good).tolist(), Fault(why))
+        fault = Fault(reason, column, detail)
+        self.faults |= dict.fromkeys(np.flatnonzero(where & self.good).tolist(), fault)
         self.good &= ~where
 
     def refuse(self, faults: Mapping[int, Fault]) -> None:
@@ -326,7 +330,7 @@ class TableReader:
             found = _convert(piece.column(column.name), column.parse, column.name)
             rows.refuse(found.bad)
             if not column.optional:
-                self._refuse_empty(found, column.name, "is empty, must be a number", rows)
+                rows.leave_out(found.empty, MALFORMED, column.name, NO_NUMBER)
             values[column.name] = found.numbers
         return values, rows
 
@@ -360,19 +364,11 @@ class TableReader:
         found = self._values(plan, piece)
         rows.refuse(found.bad)
         if plan.field.empty == "refuse":
-            what = "is empty" if self._is_text(plan, piece) else "is empty, must be a number"
-            self._refuse_empty(found, plan.column, what, rows)
+            text = self._unit(plan, piece) in (DATE, CLOCK) or plan.quantity in TEXTS
+            rows.leave_out(found.empty, MALFORMED, plan.column, "is empty" if text else NO_NUMBER)
         elif plan.field.empty == "leave out":
             rows.leave_out(found.empty, f"{plan.column} empty")
         return found.numbers
-
-    @staticmethod
-    def _refuse_empty(found: _Values, column: str, what: str, rows: Verdict) -> None:
-        fault = Fault(MALFORMED, column, what)
-        rows.refuse(dict.fromkeys(np.flatnonzero(found.empty).tolist(), fault))
-
-    def _is_text(self, plan: _Plan, piece: Chunk) -> bool:
-        return self._unit(plan, piece) in (DATE, CLOCK) or plan.quantity in TEXTS
 
     @staticmethod
     def _unit(plan: _Plan, piece: Chunk) -> str:
@@ -413,7 +409,7 @@ class TableReader:
         if unit == "ns":
             own = dataclasses.replace(own, maximum=float(2**63))
         times, parts = _scale(quantity, unit)
-        number = self._number(own)
+        number = self._with_point(own.parse)
 
         def parse(text: str) -> float:
             if field.letters and text.endswith("m") and text != "m":
@@ -421,10 +417,6 @@ class TableReader:
             return number(text) * times / parts
 
         return _convert(texts, parse, column)
-
-    def _number(self, column: Column) -> Callable[[str], float]:
-        """Return the function that reads a number of a column, with the decimal sign of the table."""
-        return self._with_point(column.parse)
 
     def _with_point(self, parse: Callable[[str], _T]) -> Callable[[str], _T]:
         """The same function of a text, which it gets with a decimal point if the table has commas."""
@@ -447,7 +439,7 @@ class TableReader:
             if piece.kinds.get(name) == DATE:
                 raise TraceFormatError(self.path, 0, name, "is a date, which no expression takes")
             own = Column(name, "", minimum=-LARGEST)
-            found = _convert(self._texts(plan, piece, name), self._number(own), name)
+            found = _convert(self._texts(plan, piece, name), self._with_point(own.parse), name)
             operands[name] = found.numbers
             empty |= found.empty
             bad = found.bad | bad
@@ -518,9 +510,9 @@ class TableReader:
                 what = f"{texts[where[0]]!r} needs the column {' or '.join(names)}"
                 values.bad.update(dict.fromkeys(where, Fault(MALFORMED, plan.column, what)))
                 continue
-            factor = _convert(piece.column(name), self._number(Column(name, "")), name)
+            factor = _convert(piece.column(name), self._with_point(Column(name, "").parse), name)
             values.numbers[where] *= factor.numbers[where]
-            empty = Fault(MALFORMED, name, "is empty, must be a number")
+            empty = Fault(MALFORMED, name, NO_NUMBER)
             values.bad |= {i: factor.bad.get(i, empty) for i in where if i in factor.bad or factor.empty[i]}
         return values
 

@@ -134,20 +134,6 @@ def test_nothing_left(tmp_path: Path) -> None:
         read_trace(write(path, text(HEADER)))
 
 
-def test_arguments_and_limit(tmp_path: Path) -> None:
-    path = write(tmp_path / "log.swf", text([*HEADER, *ROWS[:2], ROWS[3], ROWS[2], "broken"]))
-    assert read_swf(path, limit=2).arrival.tolist() == [100, 100] and read_swf(path, limit=2).dropped == {}
-    assert read_swf(path, limit=2).machine_cores.size == 4
-    trace = read_swf(path, limit=3)
-    assert trace.arrival.tolist() == [50, 100, 100] and trace.dropped == {"execution <= 0": 1}
-    with pytest.raises(TraceFormatError, match=":11: expected 18 columns, got 1"):
-        read_swf(path, limit=4)
-    with pytest.raises(InvalidParameter, match="limit"):
-        read_swf(path, limit=0)
-    with pytest.raises(InvalidParameter, match="on_error"):
-        read_swf(path, on_error="ignore")
-
-
 # --- the rest of the house
 
 

@@ -268,13 +268,17 @@ def test_machines(tmp_path: Path, log: Path, mine: Path) -> None:
     assert trace.left_out[-1].reason == "machine: malformed" and trace.left_out[-1].line == 4
 
 
-def test_limit_reads_no_further(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "at,b", "1,1", "2,0", "3,1", "x,1")
-    trace = read(path, submit="at", duration="b", limit=2)
-    assert trace.arrival.tolist() == [1, 3] and trace.dropped == {"execution <= 0": 1}
-    assert read(path, submit="at", duration="b", limit=1).dropped == {}
-    with pytest.raises(TraceFormatError, match=":5: at: must be a number"):
-        read(path, submit="at", duration="b", limit=3)
+def test_machines_may_lack_an_optional_memory(tmp_path: Path) -> None:
+    nodes = write(tmp_path / "nodes.csv", "c", "8")
+    layout = TableLayout(columns={"cpus": Field("c"), "memory": Field("m", optional=True)})
+    columns = {"submit": Field("at"), "duration": Field("b")}
+    trace = read_trace(
+        write(tmp_path / "t.csv", "at,b", "1,1"),
+        nodes=nodes,
+        format=TableFormat(name="t", columns=columns, machines=layout),
+    )
+    assert isinstance(trace, Trace)
+    assert trace.machine_cores.tolist() == [8] and trace.machine_memory.tolist() == [0]
 
 
 @long
