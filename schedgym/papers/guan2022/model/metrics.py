@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from schedgym.papers.guan2022.model.instances import Decision, Instance, Interval, Number, Outcome
 from schedgym.papers.guan2022.model.sharing import Problem, isolated_shares, site_demand, subsets
 
@@ -18,26 +20,12 @@ __all__ = [
     "lower_bounds",
     "metrics_assign",
     "metrics_fair",
-    "percentile",
     "pooled_srpt",
     "sharing_violations",
     "weighted_percentile",
 ]
 
 PERCENTILES = (50, 90, 95, 99)
-
-
-def percentile(values: Sequence[Number], q: Number) -> Number:
-    """Return a percentile, with linear interpolation between order statistics."""
-    ordered = sorted(values)
-    position = Fraction(q) * (len(ordered) - 1) / 100
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    step = position - below
-    if step == 0 or ordered[above] == ordered[below]:
-        return ordered[below]
-    gap = ordered[above] - ordered[below]
-    return ordered[below] + (float(step) if isinstance(gap, float) else step) * gap
 
 
 def _divide(a: Number, b: Number) -> Number:
@@ -68,7 +56,7 @@ def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "longest_over_span": _divide(max(durations), span) if span else None,
     }
     for q in PERCENTILES:
-        result[f"p{q}_response"] = percentile(response, q)
+        result[f"p{q}_response"] = float(np.percentile([float(x) for x in response], q))
     return result
 
 
