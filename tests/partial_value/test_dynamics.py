@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -298,6 +299,31 @@ def test_the_end_of_an_episode(tmp_path: Any) -> None:
     env = environment(starved, tmp_path, view="allocation")
     _, rewards, record = play(env, lambda o: np.zeros(1))
     assert rewards == [0.0, 0.0, 0.0] and record.final_time == 3.0
+
+
+def test_an_episode_has_no_more_steps_than_its_workload_may_have_slots(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a policy does; the limits are of files, of given workloads, and of windows of traces."""
+    monkeypatch.setattr("schedgym.core.workload.MOST_SLOTS", 8)
+    monkeypatch.setattr("schedgym.core.workload.MOST_SLOTS_PER_JOB", 1)
+    monkeypatch.setattr("schedgym.problems.partial_value.workload.MOST_TASKS_PER_SLOT", 3)
+    jobs = make_job(1, 2, 1, 1, (0.25,)), make_job(2, 10, 4, 9, (0.25,))
+    instance = model.Instance(jobs, (1.0,))
+    late = instance._replace(jobs=(instance.jobs[0], instance.jobs[1]._replace(deadline=11)))
+    env = environment(instance, tmp_path, view="allocation")
+    _, rewards, record = play(env, lambda o: np.zeros(len(o["cap"])))
+    assert rewards == [0.0] * 10 and record.final_time == 10.0
+    refused = r"jobs\.deadline\[1\]: 2 jobs may take 10 slots, got 11$"
+    with pytest.raises(InvalidWorkload, match=f"^{re.escape(str(tmp_path))}.*: {refused}"):
+        environment(late, tmp_path, view="allocation")
+    with pytest.raises(InvalidWorkload, match=f"^{refused}"):
+        env.reset(options={"workload": ours(late)})
+    # 2 slots with 1 task, and 9 slots with 4 tasks
+    with pytest.raises(InvalidWorkload, match=r"jobs\.tasks\[1\]: 2 jobs may have 30 whole.* these have 38"):
+        environment(instance, tmp_path, model="discrete")
+    few = instance._replace(jobs=(instance.jobs[0], instance.jobs[1]._replace(demand=(0.34,))))
+    environment(few, tmp_path, model="discrete")
 
 
 def test_normalized_rewards_sum_to_the_share_of_the_value() -> None:

@@ -491,7 +491,7 @@ def test_what_traces_are_refused() -> None:
         source_of(4, trace=jobs)
     with pytest.raises(InvalidParameter, match="^load: 'none' takes the capacity of the trace's machines"):
         source_of(3, trace=jobs_of(small_trace(machine_cores=[], machine_memory=[])), load=None)
-    with pytest.raises(InvalidParameter, match=r"^trace: a window of 3 jobs takes 3.33333e\+09 slots, more"):
+    with pytest.raises(InvalidParameter, match=r"^trace: a window of 3 jobs takes 3.33333e\+09 slots, and a"):
         source_of(3, trace=jobs_of(small_trace(arrival=[0, 1, 1e12])))
     with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+13 tasks, more than 1e\+12"):
         jobs_of(small_trace(), slot_seconds=1e-9)
