@@ -53,7 +53,7 @@ WHAT = {
     "envs": "the environment and the vector environment",
     "baselines": "the papers' algorithms, as policies",
     "agents": "networks, training, shipped agents",
-    "advice": "a log in, which policy serves its cluster best out",
+    "advice": "a log in, a verdict out",
     "evaluation": "runs, statistics, sweeps, plots, reports",
     "testing": "checks for problems and policies",
     "papers": "a folder each: reference model, claims, figures",
