@@ -56,7 +56,7 @@ WHAT = {
     "advice": "a log in, a verdict out",
     "evaluation": "runs, statistics, sweeps, plots, reports",
     "testing": "checks for problems and policies",
-    "papers": "a folder each: reference model, claims, figures",
+    "papers": "a folder each: model, claims, figures",
     "cli": "the command line",
 }
 SAME = {"_version": "errors", "__main__": "cli"}
