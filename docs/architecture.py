@@ -166,6 +166,19 @@ def draw(path: Path) -> None:
     pyplot.close(figure)
 
 
+def functions() -> Iterator[tuple[str, int, int, bool]]:
+    """Place, lines without the docstring, parameters of each function, and whether it is compiled."""
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                doc = ast.get_docstring(node, clean=False)
+                lines = (node.end_lineno or 0) - node.lineno - (len(doc.splitlines()) if doc else 0)
+                given = node.args
+                count = len(given.args) + len(given.kwonlyargs) + len(given.posonlyargs)
+                compiled = any(re.search("kernel|helper", ast.unparse(d)) for d in node.decorator_list)
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", lines, count, compiled
+
+
 def floors() -> dict[str, tuple[int, int]]:
     """Folder -> its lines of Python now, and its budget, from the table of docs/architecture.md.
 

@@ -19,6 +19,7 @@ __all__ = [
     "InvalidSchedule",
     "InvalidStore",
     "InvalidWorkload",
+    "RunAborted",
     "SchedgymError",
     "TraceFormatError",
     "UnknownName",
@@ -93,6 +94,10 @@ class InvalidFile(SchedgymError, ValueError):
 
 class InvalidStore(SchedgymError, ValueError):
     """A results store cannot be read or written: no store, damaged, of a newer version, disk full, ..."""
+
+
+class RunAborted(SchedgymError, RuntimeError):
+    """Work ended before it was done, through no fault of its own: its store or its cluster is gone."""
 
 
 class TraceFormatError(SchedgymError, ValueError):

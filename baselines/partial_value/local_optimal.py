@@ -29,12 +29,12 @@ class LocalOptimal(ValuePolicy):
     As the problem of each slot is solved exactly, it shows how much m-greedy and primal-dual lose within a
     slot. Use it for instances with few jobs. It needs the utilities, and ignores deadlines.
 
-    Every task that could be served now (up to its job's cap, and only if it fits alone) has a variable, 0 or
-    1. The solver HiGHS maximises the sum of their values under one constraint per resource, to optimality.
-    The tasks of a job have decreasing values, so that only the number of chosen tasks is used.
+    Every task that could be served now (up to its job's cap, and as far as the job's tasks fit alone) has a
+    variable, 0 or 1. The solver HiGHS maximises the sum of their values under one constraint per resource, to
+    optimality. The tasks of a job have decreasing values, so that only the number of chosen tasks is used.
 
-    Complexity: exponential in the number of variables, the sum of the caps, at worst; O(V m) to build the
-    program for V of them and m resources.
+    Complexity: exponential in the number of variables at worst; O(V m) to build the program for V of them and
+    m resources.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,9 @@ class LocalOptimal(ValuePolicy):
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         self.x[:count] = 0.0
-        fits = (rows.share[:count] <= 1.0 + TOLERANCE).all(axis=1)
-        most = np.where(fits, rows.cap[:count], 0.0).astype(np.int64)
+        share = rows.share[:count].max(axis=1)
+        room = np.divide(1.0 + TOLERANCE, share, out=np.full(count, np.inf), where=share > 0.0)
+        most = np.floor(np.minimum(rows.cap[:count], room)).astype(np.int64)
         if not most.sum():
             return
         job = np.repeat(np.arange(count), most)

@@ -21,10 +21,11 @@ from typing import Any
 from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.problem import list_problems
-from schedgym.errors import SchedgymError, UnknownName, printable, shorten, suggest
+from schedgym.errors import RunAborted, SchedgymError, UnknownName, printable, shorten, suggest
 
 __all__ = ["main"]
 
+ABORTED = 1
 USAGE = 2
 INTERRUPTED = 130
 TERMINATED = 143
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; None takes those of the process.
 
     Returns:
-        the exit code: 0, 2 for an error of the user, 130 when interrupted.
+        the exit code: 0, 1 when work was aborted, 2 for an error of the user, 130 when interrupted.
 
     Raises:
         SystemExit: with code 143, when terminated.
@@ -95,7 +96,7 @@ def _run(arguments: list[str]) -> int:
             raise
         line = shorten(printable(" ".join(message.splitlines())))
         print(f"error: {line}", file=sys.stderr)
-        return USAGE
+        return ABORTED if isinstance(error, RunAborted) else USAGE
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:

@@ -54,7 +54,7 @@ def sweep(
     """Run the policies, parameters and seeds of a specification, and store each result as it ends.
 
     Results that the store holds are not run again, so that a sweep that was cut off can be continued. The
-    exit code is 1 if units have failed.
+    exit code is 1 if units have failed, or if the store or the Ray cluster was lost.
     """
     from schedgym.evaluation.sweeps import load_spec, run_sweep
 

@@ -50,6 +50,7 @@ __all__ = [
     "check_guards",
     "declarations",
     "members",
+    "memory_of",
     "regrow",
     "sizes_of",
 ]
@@ -225,6 +226,16 @@ def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bund
         for member in members(environment)
     )
     return environment(*made)
+
+
+def memory_of(environment: Any, sizes: Sizes) -> dict[str, int]:
+    """The bytes of each array of one environment, shared arrays and work space too, by "bundle.array"."""
+    return {
+        f"{member.name}.{declared.name}": math.prod(declared.shape(sizes, member.renamed))
+        * declared.dtype.itemsize
+        for member in members(environment)
+        for declared in declarations(member.bundle)
+    }
 
 
 def regrow(arrays: Bundle, sizes: Sizes, num_envs: int) -> Bundle:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import allocate, allocate_all, members, regrow, sizes_of
+from schedgym.core.arrays import allocate, allocate_all, members, memory_of, regrow, sizes_of
 from schedgym.core.jit import COMPILED
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Parameters, Problem
@@ -36,6 +36,12 @@ Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
 
 #: modules of a problem that have kernels, and the bundles that these work on
 KERNEL_MODULES = ("dynamics", "workload", "metrics")
+
+#: dimensions that follow from the action space
+ACTION_DIMENSIONS = ("component", "choice", "action_row", "action_column", "mask")
+
+#: most bytes of the arrays of one environment
+MOST_MEMORY = 2**32
 
 #: attributes that :meth:`Simulator._bind` makes, which are not pickled
 DERIVED = frozenset(
@@ -135,44 +141,46 @@ class Simulator(ABC):
         path = getattr(parameters, "workload", None)
         if path is not None:
             self.fixed = load_workload(path, workload.SCHEMA)
+            self._check_length(self.fixed, f"{path}: ")
         else:
             self.source = workload.make_source(parameters)
 
     def _set_up(
         self,
-        space: Any,
+        make_space: Callable[[], Any],
         sizes: Mapping[str, int],
         visible: Mapping[str, int],
         config: Mapping[str, Any] | None = None,
         known: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the arrays.
+        """Make the arrays, unless they are too large.
 
         Args:
-            space: the action space.
+            make_space: makes the action space, whose bounds take memory, too.
             sizes: length of each dimension that bundles name; those of actions, and of the ``mask`` of a
-                discrete action space, follow from ``space``.
+                discrete action space, follow from the space.
             visible: the interface's ``sizes``.
             config: fields of ``constants.config`` that are no parameter of the same name, and neither
                 ``features`` nor ``mask``: whether observations are tokens, and carry the mask of actions.
             known: values, for the interface, of the parameters that the workload decides.
         """
         parameters: Any = self.parameters
+        dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
+        self.environment, self.drawing, self.episode = dynamics.Environment, workload.Drawing, metrics.Episode
+        self.sizes: dict[str, int] = dict.fromkeys(ACTION_DIMENSIONS, 0) | dict(sizes)
+        self.sizes |= self._derived_sizes(self.sizes)
+        self._check_memory(self.sizes, "" if self.fixed is None else f"{parameters.workload}: ")
+        space = make_space()
         self.continuous = not hasattr(space, "n") and not hasattr(space, "nvec")
         self.action_shape: tuple[int, ...] = tuple(space.shape or ())
         self.action_sizes: tuple[int, ...] = ()
         if not self.continuous:
             self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
         rows, *columns = self.action_shape if self.continuous else (0,)
-        actions = {
-            "component": len(self.action_sizes),
-            "choice": max(len(self.action_sizes), 1),
-            "action_row": rows,
-            "action_column": int(np.prod(columns)),
-            "mask": int(space.n) if hasattr(space, "n") and getattr(parameters, "action_mask", False) else 0,
-        }
-        self.sizes: dict[str, int] = {**actions, **sizes}
-        self.sizes |= self._derived_sizes(self.sizes)
+        masked = hasattr(space, "n") and getattr(parameters, "action_mask", False)
+        components = len(self.action_sizes)
+        lengths = components, max(components, 1), rows, int(np.prod(columns)), int(space.n) if masked else 0
+        self.sizes |= dict(zip(ACTION_DIMENSIONS, lengths, strict=True))
         self.interface = Interface(
             id=self.id,
             problem=self.problem.name,
@@ -181,8 +189,6 @@ class Simulator(ABC):
             parameters=dataclasses.asdict(parameters) | dict(known or {}),
             sizes=dict(visible),
         )
-        dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
-        self.environment, self.drawing, self.episode = dynamics.Environment, workload.Drawing, metrics.Episode
         self.arrays = allocate_all(self.environment, self.sizes, self.num_envs)
         if config is not None:
             self._configure(config)
@@ -319,7 +325,22 @@ class Simulator(ABC):
         """Raise InvalidWorkload if the environment cannot hold ``workload``."""
         if workload.problem != self.problem.name:
             raise InvalidWorkload(f"problem: must be {self.problem.name!r}, got {workload.problem!r}")
+        self._check_length(workload)
         self._check(workload)
+
+    def _check_length(self, workload: Workload, prefix: str = "") -> None:  # noqa: B027  (most need no limit)
+        """Raise InvalidWorkload if episodes on ``workload`` would be long for its size, in slots or tasks."""
+
+    def _check_memory(self, sizes: Mapping[str, int], prefix: str = "") -> None:
+        """Raise InvalidWorkload if the arrays of one environment would be larger than MOST_MEMORY."""
+        memory = memory_of(self.environment, sizes)
+        total = sum(memory.values())
+        if total > MOST_MEMORY:
+            largest = max(memory, key=lambda name: memory[name])
+            raise InvalidWorkload(
+                f"{prefix}an environment of this size takes {total / 2**30:.3g} GiB, more than "
+                f"{MOST_MEMORY / 2**30:.3g} (most of it for {largest})"
+            )
 
     def _check_size(self, what: str, own: int, given: int) -> None:
         """Raise InvalidWorkload for a cluster of another size than the environment was made with."""
@@ -386,11 +407,14 @@ class Simulator(ABC):
 
     def reserve(self, **wanted: int) -> None:
         """Make every dimension at least so long, with a reserve, and keep the contents of the arrays."""
-        short = {name: length for name, length in wanted.items() if length > self.sizes[name]}
-        if short:
-            for name, length in short.items():
-                self.sizes[name] = max(length, self.sizes[name] + self.sizes[name] // 2)
-            self.sizes |= self._derived_sizes(self.sizes)
+        sizes = dict(self.sizes)
+        for name, length in wanted.items():
+            if length > sizes[name]:
+                sizes[name] = max(length, sizes[name] + sizes[name] // 2)
+        if sizes != self.sizes:
+            sizes |= self._derived_sizes(sizes)
+            self._check_memory(sizes)
+            self.sizes = sizes
             self.arrays = regrow(self.arrays, self.sizes, self.num_envs)
             self._bind()
 

@@ -26,6 +26,7 @@ __all__ = [
     "Schema",
     "Workload",
     "check_tasks",
+    "most_slots",
     "refuse",
     "shown",
 ]
@@ -38,8 +39,16 @@ PAD = -1
 CAPACITY_TOLERANCE = 1e-9
 #: beyond it whole numbers are not exact in float64
 LARGEST_WHOLE = 2.0**53
-#: most elements of a ragged field, padded: one absurdly long list must not exhaust the memory
-MOST_PADDED = 2**28
+#: most elements of a ragged field, padded, in all and for each element that is given: one long list among
+#: many short ones must not exhaust the memory
+MOST_PADDED, MOST_PADDED_PER_ELEMENT = 2**22, 100
+#: most slots of an episode, in all and for each job: a number of a few digits must not take hours
+MOST_SLOTS, MOST_SLOTS_PER_JOB = 100_000, 1_000
+
+
+def most_slots(jobs: int) -> int:
+    """Return how many slots with a decision the episodes of a workload of so many jobs may have."""
+    return MOST_SLOTS + MOST_SLOTS_PER_JOB * jobs
 
 
 def refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str) -> None:
@@ -212,14 +221,14 @@ def _pad(
         if not isinstance(row, (list, tuple)) and not (isinstance(row, np.ndarray) and row.ndim == 1):
             raise InvalidWorkload(f"{where}[{i}]: must be a list of numbers")
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    width = int(lengths.max(initial=0))
-    if len(rows) * width > MOST_PADDED:
+    width, elements = int(lengths.max(initial=0)), int(lengths.sum())
+    if len(rows) * width > MOST_PADDED + MOST_PADDED_PER_ELEMENT * elements:
         i = int(lengths.argmax())
         raise InvalidWorkload(f"{where}[{i}]: {width} elements are too many for {len(rows)} lists")
     if not all(map(_may_be_a_number, set(map(type, itertools.chain.from_iterable(rows))))):
         raise InvalidWorkload(f"{where}{_first_wrong_type(rows)}: must be a number")
     try:
-        flat = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64, count=int(lengths.sum()))
+        flat = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64, count=elements)
     except OverflowError:
         raise InvalidWorkload(f"{where}{_first_unfit(rows, _is_number)}: must be a number") from None
     given = np.arange(width) < lengths[:, np.newaxis]

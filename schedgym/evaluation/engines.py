@@ -2,7 +2,8 @@
 
 An engine calls a function on each unit and yields each result as soon as it is there. The exception of a
 unit comes back as text. A unit whose worker dies is tried once more, alone, when all others are done. With a
-time limit, a unit that exceeds it ends together with its worker, and has failed.
+time limit, the process that waits for the results kills the worker of a unit that exceeds it, whatever that
+worker is at; the unit has failed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
-import faulthandler
 import functools
 import itertools
 import os
@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidParameter, RunAborted, UnknownName
 from schedgym.evaluation.runner import count_processes
 from schedgym.extras import require
 
@@ -33,6 +33,8 @@ R = TypeVar("R")
 ENGINES = ("local", "ray")
 DIED = "worker died"
 LONGEST = 1e6  # s that can be a unit's time limit
+LOOK = 0.5  # s between two looks at the time of units that have a limit
+START = 30.0  # s after which the time of a unit begins, also when its worker has not started
 IDLE = 10.0  # s after which a worker without work ends, also when nobody is left to tell it
 #: threads of a worker's libraries: as many as there are cores for each
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -60,11 +62,14 @@ class _Pool(Protocol):
 
     def submit(self, function: Callable[[Any], Any], unit: Any) -> Any: ...
 
-    def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait until a unit is done; return the handles of all that are."""
+    def wait(self, handles: list[Any], timeout: float | None = None) -> list[Any]:
+        """Wait until a unit is done, or for ``timeout`` [s]; return the handles of all that are done."""
 
     def result(self, handle: Any) -> Any:
         """Return the result of a unit that is done; raises WorkerDied."""
+
+    def kill_late(self, handles: list[Any], limit: float) -> list[Any]:
+        """Kill the workers that have been at their units for longer than ``limit`` [s]; return these."""
 
     def close(self) -> None: ...
 
@@ -101,51 +106,48 @@ def _guarded(function: Callable[[U], R], unit: U) -> R | Failure:
             return Failure(traceback.format_exc())
 
 
-def _limited(limit: float, function: Callable[[U], R], unit: U) -> R | Failure:
-    """Run a unit, and end this process when it takes longer than ``limit`` [s], whatever it is at."""
-    with open(os.devnull, "w") as nowhere:
-        faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
-        try:
-            return _guarded(function, unit)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-
-
 def _drain(
     pool: _Pool, function: Callable[[U], R], units: Iterable[U], limit: float | None
 ) -> Generator[tuple[U, R | Failure], None, None]:
     """Keep a pool busy until no unit is left."""
-    guarded = functools.partial(_guarded if limit is None else functools.partial(_limited, limit), function)
-    running: dict[Any, tuple[U, float]] = {}
+    guarded = functools.partial(_guarded, function)
+    running: dict[Any, U] = {}
     died: list[U] = []
     left = iter(units)
 
     def fill(units: Iterable[U], slots: int) -> None:
         for unit in itertools.islice(units, slots - len(running)):
-            running[pool.submit(guarded, unit)] = unit, time.monotonic()
+            running[pool.submit(guarded, unit)] = unit
 
-    def ended(handle: Any) -> tuple[U, R | Failure | WorkerDied]:
-        unit, began = running.pop(handle)
+    def result(handle: Any) -> R | Failure | WorkerDied:
         try:
-            return unit, pool.result(handle)
+            return pool.result(handle)
         except WorkerDied as error:
-            if limit is not None and time.monotonic() - began >= limit:
-                return unit, Failure(f"TimeoutError: took longer than {limit:g} s")
-            return unit, error
+            return error
+
+    def ended() -> Iterator[tuple[U, R | Failure | WorkerDied]]:
+        """The units that are done, and those that are ended; possibly none yet."""
+        for handle in pool.wait(list(running), None if limit is None else LOOK):
+            yield running.pop(handle), result(handle)
+        if limit is not None:
+            for handle in pool.kill_late(list(running), limit):
+                yield running.pop(handle), Failure(f"TimeoutError: took longer than {limit:g} s")
 
     try:
         fill(left, pool.slots)
         while running:
-            results = [ended(handle) for handle in pool.wait(list(running))]
+            results = list(ended())
             fill(left, pool.slots)  # before whoever takes results takes time
             died += [unit for unit, result in results if isinstance(result, WorkerDied)]
             yield from ((unit, result) for unit, result in results if not isinstance(result, WorkerDied))
         for unit in died:
             fill([unit], 1)
-            _, result = ended(*pool.wait(list(running)))
-            if isinstance(result, WorkerDied):
-                result = Failure(f"{DIED}, also when tried again alone: {' '.join(str(result).split())}")
-            yield unit, result
+            while running:
+                for _, outcome in ended():
+                    if isinstance(outcome, WorkerDied):
+                        why = " ".join(str(outcome).split())
+                        outcome = Failure(f"{DIED}, also when tried again alone: {why}")
+                    yield unit, outcome
     finally:
         pool.close()
 
@@ -171,13 +173,33 @@ class Engine:
         return _drain(self.pool(), function, units, self.limit)
 
 
+def _load(function: Callable[[Any], Any]) -> None:
+    """Import what a function needs: that comes with it."""
+
+
+@dataclasses.dataclass
+class _Busy:
+    """A process with a unit.
+
+    Attributes:
+        pool: the pool that is this process.
+        began: when the time of the unit began; the latest time for that until the process has started.
+    """
+
+    pool: Any
+    began: float
+
+    def begin(self, _: Any) -> None:
+        self.began = time.monotonic()
+
+
 class _Processes:
     """Loky's processes, each in a pool of its own, so that the death of one costs its own unit only."""
 
     def __init__(self, processes: int) -> None:
         self.slots = processes
         self.idle: list[Any] = []
-        self.busy: dict[Any, Any] = {}
+        self.busy: dict[Any, _Busy] = {}
         self.loky = require("joblib.externals.loky")
         threads = str(max(1, (os.cpu_count() or 1) // processes))
         self.environment = {name: os.environ.get(name, threads) for name in THREADS}
@@ -191,15 +213,18 @@ class _Processes:
         return self._submit(pool, function, unit)
 
     def _submit(self, pool: Any, function: Callable[[Any], Any], unit: Any) -> Any:
+        busy = _Busy(pool, time.monotonic() + START)
+        pool.submit(_load, function).add_done_callback(busy.begin)
         handle = pool.submit(function, unit)
-        self.busy[handle] = pool
+        self.busy[handle] = busy
         return handle
 
-    def wait(self, handles: list[Any]) -> list[Any]:
-        return list(concurrent.futures.wait(handles, return_when=concurrent.futures.FIRST_COMPLETED).done)
+    def wait(self, handles: list[Any], timeout: float | None = None) -> list[Any]:
+        first = concurrent.futures.FIRST_COMPLETED
+        return list(concurrent.futures.wait(handles, timeout, return_when=first).done)
 
     def result(self, handle: Any) -> Any:
-        pool = self.busy.pop(handle)
+        pool = self.busy.pop(handle).pool
         try:
             result = handle.result()
         except concurrent.futures.BrokenExecutor as error:
@@ -210,19 +235,45 @@ class _Processes:
         self.idle.append(pool)
         return result
 
+    def kill_late(self, handles: list[Any], limit: float) -> list[Any]:
+        late = [handle for handle in handles if time.monotonic() - self.busy[handle].began > limit]
+        for handle in late:
+            self.busy.pop(handle).pool.shutdown(wait=False, kill_workers=True)
+        return late
+
     def close(self) -> None:
-        for pool in (*self.idle, *self.busy.values()):
+        for pool in (*self.idle, *(busy.pool for busy in self.busy.values())):
             pool.shutdown(wait=True, kill_workers=True)
 
 
-def _call(function: Callable[[U], R], unit: U) -> R:
+class _Clock:
+    """An actor of a Ray cluster to which tasks say that they begin: they may wait for a core for long."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+
+    def begin(self, task: str) -> None:
+        self.began[task] = time.monotonic()
+
+    def late(self, tasks: list[str], limit: float) -> list[str]:
+        """Of ``tasks``, all that are not done, those that have run for longer than ``limit`` [s]."""
+        self.began = {task: self.began[task] for task in tasks if task in self.began}
+        return [task for task, began in self.began.items() if time.monotonic() - began > limit]
+
+
+def _call(function: Callable[[U], R], unit: U, clock: Any) -> R:
+    """Run a unit, as a task of a Ray cluster."""
+    if clock is not None:
+        ray = require("ray", "ray")
+        with contextlib.suppress(ray.exceptions.RayActorError):  # whoever waits for the task will notice
+            ray.get(clock.begin.remote(ray.get_runtime_context().get_task_id()))
     return function(unit)
 
 
 class _Ray:
     """Tasks of a Ray cluster: that of RAY_ADDRESS, the one running on this machine, or a new local one."""
 
-    def __init__(self, tasks: int) -> None:
+    def __init__(self, tasks: int, limited: bool) -> None:
         self.ray = require("ray", "ray")
         self.own = not self.ray.is_initialized()
         if self.own:
@@ -230,20 +281,43 @@ class _Ray:
         # one more task than there are cores: it waits where it will run
         self.slots = tasks if tasks > 0 else int(self.ray.cluster_resources().get("CPU", 1)) + 1
         self.remote = self.ray.remote(max_retries=0, num_cpus=1)(_call)
+        self.probe = self.ray.remote(num_cpus=0)(lambda: None)
+        self.clock: Any = self.ray.remote(num_cpus=0)(_Clock).remote() if limited else None
+
+    @contextlib.contextmanager
+    def _living(self) -> Iterator[None]:
+        """Abort the run if the cluster fails: that is no unit's fault."""
+        try:
+            yield
+        except (self.ray.exceptions.RayError, ConnectionError) as error:
+            why = " ".join(str(error).split())
+            raise RunAborted(f"the Ray cluster died; run this again to continue: {why}") from None
 
     def submit(self, function: Callable[[Any], Any], unit: Any) -> Any:
-        return self.remote.remote(function, unit)
+        with self._living():
+            return self.remote.remote(function, unit, self.clock)
 
-    def wait(self, handles: list[Any]) -> list[Any]:
-        return list(self.ray.wait(handles, num_returns=1)[0])
+    def wait(self, handles: list[Any], timeout: float | None = None) -> list[Any]:
+        with self._living():
+            return list(self.ray.wait(handles, num_returns=1, timeout=timeout)[0])
 
     def result(self, handle: Any) -> Any:
         try:
             return self.ray.get(handle)
         except self.ray.exceptions.RayTaskError as error:  # a unit or a result that cannot be sent
             return Failure(str(error))
-        except self.ray.exceptions.RayError as error:
+        except (self.ray.exceptions.RayError, ConnectionError) as error:
+            with self._living():
+                self.ray.get(self.probe.remote())
             raise WorkerDied(error) from None
+
+    def kill_late(self, handles: list[Any], limit: float) -> list[Any]:
+        tasks = {handle.task_id().hex(): handle for handle in handles}
+        with self._living():
+            late = self.ray.get(self.clock.late.remote(list(tasks), limit))
+            for task in late:
+                self.ray.cancel(tasks[task], force=True)
+        return [tasks[task] for task in late]
 
     def close(self) -> None:
         if self.own:
@@ -276,4 +350,4 @@ def make_engine(name: str, n_jobs: int = -1, limit: float | None = None) -> Engi
     require("ray", "ray")
     if n_jobs != -1 and n_jobs < 1:
         raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
-    return Engine(functools.partial(_Ray, n_jobs), limit)
+    return Engine(functools.partial(_Ray, n_jobs, limit is not None), limit)

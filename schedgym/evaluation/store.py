@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
 from schedgym.documents import canonical
-from schedgym.errors import InvalidStore, SchedgymError, UnknownName
+from schedgym.errors import InvalidStore, RunAborted, SchedgymError, UnknownName
 from schedgym.evaluation.episodes import checked_gap
 from schedgym.extras import require
 
@@ -261,8 +261,11 @@ class ResultsStore:
         if mode not in ("r", "w"):
             raise ValueError(f"mode: must be 'r' or 'w', got {mode!r}")
         self.path, self.mode = Path(path), mode
-        self._lock_path = Path(f"{os.path.realpath(self.path)}.lock")  # one for all names of the file
+        real = os.path.realpath(self.path)
+        self._lock_path = Path(f"{real}.lock")  # one for all names of the file
         self._lock: int | None = None
+        self._files = (os.path.abspath(self.path), f"{real}-wal")
+        self._written: list[tuple[int, int, int]] = []  # what _state was after the last transaction
         self._lines: dict[str, tuple[int, int]] = {}  # digest -> line, setting
         if mode == "r" and not self.path.exists():
             raise FileNotFoundError(errno.ENOENT, "there is no results store", str(path))
@@ -316,20 +319,51 @@ class ResultsStore:
                     run(statement)
                 run(f"PRAGMA application_id = {APPLICATION}")
             run(f"PRAGMA user_version = {SCHEMA}")  # at least this is written: a read-only file shows now
+        self._written = self._state()
+
+    def _state(self) -> list[tuple[int, int, int]]:
+        """Device, inode and size of the file and of its write-ahead log; zeros for one that is not there."""
+        found = []
+        for name in self._files:
+            try:
+                stat = os.stat(name)
+            except OSError:
+                found.append((0, 0, 0))
+            else:
+                found.append((stat.st_dev, stat.st_ino, stat.st_size))
+        return found
+
+    def check_files(self) -> None:
+        """Check that what was written is still where it was written.
+
+        Raises:
+            RunAborted: if the file or its write-ahead log was removed, replaced or changed meanwhile.
+        """
+        names = (self.path, f"{self.path}-wal")
+        for name, now, then in zip(names, self._state(), self._written, strict=False):
+            if now != then:
+                raise RunAborted(
+                    f"{name}: was removed, replaced or changed by something else while results were written: "
+                    "some may be lost; run this again"
+                )
 
     def close(self) -> None:
         """Leave one plain file behind, without a journal, which can be read where nothing can be written."""
         connection = getattr(self, "_connection", None)
         if connection is not None:
             if self.mode == "w":
+                # SQLite removes the log by its name, which another store may have now
+                others = self._written and self._state()[0][:2] not in ((0, 0), self._written[0][:2])
+                leave = "wal_checkpoint(TRUNCATE)" if others else "journal_mode = DELETE"
                 with contextlib.suppress(sqlite3.Error):  # readers are there, or the disk is full
                     connection.execute("PRAGMA busy_timeout = 100")
-                    connection.execute("PRAGMA journal_mode = DELETE")
+                    connection.execute(f"PRAGMA {leave}")
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
         if self._lock is not None:
             with contextlib.suppress(OSError):
-                self._lock_path.unlink()
+                if self._holds_lock(self._lock):
+                    self._lock_path.unlink()
             os.close(self._lock)
             self._lock = None
 
@@ -342,9 +376,7 @@ class ResultsStore:
                 handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    same = os.path.samestat(os.fstat(handle), os.stat(self._lock_path))
-                except FileNotFoundError:
-                    same = False
+                    same = self._holds_lock(handle)
                 except BaseException:
                     os.close(handle)
                     raise
@@ -356,6 +388,13 @@ class ResultsStore:
                 self._lock = handle
             else:  # its last owner removed it meanwhile
                 os.close(handle)
+
+    def _holds_lock(self, handle: int) -> bool:
+        """Return True if the lock's name is still that of an open file: others may have removed it."""
+        try:
+            return os.path.samestat(os.fstat(handle), os.stat(self._lock_path))
+        except FileNotFoundError:
+            return False
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -377,6 +416,7 @@ class ResultsStore:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         run = self._connection.execute
+        self.check_files()
         run("BEGIN IMMEDIATE")
         try:
             yield
@@ -386,6 +426,9 @@ class ResultsStore:
                 run("ROLLBACK")
             self._lines.clear()
             raise
+        finally:
+            states = zip(self._written, self._state(), strict=False)
+            self._written = [(*then[:2], now[2]) for then, now in states]
 
     # writing -----------------------------------------------------------------------------------
 

@@ -402,6 +402,8 @@ def run_sweep(
     Raises:
         UnknownName, InvalidParameter: for a specification that cannot run; raised before anything runs.
         InvalidStore: if the store cannot be written, or holds other results under the same labels.
+        RunAborted: if the store is removed or replaced meanwhile, or the Ray cluster dies; a next run
+            continues.
     """
     began = time.monotonic()
     workers = make_engine(engine, n_jobs, unit_timeout)
@@ -432,6 +434,7 @@ def run_sweep(
                 finally:
                     Environments.clear()
         failed = _failed(store, settings, spec)
+        store.check_files()
     return SweepResult(done, skipped, failed, time.monotonic() - began)
 
 

@@ -152,6 +152,7 @@ def run_trainings(
             does not use, or agent files of other configurations in the folder; raised before anything runs.
             Workers of a Ray cluster check their own devices.
         InvalidStore: if the folder's store cannot be written, or another process uses it.
+        RunAborted: if the store is removed or replaced meanwhile, or the Ray cluster dies.
     """
     began = time.monotonic()
     workers = make_engine(engine, n_jobs, unit_timeout)

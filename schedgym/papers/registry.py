@@ -12,8 +12,10 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 from schedgym.papers.drawing import Panel
 from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
@@ -21,7 +23,17 @@ from schedgym.papers.paper import PAPERS, Paper
 from schedgym.papers.readings import OpenPoint, name_reading, readings_of, sum_up
 from schedgym.papers.run import Run
 
-__all__ = ["Claim", "Entry", "Figure", "Outcome", "claim", "figure", "list_claims", "list_figures"]
+__all__ = [
+    "Claim",
+    "Entry",
+    "Figure",
+    "Outcome",
+    "claim",
+    "claims_in",
+    "figure",
+    "list_claims",
+    "list_figures",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,6 +181,32 @@ def claim(
         return check
 
     return enter
+
+
+def claims_in(
+    paper: Paper,
+    path: Path,
+    section: str,
+    points: Mapping[str, OpenPoint],
+    compare: Callable[..., Check],
+    checks: Mapping[str, Check],
+) -> None:
+    """Register the claims that a section of a YAML file lists, in its order.
+
+    A row has the fields of :func:`claim`: ``under`` names open points, and ``recorded`` is one verdict, or a
+    list by reading in the order of :func:`~schedgym.papers.readings.readings_of`. Its check is one of
+    ``checks``, which ``check`` names, or made by ``compare`` from what the row has under this word.
+    """
+    for row in read_yaml(path)[section]:
+        check = compare(**row.pop("compare")) if "compare" in row else checks[row.pop("check")]
+        under = [points[name] for name in row.pop("under", [])]
+        recorded = row.pop("recorded")
+        if isinstance(recorded, list):
+            words = map(name_reading, readings_of(under))
+            recorded = dict(zip(words, map(Verdict, recorded), strict=True))
+        else:
+            recorded = Verdict(recorded)
+        claim(paper, row.pop("name"), under=under, recorded=recorded, **row)(check)
 
 
 def figure(

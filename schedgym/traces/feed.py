@@ -106,14 +106,14 @@ def round_slot(trace: Trace, share: float, most: float) -> float:
     Args:
         trace: in seconds.
         share: of the median duration.
-        most: slots between the first and the last arrival.
+        most: slots between the first and the last arrival, and of a task.
 
     Returns:
         the largest length of a usual clock (1 s, 2 s, 5 s, ..., 1 d; below 1 s a tenth of these, and so on)
         that is no longer than the share, or the least one that keeps the number of slots.
     """
     wanted = share * float(np.median(trace.duration))
-    least = float(trace.arrival[-1] - trace.arrival[0]) / most
+    least = float(max(trace.arrival[-1] - trace.arrival[0], trace.duration.max())) / most
     scale = 10.0 ** min(0, math.floor(math.log10(max(wanted, least))))
     lengths = [scale * length for length in SLOTS]
     fine = [length for length in lengths if length <= wanted * (1 + 1e-9)]

@@ -116,6 +116,24 @@ def test_slots_follow_from_durations_and_stay_few(median, span, slot):
     assert round_slot(read_log(frame, SERVERS).trace, 0.1, 1e4) == pytest.approx(slot)
 
 
+def test_a_job_that_is_longer_than_the_log_takes_no_more_slots_than_that():
+    frame = log(3).assign(submit_time=[0.0, 50.0, 1e3], run_time=[10.0, 10.0, 1e7])
+    assert round_slot(read_log(frame, SERVERS).trace, 0.1, 1e4) == 1200  # 1e7 s in 1e4 slots: 1000 s at least
+
+
+def test_deadlines_in_the_far_future_are_near_enough():
+    """A log whose jobs need not end soon takes as many steps as any other, and says what it counts."""
+    frame = with_deadlines(40)
+    far = frame.assign(deadline=frame["deadline"].where(frame.index != 7, 1e9))
+    feed = feed_of(VALUE, far, **SERVERS)
+    assert feed.lines[-1] == "deadlines: 1 are 40000 slots or more after the submission, and count as that"
+    workload = VALUE.module("log").workload_of(feed.trace, feed.slot)
+    assert workload.jobs["deadline"].max() == 40_000 + workload.jobs["arrival"][7] - 1
+    near = frame.assign(deadline=frame["deadline"].where(frame.index != 7, 1e4))
+    found, other = (schedgym.advise(one, **SERVERS, **QUICK).comparison for one in (far, near))
+    assert found.table()["mean"].tolist() == other.table()["mean"].tolist()
+
+
 # the workloads ---------------------------------------------------------------------------------
 
 

@@ -237,7 +237,6 @@ OTHERS = {
     "schedgym/core/files.py": "here it is done",
     "schedgym/core/kernel_cache.py": "compiled kernels",
     "schedgym/traces/fetch.py": "the temporary file of a download",
-    "schedgym/evaluation/engines.py": "/dev/null",
     "schedgym/evaluation/memory.py": "the journal of a reproduction, line by line",
 }
 WRITERS = {*"write_text write_bytes touch replace rename renames mkstemp mknod NamedTemporaryFile".split()}

@@ -728,7 +728,8 @@ def test_lists_may_be_empty_unless_the_problem_objects() -> None:
 
 
 def test_one_absurdly_long_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schedgym.core.workload.MOST_PADDED", 20)
+    monkeypatch.setattr("schedgym.core.workload.MOST_PADDED", 4)
+    monkeypatch.setattr("schedgym.core.workload.MOST_PADDED_PER_ELEMENT", 2)
     assert LISTS.parse(lists(tasks_sites=[[0], [0] * 5, [0], [0]])).tasks["sites"].shape == (4, 5)
     with pytest.raises(InvalidWorkload, match=r"^tasks.sites\[1\]: 6 elements are too many for 4 lists$"):
         LISTS.parse(lists(tasks_sites=[[0], [0] * 6, [0], [0]]))

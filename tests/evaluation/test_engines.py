@@ -1,5 +1,6 @@
 """Engines: every unit comes back once, with its result or its error, whatever happens to its worker."""
 
+import faulthandler
 import os
 import signal
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidParameter, RunAborted, UnknownName
 from schedgym.evaluation import engines
 from schedgym.evaluation.engines import Failure, make_engine
 from tests.long import long
@@ -73,18 +74,51 @@ def test_a_worker_that_waited_too_long_is_replaced(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_unit_that_takes_too_long_costs_only_itself(n_jobs):
     """Also with one process, and where the interpreter never gets to run: the worker is replaced."""
-    engine = make_engine("local", n_jobs, 8.0)
-    results = dict(engine.run(stuck, [1, "sleep", 2, "compiled", 3]))
+    check_limit(make_engine("local", n_jobs, 8.0))
+
+
+def check_limit(engine):
+    late = ["sleep", "compiled", "stopped", "without timers"]
+    results = dict(engine.run(stuck, [1, *late[:2], 2, *late[2:], 3]))
     assert {unit: results.pop(unit) for unit in (1, 2, 3)} == {1: 1, 2: 2, 3: 3}
-    assert results == dict.fromkeys(("sleep", "compiled"), Failure("TimeoutError: took longer than 8 s"))
+    assert results == dict.fromkeys(late, Failure("TimeoutError: took longer than 8 s"))
 
 
 def stuck(unit):
-    if unit == "sleep":
-        time.sleep(600)
+    if unit == "without timers":
+        faulthandler.cancel_dump_traceback_later()
+        signal.alarm(0)
     if unit == "compiled":
         sum(range(10**12))  # holds the interpreter's lock
+    if unit == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if isinstance(unit, str):
+        time.sleep(600)
     return unit
+
+
+@long
+def test_a_worker_that_is_stopped_before_it_takes_its_unit(monkeypatch):
+    monkeypatch.setattr(engines, "START", 1.0)
+    pool = engines._Processes(1)
+    first = pool.submit(sleep, 0.0)
+    pool.wait([first])
+    os.kill(worker := pool.result(first), signal.SIGSTOP)
+    stopped = pool.submit(sleep, 0.0)
+    while not pool.kill_late([stopped], 2.0):
+        assert pool.wait([stopped], 0.1) == []
+    assert pool.result(pool.submit(sleep, 0.0)) != worker
+    pool.close()
+
+
+@long
+def test_the_start_of_a_worker_is_not_part_of_its_units_time():
+    pool = engines._Processes(1)
+    unit = pool.submit(sleep, 60.0)
+    assert pool.kill_late([unit], 0.0) == []
+    while not pool.kill_late([unit], 0.0):
+        assert pool.wait([unit], 0.1) == []
+    pool.close()
 
 
 def test_an_interrupt_of_the_user_is_no_failure(interruptible):
@@ -191,6 +225,26 @@ def test_a_ray_cluster(cluster, tmp_path):
     with pytest.raises(InvalidParameter, match="n_jobs"):
         make_engine("ray", 0)
     check_results(make_engine("ray", 1), tmp_path / "..")
+
+
+@long
+def test_a_unit_that_takes_too_long_on_a_ray_cluster(cluster):
+    check_limit(make_engine("ray", limit=8.0))
+    # the last of these wait for a core for longer than the limit
+    results = list(make_engine("ray", 8, 10.0).run(sleep, [4.0] * 8))
+    assert len(results) == 8 and all(isinstance(worker, int) for _, worker in results)
+
+
+def fell(unit):
+    """Kill the Ray cluster, whose raylet is the parent of its workers, and this process."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@long
+def test_a_unit_that_dies_with_the_ray_cluster_has_not_failed(cluster):
+    with pytest.raises(RunAborted, match="the Ray cluster died; run this again to continue: "):
+        list(make_engine("ray").run(fell, [1]))
 
 
 @long

@@ -1,9 +1,11 @@
 """Faults: killed sweeps, dying workers, full disks and bad files lose nothing and end in one clear error."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schedgym.errors import InvalidStore
+from schedgym import cli
+from schedgym.errors import InvalidStore, RunAborted
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
@@ -218,6 +221,34 @@ def test_a_worker_that_dies_is_reported_and_the_sweep_goes_on(tmp_path, monkeypa
     assert (again.done, again.failed) == (2, [])
 
 
+def falling(task):
+    """Run a unit, but kill the Ray cluster, whose raylet is the parent of its workers, in the third seed."""
+    if task[0].seed == 2:
+        os.kill(os.getppid(), signal.SIGKILL)
+    return execute(task)
+
+
+@long
+def test_the_death_of_a_ray_cluster_ends_its_sweep_and_fails_no_unit(tmp_path, monkeypatch, capsys):
+    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    config, path = tmp_path / "sweep.yaml", tmp_path / "r.db"
+    config.write_text(json.dumps(dataclasses.asdict(spec(2, None))))
+    sweep = ["sweep", str(config), "-o", str(path)]
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        monkeypatch.setattr(sweeps, "_execute", falling)
+        assert cli.main([*sweep, "--engine", "ray"]) == 1
+    finally:
+        ray.shutdown()
+    told = capsys.readouterr()
+    assert "units" not in told.out and told.err.count("error: the Ray cluster died; run this again") == 1
+    before = content(path)
+    assert len(before) < 2 * 3 * 3 and {row[5] for row in before.values()} <= {"done"}
+    monkeypatch.undo()
+    assert cli.main([*sweep, "--n-jobs", "1"]) == 0
+    assert {row[5] for row in content(path).values()} == {"done"} and len(content(path)) == 2 * 3 * 3
+
+
 # stores that cannot be -----------------------------------------------------------------------------
 
 
@@ -319,6 +350,69 @@ def test_a_store_of_a_newer_schema(tmp_path):
             ResultsStore(path, mode)
     with refused("newer schedgym"):
         run_sweep(spec(1), path, n_jobs=1)
+
+
+def names(path):
+    return [path, *(Path(f"{path}{ending}") for ending in ("-wal", "-shm", ".lock"))]
+
+
+#: what is done to a store while it is written -> how many of its units are then kept (None: no store is left)
+TAKEN = {
+    "file removed": (lambda path: path.unlink(), None),
+    "all files removed": (lambda path: [name.unlink() for name in names(path)], None),
+    "folder removed": (lambda path: shutil.rmtree(path.parent), None),
+    "moved away": (lambda path: path.rename(path.parent.parent / "moved.db"), None),
+    "another moved over it": (lambda path: path.with_name("other.db").replace(path), 30),
+    "another copied over it": (lambda path: shutil.copyfile(path.with_name("other.db"), path), 5),
+    "emptied": (lambda path: os.truncate(path, 0), 5),
+    "log removed": (lambda path: names(path)[1].unlink(), 5),
+    "log moved away": (lambda path: names(path)[1].rename(path.with_name("log")), 5),
+}
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+def test_a_store_that_is_taken_away_while_it_is_written(tmp_path, taken):
+    """Noticed at the next write, and at the end; no other store is harmed, and what is at hand is kept."""
+    path = tmp_path / "folder" / "r.db"
+    path.parent.mkdir()
+    with ResultsStore(path.with_name("other.db"), "w") as other:
+        fill(other, 30, 100)
+    take, kept = TAKEN[taken]
+    with pytest.raises(RunAborted, match=r"r\.db(-wal)?: was removed, replaced or changed") as caught:
+        with ResultsStore(path, "w") as store:
+            fill(store, 5)
+            store.check_files()
+            take(path)
+            with pytest.raises(RunAborted):
+                store.check_files()
+            fill(store, 1, 5)
+    assert "\n" not in str(caught.value)
+    place = tmp_path / "moved.db" if taken == "moved away" else path
+    assert place.exists() == (kept is not None or taken == "moved away")
+    if place.exists():
+        with ResultsStore(place) as store:
+            assert store.verify() == (kept or 5, [])
+    if path.parent.exists():
+        with ResultsStore(path, "w") as store:
+            fill(store, 1, 5)
+
+
+def test_a_store_that_is_written_anew_while_its_last_writer_lives(tmp_path):
+    path = tmp_path / "r.db"
+    with ResultsStore(path, "w") as first:
+        fill(first, 3)
+        for name in names(path):
+            name.unlink()
+        with ResultsStore(path, "w") as second:
+            fill(second, 4)
+            with pytest.raises(RunAborted):
+                fill(first, 1, 3)
+            first.close()
+            with refused("another process is writing to it"):
+                ResultsStore(path, "w")
+            fill(second, 4, 4)
+    with ResultsStore(path) as store:
+        assert store.verify() == (8, [])
 
 
 def test_files_that_are_no_stores(tmp_path):

@@ -7,6 +7,7 @@ import csv
 import pytest
 
 from schedgym import cli
+from schedgym.evaluation.store import ResultsStore
 
 SPEC = """
 name: small
@@ -64,6 +65,25 @@ def test_failures_are_told_and_retried(capsys, folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     assert cli.main(sweep) == 1, "what failed is not run again unasked"
     assert cli.main([*sweep, "--retry-failed"]) == 0
+
+
+@pytest.mark.parametrize("units", [2, 6], ids=["at the next write", "before the last line"])
+def test_a_store_that_is_deleted_while_its_sweep_runs(units, capsys, folder, monkeypatch) -> None:
+    add, added = ResultsStore.add, []
+
+    def deletes(self, *given, **more):
+        failed = add(self, *given, **more)
+        added.append(given)
+        if len(added) == units:
+            (folder / "small.db").unlink()
+        return failed
+
+    monkeypatch.setattr(ResultsStore, "add", deletes)
+    assert cli.main(["sweep", "small.yaml", "--n-jobs", "1"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1 and len(added) == units
+    assert captured.err.startswith("error: small.db: was removed, replaced or changed")
+    assert [path.name for path in folder.iterdir()] == ["small.yaml"]
 
 
 @pytest.mark.parametrize(

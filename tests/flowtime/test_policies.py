@@ -27,6 +27,7 @@ from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import fates
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.rules import RULES
+from schedgym.problems.flowtime.workload import slots_needed
 from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
 from tests.long import long, some
@@ -72,6 +73,30 @@ def check_equal(env: Any, instance: Instance, outcome: model.Outcome) -> None:
 
 #: gamma of the environment: an episode of small instances is cut off after some hundred slots
 SHORT = {"view": "allocation", "strict": True, "gamma": 60.0}
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+def test_policies_take_no_more_slots_than_their_limit_counts(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No policy that leaves no usable core idle has more steps than the number that a workload may have."""
+    found: list[float] = []
+
+    def noted(*given: Any) -> Any:
+        found.append(float(slots_needed(*given)))
+        return found[-1]
+
+    monkeypatch.setattr("schedgym.problems.flowtime.workload.slots_needed", noted)
+    tight = 0
+    for instance in instances(kind, 60, 5):
+        for name in ("ocorp", *RULES):
+            env = make(tmp_path, instance, kind, view="allocation", gamma=1e6)
+            steps: list[int] = []
+            run(env, schedgym.make_policy(name, "flowtime"), note=lambda *_, steps=steps: steps.append(1))
+            assert len(steps) <= found[-1]
+            tight += len(steps) > 0.9 * found[-1]
+    assert tight
+
 
 # Against the model ---------------------------------------------------------------------------
 

@@ -757,6 +757,11 @@ def test_windows_that_cannot_be() -> None:
         InvalidParameter, match=r"a window of 5 jobs has 1e\+13 core-slots of work, more than"
     ):
         source_of("1d", 5, SERVERS, trace=heavy)
+    long = trace._replace(processing=np.full(25, 10**5), cpu=np.full(25, 1))
+    with pytest.raises(
+        InvalidParameter, match="needs up to 500000 slots, and a trace of 25 jobs may take 125000"
+    ):
+        source_of("1d", 5, (1,), trace=long)
     with pytest.raises(InvalidParameter, match=r"a window of 25 jobs takes 1.\d*e\+15 slots to arrive"):
         source_of("1d", 25, SERVERS, trace=trace, load=None, slot_seconds=1e-12)
 

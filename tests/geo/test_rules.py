@@ -495,10 +495,9 @@ def test_sharing_violations_are_the_models() -> None:
 def test_sharing_violations_of_the_models_decisions() -> None:
     """With all entries open, or with all but the first closed, they are those of the specification."""
     for case in states(200, 7):
-        unfinished = {(i, k): x for i, row in case.view.unfinished.items() for k, x in enumerate(row) if x}
         for rule in ("imf", "amf", "gamf"):
             shares = model.fair_policy(case.instance, case.view, rule)
-            decision = model.Decision(case.view.clock, case.view.active, [], unfinished, {}, [], {}, shares)
+            decision = model.Decision(case.view, [], {}, shares)
             _, groups, single = model.sharing_violations(case.instance, decision, SHARING_TOLERANCE)
             expected = groups if rule == "gamf" else single
             assert run_violations(case, run_fair(case, rule)) == expected

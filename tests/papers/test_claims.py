@@ -14,6 +14,7 @@ import pytest
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.papers import Finding, Paper, Verdict, check_claims, claim, list_claims, registry
 from schedgym.papers.main import print_claims
+from schedgym.papers.readings import OpenPoint
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
@@ -53,6 +54,39 @@ def test_names_are_taken_once(empty) -> None:
         claim(PAPER, "a", text="other", source="", recorded=Verdict.HOLDS)(
             lambda run: Finding(Verdict.HOLDS, "")
         )
+
+
+def test_claims_in_a_file(empty, tmp_path) -> None:
+    """Checks by name, or made of what the row says; verdicts by reading, in their order."""
+    point = OpenPoint("size", "", "", {"few": 1, "many": 2}, "many")
+    path = tmp_path / "claims.yaml"
+    path.write_text(
+        """
+section:
+  - {name: a, text: a is so, source: page 1, recorded: holds, check: seen}
+  - {name: b, text: b is so, source: page 2, under: [SIZE], recorded: [in part, holds], compare: {least: 2}}
+other: []
+"""
+    )
+
+    def compare(least):
+        return lambda run: Finding(Verdict.HOLDS if run.choice(point) < least else Verdict.IN_PART, "")
+
+    checks = {"seen": lambda run: Finding(Verdict.HOLDS, "seen")}
+    registry.claims_in(PAPER, path, "section", {"SIZE": point}, compare, checks)
+    results = check_claims()
+    assert [(r.claim.name, r.claim.text, r.claim.source) for r in results] == [
+        ("nn2000/a", "a is so", "page 1"),
+        ("nn2000/b", "b is so", "page 2"),
+    ]
+    assert results[0].finding.evidence == "seen" and all(r.as_recorded for r in results)
+    assert results[1].verdicts == {"many": Verdict.IN_PART, "few": Verdict.HOLDS}
+    with pytest.raises(TypeError, match="most"):
+        path.write_text("section: [{name: c, text: '', source: '', recorded: holds, compare: {most: 2}}]")
+        registry.claims_in(PAPER, path, "section", {}, compare, checks)
+    with pytest.raises(ValueError, match="longer"):
+        path.write_text("section: [{name: c, text: '', source: '', recorded: [holds, holds], check: seen}]")
+        registry.claims_in(PAPER, path, "section", {}, compare, checks)
 
 
 def test_results_come_from_the_run(empty) -> None:

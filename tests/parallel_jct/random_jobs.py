@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from schedgym.core.workload import Workload as SavedWorkload
 from schedgym.papers.shi2017.model.one_job import Group, Limit, Number, SingleJob, job_on
 from schedgym.papers.shi2017.model.online import Job, Workload
+from schedgym.problems.single_job.workload import make_workload
 
 
 def groups_from_matrix(matrix: Sequence[Sequence[Number]]) -> tuple[Group, ...]:
@@ -159,6 +161,20 @@ def random_workload(
     if weighted:
         limits = random_weights(rng, limits, dyadic)
     return Workload(tuple(entries), capacity, limits, ratio)
+
+
+def job_workload(job: SingleJob, capacity: Sequence[float] | None = None) -> SavedWorkload:
+    """The job as a workload of single-job; the servers' own limits are those among its groups."""
+    return make_workload(
+        job.load,
+        job.efficiency,
+        min(float(job.energy_cap), 1e9),
+        capacity or [10.0] * job.servers,
+        groups=job.matrix(),
+        limit=job.limits,
+        server_caps=False,
+        power=job.power or None,
+    )
 
 
 def exact(given: Any) -> Any:

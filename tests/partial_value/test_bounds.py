@@ -1,4 +1,4 @@
-"""Bounds and offline optima of PartialValue, against the oracle, enumeration, and the specification."""
+"""Bounds and offline optima of PartialValue, against the model, enumeration, and the specification."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
+from schedgym.papers.zheng2016 import model as zheng2016
 from schedgym.problems.partial_value import bounds
 from schedgym.problems.partial_value.bounds import Optimum, offline_optimum, upper_bound
 from schedgym.problems.partial_value.problem import PartialValueParameters
@@ -33,8 +34,8 @@ from schedgym.problems.partial_value.workload import (
     toy,
 )
 from tests.long import trials
-
-from . import oracle
+from tests.partial_value import optima
+from tests.partial_value.instances import make_job, random_instance
 
 CLOSE = 1e-7
 
@@ -47,31 +48,31 @@ def bound(workload: Workload, model: str) -> float:
     return upper_bound(workload, parameters(model))
 
 
-def convert(instance: oracle.Instance) -> tuple[Workload, oracle.Instance]:
-    """An instance of the oracle as a workload, and with its jobs in that order."""
+def convert(instance: zheng2016.Instance) -> tuple[Workload, zheng2016.Instance]:
+    """An instance of the model as a workload, and with its jobs in that order."""
     jobs = sorted(instance.jobs, key=lambda job: job.arrival)
     workload = make_workload(
         arrival=[job.arrival for job in jobs],
         deadline=[job.deadline for job in jobs],
-        parallelism=[job.X for job in jobs],
-        tasks=[job.Y for job in jobs],
+        parallelism=[job.parallelism for job in jobs],
+        tasks=[job.tasks for job in jobs],
         demand=[job.demand for job in jobs],
         utility=[job.kind for job in jobs],
-        value=[job.v for job in jobs],
+        value=[job.values[0] for job in jobs],
         capacity=instance.capacity,
         exponent=[job.alpha for job in jobs],
     )
     return workload, instance._replace(jobs=tuple(jobs))
 
 
-def replayed(instance: oracle.Instance, optimum: Optimum) -> float:
-    """The value of a schedule, which the oracle checks."""
+def replayed(instance: zheng2016.Instance, optimum: Optimum) -> float:
+    """The value of a schedule, which the model checks."""
     assert (np.diff(optimum.slot) >= 0).all() and (optimum.amount > 0).all()
     assert len(set(zip(optimum.job.tolist(), optimum.slot.tolist(), strict=True))) == len(optimum.job)
-    rows = [[0.0] * len(instance.jobs) for _ in range(oracle.horizon(instance))]
+    rows = [[0.0] * len(instance.jobs) for _ in range(zheng2016.horizon(instance))]
     for job, slot, amount in zip(optimum.job, optimum.slot, optimum.amount, strict=True):
         rows[slot - 1][job] = float(amount)
-    return oracle.replay(instance, rows).value
+    return zheng2016.replay(instance, rows).value
 
 
 def source_of(jobs: int, **parameters: Any) -> Source:
@@ -79,29 +80,27 @@ def source_of(jobs: int, **parameters: Any) -> Source:
     return Source(PartialValueParameters(jobs=jobs, **parameters))
 
 
-def continuous(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
+def continuous(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, zheng2016.Instance]]:
     """One in two adversarial, 1 to 4 resources."""
     rng = random.Random(seed)
     for n in trials(count):
-        made = oracle.random_instance(rng, resources=1 + n % 4, adversarial=n % 2 == 0, **options)
+        made = random_instance(rng, resources=1 + n % 4, adversarial=n % 2 == 0, **options)
         yield convert(made)
 
 
-def discrete(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
+def discrete(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, zheng2016.Instance]]:
     """One in two adversarial, 1 to 3 resources."""
     rng = random.Random(seed)
     for n in trials(count):
         share = rng.choice([0.3, 0.6, 1.0])
         chosen = {"resources": 1 + n % 3, "max_jobs": 4, "max_slots": 3, "max_share": share} | options
-        yield convert(oracle.random_instance(rng, discrete=True, adversarial=n % 2 == 0, **chosen))
+        yield convert(random_instance(rng, discrete=True, adversarial=n % 2 == 0, **chosen))
 
 
-def units(count: int, seed: int) -> Iterator[tuple[Workload, oracle.Instance]]:
+def units(count: int, seed: int) -> Iterator[tuple[Workload, zheng2016.Instance]]:
     rng = random.Random(seed)
     for n in trials(count):
-        yield convert(
-            oracle.random_instance(rng, discrete=True, adversarial=n % 2 == 0, unit=rng.choice([1, 2, 3]))
-        )
+        yield convert(random_instance(rng, discrete=True, adversarial=n % 2 == 0, unit=rng.choice([1, 2, 3])))
 
 
 # Known optima ---------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ def test_example_2(utility: str, known: float) -> None:
 
 def test_the_continuous_optimum_against_cutting_planes() -> None:
     for workload, instance in continuous(40, 1):
-        exact = oracle.offline_continuous(instance)
+        exact = zheng2016.offline_continuous(instance)
         found = offline_optimum(workload)
         scale = max(exact.value, 1e-3)
         assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12, abs=1e-12)
@@ -159,8 +158,8 @@ def test_the_continuous_optimum_against_cutting_planes() -> None:
 
 def test_linear_utilities_need_no_conic_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "_conic", None)
-    for workload, instance in continuous(30, 2, kinds=(oracle.LINEAR,)):
-        exact = oracle.offline_continuous(instance)
+    for workload, instance in continuous(30, 2, kinds=(zheng2016.LINEAR,)):
+        exact = zheng2016.offline_continuous(instance)
         found = offline_optimum(workload)
         assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12, abs=1e-12)
         assert found.value == pytest.approx(exact.value, rel=1e-8) and found.value <= found.bound
@@ -206,7 +205,7 @@ def test_scales_do_not_matter() -> None:
             parallelism=10.0 ** rng.uniform(0, 12, count),
             tasks=10.0 ** rng.uniform(-1, 9, count),
             demand=10.0 ** rng.uniform(-3, 3, (count, 2)),
-            utility=[str(kind) for kind in rng.choice(oracle.KINDS, count)],
+            utility=[str(kind) for kind in rng.choice(zheng2016.KINDS, count)],
             value=10.0 ** rng.uniform(-3, 2, count),
             capacity=10.0 ** rng.uniform(1, 4, 2),
             exponent=rng.uniform(0.1, 0.9, count),
@@ -224,24 +223,24 @@ def test_scales_do_not_matter() -> None:
 def test_any_prices_give_a_bound(seed: int, scale: float) -> None:
     rng = random.Random(seed)
     adversarial = rng.random() < 0.5
-    workload, instance = convert(oracle.random_instance(rng, resources=2, adversarial=adversarial))
+    workload, instance = convert(random_instance(rng, resources=2, adversarial=adversarial))
     needs = bounds._needs(tables(workload), False)
     if len(needs.job) == 0:
         return
-    edge = np.arange(1, oracle.horizon(instance) + 2)
+    edge = np.arange(1, zheng2016.horizon(instance) + 2)
     price = {t: [scale * rng.choice([0.0, rng.random()]) for _ in range(2)] for t in edge[:-1].tolist()}
-    windows = [oracle.window(instance, j) for j in range(len(instance.jobs))]
-    theirs, _ = oracle.lagrangian_bound(instance, [0.0] * len(windows), windows, price)
+    windows = [zheng2016.window(instance, j) for j in range(len(instance.jobs))]
+    theirs, _ = zheng2016.lagrangian_bound(instance, [0.0] * len(windows), windows, price)
     ours = bounds._certified(needs, bounds._grid(needs, edge), np.array(list(price.values())))
     served = sum(
-        oracle.utility(job, min(job.Y, job.X * len(own)))
+        zheng2016.utility(job, min(job.tasks, job.parallelism * len(own)))
         for job, own in zip(instance.jobs, windows, strict=True)
     )
     # a cap that only a resource sets is known to ours
     assert ours <= min(theirs, served) * (1 + 1e-8) + 1e-12
-    if all(max(oracle.shares(instance, j)) * job.X <= 1 for j, job in enumerate(instance.jobs)):
+    if all(max(zheng2016.shares(instance, j)) * job.parallelism <= 1 for j, job in enumerate(instance.jobs)):
         assert ours == pytest.approx(min(theirs, served), rel=1e-8)
-    assert ours >= oracle.offline_continuous(instance).value * (1 - 1e-12)
+    assert ours >= zheng2016.offline_continuous(instance).value * (1 - 1e-12)
 
 
 @settings(max_examples=60, deadline=None)
@@ -249,24 +248,24 @@ def test_any_prices_give_a_bound(seed: int, scale: float) -> None:
 def test_whole_tasks_at_any_prices(seed: int, scale: float) -> None:
     """Each job's best answer, by trying every number of tasks."""
     rng = random.Random(seed)
-    made = oracle.random_instance(rng, discrete=True, resources=2, adversarial=rng.random() < 0.5)
+    made = random_instance(rng, discrete=True, resources=2, adversarial=rng.random() < 0.5)
     workload, instance = convert(made)
     needs = bounds._needs(tables(workload), True)
     if len(needs.job) == 0:
         return
-    edge = np.arange(1, oracle.horizon(instance) + 2)
+    edge = np.arange(1, zheng2016.horizon(instance) + 2)
     price = scale * np.array([[rng.choice([0.0, rng.random()]) for _ in range(2)] for _ in edge[:-1]])
     total = price.sum()
     served = 0.0
     for j, job in enumerate(instance.jobs):
-        share = np.array(oracle.shares(instance, j))
-        most = min([job.X, job.Y, *(math.floor((1 + 1e-9) / r) for r in share if r > 0)])
+        share = np.array(zheng2016.shares(instance, j))
+        most = min([job.parallelism, job.tasks, *(math.floor((1 + 1e-9) / r) for r in share if r > 0)])
         costs = sorted(
-            float(price[t - 1] @ share) for t in oracle.window(instance, j) for _ in range(int(most))
+            float(price[t - 1] @ share) for t in zheng2016.window(instance, j) for _ in range(int(most))
         )
-        tasks = range(int(min(job.Y, len(costs))) + 1)
-        total += max(oracle.utility(job, k) - sum(costs[:k]) for k in tasks)
-        served += oracle.utility(job, tasks[-1])
+        tasks = range(int(min(job.tasks, len(costs))) + 1)
+        total += max(zheng2016.utility(job, k) - sum(costs[:k]) for k in tasks)
+        served += zheng2016.utility(job, tasks[-1])
     ours = bounds._certified(needs, bounds._grid(needs, edge), price)
     assert ours == pytest.approx(min(total, served), rel=1e-8)
 
@@ -284,7 +283,7 @@ def test_bad_prices_are_none() -> None:
 def test_the_bound_holds_however_bad_the_solution(tolerance: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "CLARABEL", (tolerance,))
     for workload, instance in continuous(8, 3):
-        exact = oracle.offline_continuous(instance)
+        exact = zheng2016.offline_continuous(instance)
         found = offline_optimum(workload)
         assert exact.value * (1 - 1e-12) <= found.bound
         assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12, abs=1e-12)
@@ -306,8 +305,8 @@ def test_the_bound_allows_for_the_tolerance_of_loads() -> None:
             capacity=[1.0],
             exponent=0.5,
         )
-        instance = oracle.Instance((oracle.Job(1, 3, 10, 10, (1.0,), 1.0, utility),), (1.0,))
-        assert oracle.replay(instance, [[over]] * 3).value == pytest.approx(value, rel=1e-15)
+        instance = zheng2016.Instance((make_job(1, 3, 10, 10, (1.0,), 1.0, utility),), (1.0,))
+        assert zheng2016.replay(instance, [[over]] * 3).value == pytest.approx(value, rel=1e-15)
         assert value <= upper_bound(workload) <= value * (1 + 1e-6)
         assert value <= offline_optimum(workload).bound
     # ten tasks of 0.1 and a hair
@@ -340,9 +339,9 @@ def test_no_policy_beats_the_bound(model: str) -> None:
     made = continuous(25, 5) if model == "continuous" else discrete(25, 5)
     for workload, instance in made:
         certified = bound(workload, model)
-        for policy in oracle.policies(instance):
+        for policy in zheng2016.policies(instance):
             if policy not in ("deadline-aware", "local-optimal"):
-                assert oracle.simulate(instance, policy).value <= certified
+                assert zheng2016.simulate(instance, policy).value <= certified
 
 
 # The discrete model ---------------------------------------------------------------------------
@@ -350,7 +349,7 @@ def test_no_policy_beats_the_bound(model: str) -> None:
 
 def test_the_discrete_optimum_by_enumeration() -> None:
     for workload, instance in discrete(25, 6, max_jobs=3):
-        exact = oracle.offline_discrete(instance)
+        exact = zheng2016.whole_best(instance)[0]
         found = offline_optimum(workload, "discrete")
         assert found.value == pytest.approx(exact, rel=1e-12, abs=1e-12)
         assert replayed(instance, found) == pytest.approx(exact, rel=1e-12, abs=1e-12)
@@ -365,8 +364,8 @@ def test_the_discrete_bound_is_that_of_the_linear_program() -> None:
         if len(needs.job) == 0:
             assert bound(workload, "discrete") == 0.0
             continue
-        exact, certified = oracle.discrete_bound(instance), bounds._priced(needs).bound
-        assert oracle.offline_milp(instance) * (1 - 1e-9) <= certified <= exact * (1 + 2e-7)
+        exact, certified = optima.discrete_bound(instance), bounds._priced(needs).bound
+        assert optima.offline_milp(instance) * (1 - 1e-9) <= certified <= exact * (1 + 2e-7)
 
 
 def test_the_discrete_bound_with_more_tasks_than_pieces() -> None:
@@ -377,11 +376,11 @@ def test_the_discrete_bound_with_more_tasks_than_pieces() -> None:
             arrival, tasks, v = rng.randint(1, 3), rng.randint(9, 60), rng.uniform(1, 5)
             demand = (rng.uniform(1, 4), rng.uniform(1, 4))
             width = min(rng.randint(1, 30), math.floor(min(10 / demand[0], 12 / demand[1])))
-            kind, alpha = rng.choice(oracle.KINDS[1:]), rng.uniform(0.1, 0.9)
+            kind, alpha = rng.choice(zheng2016.KINDS[1:]), rng.uniform(0.1, 0.9)
             until = arrival + rng.randint(0, 2)
-            jobs.append(oracle.Job(arrival, until, width, tasks, demand, v, kind, alpha))
-        workload, instance = convert(oracle.Instance(tuple(jobs), (10.0, 12.0), True))
-        exact = oracle.discrete_bound(instance)
+            jobs.append(make_job(arrival, until, width, tasks, demand, v, kind, alpha))
+        workload, instance = convert(zheng2016.Instance(tuple(jobs), (10.0, 12.0), True))
+        exact = optima.discrete_bound(instance)
         assert exact * (1 - 1e-9) <= bound(workload, "discrete") <= exact * (1 + 1e-7)
 
 
@@ -400,7 +399,7 @@ def test_many_tasks_per_job() -> None:
 
 def test_alike_tasks_by_another_way() -> None:
     for workload, instance in units(60, 8):
-        exact = oracle.offline_unit(instance)
+        exact = optima.offline_unit(instance)
         found = offline_optimum(workload, "discrete")
         assert found.value == pytest.approx(exact, rel=1e-12)
         assert replayed(instance, found) == pytest.approx(exact, rel=1e-12)
@@ -415,16 +414,16 @@ def test_alike_tasks_in_long_intervals() -> None:
         for _ in range(rng.randint(1, 5)):
             arrival = rng.choice([1, 1, 4, 9])
             until = arrival + rng.choice([2, 5, 7])
-            kind = rng.choice(oracle.KINDS)
+            kind = rng.choice(zheng2016.KINDS)
             v = rng.uniform(1, 2)
             tasks, width = rng.randint(1, 20), rng.randint(1, 4)
-            jobs.append(oracle.Job(arrival, until, width, tasks, (2.0, 1.0), v, kind))
-        workload, instance = convert(oracle.Instance(tuple(jobs), (7.0, 4.5), True))  # room for 3 tasks
+            jobs.append(make_job(arrival, until, width, tasks, (2.0, 1.0), v, kind))
+        workload, instance = convert(zheng2016.Instance(tuple(jobs), (7.0, 4.5), True))  # room for 3 tasks
         found = offline_optimum(workload, "discrete")
         assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12)
         unit = tuple(job._replace(demand=(1.0,)) for job in instance.jobs)
         assert found.value == pytest.approx(
-            oracle.offline_unit(oracle.Instance(unit, (3.0,), True)), rel=1e-12
+            optima.offline_unit(zheng2016.Instance(unit, (3.0,), True)), rel=1e-12
         )
 
 
@@ -449,10 +448,10 @@ def test_alike_tasks_of_linear_jobs() -> None:
             arrival = rng.randint(1, 5)
             v = float(rng.randint(1, 4))
             tasks, width = rng.randint(1, 12), rng.randint(1, 6)
-            jobs.append(oracle.Job(arrival, rng.randint(arrival, 6), width, tasks, (1.0,), v))
-        workload, instance = convert(oracle.Instance(tuple(jobs), (float(rng.randint(2, 6)),), True))
+            jobs.append(make_job(arrival, rng.randint(arrival, 6), width, tasks, (1.0,), v))
+        workload, instance = convert(zheng2016.Instance(tuple(jobs), (float(rng.randint(2, 6)),), True))
         found = offline_optimum(workload, "discrete")
-        assert found.value == pytest.approx(oracle.offline_unit(instance), rel=1e-12)
+        assert found.value == pytest.approx(optima.offline_unit(instance), rel=1e-12)
         assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12)
 
 

@@ -1,9 +1,10 @@
-"""PartialValue's dynamics against the plain-Python oracle, view against view, and by hand."""
+"""PartialValue's dynamics against the plain-Python model, view against view, and by hand."""
 
 from __future__ import annotations
 
 import math
 import random
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -13,52 +14,53 @@ import pytest
 import schedgym  # noqa: F401
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
+from schedgym.papers.zheng2016 import model
 from schedgym.problems.partial_value.dynamics import DECIDE, ORDERED
 from schedgym.problems.partial_value.metrics import metrics, validate
 from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
 from schedgym.problems.partial_value.workload import make_workload
 from tests.long import some
-from tests.partial_value import oracle
-from tests.partial_value.test_oracle import EXAMPLE_1, example_2
+from tests.papers.zheng2016.test_model import EXAMPLE_1, example_2
+from tests.partial_value.instances import make_job, random_instance
 
 ID = "schedgym/PartialValue-v0"
 
 
-def ours(instance: oracle.Instance) -> Any:
-    """The oracle's instance as one of our workloads; jobs by arrival, as our files have them."""
+def ours(instance: model.Instance) -> Any:
+    """The model's instance as one of our workloads; jobs by arrival, as our files have them."""
     jobs = instance.jobs
     return make_workload(
         arrival=[job.arrival for job in jobs],
         deadline=[job.deadline for job in jobs],
-        parallelism=[job.X for job in jobs],
-        tasks=[job.Y for job in jobs],
+        parallelism=[job.parallelism for job in jobs],
+        tasks=[job.tasks for job in jobs],
         demand=[list(job.demand) for job in jobs],
         utility=[job.kind for job in jobs],
-        value=[job.v for job in jobs],
+        value=[job.values[0] for job in jobs],
         capacity=list(instance.capacity),
         exponent=[job.alpha for job in jobs],
     )
 
 
-def draw(rng: random.Random, **options: Any) -> oracle.Instance:
-    instance = oracle.random_instance(rng, **options)
+def draw(rng: random.Random, **options: Any) -> model.Instance:
+    instance = random_instance(rng, **options)
     return instance._replace(jobs=tuple(sorted(instance.jobs, key=lambda job: job.arrival)))
 
 
-def environment(instance: oracle.Instance, folder: Any, **parameters: Any) -> Any:
+def environment(instance: model.Instance, folder: Any, **parameters: Any) -> Any:
     path = folder / "workload.npz"
     save_workload(ours(instance), path)
     given = {"window": "all", "model": "discrete" if instance.discrete else "continuous", **parameters}
     return gym.make(ID, workload=str(path), disable_env_checker=True, **given).unwrapped
 
 
-def state_of(instance: oracle.Instance, observation: dict[str, Any]) -> tuple[oracle.State, np.ndarray]:
-    """The oracle's state, with what was served taken from the observation; and the jobs of its rows."""
+def state_of(instance: model.Instance, observation: dict[str, Any]) -> tuple[model.State, np.ndarray]:
+    """The model's state, with what was served taken from the observation; and the jobs of its rows."""
     rows = observation["job"][observation["job_mask"] == 1]
-    served = [job.Y for job in instance.jobs]  # jobs that are not shown count as done, or are not active
+    served = [job.tasks for job in instance.jobs]  # jobs that are not shown count as done, or are not active
     for r, job in enumerate(rows.tolist()):
         served[job] = float(observation["served"][r])
-    return oracle.State(instance, int(observation["slot"][0]), tuple(served)), rows
+    return model.State(instance, int(observation["slot"][0]), tuple(served)), rows
 
 
 def play(env: Any, act: Any, seed: int = 0) -> tuple[dict[str, float], list[float], Any]:
@@ -78,31 +80,31 @@ def play(env: Any, act: Any, seed: int = 0) -> tuple[dict[str, float], list[floa
 
 CASES = [
     (name, discrete)
-    for discrete, names in ((False, oracle.CONTINUOUS), (True, oracle.DISCRETE))
+    for discrete, names in ((False, model.CONTINUOUS), (True, model.DISCRETE))
     for name in sorted(names)
 ]
 
 
 @pytest.mark.parametrize(("name", "discrete"), CASES)
 @pytest.mark.parametrize("seed", some(range(8), 3))
-def test_whole_runs_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
-    """The oracle's policies act from our observations: same allocations, rewards, ends and metrics."""
+def test_whole_runs_equal_the_model(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
+    """The model's policies act from our observations: same allocations, rewards, ends and metrics."""
     rng = random.Random(f"{name} {discrete} {seed}")
     unit = rng.choice([2, 3, 4]) if name == "deadline-aware" else None
-    kinds = (oracle.POWER, oracle.LOG) if name == "concave" else oracle.KINDS
+    kinds = (model.POWER, model.LOG) if name == "concave" else model.KINDS
     instance = draw(rng, discrete=discrete, unit=unit, kinds=kinds, adversarial=bool(seed % 2))
     env = environment(instance, tmp_path, view="allocation")
-    choose = oracle.policies(instance)[name]
-    seen: list[oracle.Allocation] = []
+    choose = model.policies(instance)[name]
+    seen: list[model.Allocation] = []
 
     def act(observation: dict[str, Any]) -> np.ndarray:
         state, rows = state_of(instance, observation)
-        assert rows.tolist() == oracle.active(instance, state.slot, state.y)
+        assert rows.tolist() == model.active(instance, state.slot, state.served)
         for r, job in enumerate(rows.tolist()):
-            assert observation["cap"][r] == oracle.slot_cap(state, job)
-            more = min(1.0, oracle.slot_cap(state, job))
+            assert observation["cap"][r] == model.slot_cap(state, job)
+            more = min(1.0, model.slot_cap(state, job))
             own = instance.jobs[job]
-            gain = oracle.utility(own, state.y[job] + more) - oracle.utility(own, state.y[job])
+            gain = model.utility(own, state.served[job] + more) - model.utility(own, state.served[job])
             assert observation["marginal"][r] == pytest.approx(gain, rel=1e-9, abs=1e-12)
         x = choose(state)
         seen.append(x)
@@ -110,12 +112,12 @@ def test_whole_runs_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_p
         action[: len(rows)] = [x[job] for job in rows.tolist()]
         return action
 
-    expected = oracle.simulate(instance, name)
+    expected = model.simulate(instance, name)
     measured, rewards, _ = play(env, act)
     assert len(rewards) == max(len(expected.allocation), 1)
     np.testing.assert_allclose(seen[: len(expected.allocation)], expected.allocation, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(rewards[: len(expected.reward)], expected.reward, rtol=1e-6, atol=1e-7)
-    theirs = oracle.metrics(instance, expected)
+    theirs = model.metrics(instance, expected)
     assert measured["value"] == pytest.approx(theirs.value, rel=1e-7)
     assert measured["never_served"] == theirs.never_served
     assert measured["expired"] == theirs.expired
@@ -125,7 +127,7 @@ def test_whole_runs_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_p
 
 @pytest.mark.parametrize(("rule", "discrete"), [case for case in CASES if case[0] in RULES])
 @pytest.mark.parametrize("seed", some(range(12), 3))
-def test_view_rule_equals_the_oracle(rule: str, discrete: bool, seed: int, tmp_path: Any) -> None:
+def test_view_rule_equals_the_model(rule: str, discrete: bool, seed: int, tmp_path: Any) -> None:
     rng = random.Random(f"{rule} {discrete} {seed}")
     unit = rng.choice([2, 3, 4]) if rule == "deadline-aware" else None
     instance = draw(rng, discrete=discrete, unit=unit, adversarial=bool(seed % 2))
@@ -133,16 +135,16 @@ def test_view_rule_equals_the_oracle(rule: str, discrete: bool, seed: int, tmp_p
     index = RULES.index(rule)
     observation, _ = env.reset(seed=0)
     allowed = {RULES[i] for i in np.flatnonzero(observation["action_mask"])}
-    expected = set(oracle.policies(instance)) & set(RULES)
+    expected = set(model.policies(instance)) & set(RULES)
     assert allowed == (expected if unit is not None or not discrete else expected - {"deadline-aware"})
     measured, _, _ = play(env, lambda o: index)
-    outcome = oracle.simulate(instance, rule)
-    linear = any(job.kind == oracle.LINEAR for job in instance.jobs)
+    outcome = model.simulate(instance, rule)
+    linear = any(job.kind == model.LINEAR for job in instance.jobs)
     if rule == "concave" and linear:  # the optimum of a slot need not be unique: its value is
         return
     assert measured["value"] == pytest.approx(outcome.value, rel=1e-7)
     np.testing.assert_allclose(
-        env.simulator.arrays.schedule.served[0, : len(outcome.y)], outcome.y, rtol=1e-6, atol=1e-7
+        env.simulator.arrays.schedule.served[0, : len(outcome.served)], outcome.served, rtol=1e-6, atol=1e-7
     )
 
 
@@ -150,7 +152,7 @@ def test_examples_of_the_paper(tmp_path: Any) -> None:
     """Vectors 1 and 2: Algorithm 1 serves [1, .4, 0], [0, 0, 1.25], and with roots [.5, .5], [0, .75]."""
     for instance, value, amounts in (
         (EXAMPLE_1, 4.9, [1.0, 0.4, 1.25]),
-        (example_2(oracle.POWER), 1.825141, [0.5, 0.5, 0.75]),
+        (example_2(model.POWER), 1.825141, [0.5, 0.5, 0.75]),
     ):
         env = environment(instance, tmp_path, view="rule")
         measured, _, record = play(env, lambda o: RULES.index("concave"))
@@ -164,7 +166,7 @@ def test_prices_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
     from schedgym.solvers.dual_prices import dual_prices
 
     rng = random.Random(seed)
-    instance = draw(rng, max_jobs=8, kinds=(oracle.POWER, oracle.LOG))
+    instance = draw(rng, max_jobs=8, kinds=(model.POWER, model.LOG))
     pricing = environment(instance, tmp_path, view="prices", window=1)
     visible = environment(instance, tmp_path, view="allocation")
     observation, _ = visible.reset(seed=0)
@@ -226,7 +228,7 @@ def test_scores_of_the_program_reproduce_algorithm_1(seed: int, tmp_path: Any) -
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("discrete", [False, True])
-def test_repairs_equal_the_oracle(discrete: bool, seed: int, tmp_path: Any) -> None:
+def test_repairs_equal_the_model(discrete: bool, seed: int, tmp_path: Any) -> None:
     rng = random.Random(seed)
     instance = draw(rng, discrete=discrete, max_jobs=6, adversarial=bool(seed % 2))
     env = environment(instance, tmp_path, view="allocation")
@@ -241,11 +243,11 @@ def test_repairs_equal_the_oracle(discrete: bool, seed: int, tmp_path: Any) -> N
             raw = np.round(raw)
         clipped = [0.0] * len(instance.jobs)
         for r, job in enumerate(rows.tolist()):
-            clipped[job] = min(max(float(raw[r]), 0.0), oracle.slot_cap(state, job))
-        fits = oracle.fits(instance, clipped) and all(
-            -1e-9 <= raw[r] <= oracle.slot_cap(state, job) + 1e-9 for r, job in enumerate(rows.tolist())
+            clipped[job] = min(max(float(raw[r]), 0.0), model.slot_cap(state, job))
+        fits = model.fits(instance, clipped) and all(
+            -1e-9 <= raw[r] <= model.slot_cap(state, job) + 1e-9 for r, job in enumerate(rows.tolist())
         )
-        x = clipped if fits else oracle.repair(state, clipped)
+        x = clipped if fits else model.repair(state, clipped)
         action = raw.astype(env.action_space.dtype)
         if not fits:
             with pytest.raises(InvalidAction):
@@ -288,15 +290,40 @@ def test_hidden_jobs_and_hidden_deadlines() -> None:
 
 def test_the_end_of_an_episode(tmp_path: Any) -> None:
     """After the last deadline, or as soon as nothing can be served any more; empty slots are steps."""
-    job = oracle.Job
-    late = oracle.Instance((job(1, 2, 1, 1, (1.0,)), job(5, 9, 1, 1, (1.0,))), (1.0,))
+    job = make_job
+    late = model.Instance((job(1, 2, 1, 1, (1.0,)), job(5, 9, 1, 1, (1.0,))), (1.0,))
     env = environment(late, tmp_path, view="priority")
     _, rewards, record = play(env, lambda o: np.zeros(2))
     assert rewards == [1.0, 0.0, 0.0, 0.0, 1.0] and record.final_time == 5.0
-    starved = oracle.Instance((job(1, 3, 1, 5, (1.0,)),), (1.0,))
+    starved = model.Instance((job(1, 3, 1, 5, (1.0,)),), (1.0,))
     env = environment(starved, tmp_path, view="allocation")
     _, rewards, record = play(env, lambda o: np.zeros(1))
     assert rewards == [0.0, 0.0, 0.0] and record.final_time == 3.0
+
+
+def test_an_episode_has_no_more_steps_than_its_workload_may_have_slots(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a policy does; the limits are of files, of given workloads, and of windows of traces."""
+    monkeypatch.setattr("schedgym.core.workload.MOST_SLOTS", 8)
+    monkeypatch.setattr("schedgym.core.workload.MOST_SLOTS_PER_JOB", 1)
+    monkeypatch.setattr("schedgym.problems.partial_value.workload.MOST_TASKS_PER_SLOT", 3)
+    jobs = make_job(1, 2, 1, 1, (0.25,)), make_job(2, 10, 4, 9, (0.25,))
+    instance = model.Instance(jobs, (1.0,))
+    late = instance._replace(jobs=(instance.jobs[0], instance.jobs[1]._replace(deadline=11)))
+    env = environment(instance, tmp_path, view="allocation")
+    _, rewards, record = play(env, lambda o: np.zeros(len(o["cap"])))
+    assert rewards == [0.0] * 10 and record.final_time == 10.0
+    refused = r"jobs\.deadline\[1\]: 2 jobs may take 10 slots, got 11$"
+    with pytest.raises(InvalidWorkload, match=f"^{re.escape(str(tmp_path))}.*: {refused}"):
+        environment(late, tmp_path, view="allocation")
+    with pytest.raises(InvalidWorkload, match=f"^{refused}"):
+        env.reset(options={"workload": ours(late)})
+    # 2 slots with 1 task, and 9 slots with 4 tasks
+    with pytest.raises(InvalidWorkload, match=r"jobs\.tasks\[1\]: 2 jobs may have 30 whole.* these have 38"):
+        environment(instance, tmp_path, model="discrete")
+    few = instance._replace(jobs=(instance.jobs[0], instance.jobs[1]._replace(demand=(0.34,))))
+    environment(few, tmp_path, model="discrete")
 
 
 def test_normalized_rewards_sum_to_the_share_of_the_value() -> None:
@@ -310,8 +337,8 @@ def test_normalized_rewards_sum_to_the_share_of_the_value() -> None:
 
 
 def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
-    job = oracle.Job
-    half = oracle.Instance((job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
+    job = make_job
+    half = model.Instance((job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
     with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
         environment(half, tmp_path, model="discrete")
     env = gym.make(ID, single=True, model="continuous", disable_env_checker=True).unwrapped
@@ -323,7 +350,7 @@ def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
     with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
         discrete.reset(options={"workload": ours(half)})
     small = gym.make(ID, jobs=2, view="rule", disable_env_checker=True).unwrapped
-    many = oracle.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
+    many = model.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
     small.reset(seed=0, options={"workload": ours(many)})  # the arrays grow
     _, _, _, _, info = small.step(RULES.index("fifo"))
     assert small.simulator.arrays.schedule.served[0].sum() == pytest.approx(10.0)

@@ -1,4 +1,4 @@
-"""Metrics, fates and the validator of schedules: against the plain oracle, and by breaking each rule."""
+"""Metrics, fates and the validator of schedules: against the plain model, and by breaking each rule."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.papers.zheng2016 import model
+from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Outcome
 from schedgym.problems.partial_value.metrics import (
     FULL,
     Episode,
@@ -28,8 +30,7 @@ from schedgym.problems.partial_value.metrics import (
 )
 from schedgym.problems.partial_value.problem import METRICS, UTILITIES
 from schedgym.problems.partial_value.workload import Jobs, tables
-from tests.partial_value import oracle
-from tests.partial_value.oracle import LINEAR, LOG, POWER, Instance, Job, Outcome
+from tests.partial_value.instances import make_job, random_instance
 
 NAMES = [metric.name for metric in METRICS if metric.recorded]
 
@@ -38,11 +39,12 @@ def workload_of(instance: Instance) -> Workload:
     """The instance as a workload; its jobs must be in order of arrival."""
     jobs = instance.jobs
     assert [job.arrival for job in jobs] == sorted(job.arrival for job in jobs)
-    columns = {"arrival": "arrival", "deadline": "deadline", "parallelism": "X", "tasks": "Y", "value": "v"}
+    columns = ("arrival", "deadline", "parallelism", "tasks")
     return Workload(
         "partial-value",
         jobs={
-            **{name: np.array([float(getattr(job, own)) for job in jobs]) for name, own in columns.items()},
+            **{name: np.array([float(getattr(job, name)) for job in jobs]) for name in columns},
+            "value": np.array([float(job.values[0]) for job in jobs]),
             "demand": np.array([job.demand for job in jobs], dtype=float),
             "utility": np.array([UTILITIES.index(job.kind) for job in jobs]),
             "exponent": np.array([job.alpha for job in jobs]),
@@ -52,7 +54,7 @@ def workload_of(instance: Instance) -> Workload:
 
 
 def record_of(instance: Instance, outcome: Outcome) -> ScheduleRecord:
-    """The oracle's schedule as rows."""
+    """The model's schedule as rows."""
     rows = [(t, j, x) for t, row in enumerate(outcome.allocation, 1) for j, x in enumerate(row) if x > 0]
     slot = np.array([row[0] for row in rows], dtype=float)
     return ScheduleRecord(
@@ -76,7 +78,7 @@ def runs(count: int, seed: int) -> Iterator[tuple[Instance, Outcome]]:
     rng = random.Random(seed)
     for n in range(count):
         instance = in_order(
-            oracle.random_instance(
+            random_instance(
                 rng,
                 discrete=n % 2 == 1,
                 resources=1 + n % 3,
@@ -84,27 +86,28 @@ def runs(count: int, seed: int) -> Iterator[tuple[Instance, Outcome]]:
                 max_share=rng.choice([0.3, 1.0]),
             )
         )
-        names = [name for name in oracle.policies(instance) if name != "deadline-aware"]
+        names = [name for name in model.policies(instance) if name != "deadline-aware"]
         # the slow one is about slots, not about records
         name = rng.choice([name for name in names if name != "local-optimal"])
-        yield instance, oracle.simulate(instance, name)
+        yield instance, model.simulate(instance, name)
 
 
-def test_metrics_are_the_oracles() -> None:
+def test_metrics_are_the_models() -> None:
     seen = {"full": 0, "early": 0, "expired": 0, "never": 0, "completed": 0}
     for instance, outcome in runs(80, 1):
         found = metrics(record_of(instance, outcome))
         assert list(found) == NAMES
-        jobs, horizon, slots = instance.jobs, oracle.horizon(instance), len(outcome.allocation)
-        wanted = oracle.metrics(instance, outcome)
-        most = sum(oracle.utility(job, job.Y) for job in jobs)
-        loads = [oracle.load(instance, x) for x in outcome.allocation]
+        jobs, horizon, slots = instance.jobs, model.horizon(instance), len(outcome.allocation)
+        wanted = model.metrics(instance, outcome)
+        most = sum(model.utility(job, job.tasks) for job in jobs)
+        loads = [model.load(instance, x) for x in outcome.allocation]
         full = sum(max(load) >= 1 - 1e-6 for load in loads)
         assert found == pytest.approx(
             {
                 "value": wanted.value,
                 "value_share": wanted.value / most,
-                "mean_served": sum(y / job.Y for job, y in zip(jobs, outcome.y, strict=True)) / len(jobs),
+                "mean_served": sum(y / job.tasks for job, y in zip(jobs, outcome.served, strict=True))
+                / len(jobs),
                 "completed": len(jobs) - wanted.expired,
                 "expired": wanted.expired,
                 "never_served": wanted.never_served,
@@ -125,18 +128,18 @@ def test_metrics_are_the_oracles() -> None:
 
 
 def test_a_job_that_lacks_a_rounding_error_is_complete() -> None:
-    job = Job(1.0, 3.0, 1.0, 1.0, (1.0,))
+    job = make_job(1.0, 3.0, 1.0, 1.0, (1.0,))
     amounts = (0.7, 0.2, 0.1)
     assert sum(amounts) < 1.0
     outcome = Outcome([(x,) for x in amounts], list(amounts), (sum(amounts),), sum(amounts))
     assert metrics(record_of(Instance((job,), (1.0,)), outcome))["completed"] == 1.0
 
 
-def test_fates_are_the_oracles() -> None:
+def test_fates_are_the_models() -> None:
     for instance, outcome in runs(40, 2):
         found = fates(record_of(instance, outcome))
-        assert found["served"] == pytest.approx(list(outcome.y), rel=1e-12)
-        values = [oracle.utility(job, y) for job, y in zip(instance.jobs, outcome.y, strict=True)]
+        assert found["served"] == pytest.approx(list(outcome.served), rel=1e-12)
+        values = [model.utility(job, y) for job, y in zip(instance.jobs, outcome.served, strict=True)]
         assert found["value"] == pytest.approx(values, rel=1e-12)
         assert sum(found["value"]) == pytest.approx(metrics(record_of(instance, outcome))["value"])
         assert all(type(value) is float for column in found.values() for value in column)
@@ -151,16 +154,16 @@ def test_valid_schedules_are_accepted() -> None:
 
 # slots 1 to 4; job 1 is complete after slot 2, job 2 may be served in slots 3 and 4 only
 JOBS = (
-    Job(1.0, 2.0, 2.0, 3.0, (2.0, 0.0), 2.0, LINEAR),
-    Job(1.0, 3.5, 2.0, 3.0, (1.0, 1.0), 3.0, POWER, 0.25),
-    Job(2.5, 4.0, 1.0, 2.0, (0.5, 4.0), 1.0, LOG),
+    make_job(1.0, 2.0, 2.0, 3.0, (2.0, 0.0), 2.0, LINEAR),
+    make_job(1.0, 3.5, 2.0, 3.0, (1.0, 1.0), 3.0, POWER, 0.25),
+    make_job(2.5, 4.0, 1.0, 2.0, (0.5, 4.0), 1.0, LOG),
 )
 INSTANCE = Instance(JOBS, (4.0, 4.0), discrete=True)
 SCHEDULE = [[1.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
 
 
 def by_hand(**changes: Any) -> ScheduleRecord:
-    record = record_of(INSTANCE, oracle.replay(INSTANCE, SCHEDULE))
+    record = record_of(INSTANCE, model.replay(INSTANCE, SCHEDULE))
     return dataclasses.replace(record, **changes)
 
 
@@ -188,7 +191,7 @@ def test_metrics_by_hand() -> None:
 
 
 def test_without_a_row() -> None:
-    nothing = oracle.replay(INSTANCE, [])
+    nothing = model.replay(INSTANCE, [])
     record = record_of(INSTANCE, nothing)
     validate(record)
     found = metrics(record)
@@ -200,7 +203,7 @@ def test_without_a_row() -> None:
 def test_no_exponents() -> None:
     """A workload without powers need not give them."""
     instance = Instance(tuple(job._replace(kind=LOG) for job in JOBS), INSTANCE.capacity)
-    record = record_of(instance, oracle.replay(instance, SCHEDULE))
+    record = record_of(instance, model.replay(instance, SCHEDULE))
     jobs = {name: values for name, values in record.workload.jobs.items() if name != "exponent"}
     without = dataclasses.replace(record, workload=dataclasses.replace(record.workload, jobs=jobs))
     assert metrics(without) == metrics(record)
@@ -209,9 +212,9 @@ def test_no_exponents() -> None:
 
 def test_full_slots() -> None:
     shares = ((FULL, 0.1), (math.nextafter(FULL, 0), 0.1), (0.5, 1.0))
-    instance = Instance(tuple(Job(1.0, 4.0, 1.0, 2.0, share) for share in shares), (1.0, 1.0))
+    instance = Instance(tuple(make_job(1.0, 4.0, 1.0, 2.0, share) for share in shares), (1.0, 1.0))
     schedule = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.5]]
-    record = record_of(instance, oracle.replay(instance, schedule))
+    record = record_of(instance, model.replay(instance, schedule))
     found = metrics(record)
     assert found["full_slots"] == 2 / 4
     assert fates(record)["served"] == [1.0, 1.0, 1.5]
@@ -226,7 +229,7 @@ def test_only_the_masked_are_measured() -> None:
         by_hand(),
         record_of(
             INSTANCE._replace(jobs=JOBS[:2]),
-            oracle.replay(INSTANCE._replace(jobs=JOBS[:2]), [row[:2] for row in SCHEDULE[:2]]),
+            model.replay(INSTANCE._replace(jobs=JOBS[:2]), [row[:2] for row in SCHEDULE[:2]]),
         ),
     ]
     wanted = [metrics(record) for record in records]
@@ -391,9 +394,9 @@ def test_truncated_episodes() -> None:
 
 def test_episodes_end_when_nothing_is_left() -> None:
     """Once all have arrived, the slot after the last completion is not run; before, empty slots are."""
-    jobs = (Job(1, 9, 2, 2, (1.0,)), Job(4, 9, 1, 1, (1.0,)))
+    jobs = (make_job(1, 9, 2, 2, (1.0,)), make_job(4, 9, 1, 1, (1.0,)))
     instance = Instance(jobs, (2.0,), discrete=True)
-    record = record_of(instance, oracle.simulate(instance, "m-greedy"))
+    record = record_of(instance, model.simulate(instance, "m-greedy"))
     assert record.end.tolist() == [1.0, 4.0] and record.final_time == 4.0
     validate(record)
     for final in (5.0, 9.0, 3.0):
@@ -408,9 +411,9 @@ def test_episodes_end_when_nothing_is_left() -> None:
 
 
 def test_a_late_arrival_without_a_slot_keeps_the_episode_going() -> None:
-    jobs = (Job(1, 1, 1, 1, (1.0,)), Job(3.2, 3.7, 1, 1, (1.0,)))
+    jobs = (make_job(1, 1, 1, 1, (1.0,)), make_job(3.2, 3.7, 1, 1, (1.0,)))
     instance = Instance(jobs, (1.0,))
-    outcome = oracle.simulate(instance, "concave")
+    outcome = model.simulate(instance, "concave")
     assert len(outcome.allocation) == 3
     record = record_of(instance, outcome)
     validate(record)

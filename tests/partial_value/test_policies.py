@@ -1,4 +1,4 @@
-"""PartialValue's policies through the environment, against the oracle's."""
+"""PartialValue's policies through the environment, against the model's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 
 from schedgym.core.policy import make_policy
 from schedgym.errors import InvalidParameter
+from schedgym.papers.zheng2016 import model
 from tests.long import some
-from tests.partial_value import oracle
+from tests.partial_value.instances import make_job
 from tests.partial_value.test_dynamics import draw, environment, play
 
 POLICIES = {
-    name: ("partial-value/" + name.removesuffix("-skip")) for name in oracle.DISCRETE | oracle.CONTINUOUS
+    name: ("partial-value/" + name.removesuffix("-skip")) for name in model.DISCRETE | model.CONTINUOUS
 }
 
 
@@ -27,27 +28,27 @@ def run(env: Any, policy: Any, seed: int = 0) -> Any:
 
 CASES = [
     (name, discrete)
-    for discrete, names in ((False, oracle.CONTINUOUS), (True, oracle.DISCRETE))
+    for discrete, names in ((False, model.CONTINUOUS), (True, model.DISCRETE))
     for name in sorted(names)
 ]
 
 
 @pytest.mark.parametrize(("name", "discrete"), CASES)
 @pytest.mark.parametrize("seed", some(range(10), 3))
-def test_policies_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
+def test_policies_equal_the_model(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
     rng = random.Random(f"policy {name} {discrete} {seed}")
     unit = rng.choice([2, 3, 4, 5]) if name == "deadline-aware" else None
     instance = draw(rng, discrete=discrete, unit=unit, adversarial=bool(seed % 2), max_jobs=8)
     options = {"skip": True} if name.endswith("-skip") else {}
     policy = make_policy(POLICIES[name], **options)
     measured, _, record = run(environment(instance, tmp_path, view="allocation"), policy)
-    expected = oracle.simulate(instance, name)
+    expected = model.simulate(instance, name)
     assert measured["repaired"] == 0
-    linear = any(job.kind == oracle.LINEAR for job in instance.jobs)
+    linear = any(job.kind == model.LINEAR for job in instance.jobs)
     if name == "local-optimal" or (name == "concave" and linear):
-        rows = np.zeros((oracle.horizon(instance), len(instance.jobs)))
+        rows = np.zeros((model.horizon(instance), len(instance.jobs)))
         rows[record.start.astype(int), record.job] = record.amount[:, 0]
-        gaps = oracle.slot_gaps(instance, rows.tolist())  # optima need not be unique: their values are
+        gaps = model.slot_gaps(instance, rows.tolist())  # optima need not be unique: their values are
         assert max(gaps, default=0.0) <= 1e-7 * max(1.0, measured["value"])
         return
     assert measured["value"] == pytest.approx(expected.value, rel=1e-7)
@@ -55,9 +56,9 @@ def test_policies_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_pat
 
 def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
     """A second task adds less than a first one of a job that is worth a little less."""
-    job = oracle.Job
-    first = job(1, 2, 1, 4, (1.0,), 1.0, oracle.POWER)
-    instance = oracle.Instance((first, first._replace(v=0.9)), (1.0,), discrete=True)
+    job = make_job
+    first = job(1, 2, 1, 4, (1.0,), 1.0, model.POWER)
+    instance = model.Instance((first, first._replace(values=(0.9,))), (1.0,), discrete=True)
     env = environment(instance, tmp_path, view="allocation")
     measured, _, record = run(env, make_policy("partial-value/local-optimal"))
     assert record.job.tolist() == [0, 1]
@@ -73,7 +74,7 @@ def test_every_view_gives_the_same_schedule(name: str, tmp_path: Any) -> None:
             policy = make_policy("partial-value/" + name)
             if policy.model not in (None, "discrete" if discrete else "continuous"):
                 continue
-            kinds = (oracle.POWER, oracle.LOG) if name == "concave" else oracle.KINDS
+            kinds = (model.POWER, model.LOG) if name == "concave" else model.KINDS
             instance = draw(random.Random(seed), discrete=discrete, max_jobs=8, kinds=kinds)
             values = {}
             for view in policy.views:
@@ -102,8 +103,8 @@ def test_what_does_not_fit_is_refused(tmp_path: Any) -> None:
         policy = make_policy("partial-value/" + name)
         with pytest.raises(InvalidParameter, match=message):
             policy.reset(env.interface, np.random.default_rng(0))
-    job = oracle.Job
-    two = oracle.Instance((job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
+    job = make_job
+    two = model.Instance((job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
     env = environment(two, tmp_path, view="allocation")
     policy = make_policy("partial-value/deadline-aware")
     policy.reset(env.interface, np.random.default_rng(0))

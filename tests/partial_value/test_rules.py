@@ -1,4 +1,4 @@
-"""The slot rules against the oracle, in every state of random instances, and in cases made for one."""
+"""The slot rules against the model, in every state of random instances, and in cases made for one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from schedgym.papers.zheng2016 import model
+from schedgym.papers.zheng2016.model import KINDS, LINEAR, LOG, POWER, Instance, Job, State
 from schedgym.problems.partial_value import rules
 from schedgym.problems.partial_value.rules import RULES, Rows, Scratch, make_scratch
 from schedgym.solvers.dual_prices import make_dual_scratch
 from tests.long import of_trials, trials
-from tests.partial_value import oracle
-from tests.partial_value.oracle import KINDS, LINEAR, LOG, POWER, Instance, Job, State
+from tests.partial_value.instances import make_job, random_instance
 
 CODES = {LINEAR: rules.LINEAR, POWER: rules.POWER, LOG: rules.LOG}
 CLOSE = 1e-9
 
 
 class Case(NamedTuple):
-    """A state as the oracle and as the kernels see it."""
+    """A state as the model and as the kernels see it."""
 
     state: State
     ids: list[int]  # of the rows
@@ -32,7 +33,7 @@ class Case(NamedTuple):
 
     def full(self, x: Any) -> list[float]:
         """An allocation of the rows as one of all jobs."""
-        every = [0.0] * len(self.state.y)
+        every = [0.0] * len(self.state.served)
         for r, j in enumerate(self.ids):
             every[j] = float(x[r])
         return every
@@ -41,7 +42,7 @@ class Case(NamedTuple):
 def case_of(state: State, spare: int = 0) -> Case:
     """The active jobs as rows, and ``spare`` rows of nonsense behind."""
     instance = state.instance
-    ids = oracle.active(instance, state.slot, state.y)
+    ids = model.active(instance, state.slot, state.served)
     n, m = len(ids), len(instance.capacity)
 
     def column(values: list[float]) -> Any:
@@ -50,16 +51,16 @@ def case_of(state: State, spare: int = 0) -> Case:
     jobs = [instance.jobs[j] for j in ids]
     share = np.full((n + spare, m), math.nan)
     for r, j in enumerate(ids):
-        share[r] = oracle.shares(instance, j)
+        share[r] = model.shares(instance, j)
     rows = Rows(
         job=np.array(ids + [-1] * spare, dtype=np.int64),
         arrival=column([job.arrival for job in jobs]),
         deadline=column([job.deadline for job in jobs]),
-        served=column([state.y[j] for j in ids]),
-        cap=column([oracle.slot_cap(state, j) for j in ids]),
+        served=column([state.served[j] for j in ids]),
+        cap=column([model.slot_cap(state, j) for j in ids]),
         share=share,
         utility=np.array([CODES[job.kind] for job in jobs] + [-1] * spare, dtype=np.int64),
-        value=column([job.v for job in jobs]),
+        value=column([job.values[0] for job in jobs]),
         exponent=column([job.alpha for job in jobs]),
     )
     return Case(state, ids, rows, np.array(instance.capacity), make_scratch(n + spare, m))
@@ -90,7 +91,7 @@ def by_priority(case: Case, scores: Any, single_task: bool = True) -> list[float
 def states(instance: Instance, seed: int) -> Iterator[State]:
     """The states of an episode in which every slot is served by another rule."""
     choices = random.Random(seed)
-    known = oracle.policies(instance)
+    known = model.policies(instance)
     names = [n for n in known if n not in ("concave", "local-optimal", "deadline-aware")]
     seen: list[State] = []
 
@@ -98,9 +99,9 @@ def states(instance: Instance, seed: int) -> Iterator[State]:
         seen.append(state)
         return known[choices.choice(names)](state)
 
-    oracle.simulate(instance, follow)
+    model.simulate(instance, follow)
     for state in seen:
-        if oracle.active(instance, state.slot, state.y):
+        if model.active(instance, state.slot, state.served):
             yield state
 
 
@@ -108,7 +109,7 @@ def instances(count: int, seed: int, **options: Any) -> Iterator[State]:
     """The states of random instances, half of them adversarial."""
     rng = random.Random(seed)
     for number in trials(count):
-        instance = oracle.random_instance(
+        instance = random_instance(
             rng,
             adversarial=number % 2 == 0,
             **{"max_jobs": rng.choice((2, 6, 10)), "resources": rng.choice((1, 2, 3)), **options},
@@ -133,12 +134,12 @@ SKIPPING = {
 @pytest.mark.parametrize(
     "rule", ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo", *SKIPPING]
 )
-def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> None:
+def test_discrete_rules_are_the_models(rule: str, kinds: tuple[str, ...]) -> None:
     # among more of them, primal-dual meets equal ratios of unequal tasks, which rounding decides
     count = 80 if rule == "primal-dual" else 200
     for number, state in enumerate(instances(count, 1, discrete=True, kinds=kinds)):
         case = case_of(state, spare=number % 3)
-        expected = oracle.DISCRETE[rule](state)
+        expected = model.DISCRETE[rule](state)
         if rule in SKIPPING:
             x = np.zeros(len(case.rows.cap))
             SKIPPING[rule](len(case.ids), case.rows, case.scratch, x)
@@ -149,10 +150,10 @@ def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
 @pytest.mark.parametrize("rule", ["s-greedy", "equal-opp", "edf", "fifo"])
-def test_continuous_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> None:
+def test_continuous_rules_are_the_models(rule: str, kinds: tuple[str, ...]) -> None:
     for number, state in enumerate(instances(150, 2, kinds=kinds)):
         case = case_of(state, spare=number % 3)
-        same(by_rule(rule, case), oracle.CONTINUOUS[rule](state), False)
+        same(by_rule(rule, case), model.CONTINUOUS[rule](state), False)
 
 
 @pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
@@ -160,14 +161,14 @@ def test_concave_is_the_best_of_a_slot(kinds: tuple[str, ...]) -> None:
     for number, state in enumerate(instances(60, 3, kinds=kinds)):
         case = case_of(state, spare=number % 3)
         found = by_rule("concave", case)
-        oracle.check(state, found)
-        expected = oracle.concave(state)
-        best = oracle.gain(state, expected)
-        assert abs(oracle.gain(state, found) - best) <= CLOSE * max(1.0, best)
+        model.check(state, found)
+        expected = model.concave(state)
+        best = model.gain(state, expected)
+        assert abs(model.gain(state, found) - best) <= CLOSE * max(1.0, best)
         if LINEAR not in kinds:
             assert np.allclose(found, expected, rtol=0.0, atol=1e-5)
-            if np.isfinite(oracle.slot_bound(state, list(case.scratch.price))):
-                bound = oracle.slot_bound(state, list(case.scratch.price))
+            if np.isfinite(model.slot_bound(state, list(case.scratch.price))):
+                bound = model.slot_bound(state, list(case.scratch.price))
                 assert bound - best <= CLOSE * max(1.0, best)
 
 
@@ -180,7 +181,7 @@ def one_slot(jobs: list[Job], capacity: tuple[float, ...] = (1.0,), discrete: bo
 
 
 def test_a_single_task_may_replace_the_rest() -> None:
-    jobs = [Job(1, 1, 1, 1, (0.1,), 1.0), Job(1, 1, 1, 1, (1.0,), 5.0)]
+    jobs = [make_job(1, 1, 1, 1, (0.1,), 1.0), make_job(1, 1, 1, 1, (1.0,), 5.0)]
     case = one_slot(jobs)
     assert by_rule("m-greedy", case) == [0.0, 1.0]
     assert by_priority(case, [0.0, 0.0]) == [0.0, 1.0]
@@ -188,7 +189,11 @@ def test_a_single_task_may_replace_the_rest() -> None:
 
 
 def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
-    jobs = [Job(1, 1, 1, 1, (0.6,), 6.0), Job(1, 1, 1, 1, (0.5,), 4.0), Job(1, 1, 9, 9, (0.1,), 0.5)]
+    jobs = [
+        make_job(1, 1, 1, 1, (0.6,), 6.0),
+        make_job(1, 1, 1, 1, (0.5,), 4.0),
+        make_job(1, 1, 9, 9, (0.1,), 0.5),
+    ]
     case = one_slot(jobs)
     assert by_rule("m-greedy", case) == [1.0, 0.0, 0.0]
     x = np.zeros(3)
@@ -203,9 +208,9 @@ def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
 @pytest.mark.parametrize(
     ("job", "tasks"),
     [
-        (Job(1, 1, 5, 5, (0.3,)), 3),
-        (Job(1, 1, 5, 5, (0.25,)), 4),
-        (Job(1, 1, 9, 9, (0.2, 0.1)), 4),
+        (make_job(1, 1, 5, 5, (0.3,)), 3),
+        (make_job(1, 1, 5, 5, (0.25,)), 4),
+        (make_job(1, 1, 9, 9, (0.2, 0.1)), 4),
     ],
 )
 def test_primal_dual_vectors(job: Job, tasks: int) -> None:
@@ -216,20 +221,20 @@ def test_primal_dual_vectors(job: Job, tasks: int) -> None:
 def test_primal_dual_with_tiny_tasks(resources: int) -> None:
     """e^(B - 1) overflows, and the prices of two resources lie too far apart for numbers."""
     jobs = [
-        Job(1, 1, 60, 60, (0.001, 0.0)[:resources], 1.0, POWER),
-        Job(1, 1, 60, 60, (0.0009, 0.00001)[:resources], 1.1, LOG),
-        Job(1, 1, 60, 60, (0.0002, 0.0005)[:resources], 0.001, LINEAR),
+        make_job(1, 1, 60, 60, (0.001, 0.0)[:resources], 1.0, POWER),
+        make_job(1, 1, 60, 60, (0.0009, 0.00001)[:resources], 1.1, LOG),
+        make_job(1, 1, 60, 60, (0.0002, 0.0005)[:resources], 0.001, LINEAR),
     ]
     case = one_slot(jobs, (1.0,) * resources)
     found = by_rule("primal-dual", case)
-    assert found == oracle.primal_dual(case.state)
+    assert found == model.primal_dual(case.state)
     assert sum(found) == 180
 
 
 def unit_states(count: int, seed: int) -> Iterator[State]:
     rng = random.Random(seed)
     for number in trials(count):
-        instance = oracle.random_instance(
+        instance = random_instance(
             rng,
             discrete=True,
             unit=rng.randint(2, 4),
@@ -241,12 +246,12 @@ def unit_states(count: int, seed: int) -> Iterator[State]:
         yield from states(instance._replace(jobs=jobs), number)
 
 
-def test_deadline_aware_is_the_oracles() -> None:
+def test_deadline_aware_is_the_models() -> None:
     changed = 0
     for state in unit_states(400, 4):
         found = by_rule("deadline-aware", case_of(state, spare=1))
-        assert found == oracle.deadline_aware(state)
-        changed += found != oracle.s_greedy_discrete(state)
+        assert found == model.deadline_aware(state)
+        changed += found != model.s_greedy(state)
     assert changed > of_trials(30)
 
 
@@ -258,9 +263,9 @@ def test_deadline_aware_is_the_oracles() -> None:
     ],
 )
 def test_deadline_aware_vectors(capacity: int, jobs: list[tuple[float, ...]], value: float) -> None:
-    made = tuple(Job(a, d, most, tasks, (1.0,), v) for a, d, most, tasks, v in jobs)
+    made = tuple(make_job(a, d, most, tasks, (1.0,), v) for a, d, most, tasks, v in jobs)
     instance = Instance(made, (float(capacity),), True)
-    outcome = oracle.simulate(instance, lambda state: by_rule("deadline-aware", case_of(state)))
+    outcome = model.simulate(instance, lambda state: by_rule("deadline-aware", case_of(state)))
     assert abs(outcome.value - value) < 1e-9
 
 
@@ -268,7 +273,7 @@ def test_deadline_aware_vectors(capacity: int, jobs: list[tuple[float, ...]], va
 def test_deadline_aware_with_other_numbers(certain: int) -> None:
     """p of the most valuable tasks, then the most urgent of those worth rho of their mean."""
     deadlines, values = [9, 2, 5, 1, 7], [5.0, 4.0, 3.0, 2.0, 2.9]
-    case = one_slot([Job(1, d, 1, 1, (1.0,), v) for d, v in zip(deadlines, values, strict=True)], (3.0,))
+    case = one_slot([make_job(1, d, 1, 1, (1.0,), v) for d, v in zip(deadlines, values, strict=True)], (3.0,))
     x = np.zeros(5)
     rules.deadline_aware(certain, 0.6, 5, case.rows, 3, case.scratch, x)
     order = sorted(range(5), key=lambda j: -values[j])
@@ -328,14 +333,17 @@ def test_weights_are_values_of_the_program(kinds: tuple[str, ...]) -> None:
         other = scaled(state, dict(zip(case.ids, np.exp(scores), strict=True)))
         found = by_weight(case, scores)
         assert found == pytest.approx(by_rule("concave", case_of(other)), rel=1e-6, abs=1e-6)
-        assert max(oracle.load(state.instance, found)) <= 1.0 + CLOSE
+        assert max(model.load(state.instance, found)) <= 1.0 + CLOSE
         changed += found != by_rule("concave", case)
     assert changed > of_trials(30)
 
 
 def scaled(state: State, factors: dict[int, float]) -> State:
     """The state with the values of jobs multiplied."""
-    jobs = tuple(job._replace(v=job.v * factors.get(j, 1.0)) for j, job in enumerate(state.instance.jobs))
+    jobs = tuple(
+        job._replace(values=(job.values[0] * factors.get(j, 1.0),))
+        for j, job in enumerate(state.instance.jobs)
+    )
     return state._replace(instance=state.instance._replace(jobs=jobs))
 
 
@@ -350,11 +358,11 @@ def test_a_score_multiplies_the_value(discrete: bool) -> None:
             order = by_priority(case, scores, single_task=False)
             assert order == by_priority(case_of(other), np.zeros(len(scores)), single_task=False)
         else:
-            found, expected = by_priority(case, scores), oracle.s_greedy_continuous(other)
+            found, expected = by_priority(case, scores), model.s_greedy_continuous(other)
             if not np.allclose(found, expected, rtol=0.0, atol=CLOSE):
                 # jobs at their caps have filled a resource: how far the level falls then is left open
-                assert max(oracle.load(other.instance, found)) >= 1.0 - CLOSE
-                gains = [oracle.gain(other, x) for x in (found, expected)]
+                assert max(model.load(other.instance, found)) >= 1.0 - CLOSE
+                gains = [model.gain(other, x) for x in (found, expected)]
                 assert gains[0] == pytest.approx(gains[1], rel=1e-3)
 
 
@@ -368,7 +376,7 @@ def large_case(seed: int, kind: str, discrete: bool, alpha: float = 0.5, n: int 
         if rng.random() < 0.05:
             need = (0.0, 0.0)
         v = float(rng.choice([1.0, 2.0, rng.uniform(1, 5)]))
-        jobs.append(Job(0, 9, 12, 100, need, v, kind, alpha))
+        jobs.append(make_job(0, 9, 12, 100, need, v, kind, alpha))
     if seed % 3 == 0:  # equal jobs
         jobs[n // 2 :] = jobs[: n - n // 2]
     scale = float(rng.choice([50.0, 100.0, 200.0]))
@@ -380,7 +388,7 @@ def test_many_tasks_are_served_in_order(kind: str, alpha: float) -> None:
     for seed in range(6):
         case = large_case(seed, kind, True, alpha)
         for rule in ("m-greedy", "s-greedy", "equal-opp"):
-            assert by_rule(rule, case) == oracle.DISCRETE[rule](case.state), (seed, rule)
+            assert by_rule(rule, case) == model.DISCRETE[rule](case.state), (seed, rule)
 
 
 # Prices ---------------------------------------------------------------------------------------
@@ -398,12 +406,12 @@ def test_jobs_buy_what_pays() -> None:
         case = case_of(state, spare=1)
         for _ in range(4):
             prices = rng.exponential(3.0, len(case.capacity)) * (rng.random(len(case.capacity)) < 0.8)
-            expected = oracle.buy_all(state, list(prices))
+            expected = model.buy_all(state, list(prices))
             assert np.allclose(bought(case, prices), expected, rtol=0.0, atol=CLOSE)
 
 
 def test_a_linear_job_buys_nothing_at_its_own_price() -> None:
-    case = one_slot([Job(1, 1, 2, 3, (0.5,), 1.0)], discrete=False)
+    case = one_slot([make_job(1, 1, 2, 3, (0.5,), 1.0)], discrete=False)
     assert [bought(case, [price])[0] for price in (1.9, 2.0, 2.1, 0.0)] == [2.0, 0.0, 0.0, 2.0]
 
 
@@ -424,7 +432,7 @@ def repaired(case: Case, wanted: Any) -> tuple[list[float], bool]:
 
 
 @pytest.mark.parametrize("discrete", [False, True])
-def test_repair_is_the_oracles(discrete: bool) -> None:
+def test_repair_is_the_models(discrete: bool) -> None:
     rng = np.random.default_rng(11)
     seen = {False: 0, True: 0}
     for state in instances(150, 12, discrete=discrete):
@@ -435,15 +443,15 @@ def test_repair_is_the_oracles(discrete: bool) -> None:
             wanted = wanted * (rng.random(len(cap)) < 0.8)
             found, changed = repaired(case, wanted)
             full = case.full(wanted)
-            same(found, oracle.repair(state, full), discrete)
-            oracle.check(state, found)
-            assert changed == (not oracle.fits(state.instance, full))
+            same(found, model.repair(state, full), discrete)
+            model.check(state, found)
+            assert changed == (not model.fits(state.instance, full))
             seen[changed] += 1
     assert min(seen.values()) > of_trials(50)
 
 
 def test_repair_clips() -> None:
-    case = one_slot([Job(1, 1, 2, 3, (0.1,)), Job(1, 1, 2, 1, (0.1,))], discrete=False)
+    case = one_slot([make_job(1, 1, 2, 3, (0.1,)), make_job(1, 1, 2, 1, (0.1,))], discrete=False)
     assert repaired(case, [-1.0, 9.0]) == ([0.0, 1.0], True)
     assert repaired(case, [-1e-12, 1.0 + 1e-12]) == ([0.0, 1.0], False)
     assert repaired(case, [2.0, 1.0]) == ([2.0, 1.0], False)
@@ -455,13 +463,13 @@ def test_repair_of_many_tasks(kind: str, alpha: float) -> None:
     for seed in range(4):
         case = large_case(seed, kind, True, alpha)
         wanted = rng.integers(0, case.rows.cap.astype(int) + 1)
-        assert repaired(case, wanted)[0] == oracle.repair(case.state, case.full(wanted))
+        assert repaired(case, wanted)[0] == model.repair(case.state, case.full(wanted))
 
 
 def test_huge_counts_are_served_and_repaired_at_once() -> None:
     """A thousand jobs with a million tasks each: one by one this would take minutes."""
     n = 1000
-    jobs = [Job(1, 1, 10**6, 10**6, (1.0,), 1.0 + 0.001 * j, POWER) for j in range(n)]
+    jobs = [make_job(1, 1, 10**6, 10**6, (1.0,), 1.0 + 0.001 * j, POWER) for j in range(n)]
     case = one_slot(jobs, (1e8,))
     found = by_rule("m-greedy", case)
     assert sum(found) == 1e8
@@ -479,11 +487,11 @@ def test_any_order_can_be_served(discrete: bool) -> None:
         order = rng.permutation(len(case.ids))
         x = np.full(len(case.rows.cap), math.nan)
         rules.allocate_in_order(discrete, len(order), order, case.rows, case.scratch, x)
-        same(case.full(x), oracle.in_order(state, [case.ids[r] for r in order]), discrete)
+        same(case.full(x), model.in_order(state, [case.ids[r] for r in order]), discrete)
 
 
 def test_no_jobs_get_nothing() -> None:
-    case = case_of(State(Instance((Job(5, 6, 1, 1, (1.0,)),), (1.0,), True), 1, (0.0,)), spare=2)
+    case = case_of(State(Instance((make_job(5, 6, 1, 1, (1.0,)),), (1.0,), True), 1, (0.0,)), spare=2)
     for rule in RULES:
         assert by_rule(rule, case) == [0.0]
     assert by_priority(case, []) == [0.0]

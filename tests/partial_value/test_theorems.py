@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import schedgym
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import make_env
+from schedgym.papers.zheng2016 import model as zheng2016
 from schedgym.problems.partial_value import bounds
 from schedgym.problems.partial_value.metrics import validate
 from schedgym.problems.partial_value.workload import make_workload
 from tests.long import long
-from tests.partial_value import oracle
+from tests.partial_value.instances import make_job
 
 ID = "schedgym/PartialValue-v0"
 MOST_JOBS = 5
@@ -64,7 +65,7 @@ def workloads(
     common: bool = False,
     bounded: bool = True,
     unit: int | None = None,
-    kinds: tuple[str, ...] = oracle.KINDS,
+    kinds: tuple[str, ...] = zheng2016.KINDS,
     most_share: float = 1.0,
 ) -> Workload:
     """Small workloads: round numbers, so that ties and full slots occur, and real ones.
@@ -251,13 +252,13 @@ def test_algorithm_2_with_local_primal_dual(workload: Workload) -> None:
 def test_the_factor_of_each_slot_is_that_of_the_whole(workload: Workload, name: str) -> None:
     """Theorem IV.1 for any rule, theta measured slot by slot along its own way."""
     jobs = workload.jobs
-    instance = oracle.Instance(
+    instance = zheng2016.Instance(
         tuple(
-            oracle.Job(
+            make_job(
                 *(float(jobs[field][j]) for field in ("arrival", "deadline", "parallelism", "tasks")),
                 tuple(jobs["demand"][j].tolist()),
                 float(jobs["value"][j]),
-                oracle.KINDS[jobs["utility"][j]],
+                zheng2016.KINDS[jobs["utility"][j]],
                 float(jobs["exponent"][j]) if "exponent" in jobs else 0.5,
             )
             for j in range(len(jobs["arrival"]))
@@ -267,14 +268,14 @@ def test_the_factor_of_each_slot_is_that_of_the_whole(workload: Workload, name: 
     )
     own = value(workload, name, "discrete")
     record = environment("discrete", len(instance.capacity) == 1).record()
-    allocations = np.zeros((oracle.horizon(instance), len(instance.jobs)))
+    allocations = np.zeros((zheng2016.horizon(instance), len(instance.jobs)))
     allocations[record.start.astype(int), record.job] = record.amount[:, 0]
     theta = 1.0
     y = np.zeros(len(instance.jobs))
     for slot, x in enumerate(allocations, start=1):
-        state = oracle.State(instance, slot, tuple(y.tolist()))
-        got = oracle.gain(state, x.tolist())
-        best = oracle.gain(state, oracle.local_optimal(state))
+        state = zheng2016.State(instance, slot, tuple(y.tolist()))
+        got = zheng2016.gain(state, x.tolist())
+        best = zheng2016.gain(state, zheng2016.local_optimal(state))
         assume(got > 0 or best <= 0)
         theta = max(theta, best / got if got > 0 else 1.0)
         y += x

@@ -14,7 +14,6 @@ from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import generate, make_source, tables
 from schedgym.solvers.planning import plan
 from tests.parallel_jct import linear_programs, random_jobs
-from tests.single_job.test_metrics import make_workload
 
 BOUNDS = (bounds.relaxed_bound, bounds.task_bound, bounds.whole_task_bound, bounds.lower_bound)
 
@@ -27,7 +26,9 @@ def test_relaxed_bound_equals_the_model() -> None:
         instance = random_jobs.random_instance(rng, **own)
         relaxed = linear_programs.relaxation(instance)
         assert relaxed is not None
-        assert bounds.relaxed_bound(make_workload(instance)) == pytest.approx(relaxed.bound, rel=1e-6)
+        assert bounds.relaxed_bound(random_jobs.job_workload(instance)) == pytest.approx(
+            relaxed.bound, rel=1e-6
+        )
 
 
 def test_no_plan_is_better() -> None:
@@ -38,7 +39,7 @@ def test_no_plan_is_better() -> None:
         own["weighted"] = x % 4 >= 2
         instance = random_jobs.random_instance(rng, tasks=4, servers=4, **own)
         optimum = float(one_job.best(instance)[0])
-        workload = make_workload(instance)
+        workload = random_jobs.job_workload(instance)
         relaxed, task, whole, lower = (bound(workload) for bound in BOUNDS)
         assert max(relaxed, task) * (1 - 1e-9) <= whole == lower <= optimum * (1 + 1e-9)
         stronger += whole > max(relaxed, task) * 1.001
@@ -60,17 +61,17 @@ def single(
 
 def test_by_hand() -> None:
     # in pieces 20 / 10; but a whole task takes 10 on the small server, so both are on the large one
-    workload = make_workload(single((10.0, 10.0), (1.0, 9.0)))
+    workload = random_jobs.job_workload(single((10.0, 10.0), (1.0, 9.0)))
     assert [bound(workload) for bound in BOUNDS] == pytest.approx([2.0, 10 / 9, 20 / 9, 20 / 9], rel=1e-7)
     # a task alone; without the cap its fastest server, with it the other one
     efficiency = ((0.5, 1.0),)
     for cap, task in ((20.0, 2.0), (19.0, 10.0)):
-        workload = make_workload(single((10.0,), (10.0, 1.0), efficiency, cap))
+        workload = random_jobs.job_workload(single((10.0,), (10.0, 1.0), efficiency, cap))
         assert bounds.task_bound(workload) == pytest.approx(task, rel=1e-9)
     # what the cap leaves for one task is what the others do not need at least
     efficiency = ((0.5, 1.0), (0.5, 1.0))
     for cap, task in ((30.0, 2.0), (29.0, 10.0)):
-        workload = make_workload(single((10.0, 10.0), (10.0, 1.0), efficiency, cap))
+        workload = random_jobs.job_workload(single((10.0, 10.0), (10.0, 1.0), efficiency, cap))
         assert bounds.task_bound(workload) == pytest.approx(task, rel=1e-9)
 
 
@@ -126,5 +127,5 @@ def test_what_a_bound_does_not_depend_on() -> None:
             weights=instance.weights,
         )
         for bound in BOUNDS:
-            one, two = bound(make_workload(instance)), bound(make_workload(other))
+            one, two = bound(random_jobs.job_workload(instance)), bound(random_jobs.job_workload(other))
             assert two == pytest.approx(2.0 * one, rel=1e-6)

@@ -41,19 +41,6 @@ def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[o
         yield one
 
 
-def workload_of(one: one_job.SingleJob) -> Workload:
-    return make_workload(
-        one.load,
-        one.efficiency,
-        one.energy_cap,
-        [1.0] * one.servers,
-        groups=one.matrix(),
-        limit=one.limits,
-        server_caps=False,
-        power=one.power or None,
-    )
-
-
 def make(given: Path | None = None, **parameters: Any) -> Any:
     """An environment whose every episode is the given workload."""
     if given is not None:
@@ -63,7 +50,7 @@ def make(given: Path | None = None, **parameters: Any) -> Any:
 
 def of(one: one_job.SingleJob, folder: Path, **parameters: Any) -> Any:
     path = folder / "workload.json"
-    save_workload(workload_of(one), path)
+    save_workload(random_jobs.job_workload(one), path)
     return make(path, **parameters)
 
 

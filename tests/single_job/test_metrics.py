@@ -39,28 +39,6 @@ NAMES = [metric.name for metric in METRICS if metric.recorded]
 FIELDS = ("job", "server", "start", "end", "amount")
 
 
-def make_workload(instance: one_job.SingleJob, capacity: list[float] | None = None) -> Workload:
-    """The instance with absolute limits; the servers' own only among its groups."""
-    cap = float(instance.energy_cap)
-    power = {"power": np.array([float(x) for x in instance.power])} if instance.power else {}
-    return Workload(
-        "single-job",
-        jobs=power
-        | {
-            "load": np.array([float(x) for x in instance.load]),
-            "efficiency": np.array([[float(x) for x in row] for row in instance.efficiency]),
-            "energy_cap": np.array(cap if cap < math.inf else 1e9),
-        },
-        cluster={
-            "cpu": np.array(capacity or [10.0] * instance.servers),
-            "groups": np.array(instance.matrix(), dtype=np.float64),
-            "limit": np.array([float(bound) for bound in instance.limits]),
-            "server_caps": np.array(False),
-        },
-        parameters={},
-    )
-
-
 def make_record(
     workload: Workload, placement: tuple[int, ...], evaluation: one_job.Evaluation
 ) -> ScheduleRecord:
@@ -91,7 +69,7 @@ def plans(count: int, seed: int) -> Iterator[tuple[one_job.SingleJob, tuple[int,
 
 def test_metrics_equal_the_model() -> None:
     for instance, placement, evaluation in plans(200, 1):
-        workload = make_workload(instance)
+        workload = random_jobs.job_workload(instance)
         record = make_record(workload, placement, evaluation)
         validate(record)
         computed = metrics(record)
@@ -154,7 +132,7 @@ def test_limits_of_groups() -> None:
 
 
 def test_tasks_that_are_not_placed_are_left_out() -> None:
-    workload = make_workload(
+    workload = random_jobs.job_workload(
         one_job.SingleJob((6.0, 3.0), ((1.0, 1.0),) * 2, ((0, 1), (0,)), (3.0, 1.0), 20.0)
     )
     record = make_record(workload, (1, 0), one_job.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
@@ -176,7 +154,7 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     found.values.view(np.float64)[:] = -1.0
     records = []
     for x, (instance, where, evaluation) in enumerate(made):
-        records.append(make_record(make_workload(instance), where, evaluation))
+        records.append(make_record(random_jobs.job_workload(instance), where, evaluation))
         none = np.zeros((0, instance.servers))
         given = tables(records[-1].workload)._asdict() | {"groups": none, "weights": none}
         # servers that the workload lacks have no capacity, and are in no group
@@ -218,7 +196,9 @@ def test_records_of_the_environment(view: str, caps: bool) -> None:
 def numbers_of_some_schedules() -> list[list[float]]:
     rows = []
     for instance, placement, evaluation in plans(6, 9):
-        rows.append([*metrics(make_record(make_workload(instance), placement, evaluation)).values()])
+        rows.append(
+            [*metrics(make_record(random_jobs.job_workload(instance), placement, evaluation)).values()]
+        )
     return rows
 
 
@@ -275,7 +255,7 @@ def put(array: np.ndarray, row: Any, value: Any) -> np.ndarray:
 @given(st.integers(0, 10**6), st.data())
 def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObject) -> None:
     ((instance, placement, evaluation),) = plans(1, seed)
-    record = make_record(make_workload(instance), placement, evaluation)
+    record = make_record(random_jobs.job_workload(instance), placement, evaluation)
     validate(record)
     assert is_valid(record)
     for _ in range(data.draw(st.integers(1, 2))):

@@ -16,7 +16,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import validate
 from tests.parallel_jct import linear_programs, random_jobs
-from tests.single_job.test_dynamics import instances, make, of, workload_of
+from tests.single_job.test_dynamics import instances, make, of
 
 NAMES = [spec.name.partition("/")[2] for spec in list_policies("single-job")]
 EQUAL = [name for name in NAMES if name.endswith("-equal")]
@@ -167,7 +167,7 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
     small = list(instances(30, 5, True, tree=False))
     one = next(i for i in instances(200, 6, True) if i.tasks == 5 and i.servers == 5 and len(i.groups) > 6)
     path = tmp_path / "room.json"
-    save_workload(workload_of(one), path)
+    save_workload(random_jobs.job_workload(one), path)
     env = make(path, view=view, strict=True, **({"max_moves": 1000} if view == "search" else {}))
     policy = schedgym.make_policy("single-job/tapra-fast")
     played = 0
@@ -175,7 +175,7 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
         if other.servers == 5 and len(other.groups) <= len(one.groups):
             plan = one_job.tapra_fast(other)
             assert plan is not None
-            play(env, policy, start=env.reset(options={"workload": workload_of(other)}))
+            play(env, policy, start=env.reset(options={"workload": random_jobs.job_workload(other)}))
             assert tuple(env.record().server.tolist()) == plan.placement
             played += 1
     assert played > 3

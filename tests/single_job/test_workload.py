@@ -341,19 +341,6 @@ def test_groups_with_shares_or_limits() -> None:
     assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
 
 
-def as_workload(instance: one_job.SingleJob) -> Workload:
-    return make_workload(
-        instance.load,
-        instance.efficiency,
-        min(float(instance.energy_cap), 1e18),
-        [1.0] * instance.servers,
-        groups=instance.matrix(),
-        limit=instance.limits,
-        server_caps=False,
-        power=instance.power or None,
-    )
-
-
 def as_instance(workload: Workload) -> one_job.SingleJob:
     """The model's instance, its groups and limits by the model's own means where it has them."""
     jobs, cluster = workload.jobs, workload.cluster
@@ -387,7 +374,7 @@ def as_instance(workload: Workload) -> one_job.SingleJob:
 def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_factory) -> None:
     own = {"exhausted": 0.0, "feasible": True, "power": seed % 2 == 0, "weighted": seed % 3 == 0}
     instance = random_jobs.random_instance(random.Random(seed), **own)
-    workload = as_workload(instance)
+    workload = random_jobs.job_workload(instance)
     assert ("power" in workload.jobs) == (seed % 2 == 0)
     path = tmp_path_factory.mktemp("files") / f"w{suffix}"
     save_workload(workload, path)

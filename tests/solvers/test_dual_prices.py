@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter
+from schedgym.papers.zheng2016 import model
 from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
@@ -22,11 +23,11 @@ from schedgym.solvers.dual_prices import (
     solve_slot,
 )
 from tests.long import long
-from tests.partial_value import oracle
+from tests.partial_value.instances import make_job
 
 CLOSE, INACCURATE = 1e-8, 1e-6
 CERTIFIED = 1e-9
-NAMES = {LINEAR: oracle.LINEAR, POWER: oracle.POWER, LOG: oracle.LOG}
+NAMES = {LINEAR: model.LINEAR, POWER: model.POWER, LOG: model.LOG}
 
 
 class Slot(NamedTuple):
@@ -204,17 +205,17 @@ def test_many_jobs_are_certified(kind: int, m: int) -> None:
 
 @settings(max_examples=100)
 @given(slots(kinds=(POWER, POWER, LOG)))
-def test_strictly_concave_jobs_get_what_the_oracle_gives(slot: Slot) -> None:
+def test_strictly_concave_jobs_get_what_the_model_gives(slot: Slot) -> None:
     """The unique optimum, by nested root finding."""
     jobs = tuple(
-        oracle.Job(0, 1, u, math.inf, tuple(r), v, NAMES[int(k)], a)
+        make_job(0, 1, u, math.inf, tuple(r), v, NAMES[int(k)], a)
         for u, r, v, k, a in zip(slot.cap, slot.share, slot.value, slot.utility, slot.exponent, strict=True)
     )
     ones = (1.0,) * slot.share.shape[1]
-    state = oracle.State(oracle.Instance(jobs, ones), 1, tuple(slot.served))
+    state = model.State(model.Instance(jobs, ones), 1, tuple(slot.served))
     found = certify(slot)
-    assert np.allclose(found.x, oracle.concave(state), rtol=1e-6, atol=1e-6)
-    assert abs(oracle.slot_bound(state, list(found.prices)) - found.value) <= CLOSE * max(1.0, found.value)
+    assert np.allclose(found.x, model.concave(state), rtol=1e-6, atol=1e-6)
+    assert abs(model.slot_bound(state, list(found.prices)) - found.value) <= CLOSE * max(1.0, found.value)
 
 
 def make(served: Any, cap: Any, share: Any, utility: Any, value: Any, exponent: Any = 0.5) -> Slot:

@@ -83,16 +83,16 @@ def _check_table_3_1(run: Run) -> Finding:
     return Finding(verdict, f"mean and responses [s]: {text}", figures=means)
 
 
+def _splits(row: Sequence[int], groups: Groups) -> Iterator[model.Counts]:
+    """Yield all placements of a job, by (group, site)."""
+    options = [itertools.combinations_with_replacement(g, n) for n, g in zip(row, groups, strict=True)]
+    for chosen in itertools.product(*options):
+        yield {(k, j): part.count(j) for k, part in enumerate(chosen) for j in groups[k] if j in part}
+
+
 def _placements(tasks: Sequence[int], groups: Groups, sites: int) -> set[tuple[int, ...]]:
     """Return all placements of a job, as tasks per site."""
-    found = {(0,) * sites}
-    for count, group in zip(tasks, groups, strict=True):
-        splits = [
-            tuple(chosen.count(j) for j in range(sites))
-            for chosen in itertools.combinations_with_replacement(group, count)
-        ]
-        found = {tuple(map(sum, zip(a, b, strict=True))) for a in found for b in splits}
-    return found
+    return {tuple(model.per_site(counts, sites)) for counts in _splits(tasks, groups)}
 
 
 def _least_level(tasks: Sequence[int], groups: Groups, slots: Sequence[int], load: Sequence[int]) -> Fraction:
@@ -421,9 +421,8 @@ def _arrivals(history: Sequence[Sequence[Any]], groups: Groups, slots: Sequence[
     jobs = [(arrival, list(zip(tasks, groups, strict=True))) for arrival, tasks in history]
     outcome = model.simulate_assign(model.make_instance(slots, jobs, groups=groups), "scta", fine=False)
     last = history[-1][0]
-    waiting = next(decision.waiting for decision in outcome.decisions if decision.time == last)
-    rows = [[waiting.get((i, k), 0) for k in range(len(groups))] for i in sorted({i for i, _ in waiting})]
-    return sum(end - last for end in outcome.completion if end > last), _optimum(rows, groups, slots)
+    (rows,) = (d.view.waiting.values() for d in outcome.decisions if d.view.clock == last)
+    return sum(end - last for end in outcome.completion if end > last), _optimum(list(rows), groups, slots)
 
 
 def _swag_total(
@@ -549,10 +548,3 @@ def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[
             rows.append(run.rng.multinomial(total, np.full(len(groups), 1 / len(groups))).tolist())
         options = [list(_splits(row, groups)) for row in rows[:-1]]
         yield rows, groups, sites, [[s[int(run.rng.integers(len(s)))] for s in options] for _ in range(8)]
-
-
-def _splits(row: Sequence[int], groups: Groups) -> Iterator[model.Counts]:
-    """Yield all placements of a job, by (group, site)."""
-    options = [itertools.combinations_with_replacement(g, n) for n, g in zip(row, groups, strict=True)]
-    for chosen in itertools.product(*options):
-        yield {(k, j): part.count(j) for k, part in enumerate(chosen) for j in groups[k] if j in part}

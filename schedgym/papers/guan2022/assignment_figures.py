@@ -26,6 +26,7 @@ from schedgym.papers.guan2022.panels import (
     SKEW_AXIS,
     by_utilization,
     closeness,
+    register_pair,
     response_curves,
 )
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
@@ -37,8 +38,6 @@ from schedgym.papers.guan2022.runs import (
     assigned,
     assigned_by_sites,
     assigning_remark,
-    facebook,
-    google,
     worked_example,
 )
 from schedgym.papers.guan2022.statements import ASSIGNING, BY_SITES, DISTRIBUTIONS, judge_all
@@ -106,6 +105,13 @@ def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[f
     return Judged(f"{head} {claim} {unit}", f"{measured} {unit}", verdict)
 
 
+@register_pair(
+    "fig3.11",
+    "fig3.12",
+    title="mean response by skew, {trace}",
+    source="section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
 def _responses(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = assigned(run, jobs)
@@ -114,29 +120,13 @@ def _responses(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, judge_all(ASSIGNING, played), jobs.sizes, remarks)
 
 
-@figure(
-    PAPER,
-    "fig3.11",
-    title="mean response by skew, stand-in for Google's hour",
-    source="Fig. 3.11, section 3.4",
+@register_pair(
+    "fig3.13",
+    "fig3.14",
+    title="distribution of responses, {trace}, skew 1",
+    source="section 3.4",
     under=(DURATIONS, EVENNESS),
 )
-def _responses_google(run: Run) -> Outcome:
-    return _responses(run, google)
-
-
-@figure(
-    PAPER,
-    "fig3.12",
-    title="mean response by skew, Facebook",
-    source="Fig. 3.12, section 3.4",
-    under=(DURATIONS, EVENNESS),
-    beside="fig3.11",
-)
-def _responses_facebook(run: Run) -> Outcome:
-    return _responses(run, facebook)
-
-
 def _response_distribution(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = assigned(run, jobs).where(zipf=1.0)
@@ -151,55 +141,16 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, judge_all(DISTRIBUTIONS, played), sizes, remarks)
 
 
-@figure(
-    PAPER,
-    "fig3.13",
-    title="distribution of responses, stand-in for Google's hour, skew 1",
-    source="Fig. 3.13, section 3.4",
+@register_pair(
+    "fig3.15",
+    "fig3.16",
+    title="mean response by available sites, {trace}",
+    source="section 3.4",
     under=(DURATIONS, EVENNESS),
 )
-def _response_distribution_google(run: Run) -> Outcome:
-    return _response_distribution(run, google)
-
-
-@figure(
-    PAPER,
-    "fig3.14",
-    title="distribution of responses, Facebook, skew 1",
-    source="Fig. 3.14, section 3.4",
-    under=(DURATIONS, EVENNESS),
-    beside="fig3.13",
-)
-def _response_distribution_facebook(run: Run) -> Outcome:
-    return _response_distribution(run, facebook)
-
-
 def _by_sites(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
     panels = by_utilization(played, "choices", SITES_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
     return Outcome(panels, judge_all(BY_SITES, played), jobs.sizes, remarks)
-
-
-@figure(
-    PAPER,
-    "fig3.15",
-    title="mean response by available sites, stand-in for Google's hour",
-    source="Fig. 3.15, section 3.4",
-    under=(DURATIONS, EVENNESS),
-)
-def _by_sites_google(run: Run) -> Outcome:
-    return _by_sites(run, google)
-
-
-@figure(
-    PAPER,
-    "fig3.16",
-    title="mean response by available sites, Facebook",
-    source="Fig. 3.16, section 3.4",
-    under=(DURATIONS, EVENNESS),
-    beside="fig3.15",
-)
-def _by_sites_facebook(run: Run) -> Outcome:
-    return _by_sites(run, facebook)

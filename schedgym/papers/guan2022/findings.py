@@ -38,7 +38,9 @@ def states(instance: Shown, name: str, value: Fraction | Iterable[Fraction]) -> 
 
 
 def found_flaw(found: Search, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:
-    """Return the finding of a search that has found a counterexample."""
+    """Return the finding of a search for a flaw: ``verdict`` with a counterexample, or that there is none."""
+    if found.found is None:
+        return found_nothing(found)
     text = f"this is the smallest counterexample in {found.looked()}" + (f"; {more}" if more else "")
     counted = {"enumerated": found.enumerated, "complete": found.complete()} | figures
     return Finding(verdict, text, counterexample=found.found, figures=counted)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Panel, Played, Series
+from schedgym.papers import Outcome, Panel, Played, Run, Series, figure
 from schedgym.papers.figures import band, bound
-from schedgym.papers.guan2022.runs import RESPONSE, SPREADS
+from schedgym.papers.guan2022.findings import PAPER
+from schedgym.papers.guan2022.readings import DURATIONS
+from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
+from schedgym.papers.readings import OpenPoint
 
 __all__ = [
     "COMMON",
@@ -19,6 +22,7 @@ __all__ = [
     "by_utilization",
     "closeness",
     "deviation_panel",
+    "register_pair",
     "response_curves",
 ]
 
@@ -29,6 +33,36 @@ COMMON = (
     "intervals are of the differences between algorithms within an episode: most of the variation "
     "between episodes is due to a few long jobs, and is common to all algorithms"
 )
+
+Make = Callable[[Run, Trace], Outcome]
+
+
+def register_pair(
+    first: str, second: str, *, title: str, source: str, under: Sequence[OpenPoint] = (DURATIONS,)
+) -> Callable[[Make], Make]:
+    """Decorate a function that makes a figure of a trace: Google's stand-in first, then Facebook's beside it.
+
+    Args:
+        first: name of the figure of Google's stand-in.
+        second: name of the figure of Facebook's trace.
+        title: of both; "{trace}" stands for the trace.
+        source: section of both.
+        under: open points of both.
+    """
+
+    def enter(make: Make) -> Make:
+        traces = ((first, "stand-in for Google's hour", google, ""), (second, "Facebook", facebook, first))
+        for name, words, trace, beside in traces:
+
+            def make_one(run: Run, trace: Trace = trace) -> Outcome:
+                return make(run, trace)
+
+            place = f"Fig. {name.removeprefix('fig')}, {source}"
+            told = title.format(trace=words)
+            figure(PAPER, name, title=told, source=place, under=under, beside=beside)(make_one)
+        return make
+
+    return enter
 
 
 def _means(played: Played, x: str) -> list[Series]:

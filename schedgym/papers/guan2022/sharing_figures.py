@@ -33,6 +33,7 @@ from schedgym.papers.guan2022.panels import (
     by_utilization,
     closeness,
     deviation_panel,
+    register_pair,
 )
 from schedgym.papers.guan2022.readings import DURATIONS
 from schedgym.papers.guan2022.runs import (
@@ -210,13 +211,16 @@ def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, li
     return played, panels
 
 
-def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judged]) -> Outcome:
+@register_pair(
+    "fig4.4", "fig4.5", title="deviation of allocations by skew, {trace}, 60%", source="section 4.7"
+)
+def _deviation_of_amf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, ["IMF", *AMF])
     said = [
         *judge_all(SHARED_DEVIATIONS, played),
         judge_incentive(run, jobs, "AMF"),
-        *(make(run, jobs) for make in more),
+        *([_aggressive_facebook(run, jobs)] if trace is facebook else []),
     ]
     sizes = f"{jobs.sizes}; {closeness(panels)}"
     return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN))
@@ -228,29 +232,9 @@ def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
     return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
 
 
-@figure(
-    PAPER,
-    "fig4.4",
-    title="deviation of allocations by skew, stand-in for Google's hour, 60%",
-    source="Fig. 4.4, section 4.7",
-    under=(DURATIONS,),
+@register_pair(
+    "fig4.6", "fig4.7", title="mean response by skew under IMF and AMF, {trace}", source="section 4.7"
 )
-def _deviation_of_amf_google(run: Run) -> Outcome:
-    return _deviation_of_amf(run, google)
-
-
-@figure(
-    PAPER,
-    "fig4.5",
-    title="deviation of allocations by skew, Facebook, 60%",
-    source="Fig. 4.5, section 4.7",
-    under=(DURATIONS,),
-    beside="fig4.4",
-)
-def _deviation_of_amf_facebook(run: Run) -> Outcome:
-    return _deviation_of_amf(run, facebook, _aggressive_facebook)
-
-
 def _response_of_amf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = only(shared(run, jobs), ["IMF", *AMF])
@@ -259,32 +243,12 @@ def _response_of_amf(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, judge_all(SHARED_RESPONSES, played), jobs.sizes, remarks)
 
 
-@figure(
-    PAPER,
-    "fig4.6",
-    title="mean response by skew under IMF and AMF, stand-in for Google's hour",
-    source="Fig. 4.6, section 4.7",
-    under=(DURATIONS,),
-)
-def _response_of_amf_google(run: Run) -> Outcome:
-    return _response_of_amf(run, google)
-
-
-@figure(
-    PAPER,
-    "fig4.7",
-    title="mean response by skew under IMF and AMF, Facebook",
-    source="Fig. 4.7, section 4.7",
-    under=(DURATIONS,),
-    beside="fig4.6",
-)
-def _response_of_amf_facebook(run: Run) -> Outcome:
-    return _response_of_amf(run, facebook)
-
-
 # chapter 5: sharing sites whose tasks have a choice ---------------------------------------------------
 
 
+@register_pair(
+    "fig5.1", "fig5.2", title="deviation of allocations, AMF and GAMF, {trace}, 60%", source="section 5.6"
+)
 def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
@@ -298,55 +262,12 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
 
 
-@figure(
-    PAPER,
-    "fig5.1",
-    title="deviation of allocations, AMF and GAMF, stand-in for Google's hour, 60%",
-    source="Fig. 5.1, section 5.6",
-    under=(DURATIONS,),
+@register_pair(
+    "fig5.3", "fig5.4", title="mean response by skew under AMF and GAMF, {trace}", source="section 5.6"
 )
-def _deviation_of_gamf_google(run: Run) -> Outcome:
-    return _deviation_of_gamf(run, google)
-
-
-@figure(
-    PAPER,
-    "fig5.2",
-    title="deviation of allocations, AMF and GAMF, Facebook, 60%",
-    source="Fig. 5.2, section 5.6",
-    under=(DURATIONS,),
-    beside="fig5.1",
-)
-def _deviation_of_gamf_facebook(run: Run) -> Outcome:
-    return _deviation_of_gamf(run, facebook)
-
-
 def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = only(shared(run, jobs), [*AMF, *GAMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, RECOMPUTED, COMMON)
     return Outcome(panels, judge_all(GENERAL_RESPONSES, played), jobs.sizes, remarks)
-
-
-@figure(
-    PAPER,
-    "fig5.3",
-    title="mean response by skew under AMF and GAMF, stand-in for Google's hour",
-    source="Fig. 5.3, section 5.6",
-    under=(DURATIONS,),
-)
-def _response_of_gamf_google(run: Run) -> Outcome:
-    return _response_of_gamf(run, google)
-
-
-@figure(
-    PAPER,
-    "fig5.4",
-    title="mean response by skew under AMF and GAMF, Facebook",
-    source="Fig. 5.4, section 5.6",
-    under=(DURATIONS,),
-    beside="fig5.3",
-)
-def _response_of_gamf_facebook(run: Run) -> Outcome:
-    return _response_of_gamf(run, facebook)

@@ -23,7 +23,6 @@ from schedgym.papers.guan2022.findings import (
     NAMES,
     PAPER,
     found_flaw,
-    found_nothing,
     read_instance,
     states,
 )
@@ -110,7 +109,7 @@ def _check_imf_sharing(run: Run) -> Finding:
         yield (water_shares(demand, slots) < floor).any(axis=(1, 2)), {}
 
     found = search("imf", flaw, steps_of("imf", run.small), run.rng, run.small)
-    return found_nothing(found) if found.found is None else found_flaw(found)
+    return found_flaw(found)
 
 
 register_fairness(
@@ -265,7 +264,7 @@ def _check_amf_balance(run: Run) -> Finding:
         )
 
     found = search("amf", flaw, steps_of("amf", run.small), run.rng, run.small)
-    return found_nothing(found) if found.found is None else found_flaw(found)
+    return found_flaw(found)
 
 
 register_properties("sig-amf", ["section 4.4.4"] * 3)

@@ -8,7 +8,7 @@ from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Show
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.shi2017.instances import PAPER, read_job, show_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, best, equal_share, optra, placements
-from schedgym.papers.shi2017.runs import FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_6_WITHOUT
+from schedgym.papers.shi2017.runs import STATED
 
 __all__: list[str] = []
 
@@ -71,14 +71,6 @@ def _check_figure_2(run: Run) -> Finding:
         "jct_b": as_text(least),
     }
     return Finding(HOLDS, text, witness=witness, figures=figures)
-
-
-STATED = {
-    "Fig. 4(a)": FIGURE_4,
-    "Fig. 5(a)": FIGURE_5,
-    "Fig. 6(a)": FIGURE_6,
-    "Fig. 6(a), without DRC": FIGURE_6_WITHOUT,
-}
 
 
 def _confirm_stated(shown: Shown) -> bool:

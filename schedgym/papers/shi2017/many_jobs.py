@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,31 +15,27 @@ import numpy.typing as npt
 
 from schedgym.papers import (
     CORRECTED,
-    HOLDS,
-    IN_PART,
     NOT_REPRODUCED,
     Finding,
     Played,
     Run,
     Shown,
-    Verdict,
     claim,
     judge,
 )
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import Comparison, Rule, compare, larger, level
-from schedgym.papers.readings import OpenPoint, name_reading, readings_of
+from schedgym.papers.registry import claims_in
+from schedgym.papers.shi2017 import readings
 from schedgym.papers.shi2017.instances import PAPER, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
-from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 from schedgym.papers.shi2017.runs import (
     DRC,
-    FIGURE_6,
-    FIGURE_6_WITHOUT,
     GENETIC,
     OTHERS,
     SCHEDULERS,
     TAPRA,
+    Compare,
     against,
     as_stated,
     at,
@@ -225,95 +222,39 @@ def _check_fcfs(run: Run) -> Finding:
     return found_correction(find_flaw(cases, flaw), text, **figures)
 
 
-# Fig. 6(a): schedulers -------------------------------------------------------------------------------
+# section 6.2.4: schedulers and planners, with DRC and without ----------------------------------------
 
-FAST = "TaPRA-fast"
 WITHOUT_DRC = {"OnTaPRA": 70, "SLF": 15, "FCFS": 110, "LLF": 120}  # by how much each becomes longer [%]
 OVER_SLF = {True: {"LLF": 80}, False: {"FCFS": 80, "LLF": 225}}  # with DRC, without [%]
 SIMILAR = 0.10  # "similar", to which the paper puts no number
-STATED_GAIN = 5  # by how much TaPRA-fast's JCT is above TaPRA's [%]
-
-NO = NOT_REPRODUCED
-DRC_UNDER = (MAR, TASKS, THRESHOLD)
 
 
-def _in_order(*verdicts: Verdict, under: Sequence[OpenPoint] = (MAR, TASKS)) -> dict[str, Verdict]:
-    """Return verdicts by reading: of MAR, within that of TASKS, and within that of others.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Schedulers(Compare):
+    """A comparison of average JCTs.
 
-    With few tasks FCFS leaves a job for ever in some runs (see fcfs-arrivals). It is charged up to LONGEST,
-    so that FCFS's mean differs from no other.
+    Attributes:
+        planners: True for schedulers with all planners, on fewer jobs; False: all with TaPRA-fast.
+        drc: with DRC, without it, or both.
     """
-    return dict(zip(map(name_reading, readings_of(under)), verdicts, strict=True))
+
+    planners: bool = False
+    drc: Sequence[bool] = tuple(DRC)
+
+    def __call__(self, run: Run) -> Finding:
+        """Compare them with DRC and without."""
+        played = play_planners(run) if self.planners else play_schedulers(run)
+        reads = [
+            (DRC[drc] if len(self.drc) > 1 else "", metric(played, "average_jct", drc=drc))
+            for drc in self.drc
+        ]
+        return self.judge(run, reads, _jobs(played) if self.planners else "")
 
 
-def _both(run: Run, more: Sequence[str], less: Sequence[str]) -> list[Comparison]:
-    """Compare average JCTs of schedulers with TaPRA-fast, with DRC and without."""
-    played = play_schedulers(run)
-    made = []
-    for drc, name in DRC.items():
-        read = metric(played, "average_jct", drc=drc)
-        made += at(name, against(read, more, less))
-    return made
+def _jobs(played: Played) -> str:
+    return f"{played.frame.attrs['parameters']['jobs']} jobs"
 
 
-@claim(
-    PAPER,
-    "ontapra-is-best",
-    text="the OnTaPRA scheduler always performs the best",
-    source="sections 6.2.4 and 7, Fig. 6(a)",
-    under=(MAR, TASKS),
-    recorded=_in_order(HOLDS, NO, IN_PART, HOLDS, NO, IN_PART),
-)
-def _check_best(run: Run) -> Finding:
-    return found_by(_both(run, OTHERS, ["OnTaPRA"]))
-
-
-@claim(
-    PAPER,
-    "online-60-280",
-    text="OnTaPRA reduces the average JCT by 60% to 280% compared to existing schedulers",
-    source="abstract, sections 6.2.4 (summary) and 7",
-    under=(MAR, TASKS),
-    recorded=_in_order(IN_PART, NO, NO, HOLDS, NO, NO),
-)
-def _check_range(run: Run) -> Finding:
-    read = metric(play_schedulers(run), "average_jct", drc=True)
-    return found_by(against(read, OTHERS, ["OnTaPRA"]), larger(0.6), what="with DRC")
-
-
-@claim(
-    PAPER,
-    "figure-6a-drc",
-    text="with DRC, SLF and FCFS take 60% longer than OnTaPRA, LLF 170%",
-    source="section 6.2.4, Fig. 6(a)",
-    under=(MAR, TASKS),
-    recorded=_in_order(IN_PART, NO, NO, NO, NO, NO),
-)
-def _check_figure_6a(run: Run) -> Finding:
-    read = metric(play_schedulers(run), "average_jct", drc=True)
-    return found_by(against(read, OTHERS, ["OnTaPRA"], FIGURE_6))
-
-
-@claim(
-    PAPER,
-    "figure-6a-without-drc",
-    text="without DRC, SLF takes 5% longer than OnTaPRA, FCFS 80%, LLF 234%",
-    source="section 6.2.4, Fig. 6(a)",
-    under=(MAR, TASKS),
-    recorded=_in_order(IN_PART, NO, NO, NO, NO, NO),
-)
-def _check_figure_6a_without(run: Run) -> Finding:
-    read = metric(play_schedulers(run), "average_jct", drc=False)
-    return found_by(against(read, OTHERS, ["OnTaPRA"], FIGURE_6_WITHOUT))
-
-
-@claim(
-    PAPER,
-    "slf-approximates-sjf",
-    text="a job's completion time is generally positively related to its total load",
-    source="section 6.2.3 (SLF)",
-    recorded=HOLDS,
-)
 def _check_slf(run: Run) -> Finding:
     from scipy.stats import spearmanr
 
@@ -341,14 +282,6 @@ def _check_slf(run: Run) -> Finding:
     return Finding(judge(low > 0.5), text, figures={"rank_correlation": [rank, low, high]})
 
 
-@claim(
-    PAPER,
-    "figure-6a-slf",
-    text="with DRC, FCFS takes as long as SLF and LLF 80% longer; without DRC, 80% and 225% longer",
-    source="section 6.2.4, Fig. 6(a)",
-    under=(MAR, TASKS),
-    recorded=_in_order(IN_PART, NO, NO, NO, NO, NO),
-)
 def _check_figure_6a_slf(run: Run) -> Finding:
     played, found = play_schedulers(run), []
     for drc, stated in OVER_SLF.items():
@@ -360,160 +293,19 @@ def _check_figure_6a_slf(run: Run) -> Finding:
     return found_by(found)
 
 
-@claim(
-    PAPER,
-    "llf-is-worst",
-    text="LLF performs worst among all schedulers",
-    source="section 6.2.4",
-    under=(MAR, TASKS),
-    recorded=_in_order(HOLDS, NO, IN_PART, IN_PART, NO, IN_PART),
-)
-def _check_llf(run: Run) -> Finding:
-    return found_by(_both(run, ["LLF"], ["OnTaPRA", "SLF", "FCFS"]))
-
-
 def _without_drc(played: Played) -> list[Comparison]:
     """Compare the average JCT of each scheduler without DRC with that with it."""
     read = {drc: metric(played, "average_jct", drc=drc) for drc in DRC}
     return [compare(label, read[False](label), read[True](label)) for label in SCHEDULERS]
 
 
-@claim(
-    PAPER,
-    "drc-impact",
-    text="DRC has a significant impact on the average JCT of every scheduler",
-    source="section 6.2.4",
-    under=(MAR, TASKS),
-    recorded=HOLDS,
-)
 def _check_drc_impact(run: Run) -> Finding:
     return found_by(_without_drc(play_schedulers(run)), larger(), what="without it")
 
 
-@claim(
-    PAPER,
-    "drc-impact-numbers",
-    text="without DRC the average JCT is longer by 70% (OnTaPRA), 15% (SLF), 110% (FCFS), 120% (LLF)",
-    source="section 6.2.4",
-    under=DRC_UNDER,
-    recorded=_in_order(NO, IN_PART, NO, NO, *[IN_PART] * 2, *[NO] * 4, *[IN_PART] * 2, under=DRC_UNDER),
-)
 def _check_drc_numbers(run: Run) -> Finding:
     found = _without_drc(play_schedulers(run))
     return found_by(dataclasses.replace(own, verdict=as_stated(WITHOUT_DRC[own.name])(own)) for own in found)
-
-
-# Fig. 6(a): planners ---------------------------------------------------------------------------------
-
-EQUALLY, EQ_16 = SIZING.choices
-
-
-def _genetic(*schedulers: str) -> list[str]:
-    return [label for planner in GENETIC for label in _with(planner, schedulers)]
-
-
-def _tapra(*schedulers: str) -> list[str]:
-    return [label for planner in TAPRA for label in _with(planner, schedulers)]
-
-
-def _jobs(played: Played) -> str:
-    return f"{played.frame.attrs['parameters']['jobs']} jobs"
-
-
-@claim(
-    PAPER,
-    "figure-6a-fast",
-    text="online, TaPRA is about 5% better than TaPRA-fast",
-    source="section 6.2.4, Fig. 6(a)",
-    recorded=NOT_REPRODUCED,
-)
-def _check_fast_online(run: Run) -> Finding:
-    played, found = play_planners(run), []
-    for drc, name in DRC.items():
-        read = metric(played, "average_jct", drc=drc)
-        for label in SCHEDULERS:
-            found += at(name, against(read, _with(FAST, [label]), _with("TaPRA", [label]), STATED_GAIN))
-    return found_by(found, what=_jobs(played))
-
-
-@claim(
-    PAPER,
-    "figure-6a-genetic",
-    text="with DRC, other schedulers with MM-GA or GSA take 100% to 280% longer than OnTaPRA",
-    source="section 6.2.4, Fig. 6(a)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_genetic(run: Run) -> Finding:
-    played = play_planners(run)
-    read = metric(played, "average_jct", drc=True)
-    found = against(read, _genetic(*OTHERS), _tapra("OnTaPRA"))
-    return found_by(found, larger(1.0), what=_jobs(played))
-
-
-@claim(
-    PAPER,
-    "figure-6a-algorithms",
-    text="with DRC, in SLF and FCFS, MM-GA and GSA take nearly 80% and 140% longer than TaPRA, TaPRA-fast",
-    source="section 6.2.4, Fig. 6(a)",
-    under=(SIZING, RESPECTIVELY),
-    recorded=NOT_REPRODUCED,
-)
-def _check_algorithms(run: Run) -> Finding:
-    played = play_planners(run)
-    read, found = metric(played, "average_jct", drc=True), []
-    for label in ("SLF", "FCFS"):
-        found += against(read, _genetic(label), _tapra(label), run.choice(RESPECTIVELY))
-    return found_by(found, what=_jobs(played))
-
-
-@claim(
-    PAPER,
-    "figure-6a-algorithms-without-drc",
-    text="without DRC, in SLF and FCFS, MM-GA and GSA take 40% to 150% longer than TaPRA and TaPRA-fast",
-    source="section 6.2.4, Fig. 6(a)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_algorithms_without(run: Run) -> Finding:
-    played = play_planners(run)
-    read, found = metric(played, "average_jct", drc=False), []
-    for label in ("SLF", "FCFS"):
-        found += against(read, _genetic(label), _tapra(label))
-    return found_by(found, larger(0.4), what=_jobs(played))
-
-
-@claim(
-    PAPER,
-    "figure-6a-llf",
-    text="in LLF, TaPRA and TaPRA-fast perform worse than MM-GA and GSA",
-    source="section 6.2.4, Fig. 6(a)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_in_llf(run: Run) -> Finding:
-    played, found = play_planners(run), []
-    for drc, name in DRC.items():
-        read = metric(played, "average_jct", drc=drc)
-        found += at(name, against(read, _tapra("LLF"), _genetic("LLF")))
-    return found_by(found, what=_jobs(played))
-
-
-@claim(
-    PAPER,
-    "figure-6a-slf-genetic",
-    text="with DRC, with MM-GA or GSA, SLF performs worse than FCFS and LLF",
-    source="section 6.2.4, Fig. 6(a)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_slf_genetic(run: Run) -> Finding:
-    played, found = play_planners(run), []
-    read = metric(played, "average_jct", drc=True)
-    for planner in GENETIC:
-        slf, *others = _with(planner, OTHERS)
-        found += against(read, [slf], others)
-    return found_by(found, what=_jobs(played))
 
 
 # Fig. 6(b): running times ----------------------------------------------------------------------------
@@ -533,36 +325,14 @@ def _times_of_fast(run: Run, schedulers: Iterable[str], rule: Rule) -> Finding:
     return found_by(found, rule, what=_jobs(played))
 
 
-@claim(
-    PAPER,
-    "fast-10-times",
-    text="TaPRA-fast can be 10 times faster than TaPRA (here: in OnTaPRA, at least 10 times)",
-    source="abstract, sections 1 and 7",
-    recorded=HOLDS,
-)
 def _check_ten_times(run: Run) -> Finding:
     return _times_of_fast(run, ["OnTaPRA"], larger(9.0))
 
 
-@claim(
-    PAPER,
-    "figure-6b",
-    text="every scheduler is about 10 times faster with TaPRA-fast than with TaPRA",
-    source="section 6.2.4 (also its summary, of OnTaPRA), Fig. 6(b)",
-    recorded=NOT_REPRODUCED,
-)
 def _check_figure_6b(run: Run) -> Finding:
     return _times_of_fast(run, SCHEDULERS, as_stated(900.0))
 
 
-@claim(
-    PAPER,
-    "figure-6b-ontapra",
-    text="with TaPRA or TaPRA-fast, OnTaPRA takes longer than the other schedulers",
-    source="section 6.2.4, Fig. 6(b)",
-    under=[MAR],
-    recorded=HOLDS,
-)
 def _check_slowest(run: Run) -> Finding:
     planners, schedulers = play_planners(run), play_schedulers(run)
     found = [
@@ -579,14 +349,6 @@ def _check_slowest(run: Run) -> Finding:
     return found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF")
 
 
-@claim(
-    PAPER,
-    "figure-6b-genetic",
-    text="with TaPRA or TaPRA-fast, schedulers take much less time than with MM-GA or GSA",
-    source="section 6.2.4, Fig. 6(b)",
-    under=[SIZING],
-    recorded=HOLDS,
-)
 def _check_genetic_times(run: Run) -> Finding:
     played = play_planners(run)
     found = [
@@ -598,3 +360,22 @@ def _check_genetic_times(run: Run) -> Finding:
         for own in TAPRA
     ]
     return found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}")
+
+
+claims_in(
+    PAPER,
+    Path(__file__).with_name("claims.yaml"),
+    "many_jobs",
+    vars(readings),
+    _Schedulers,
+    {
+        "slf": _check_slf,
+        "figure_6a_slf": _check_figure_6a_slf,
+        "drc_impact": _check_drc_impact,
+        "drc_numbers": _check_drc_numbers,
+        "ten_times": _check_ten_times,
+        "figure_6b": _check_figure_6b,
+        "slowest": _check_slowest,
+        "genetic_times": _check_genetic_times,
+    },
+)

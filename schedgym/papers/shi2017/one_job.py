@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from schedgym.papers import (
     CORRECTED,
     HOLDS,
-    IN_PART,
     NOT_REPRODUCED,
     REFUTED,
     Finding,
@@ -23,7 +23,9 @@ from schedgym.papers import (
     judge,
 )
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import Comparison, compare, grows, larger, level
+from schedgym.papers.judging import compare, grows, larger
+from schedgym.papers.registry import claims_in
+from schedgym.papers.shi2017 import readings
 from schedgym.papers.shi2017.instances import HALF, PAPER, SHARES, jobs_to_place
 from schedgym.papers.shi2017.model.one_job import (
     SingleJob,
@@ -35,14 +37,13 @@ from schedgym.papers.shi2017.model.one_job import (
 )
 from schedgym.papers.shi2017.readings import SIZING
 from schedgym.papers.shi2017.runs import (
-    FIGURE_4,
-    FIGURE_5,
     RIVALS,
     SINGLE,
+    STATED,
     TAPRA,
+    Compare,
     Sweep,
     against,
-    at,
     by_servers,
     by_tasks,
     found_by,
@@ -270,9 +271,7 @@ def _check_mm_ga(run: Run) -> Finding:
 
 # section 6.1: one job --------------------------------------------------------------------------------
 
-SHARES_EQUALLY, BY_EQ_16 = SIZING.choices
-SIMILAR = 0.10  # "similar", to which the paper puts no number
-ALMOST = 0.05  # "almost the same", to which it puts this number elsewhere
+SWEEPS = {"tasks": by_tasks, "servers": by_servers}
 #: by how much planning takes longer than with TaPRA [%]
 FIGURE_4_TIMES = {"Min-Min": 100 * (4500 / 6 - 1), "MM-GA": 100 * (4500 / 6 - 1), "GSA": 100 * (180 / 6 - 1)}
 FIGURE_5_TIMES = {
@@ -282,36 +281,34 @@ FIGURE_5_TIMES = {
 }
 
 
-def _everywhere(sweeps: Iterable[Sweep], more: Iterable[str], less: Iterable[str]) -> list[Comparison]:
-    """Compare the JCTs of policies at all places of sweeps."""
-    more, less = list(more), list(less)
-    return [
-        found
-        for sweep in sweeps
-        for place in sweep.places
-        for found in at(f"{place} {sweep.x}", against(sweep.metric("jct", place), more, less))
-    ]
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Planners(Compare):
+    """A comparison of planners.
+
+    Attributes:
+        sweeps: names of SWEEPS.
+        at: "first" or "last" place of a sweep; "": at all places.
+        metric: name of a metric.
+        only: "TAPRA" if these alone are run, on more draws.
+    """
+
+    sweeps: Sequence[str]
+    at: str = ""
+    metric: str = "jct"
+    only: str = ""
+
+    def __call__(self, run: Run) -> Finding:
+        """Compare them at places of the sweeps."""
+        reads, what = [], ""
+        for name in self.sweeps:
+            sweep = SWEEPS[name](run, TAPRA if self.only else None)
+            for place in {"first": sweep.places[:1], "last": sweep.places[-1:]}.get(self.at, sweep.places):
+                where = f"{place} {name}"
+                what = where if self.at else f"means of {sweep.played.frame.attrs['episodes']} draws"
+                reads.append(("" if self.at else where, sweep.metric(self.metric, place)))
+        return self.judge(run, reads, what)
 
 
-def _fast_alike(sweep: Sweep, share: float) -> Finding:
-    """Judge if TaPRA-fast's mean JCT is within a share of TaPRA's at all places."""
-    found = _everywhere([sweep], ["TaPRA-fast"], ["TaPRA"])
-    return found_by(found, level(share), what=f"means of {sweep.played.frame.attrs['episodes']} draws")
-
-
-def _middle(sweep: Sweep) -> int:
-    """Return the number of tasks next to 100, for which the paper gives running times."""
-    return min(sweep.places, key=lambda place: abs(place - 100))
-
-
-@claim(
-    PAPER,
-    "jct-grows",
-    text="the JCT increases with the number of tasks, from 40 to 200 on 128 servers",
-    source="section 6.1.4, Fig. 4(a)",
-    under=[SIZING],
-    recorded=HOLDS,
-)
 def _check_grows(run: Run) -> Finding:
     sweep = by_tasks(run)
     reads = [sweep.metric("jct", place) for place in sweep.places]
@@ -319,41 +316,6 @@ def _check_grows(run: Run) -> Finding:
     return found_by(found, what=f"from {sweep.places[0]} to {sweep.places[-1]} tasks")
 
 
-@claim(
-    PAPER,
-    "figure-4a-smallest",
-    text="TaPRA generates the smallest JCT, for 40 to 200 tasks on 128 servers",
-    source="section 6.1.4, Fig. 4(a)",
-    under=[SIZING],
-    recorded={SHARES_EQUALLY: HOLDS, BY_EQ_16: NOT_REPRODUCED},
-)
-def _check_smallest(run: Run) -> Finding:
-    return found_by(_everywhere([by_tasks(run)], RIVALS, ["TaPRA"]), what="longer than TaPRA's")
-
-
-@claim(
-    PAPER,
-    "figure-4a",
-    text="200 tasks: Min-Min takes 100% longer than TaPRA, MM-GA 50%, GSA 30%",
-    source="section 6.1.4, Fig. 4(a)",
-    under=[SIZING],
-    recorded={SHARES_EQUALLY: IN_PART, BY_EQ_16: NOT_REPRODUCED},
-)
-def _check_figure_4a(run: Run) -> Finding:
-    sweep = by_tasks(run)
-    many = sweep.places[-1]
-    found = against(sweep.metric("jct", many), RIVALS, ["TaPRA"], FIGURE_4)
-    return found_by(found, what=f"{many} tasks")
-
-
-@claim(
-    PAPER,
-    "figure-4a-equal-shares",
-    text="200 tasks: with equal shares of the limits no placement comes within 30% of TaPRA, as GSA does",
-    source="section 6.1.4, Fig. 4(a); not said in the paper",
-    recorded=HOLDS,
-    ours=True,
-)
 def _check_shares(run: Run) -> Finding:
     tasks, episodes = run.size(200, 200, 10), run.size(10, 50, 2)
     size = {"tasks": tasks, "arity": run.size(8, 8, 4)}
@@ -362,7 +324,7 @@ def _check_shares(run: Run) -> Finding:
     found = compare(
         "least JCT with equal shares, N max load / B_DC, against TaPRA", least, played.metric("TaPRA", "jct")
     )
-    return found_by([found], larger(FIGURE_4["GSA"] / 100), what=f"{tasks} tasks")
+    return found_by([found], larger(STATED["Fig. 4(a)"]["GSA"] / 100), what=f"{tasks} tasks")
 
 
 def _shared_least(env: Any) -> float:
@@ -372,55 +334,11 @@ def _shared_least(env: Any) -> float:
     return float(len(load) * load.max() / (float(SHARES[2]) * cpu.sum()))
 
 
-@claim(
-    PAPER,
-    "figure-4a-fast",
-    text="TaPRA-fast generates almost the same JCT as TaPRA, for 40 to 200 tasks on 128 servers",
-    source="section 6.1.4, Fig. 4(a)",
-    recorded=NOT_REPRODUCED,
-)
-def _check_fast_by_tasks(run: Run) -> Finding:
-    return _fast_alike(by_tasks(run, TAPRA), ALMOST)
+def _middle(sweep: Sweep) -> int:
+    """Return the number of tasks next to 100, for which the paper gives running times."""
+    return min(sweep.places, key=lambda place: abs(place - 100))
 
 
-@claim(
-    PAPER,
-    "figure-4b-few",
-    text="with few tasks TaPRA and TaPRA-fast allocate the most vCPU",
-    source="section 6.1.4, Fig. 4(b)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_few(run: Run) -> Finding:
-    sweep = by_tasks(run)
-    few = sweep.places[0]
-    found = against(sweep.metric("allocated", few), TAPRA, RIVALS)
-    return found_by(found, what=f"{few} tasks")
-
-
-@claim(
-    PAPER,
-    "figure-4b-many",
-    text="with many tasks all algorithms allocate similar amounts of vCPU",
-    source="section 6.1.4, Fig. 4(b)",
-    under=[SIZING],
-    recorded=HOLDS,
-)
-def _check_many(run: Run) -> Finding:
-    sweep = by_tasks(run)
-    many = sweep.places[-1]
-    found = against(sweep.metric("allocated", many), TAPRA, RIVALS)
-    return found_by(found, level(SIMILAR), what=f"{many} tasks")
-
-
-@claim(
-    PAPER,
-    "figure-4c",
-    text="100 tasks: TaPRA and TaPRA-fast take 6 s, GSA 180 s, Min-Min and MM-GA 4500 s",
-    source="section 6.1.4, Fig. 4(c)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
 def _check_figure_4c(run: Run) -> Finding:
     sweep = by_tasks(run)
     middle = _middle(sweep)
@@ -432,71 +350,6 @@ def _check_figure_4c(run: Run) -> Finding:
     return found_by(found, what=f"{middle} tasks, times as long", more=more, placements_of_min_min=moves)
 
 
-@claim(
-    PAPER,
-    "figure-5a-fast",
-    text="the JCT of TaPRA is similar to that of TaPRA-fast, for 100 tasks on 54 to 432 servers",
-    source="section 6.1.4, Fig. 5(a)",
-    recorded=NOT_REPRODUCED,
-)
-def _check_fast_by_servers(run: Run) -> Finding:
-    return _fast_alike(by_servers(run, TAPRA), SIMILAR)
-
-
-@claim(
-    PAPER,
-    "figure-5a",
-    text="432 servers: Min-Min takes 430% longer than TaPRA, MM-GA 260%, GSA 80%",
-    source="section 6.1.4, Fig. 5(a)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_figure_5a(run: Run) -> Finding:
-    sweep = by_servers(run)
-    many = sweep.places[-1]
-    found = against(sweep.metric("jct", many), RIVALS, ["TaPRA"], FIGURE_5)
-    return found_by(found, what=f"{many} servers")
-
-
-@claim(
-    PAPER,
-    "figure-5b-few",
-    text="in a small data centre, with 54 servers, all algorithms allocate similar amounts of vCPU",
-    source="section 6.1.4, Fig. 5(b)",
-    under=[SIZING],
-    recorded=HOLDS,
-)
-def _check_figure_5b_few(run: Run) -> Finding:
-    sweep = by_servers(run)
-    few = sweep.places[0]
-    found = against(sweep.metric("allocated", few), TAPRA, RIVALS)
-    return found_by(found, level(SIMILAR), what=f"{few} servers")
-
-
-@claim(
-    PAPER,
-    "figure-5b",
-    text="432 servers: TaPRA and TaPRA-fast allocate 15% more vCPU than GSA, 40% more than Min-Min, MM-GA",
-    source="section 6.1.4, Fig. 5(b)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
-def _check_figure_5b(run: Run) -> Finding:
-    sweep = by_servers(run)
-    many = sweep.places[-1]
-    stated = {"Min-Min": 40, "MM-GA": 40, "GSA": 15}
-    found = against(sweep.metric("allocated", many), TAPRA, RIVALS, stated)
-    return found_by(found, what=f"{many} servers")
-
-
-@claim(
-    PAPER,
-    "figure-5c",
-    text="432 servers: TaPRA takes 33 s, GSA 1000 s, Min-Min 4700 s, MM-GA 4800 s",
-    source="section 6.1.4, Fig. 5(c)",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
 def _check_figure_5c(run: Run) -> Finding:
     sweep = by_servers(run)
     many = sweep.places[-1]
@@ -504,13 +357,6 @@ def _check_figure_5c(run: Run) -> Finding:
     return found_by(found, what=f"{many} servers, times as long")
 
 
-@claim(
-    PAPER,
-    "figure-5c-fast",
-    text="432 servers: TaPRA takes 33 s, 2.2 times as long as TaPRA-fast with 15 s",
-    source="section 6.1.4, Fig. 5(c)",
-    recorded=NOT_REPRODUCED,
-)
 def _check_figure_5c_fast(run: Run) -> Finding:
     sweep = by_servers(run)
     many = sweep.places[-1]
@@ -518,27 +364,6 @@ def _check_figure_5c_fast(run: Run) -> Finding:
     return found_by(found, what=f"{many} servers")
 
 
-@claim(
-    PAPER,
-    "offline-40-430",
-    text="TaPRA and TaPRA-fast reduce the JCT by 40% to 430% compared to the other algorithms",
-    source="abstract, sections 6.1.4 and 7",
-    under=[SIZING],
-    recorded={SHARES_EQUALLY: IN_PART, BY_EQ_16: NOT_REPRODUCED},
-)
-def _check_offline(run: Run) -> Finding:
-    found = _everywhere([by_tasks(run), by_servers(run)], RIVALS, TAPRA)
-    return found_by(found, larger(0.4), what="longer than theirs")
-
-
-@claim(
-    PAPER,
-    "offline-running-time",
-    text="TaPRA and TaPRA-fast are 30 times faster than GSA and over 200 times faster than Min-Min and MM-GA",
-    source="sections 6.1.4 (summary) and 7",
-    under=[SIZING],
-    recorded=NOT_REPRODUCED,
-)
 def _check_running_time(run: Run) -> Finding:
     sweep = by_tasks(run)
     middle = _middle(sweep)
@@ -549,3 +374,20 @@ def _check_running_time(run: Run) -> Finding:
         for own in against(read, ["Min-Min", "MM-GA"], TAPRA, make=medians_of)
     ]
     return found_by(found, what=f"{middle} tasks")
+
+
+claims_in(
+    PAPER,
+    Path(__file__).with_name("claims.yaml"),
+    "one_job",
+    vars(readings),
+    _Planners,
+    {
+        "grows": _check_grows,
+        "equal_shares": _check_shares,
+        "figure_4c": _check_figure_4c,
+        "figure_5c": _check_figure_5c,
+        "figure_5c_fast": _check_figure_5c_fast,
+        "running_time": _check_running_time,
+    },
+)

@@ -13,22 +13,20 @@ from scipy.stats import binom
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run, Verdict
-from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger
-from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS, THRESHOLD
+from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger, level
+from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
 __all__ = [
     "DRC",
-    "FIGURE_4",
-    "FIGURE_5",
-    "FIGURE_6",
-    "FIGURE_6_WITHOUT",
     "GENETIC",
     "ONLINE",
     "OTHERS",
     "RIVALS",
     "SCHEDULERS",
     "SINGLE",
+    "STATED",
     "TAPRA",
+    "Compare",
     "Read",
     "Sweep",
     "against",
@@ -59,11 +57,16 @@ SCHEDULERS = {"OnTaPRA": "ontapra", "SLF": "slf", "FCFS": "fcfs", "LLF": "llf"}
 OTHERS = ("SLF", "FCFS", "LLF")
 DRC = {True: "DRC", False: "NDRC"}
 
+#: groups of labels, as claims.yaml names them
+GROUPS = {"TAPRA": tuple(TAPRA), "RIVALS": tuple(RIVALS), "OTHERS": OTHERS}
+
 #: by how much a rival's completion time exceeds TaPRA's (OnTaPRA's), as the paper states it [%]
-FIGURE_4 = {"Min-Min": 100, "MM-GA": 50, "GSA": 30}  # 200 tasks, 128 servers
-FIGURE_5 = {"Min-Min": 430, "MM-GA": 260, "GSA": 80}  # 100 tasks, 432 servers
-FIGURE_6 = {"SLF": 60, "FCFS": 60, "LLF": 170}  # with DRC
-FIGURE_6_WITHOUT = {"SLF": 5, "FCFS": 80, "LLF": 234}  # without DRC
+STATED = {
+    "Fig. 4(a)": {"Min-Min": 100, "MM-GA": 50, "GSA": 30},  # 200 tasks, 128 servers
+    "Fig. 5(a)": {"Min-Min": 430, "MM-GA": 260, "GSA": 80},  # 100 tasks, 432 servers
+    "Fig. 6(a)": {"SLF": 60, "FCFS": 60, "LLF": 170},  # with DRC
+    "Fig. 6(a), without DRC": {"SLF": 5, "FCFS": 80, "LLF": 234},
+}
 
 LONGEST = 1e7  # s after which an episode is truncated: later than any ends
 FAR = 2.0  # a difference this many times as large as the stated one is another number than the paper's
@@ -335,6 +338,49 @@ def found_by(
         for own in found
     }
     return Finding(Verdict(said.verdict), said.measured, figures={**numbers, **figures})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compare:
+    """The claim that a metric of some policies is larger than that of others, as claims.yaml gives it.
+
+    Attributes:
+        pairs: labels of the policies with the larger values, and of those with the smaller ones, or names of
+            GROUPS.
+        stated: what the paper states of the difference: its name in STATED, or of an open point; differences
+            by label [%], or one; None: nothing.
+        within: the share within which the values are the same; None: they differ.
+        by: the least share by which they differ; None: that of ``stated``, or any.
+        what: text before the comparisons; "": the one that the runs give.
+    """
+
+    pairs: Sequence[tuple[str | Sequence[str], str | Sequence[str]]]
+    stated: str | Mapping[str, float] | float | None = None
+    within: float | None = None
+    by: float | None = None
+    what: str = ""
+
+    def judge(
+        self,
+        run: Run,
+        reads: Iterable[tuple[str, Read]],
+        what: str,
+    ) -> Finding:
+        """Compare all pairs at each place, which has a name if there are several."""
+        stated, rule = self.stated, None
+        if isinstance(stated, str):
+            stated = run.choice(RESPECTIVELY) if stated == RESPECTIVELY.name else STATED[stated]
+        if self.within is not None:
+            rule = level(self.within)
+        elif self.by is not None:
+            rule = larger(self.by)
+        found = []
+        for place, read in reads:
+            for pair in self.pairs:
+                more, less = (GROUPS[side] if isinstance(side, str) else side for side in pair)
+                made = against(read, more, less, stated)
+                found += at(place, made) if place else made
+        return found_by(found, rule, what=self.what or what)
 
 
 def _number(value: float) -> float | None:

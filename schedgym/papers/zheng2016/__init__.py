@@ -1,6 +1,6 @@
 """Claims of "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values" (zheng2016).
 
-Claims on linear utilities and whole tasks are checked in exact numbers (``reference``). For strictly concave
+Claims on linear utilities and whole tasks are checked in exact numbers (``model``). For strictly concave
 utilities no optimum is computed. Instead, the prices of Algorithm 1 in each slot give dual solutions, built
 as in the paper's proofs, and these bound every schedule. What section V says is judged where its figures are
 made.

@@ -41,21 +41,22 @@ from schedgym.papers.zheng2016.instances import (
     show_instance,
     show_ratio,
 )
-from schedgym.papers.zheng2016.readings import FRACTIONAL
-from schedgym.papers.zheng2016.reference import (
+from schedgym.papers.zheng2016.model import (
     Amounts,
     Instance,
     Job,
     Schedule,
+    State,
     feasible,
     linear_best,
     m_greedy,
-    most_tasks,
     play,
     shares,
+    slot_caps,
     value,
     whole_best,
 )
+from schedgym.papers.zheng2016.readings import FRACTIONAL
 
 __all__: list[str] = []
 
@@ -125,15 +126,15 @@ def _check_first_fit(run: Run) -> Finding:
     return Finding(HOLDS, text, witness=witness, figures=figures)
 
 
-def _first_fit(instance: Instance, slot: int, served: Amounts) -> Amounts:
+def _first_fit(state: State) -> Amounts:
     """Serve one slot by FirstFit, for one resource and unit demands: the jobs of the highest values first."""
+    instance, caps = state.instance, slot_caps(state)
     left: Number = instance.capacity[0]
     x: list[Number] = [0] * len(instance.jobs)
-    caps = most_tasks(instance, slot, served)
     for j in sorted(range(len(x)), key=lambda j: -instance.jobs[j].values[0]):
         x[j] = min(caps[j], left)
         left -= x[j]
-    return tuple(x)
+    return x
 
 
 @claim(
@@ -240,7 +241,7 @@ def _check_example_1(run: Run) -> Finding:
     own = play(EXAMPLE_1, algorithm_1_rule)
     got, (best, _) = value(EXAMPLE_1, own), linear_best(EXAMPLE_1)
     figures = {"got": str(got), "optimum": str(best), "slots": as_rows(own)}
-    slots = own == [(1, Fraction(2, 5), 0), (0, 0, Fraction(5, 4))]
+    slots = own == [[1, Fraction(2, 5), 0], [0, 0, Fraction(5, 4)]]
     if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
         return Finding(NOT_REPRODUCED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
     text = (

@@ -12,17 +12,19 @@ import numpy as np
 from schedgym.papers import Shown, get_paper
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import Searched, smallest_flaw
-from schedgym.papers.zheng2016.reference import (
+from schedgym.papers.zheng2016.model import (
     Amounts,
     Instance,
     Job,
+    Rule,
     Schedule,
+    State,
     algorithm_1,
     feasible,
+    gain,
     horizon,
-    most_tasks,
     play,
-    slot_gain,
+    slot_caps,
     value,
 )
 
@@ -30,7 +32,6 @@ __all__ = [
     "CLOSE",
     "PAPER",
     "ROUGH",
-    "Rule",
     "algorithm_1_rule",
     "as_rows",
     "as_schedule",
@@ -50,7 +51,6 @@ __all__ = [
 PAPER = get_paper("zheng2016")
 CLOSE = 1e-5  # relative, of floating-point optima
 ROUGH = 1e-3  # relative, of their prices
-Rule = Callable[[Instance, int, Amounts], Amounts]
 
 
 def show_instance(instance: Instance) -> dict[str, Any]:
@@ -175,20 +175,20 @@ def draw_instance(
     return Instance(tuple(found), capacities)
 
 
-def algorithm_1_rule(instance: Instance, slot: int, served: Amounts) -> Amounts:
+def algorithm_1_rule(state: State) -> Amounts:
     """Return the tasks of each job in a slot by Algorithm 1."""
-    return tuple(algorithm_1(instance, slot, served).x)
+    return algorithm_1(state).x
 
 
 def is_only(instance: Instance) -> bool:
     """Return True if the solution of Algorithm 1 is unique in every slot."""
     sole = True
 
-    def choose(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    def choose(state: State) -> Amounts:
         nonlocal sole
-        found = algorithm_1(instance, slot, served)
+        found = algorithm_1(state)
         sole = sole and found.unique
-        return tuple(found.x)
+        return found.x
 
     play(instance, choose)
     return sole
@@ -204,7 +204,8 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
         return False
     served: Amounts = (0,) * len(instance.jobs)
     for slot, x in enumerate(schedule, start=1):
-        caps = most_tasks(instance, slot, served)
+        state = State(instance, slot, served)
+        caps = slot_caps(state)
         if len(instance.capacity) == 1:
             bound: Number = 0
             left: Number = instance.capacity[0]
@@ -215,12 +216,12 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
                 left -= part * job.demand[0]
                 bound += part * job.values[0]
         else:
-            prices = algorithm_1(instance, slot, served).prices[: len(instance.capacity)]
+            prices = algorithm_1(state).prices[: len(instance.capacity)]
             bound = sum(b * c for b, c in zip(prices, instance.capacity, strict=True))
             for job, cap in zip(instance.jobs, caps, strict=True):
                 cost = sum(b * r for b, r in zip(prices, job.demand, strict=True))
                 bound += max(job.values[0] - cost, Fraction(0)) * cap
-        if slot_gain(instance, served, x) != bound:
+        if gain(state, x) != bound:
             return False
         served = tuple(y + a for y, a in zip(served, x, strict=True))
     return True

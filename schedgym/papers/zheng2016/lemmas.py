@@ -11,13 +11,13 @@ its lemmas are checked under these conditions, and the evidence says how often t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import found_against
+from schedgym.papers.searches import count, found_against
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
     PAPER,
@@ -28,14 +28,15 @@ from schedgym.papers.zheng2016.instances import (
     is_only,
     read_instance,
 )
-from schedgym.papers.zheng2016.reference import (
+from schedgym.papers.zheng2016.model import (
     Amounts,
     Instance,
+    State,
     algorithm_1,
     curved_slot,
     horizon,
-    most_tasks,
     shares,
+    slot_caps,
     value,
 )
 
@@ -65,12 +66,13 @@ def _slots(case: Case) -> list[Slot]:
     served: Amounts = (0,) * len(instance.jobs)
     slots = []
     for t in range(1, horizon(instance) + 1):
-        active = [j for j, u in enumerate(most_tasks(instance, t, served)) if u > 0]
+        state = State(instance, t, served)
+        active = [j for j, u in enumerate(slot_caps(state)) if u > 0]
         if case.curved:
-            x, low, high = curved_slot(instance, t, served)
+            x, low, high = curved_slot(state)
             ends: list[tuple[Fraction, ...]] = [(low,), (high,)]
         else:
-            found = algorithm_1(instance, t, served)
+            found = algorithm_1(state)
             x = tuple(found.x)
             ends = [tuple(b * c for b, c in zip(found.prices, instance.capacity, strict=False))] * 2
         served = tuple(y + a for y, a in zip(served, x, strict=True))
@@ -127,28 +129,6 @@ def _cases(run: Run, *, alike: bool) -> Iterator[Case]:
         yield Case(instance._replace(jobs=tuple(jobs)), curved)
 
 
-Lemma = Callable[[Case], Iterable[bool]]
-
-
-class Counted(NamedTuple):
-    """Instances, how often a lemma says something of them, and how often that is false."""
-
-    checked: int
-    said: int
-    false: int
-
-
-def _count(cases: Iterable[Case], lemma: Lemma) -> Counted:
-    """Check a lemma, which yields for each thing it says of a case whether it is true."""
-    checked = said = false = 0
-    for case in cases:
-        checked += 1
-        for true in lemma(case):
-            said += 1
-            false += not true
-    return Counted(checked, said, false)
-
-
 # section III-B: for the proof of Theorem III.1 -------------------------------------------------------
 
 
@@ -176,7 +156,7 @@ def _lemma_1(case: Case) -> Iterator[bool]:
     recorded=HOLDS,
 )
 def _check_lemma_3_1(run: Run) -> Finding:
-    counted = _count(_cases(run, alike=False), _lemma_1)
+    counted = count(_cases(run, alike=False), _lemma_1)
     fitted, _, short = fit_many(run, fit_theorem_1, 100 if run.small else 20_000, resources=(1, 2, 3))
     text = (
         f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances"
@@ -205,7 +185,7 @@ def _lemma_2(case: Case) -> Iterator[bool]:
     recorded=HOLDS,
 )
 def _check_lemma_3_2(run: Run) -> Finding:
-    counted = _count(_cases(run, alike=False), _lemma_2)
+    counted = count(_cases(run, alike=False), _lemma_2)
     fitted = 100 if run.small else 20_000
     excess = price_excess(run, fitted, resources=(1, 2, 3))
     text = f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,}"
@@ -259,7 +239,7 @@ def _unlike(instance: Instance) -> dict[str, Any] | None:
     recorded=HOLDS,
 )
 def _check_lemma_3_3(run: Run) -> Finding:
-    counted = _count(_cases(run, alike=True), _lemma_3)
+    counted = count(_cases(run, alike=True), _lemma_3)
     searched = find_flaw(enumerate_instances(2, 2, (1, 2), 2, 2, parallelism=2, common=True), _unlike)
     text = f"true of {counted.said - counted.false:,} of {counted.said:,} pairs of jobs in"
     text += f" {counted.checked:,} instances. The lemma does not repeat the section's condition: with bounds"
@@ -294,8 +274,8 @@ def _lemma_4(case: Case) -> Iterator[bool]:
     recorded=HOLDS,
 )
 def _check_lemma_3_4(run: Run) -> Finding:
-    counted = _count(_cases(run, alike=True), _lemma_4)
-    other = _count((c for c in _cases(run, alike=False) if len(c.instance.capacity) == 1), _lemma_4)
+    counted = count(_cases(run, alike=True), _lemma_4)
+    other = count((c for c in _cases(run, alike=False) if len(c.instance.capacity) == 1), _lemma_4)
     text = f"true in {counted.said - counted.false:,} of {counted.said:,} cases of {counted.checked:,}"
     text += " instances (each solution of Algorithm 1 unique); with other deadlines and bounds on parallelism"
     text += f" false in {other.false:,} of {other.said:,} cases"
@@ -355,7 +335,7 @@ def _lemma_5(case: Case) -> Iterator[bool]:
     recorded=HOLDS,
 )
 def _check_lemma_3_5(run: Run) -> Finding:
-    counted = _count(_cases(run, alike=True), _lemma_5)
+    counted = count(_cases(run, alike=True), _lemma_5)
     text = f"true of {counted.said - counted.false:,} of {counted.said:,} jobs that are done in"
     text += f" {counted.checked:,} instances"
     return Finding(judge(counted.said and not counted.false), text, figures=counted._asdict())
@@ -405,7 +385,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
     confirm=_confirm_lemma_3_6,
 )
 def _check_lemma_3_6(run: Run) -> Finding:
-    unserved = _count(_cases(run, alike=True), _lemma_6_1)
+    unserved = count(_cases(run, alike=True), _lemma_6_1)
     repaired = 0
 
     def flaw(instance: Instance) -> dict[str, Any] | None:

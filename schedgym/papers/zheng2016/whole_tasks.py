@@ -13,11 +13,10 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import found_against
+from schedgym.papers.searches import count, found_against
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
     PAPER,
-    Rule,
     confirm_ratio,
     confirm_tight,
     draw_instance,
@@ -28,26 +27,31 @@ from schedgym.papers.zheng2016.instances import (
     show_instance,
     show_ratio,
 )
-from schedgym.papers.zheng2016.readings import EXPONENT
-from schedgym.papers.zheng2016.reference import (
+from schedgym.papers.zheng2016.model import (
     Amounts,
     Instance,
     Job,
+    Rule,
     Schedule,
+    State,
     allocations,
-    best_slot,
     deadline_aware,
+    deadline_aware_factor,
     feasible,
+    gain,
+    local_optimal,
     m_greedy,
+    m_greedy_factor,
     play,
     primal_dual,
+    primal_dual_factor,
     s_greedy,
     shares,
-    slot_gain,
     value,
     whole_best,
     worth,
 )
+from schedgym.papers.zheng2016.readings import EXPONENT
 
 __all__: list[str] = []
 
@@ -72,7 +76,7 @@ def _task_view_best(instance: Instance) -> Number:
             for t in slots
         ]
         if feasible(instance, schedule, True):
-            gained = (gain for (_, gain), at in zip(tasks, chosen, strict=True) if at is not None)
+            gained = (own for (_, own), at in zip(tasks, chosen, strict=True) if at is not None)
             best = max(best, sum(gained))
     return best
 
@@ -85,11 +89,8 @@ def _task_view_best(instance: Instance) -> Number:
     recorded=HOLDS,
 )
 def _check_task_view(run: Run) -> Finding:
-    checked = differ = 0
-    for _ in range(150 if run.small else 3_000):
-        instance = draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3)
-        checked += 1
-        differ += _task_view_best(instance) != whole_best(instance)[0]
+    drawn = (draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3) for _ in range(150 if run.small else 3_000))
+    checked, _, differ = count(drawn, lambda case: bool(_task_view_best(case) == whole_best(case)[0]))
     text = f"both optima are equal in {checked - differ:,} of {checked:,} instances with concave values"
     figures = {"checked": checked, "differ": differ}
     return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
@@ -105,11 +106,10 @@ class _Local(NamedTuple):
 def _local(instance: Instance, rule: Rule) -> _Local:
     theta: Fraction | None = Fraction(1)
 
-    def choose(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    def choose(state: State) -> Amounts:
         nonlocal theta
-        x = rule(instance, slot, served)
-        best = slot_gain(instance, served, best_slot(instance, slot, served))
-        own = slot_gain(instance, served, x)
+        x = rule(state)
+        best, own = gain(state, local_optimal(state)), gain(state, x)
         if best > own:
             theta = None if own == 0 or theta is None else max(theta, Fraction(best) / own)
         return x
@@ -117,9 +117,9 @@ def _local(instance: Instance, rule: Rule) -> _Local:
     return _Local(value(instance, play(instance, choose)), theta)
 
 
-def _worst_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
+def _worst_slot(state: State) -> Amounts:
     """Return the allocation of least gain to which no task can be added: it gives a large theta."""
-    return min(allocations(instance, slot, served), key=lambda x: slot_gain(instance, served, x))
+    return min(allocations(state), key=functools.partial(gain, state))
 
 
 @claim(
@@ -131,7 +131,7 @@ def _worst_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
 )
 def _check_theorem_4_1(run: Run) -> Finding:
     rules: dict[str, Rule] = {
-        "optimal": best_slot,
+        "optimal": local_optimal,
         "m-greedy": m_greedy,
         "primal-dual": primal_dual,
         "s-greedy": s_greedy,
@@ -229,11 +229,10 @@ def _factors(run: Run, rule: Rule, factor: Callable[[float, int], float], count:
                 for job in instance.jobs
             )
             instance = Instance(halves, instance.capacity)
-        served = (0,) * len(instance.jobs)
-        x = rule(instance, 1, served)
+        state = State(instance, 1, (0,) * len(instance.jobs))
+        x = rule(state)
         infeasible += not feasible(instance, [x], True)
-        best = slot_gain(instance, served, best_slot(instance, 1, served))
-        own = slot_gain(instance, served, x)
+        best, own = gain(state, local_optimal(state)), gain(state, x)
         ratio = math.inf if own == 0 else float(Fraction(best) / own)
         bound = factor(float(1 / _largest_share(instance)), len(instance.capacity))
         if math.isinf(bound):
@@ -241,14 +240,6 @@ def _factors(run: Run, rule: Rule, factor: Callable[[float, int], float], count:
         checked += 1
         worst, part = max(worst, ratio), max(part, ratio / bound)
     return _Factor(checked, worst, part, infeasible)
-
-
-def _m_greedy_factor(b: float, m: int) -> float:
-    return m * (2.0 if b <= 1 else min(2.0, b / (b - 1)))
-
-
-def _primal_dual_factor(b: float, m: int) -> float:
-    return math.inf if b <= 1 else math.e * b / (b - 1) * m ** (1 / (b - 1))
 
 
 def _m_types(m: int, b: int, n: int) -> Instance:
@@ -273,7 +264,7 @@ def _confirm_m_types(shown: Shown) -> bool:
     confirm=_confirm_m_types,
 )
 def _check_m_greedy(run: Run) -> Finding:
-    found = _factors(run, m_greedy, _m_greedy_factor, 3_000 if run.small else 200_000)
+    found = _factors(run, m_greedy, m_greedy_factor, 3_000 if run.small else 200_000)
     instance = _m_types(3, 10, 100)
     optimum: Schedule = [(0, 10, 10, 10)]
     details = show_ratio(instance, m_greedy, value(instance, optimum), optimum)
@@ -290,13 +281,13 @@ def _check_m_greedy(run: Run) -> Finding:
     return Finding(HOLDS, text, witness=show_instance(instance) | details, figures=figures)
 
 
-def _as_printed(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    return primal_dual(instance, slot, served, power=0)
+def _as_printed(state: State) -> Amounts:
+    return primal_dual(state, power=0)
 
 
 def _confirm_primal_dual(shown: Shown) -> bool:
     instance = read_instance(shown)
-    factor = _primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
+    factor = primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
     return confirm_ratio(_as_printed, shown) and float(Fraction(shown["ratio"])) > factor
 
 
@@ -312,12 +303,12 @@ def _confirm_primal_dual(shown: Shown) -> bool:
 def _check_primal_dual(run: Run) -> Finding:
     if not run.choice(EXPONENT):
         return _check_printed_exponent()
-    found = _factors(run, primal_dual, _primal_dual_factor, 3_000 if run.small else 200_000)
+    found = _factors(run, primal_dual, primal_dual_factor, 3_000 if run.small else 200_000)
     # the specification's hand examples: r, tasks there are, tasks taken
     taken = {}
     for r, c, y in (((3,), 10, 5), ((1,), 4, 5), ((2, 1), 10, 9)):
         one = Instance((Job(1, 1, y, y, r, (1,)),), (c,) * len(r))
-        taken[str([str(s) for s in shares(one, 0)])] = int(primal_dual(one, 1, (0,))[0])
+        taken[str([str(s) for s in shares(one, 0)])] = int(primal_dual(State(one, 1, (0,)))[0])
     figures = found._asdict() | {"taken": taken}
     if found.part > 1 or found.infeasible:
         text = f"{found.part} of the factor, {found.infeasible} infeasible"
@@ -333,7 +324,7 @@ def _check_printed_exponent() -> Finding:
         b = float(1 / _largest_share(instance))
         best, schedule = whole_best(instance)
         own = value(instance, play(instance, _as_printed))
-        if float(Fraction(best) / own) <= _primal_dual_factor(b, 1):
+        if float(Fraction(best) / own) <= primal_dual_factor(b, 1):
             return None
         return show_ratio(instance, _as_printed, best, schedule)
 
@@ -344,11 +335,6 @@ def _check_printed_exponent() -> Finding:
         for y in range(1, c + 1)
     )
     return found_against(REFUTED, find_flaw(cases, flaw), "the algorithm stops after one task")
-
-
-def _aware_bound(c: int) -> Fraction:
-    """Return the proven ratio: 9/5 for even C, 1 + 4 C^2 / (5 C^2 - 1) for odd C with p = (C +- 1) / 2."""
-    return Fraction(9, 5) if c % 2 == 0 else 1 + Fraction(4 * c * c, 5 * c * c - 1)
 
 
 def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = None) -> Instance:
@@ -455,7 +441,7 @@ def _check_theorem_4_2(run: Run) -> Finding:
         details = show_ratio(instance, deadline_aware, best, schedule)
         ratio = Fraction(details["ratio"])
         worst[c] = max(worst[c], ratio)
-        beyond += ratio > _aware_bound(c)
+        beyond += ratio > deadline_aware_factor(c)
         return details if ratio > Fraction(9, 5) else None
 
     cases: list[Iterable[Instance]] = [
@@ -473,7 +459,7 @@ def _check_theorem_4_2(run: Run) -> Finding:
             best, schedule = _wait(instance)
             own = value(instance, play(instance, deadline_aware))
             family[c][n] = Fraction(best) / own
-            beyond += family[c][n] > _aware_bound(c) or not feasible(instance, schedule, True)
+            beyond += family[c][n] > deadline_aware_factor(c) or not feasible(instance, schedule, True)
     three = _aware_family(3, 1000)
     literal = _aware_family(3, 1000, 1, Fraction(2, 3))
     own = value(literal, play(literal, functools.partial(deadline_aware, p=1, rho=Fraction(2, 3))))
@@ -484,7 +470,7 @@ def _check_theorem_4_2(run: Run) -> Finding:
         "family": {c: {n: float(ratio) for n, ratio in found.items()} for c, found in family.items()},
         "C_3": show_instance(three) | show_ratio(three, deadline_aware, *_wait(three)),
         "C_3_with_p_1_and_rho_2/3": float(down),
-        "bounds": {c: float(_aware_bound(c)) for c in (1, 2, 3, 4, 5, 7)},
+        "bounds": {c: float(deadline_aware_factor(c)) for c in (1, 2, 3, 4, 5, 7)},
     }
     if beyond:
         return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)

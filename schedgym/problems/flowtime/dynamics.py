@@ -383,8 +383,9 @@ def begin(env: Environment) -> None:
 def advance(env: Environment) -> None:
     """Grant the picked row its cores; or carry out the slot and go on to the next one."""
     s, result = env.state.scalars, env.exchange.result
-    # a slot adds one run per core at most
-    result.short = env.schedule.extent.rows + s.cores > env.schedule.job.shape[0]
+    # a slot adds one run per core at most, and one per row and server
+    runs = min(s.cores, s.active * env.rows.held.shape[1])
+    result.short = env.schedule.extent.rows + runs > env.schedule.job.shape[0]
     if result.short:
         return
     s.repaired += result.repaired

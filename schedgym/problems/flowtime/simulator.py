@@ -44,7 +44,7 @@ class FlowtimeSimulator(Simulator):
             how = rules.LOCALITY
         phase_tasks = 2 * self.most_tasks if phased else 0
         self._set_up(
-            views.action_space(parameters.view, self.window, self.servers),
+            lambda: views.action_space(parameters.view, self.window, self.servers),
             sizes=lengths
             | {
                 "window": self.window,
@@ -55,7 +55,7 @@ class FlowtimeSimulator(Simulator):
                 "phase_task": phase_tasks,
                 "phase_task_server": phase_tasks * self.servers if self.latency else 0,
                 "most_tasks": self.most_tasks,
-                "run": RUNS_PER_JOB * jobs + 2 * int(self.server_cpu.sum()),
+                "run": RUNS_PER_JOB * jobs + 2 * min(int(self.server_cpu.sum()), jobs * self.servers),
                 "token_row": 0 if units else self.window,
                 "token_server": 0 if units else self.servers,
                 "job_feature": len(JOB_COLUMNS) + self.servers,
@@ -129,6 +129,9 @@ class FlowtimeSimulator(Simulator):
             if kind == "2d":
                 shown["free_memory"] = self.state.free_memory
         return shown
+
+    def _check_length(self, given: Workload, prefix: str = "") -> None:
+        workload.check_length(given, prefix)
 
     def _check(self, workload: Workload) -> None:
         own, jobs = self.instance(workload), len(workload.jobs["arrival"])

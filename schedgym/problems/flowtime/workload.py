@@ -23,7 +23,7 @@ from schedgym.core.random import normal_pair, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
 from schedgym.core.tables import accessor, batch_of_one, tabled
-from schedgym.core.workload import Field, Schema, Workload, refuse
+from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime.problem import KINDS, FlowtimeParameters, parse_servers
 
@@ -42,6 +42,7 @@ __all__ = [
     "Jobs",
     "Source",
     "TraceJobs",
+    "check_length",
     "draw",
     "eq27",
     "eq27_limit",
@@ -56,6 +57,7 @@ __all__ = [
     "rebuild",
     "shuffle_future",
     "slot_limit",
+    "slots_needed",
     "tables",
     "toy",
 ]
@@ -71,8 +73,9 @@ MOST_CORES = 10**6
 MOST_MEMORY = 10**6
 #: most cores that a job declares, and most work of a workload by what its jobs declare [core-slots]
 MOST_DECLARED, MOST_DECLARED_WORK = 10**9, 10**14
-#: most tasks of a workload
+#: most tasks of a workload, and of one that an environment runs, in all and for each job
 MOST_TASKS = 10**7
+MOST_TASKS_RUN, MOST_TASKS_PER_JOB = 10_000, 1_000
 
 ONE, TWO, MAPREDUCE = range(len(KINDS))
 
@@ -422,6 +425,53 @@ def slot_limit(jobs: Jobs, gamma: float) -> int:
     return int(math.ceil(3.0 * max(longest, gamma)))
 
 
+def slots_needed(alone: Floats, length: Floats, span: Any, busy: Any) -> Floats:
+    """Return the most slots with an active job, if no core is idle that a job can use; in 2D about so many.
+
+    In each of them some job does as much as if it were alone. After the last arrival all cores are in use
+    (in 2D: or memory is), or every job runs at its full rate.
+
+    Args:
+        alone: slots of each job if it were alone; [..., N].
+        length: slots of each job at its full rate; [..., N].
+        span: slots from the first to the last arrival; [...].
+        busy: slots of all work on all cores (in 2D: and of what jobs hold on all memory); [...].
+    """
+    return np.ceil(np.minimum(np.ceil(alone).sum(axis=-1), span + length.max(axis=-1) + busy))
+
+
+def check_length(workload: Workload, prefix: str = "") -> None:
+    """Raise InvalidWorkload for more slots or tasks than the episodes of an environment may have."""
+    own, count = tables(workload), len(workload.jobs["arrival"])
+    phase = "map_" if own.kind == "mapreduce" else ""
+    tasks, most_tasks = own.tasks.sum(axis=1), MOST_TASKS_RUN + MOST_TASKS_PER_JOB * count
+    if phase and tasks.sum() > most_tasks:
+        i = int(tasks.argmax())
+        raise InvalidWorkload(
+            f"{prefix}jobs.map_tasks[{i}]: {count} jobs may have {most_tasks} tasks in all, and these have "
+            f"{tasks.sum()}, got {own.tasks[i, 0]}"
+        )
+    length = own.processing.sum(axis=1).astype(np.float64)
+    work = (own.tasks * own.processing * own.cpu).sum(axis=1) / own.server_cpu.sum()
+    if not phase:
+        rate = np.minimum(own.cpu[:, 0], own.declared_cpu)
+        if own.kind == "2d":
+            order = np.argsort(own.server_memory)
+            cores = np.cumsum(own.server_cpu[order][::-1])[::-1]  # of servers with at least so much memory
+            rate = np.minimum(rate, cores[np.searchsorted(own.server_memory[order], own.declared_memory)])
+        length *= own.cpu[:, 0] / rate
+    alone = length + work if phase else np.maximum(length, work)
+    if own.kind == "2d":
+        work += length * own.declared_memory / own.server_memory.sum()
+    needed, most = float(slots_needed(alone, length, np.ptp(own.arrival), work.sum())), most_slots(count)
+    if needed > most:
+        i = int(alone.argmax())
+        raise InvalidWorkload(
+            f"{prefix}jobs.{phase}processing[{i}]: {count} jobs may take {most} slots, and these need up to "
+            f"{needed:.0f}, got {own.processing[i, 0]}"
+        )
+
+
 class Instance(NamedTuple):
     """The arrays of :func:`limits`: a workload alone."""
 
@@ -564,7 +614,7 @@ class Source:
         else:
             capacity = load * cores
             self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
-            self._check_windows(trace, capacity, parameters.slot_seconds)
+            self._check_windows(trace, capacity, int(server_memory.sum()), parameters.slot_seconds)
         declared = parameters.estimation != "none"
         constants = constants_of(
             ORIGIN,
@@ -589,20 +639,33 @@ class Source:
         self.sizes = {"job": self.jobs, "server": len(self.server_cpu), "task": tasks}
         self.sizes["latency_row"] = tasks if parameters.latency else 0
 
-    def _check_windows(self, trace: TraceJobs, capacity: float, slot_seconds: float) -> None:
-        """Refuse windows whose work or clock would pass LAST_SLOT."""
+    def _check_windows(self, trace: TraceJobs, capacity: float, memory: int, slot_seconds: float) -> None:
+        """Refuse windows whose work or clock would pass LAST_SLOT, or that need too many slots."""
         count = self.windows * self.jobs
-        volume = trace.processing[:count].astype(np.float64) * trace.cpu[:count]
-        work = volume.reshape(self.windows, -1).sum(axis=1).max()
-        times = trace.arrival[:count].reshape(self.windows, -1)
-        last = work / capacity if capacity else (times[:, -1] - times[:, 0]).max() / slot_seconds
-        if work > LAST_SLOT:
+        times, length, cpu, held = (
+            array[:count].astype(np.float64).reshape(self.windows, -1)
+            for array in (trace.arrival, trace.processing, trace.cpu, trace.memory)
+        )
+        work = (length * cpu).sum(axis=1)
+        span = work / capacity if capacity else (times[:, -1] - times[:, 0]) / slot_seconds
+        if work.max() > LAST_SLOT:
             raise InvalidParameter(
-                f"trace: a window of {self.jobs} jobs has {work:g} core-slots of work, more than "
+                f"trace: a window of {self.jobs} jobs has {work.max():g} core-slots of work, more than "
                 f"{LAST_SLOT:g}: take longer slots or fewer jobs"
             )
-        if last > LAST_SLOT:
-            raise InvalidParameter(f"trace: a window of {self.jobs} jobs takes {last:g} slots to arrive")
+        if span.max() > LAST_SLOT:
+            raise InvalidParameter(
+                f"trace: a window of {self.jobs} jobs takes {span.max():g} slots to arrive"
+            )
+        cores = self.server_cpu.sum()
+        busy = work / cores + (length * held).sum(axis=1) / max(memory, 1)
+        needed = slots_needed(length * np.maximum(cpu / cores, 1.0), length, span, busy).max()
+        most = most_slots(len(trace.arrival))
+        if needed > most:
+            raise InvalidParameter(
+                f"trace: a window of {self.jobs} jobs needs up to {needed:g} slots, and a trace of "
+                f"{len(trace.arrival)} jobs may take {most:g}: take longer slots or fewer jobs"
+            )
 
 
 def make_servers(parameters: FlowtimeParameters) -> tuple[Integers, Integers]:

@@ -56,7 +56,7 @@ class GeoSimulator(Simulator):
         weights = {"response": 0.0, "fairness": 1.0, "weighted": parameters.fairness_weight}
         share = weights[parameters.objective]
         self._set_up(
-            views.action_space(parameters.view, self.window, self.groups, self.choices),
+            lambda: views.action_space(parameters.view, self.window, self.groups, self.choices),
             sizes=sizes
             | {
                 "window": self.window,

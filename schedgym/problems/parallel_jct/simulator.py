@@ -65,7 +65,7 @@ class ParallelJCTSimulator(Simulator):
         units, search = parameters.observation == "dict", parameters.view == "search"
         moves = most_tasks * sizes["server"] if search else 0
         self._set_up(
-            views.action_space(parameters.view, visible),
+            lambda: views.action_space(parameters.view, visible),
             sizes=sizes
             | {
                 "pair": int(np.count_nonzero(self.matrix)),

@@ -41,6 +41,7 @@ POOLED = True
 MOST, PART = 4_000, 1_000  # jobs that are run, and of a part
 
 MOST_SLOTS = 2e4  # between the first and the last arrival of what is run
+MOST_AHEAD = 4e4  # slots from a job's submission to its deadline
 SHARE = 0.1  # slots in the median duration
 
 
@@ -74,8 +75,10 @@ def feed(trace: Trace) -> Feed:
     if not len(trace.arrival):
         return Feed(trace, left_out=tuple(out))
     slot = round_slot(trace, SHARE, MOST_SLOTS * max(1.0, len(trace.arrival) / MOST))
+    latest = trace.arrival + MOST_AHEAD * slot
     pool = dataclasses.replace(
         trace,
+        deadline=np.minimum(trace.deadline, latest),
         machine_cores=trace.machine_cores.sum(keepdims=True),
         machine_memory=trace.machine_memory.sum(keepdims=True),
         job=np.zeros(0),
@@ -86,15 +89,19 @@ def feed(trace: Trace) -> Feed:
     work = float(trace.duration @ size)
     more_work = float(slots_of(trace, slot) @ size) * slot / work - 1.0 if work > 0 else 0.0
     worth = "by its column" if len(trace.value) else "1 for every job, as the log tells none"
-    lines = (
+    lines = [
         f"value: {worth}; what is done of a job by its deadline is worth its share of that",
         f"slots: {slot:g} s; durations are rounded up to slots, which makes {100 * more_work:.3g}% more "
         "work; a job can run from the slot in which it is submitted to the last that ends by its deadline, "
         "but in one at least",
         "in each slot a job has all its cpus and memory, of any machines, or is interrupted; policies know "
         "how much work each job is",
-    )
-    return Feed(pool, slot, tuple(out), lines, MOST, PART)
+    ]
+    if ahead := int((trace.deadline > latest).sum()):
+        lines.append(
+            f"deadlines: {ahead} are {MOST_AHEAD:g} slots or more after the submission, and count as that"
+        )
+    return Feed(pool, slot, tuple(out), tuple(lines), MOST, PART)
 
 
 def parameters(trace: Trace) -> dict[str, Any]:

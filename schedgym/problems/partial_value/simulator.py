@@ -37,7 +37,7 @@ class PartialValueSimulator(Simulator):
         units = parameters.observation == "dict"
         zero_copy = parameters.window == "all" and units
         self._set_up(
-            views.action_space(parameters, self.window, self.resources),
+            lambda: views.action_space(parameters, self.window, self.resources),
             sizes={
                 "job": jobs,
                 "resource": self.resources,
@@ -78,6 +78,9 @@ class PartialValueSimulator(Simulator):
             del shown["deadline"]
         shown |= {name: getattr(buffers, name) for name in ("slot", "active", "backlog")}
         return shown | {"capacity": self.jobs.capacity}
+
+    def _check_length(self, given: Workload, prefix: str = "") -> None:
+        workload.check_length(given, self.parameters.model, prefix)
 
     def _check(self, given: Workload) -> None:
         workload.check_model(given, self.parameters.model)

@@ -21,7 +21,7 @@ from schedgym.core.random import exponential, stream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
 from schedgym.core.tables import accessor
-from schedgym.core.workload import Field, Schema, Workload, refuse
+from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
 from schedgym.problems.partial_value.rules import LINEAR, LOG, POWER, TOLERANCE
@@ -44,6 +44,7 @@ __all__ = [
     "Origin",
     "Source",
     "Toy",
+    "check_length",
     "check_model",
     "draw",
     "from_trace",
@@ -63,6 +64,8 @@ Fields = dict[str, npt.NDArray[Any]]
 LAST_SLOT = 10**9
 #: largest number of tasks, value, demand and capacity, so that their products are finite
 LARGEST = 1e12
+#: whole tasks that fit in all slots together, for each slot that there may be: rules serve one at a time
+MOST_TASKS_PER_SLOT = 100
 #: exponent that arrays have for a job whose utility has none
 EXPONENT = 0.5
 
@@ -120,6 +123,30 @@ def check_model(workload: Workload, model: str | None) -> None:
         values = workload.jobs[name]
         broken = values != np.floor(values)
         refuse(values, broken, f"jobs.{name}", "must be a whole number in the discrete model")
+
+
+def check_length(workload: Workload, model: str | None, prefix: str = "") -> None:
+    """Raise InvalidWorkload for more slots, or whole tasks, than the episodes of an environment may have.
+
+    An episode has a step for each slot up to the last deadline. In the discrete model rules serve tasks one
+    by one: in a slot a job has as many as it can run there, has in all, and has resources for.
+    """
+    jobs, count = workload.jobs, len(workload.jobs["arrival"])
+    deadline, most = jobs["deadline"], most_slots(count)
+    refuse(deadline, deadline > most, f"{prefix}jobs.deadline", f"{count} jobs may take {most} slots")
+    if model != "discrete":
+        return
+    share = (jobs["demand"] / workload.cluster["capacity"]).max(axis=1)
+    fitting = np.divide(1.0, share, out=np.full(count, np.inf), where=share > 0.0)
+    slots = np.floor(deadline) - np.maximum(np.ceil(jobs["arrival"]), 1.0) + 1.0
+    tasks = np.maximum(slots, 0.0) * np.minimum(np.minimum(jobs["parallelism"], jobs["tasks"]), fitting)
+    most *= MOST_TASKS_PER_SLOT
+    if tasks.sum() > most:
+        i = int(tasks.argmax())
+        raise InvalidWorkload(
+            f"{prefix}jobs.tasks[{i}]: {count} jobs may have {most} whole tasks that fit in their slots, and "
+            f"these have {tasks.sum():.0f}, got {jobs['tasks'][i]:g}"
+        )
 
 
 def make_workload(capacity: npt.ArrayLike, **jobs: Any) -> Workload:
@@ -303,7 +330,7 @@ class Source:
             )
 
     def _check_windows(self, parameters: PartialValueParameters, trace: Origin) -> None:
-        """Refuse a trace that lacks data, and windows that would pass LAST_SLOT."""
+        """Refuse a trace that lacks data, and windows of more slots than an episode may have."""
         if parameters.load is None and len(trace.machines) == 0:
             raise InvalidParameter(
                 "load: 'none' takes the capacity of the trace's machines, which it does not tell"
@@ -311,10 +338,11 @@ class Source:
         used = self.windows * self.jobs
         times, slots = (a[:used].reshape(self.windows, -1) for a in (trace.arrival, trace.slots))
         last = float(((times - times[:, :1]) / parameters.slot_seconds + slots).max()) + 1.0
-        if last > LAST_SLOT:
+        most = min(most_slots(len(trace.arrival)), LAST_SLOT)
+        if last > most:
             raise InvalidParameter(
-                f"trace: a window of {self.jobs} jobs takes {last:g} slots, more than {LAST_SLOT:g}: take "
-                "longer slots or fewer jobs"
+                f"trace: a window of {self.jobs} jobs takes {last:g} slots, and a trace of "
+                f"{len(trace.arrival)} jobs may take {most:g}: take longer slots or fewer jobs"
             )
 
 

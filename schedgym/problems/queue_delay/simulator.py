@@ -45,7 +45,7 @@ class QueueDelaySimulator(Simulator):
         if parameters.action_mask:
             self.mask_shape = views.mask_shape(parameters.view, self.window, servers)
         self._set_up(
-            views.action_space(parameters.view, self.window, servers),
+            lambda: views.action_space(parameters.view, self.window, servers),
             sizes={
                 "task": tasks,
                 "server": servers,

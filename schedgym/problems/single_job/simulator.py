@@ -42,7 +42,7 @@ class SingleJobSimulator(Simulator):
         view, features = parameters.view, parameters.observation == "features"
         of_next_task = len(PLACE_COLUMNS) if view == "place" else 0
         self._set_up(
-            views.action_space(view, tasks, servers),
+            lambda: views.action_space(view, tasks, servers),
             sizes={
                 **sizes,
                 "shown_group": 0 if features or self.weighted else groups,

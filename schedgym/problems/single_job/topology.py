@@ -66,6 +66,8 @@ BETA = (0.3, 0.2, 0.2)
 #: most vCPU of a server, and of an absolute limit
 MOST_CPU = 1e9
 MOST_LIMIT = 1e15
+#: most pairs of a server and a group of a switch or a single server, which no file lists one by one
+MOST_PAIRS = 2**24
 #: least and most weight of a server in a group, so that all times are finite
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 
@@ -300,7 +302,7 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
         limited: True if groups may have absolute limits instead of shares.
     """
     where = f"{prefix}cluster"
-    servers = len(cluster["cpu"])
+    servers, caps = len(cluster["cpu"]), bool(cluster.get("server_caps", True))
     if ("arity" in cluster) == ("groups" in cluster):
         raise InvalidWorkload(f"{where}: must have arity or groups, and not both")
     beta = cluster.get("beta")
@@ -316,7 +318,9 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
             raise InvalidWorkload(f"{where}.limit: belongs to groups, a fat tree has beta")
         if beta is not None and len(beta) != len(LEVELS):
             raise InvalidWorkload(f"{where}.beta: must be {', '.join(LEVELS)}, got {len(beta)} values")
+        _check_pairs(servers, arity**2 // 2 + arity + 1, caps, where)
         return
+    _check_pairs(servers, 0, caps, where)
     matrix = cluster["groups"]
     light = (matrix > 0) & (matrix < LEAST_WEIGHT)
     refuse(matrix, light, f"{where}.groups", f"must be 0 or >= {LEAST_WEIGHT:g} (weight)")
@@ -329,9 +333,19 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
             f"{where}.beta: must have one value per group: {len(matrix)} as in cluster.groups, "
             f"got {len(beta)}"
         )
-    bad = _empty(matrix, bool(cluster.get("server_caps", True)))
+    bad = _empty(matrix, caps)
     if bad:
         raise InvalidWorkload(f"{where}.groups: {bad}")
+
+
+def _check_pairs(servers: int, switches: int, caps: bool, where: str) -> None:
+    """Raise InvalidWorkload for too large a matrix of the groups of the switches and, with caps, servers."""
+    groups = switches + servers * caps
+    if groups * servers > MOST_PAIRS:
+        raise InvalidWorkload(
+            f"{where}.cpu: {servers} servers in {groups} groups are {groups * servers} pairs, more than "
+            f"{MOST_PAIRS}"
+        )
 
 
 def check_reach(

@@ -25,7 +25,7 @@ from schedgym.papers.guan2022.statements import (
     SHARED_RESPONSES,
 )
 from tests.long import long
-from tests.papers.guan2022.test_share_batches import extreme
+from tests.papers.guan2022.test_model import lp_useful
 from tests.papers.recorded import check_recorded, instance_of
 
 pytestmark = long
@@ -84,7 +84,7 @@ def test_sig_gamf_is_not_strategy_proof(results) -> None:
     assert model.aggregates_of(lying, slots, groups, "sig-gamf") == fractions(found["aggregates_if_lying"])
     # whichever matrix is taken, all three tasks can run
     for sign in (1, -1):
-        assert extreme(lying, slots, groups, "sig-gamf", 0, demand[0], sign) == pytest.approx(3.0)
+        assert lp_useful(lying, slots, groups, "sig-gamf", 0, demand[0], sign) == pytest.approx(3.0)
 
 
 def test_sig_gamf_is_not_envy_free(results) -> None:
@@ -95,7 +95,7 @@ def test_sig_gamf_is_not_envy_free(results) -> None:
     assert own == fractions(found["aggregates"])
     i, other = found["job"], found["envies"]
     for sign in (1, -1):
-        useful = extreme(demand, slots, groups, "sig-gamf", other, demand[i], sign)
+        useful = lp_useful(demand, slots, groups, "sig-gamf", other, demand[i], sign)
         assert useful == pytest.approx(float(F(found["useful"]))) and useful > own[i] + F(1, 4)
 
 
@@ -115,7 +115,7 @@ def gains(slots, groups, most):
         for report in rows:
             # what it gets, and its tasks in the groups that it reports, bound what it can use
             if min(aggregates(report, other)[0], sum(map(min, truth, report))) > honest:
-                useful = extreme([report, other], slots, groups, "sig-gamf", 0, truth, 1)
+                useful = lp_useful([report, other], slots, groups, "sig-gamf", 0, truth, 1)
                 if useful > honest + F(1, 10**6):
                     yield truth, other, report
 
@@ -201,7 +201,7 @@ def test_the_specifications_counterexamples() -> None:
         demand, slots, groups = parts(envy)
         own = model.aggregates_of(demand, slots, groups, policy)
         for i, other in itertools.permutations(range(3), 2):
-            assert extreme(demand, slots, groups, policy, other, demand[i], -1) <= own[i] + F(1, 10**6)
+            assert lp_useful(demand, slots, groups, policy, other, demand[i], -1) <= own[i] + F(1, 10**6)
 
 
 def test_the_optimum_by_hand() -> None:

@@ -8,7 +8,6 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.share_batches import (
@@ -27,6 +26,7 @@ from schedgym.papers.guan2022.share_batches import (
 )
 from schedgym.papers.guan2022.site_groups import merged_sites
 from tests.long import long
+from tests.papers.guan2022.test_model import lp_useful
 
 pytestmark = long
 
@@ -41,56 +41,6 @@ def draw(rng: random.Random, policy: str, jobs: int = 4, sites: int = 3):
         groups = tuple(rng.sample(lists, rng.randint(1, min(len(lists), 4))))
     demand = [[rng.randint(0, 6) * (rng.random() < 0.8) for _ in groups] for _ in range(n)]
     return [[int(d) for d in row] for row in demand], [rng.randint(1, 5) for _ in range(m)], groups
-
-
-def extreme(demand, slots, groups, policy, job, tasks, sign):
-    """The least (sign 1) or most (-1) useful slots over all matrices, by linear programs over branches.
-
-    Useful is sum_k min(a_k, tasks_k): the most is one program, the least one per choice of which groups
-    count with their allocation.
-    """
-    problem = model.sharing_problem(demand, slots, groups, policy)
-    aggregates, held = model.max_min(problem), problem.site_floors
-    keys = [(i, k, j) for i in range(len(demand)) for k, group in enumerate(groups) for j in group]
-    useful = [min(d, t) for d, t in zip(demand[job], tasks, strict=True)]
-    size = len(keys) + len(groups)
-    rows, limits = [], []
-
-    def add(entries, limit):
-        row = np.zeros(size)
-        for x, value in entries:
-            row[x] += value
-        rows.append(row)
-        limits.append(float(limit))
-
-    for j, u in enumerate(slots):
-        add([(x, 1.0) for x, key in enumerate(keys) if key[2] == j], u)
-    for i, row in enumerate(demand):
-        for k, d in enumerate(row):
-            add([(x, 1.0) for x, key in enumerate(keys) if key[:2] == (i, k)], d)
-    for k in range(len(groups)):
-        add([(len(keys) + k, 1.0)] + [(x, -1.0) for x, key in enumerate(keys) if key[:2] == (job, k)], 0)
-    fixed = np.zeros((len(demand), size))
-    for x, key in enumerate(keys):
-        fixed[key[0], x] = 1.0
-    bounds = [(float(held.get(key, 0)), None) for key in keys] + [(0.0, float(x)) for x in useful]
-    best = None
-    branches = [None] if sign < 0 else list(itertools.product((0, 1), repeat=len(groups)))
-    for counted in branches:
-        cost, constant = np.zeros(size), 0.0
-        if counted is None:
-            cost[len(keys) :] = -1.0
-        else:
-            for x, key in enumerate(keys):
-                cost[x] = float(key[0] == job and counted[key[1]])
-            constant = float(sum(u for u, c in zip(useful, counted, strict=True) if not c))
-        found = linprog(
-            cost, np.array(rows), limits, fixed, [float(a) for a in aggregates], bounds, method="highs"
-        )
-        assert found.status == 0
-        value = abs(found.fun) + constant if counted is None else found.fun + constant
-        best = value if best is None else min(best, value)
-    return best
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -158,11 +108,15 @@ def test_useful_slots_over_all_matrices(policy) -> None:
         shares = fair_shares(np.array([demand]), np.array([slots]), groups, policy)
         one = unit(len(demand))
         most = F(int(most_useful(shares, job, np.array([tasks]))[0]), one)
-        assert float(most) == pytest.approx(extreme(demand, slots, groups, policy, job, tasks, -1), abs=1e-7)
+        assert float(most) == pytest.approx(
+            lp_useful(demand, slots, groups, policy, job, tasks, -1), abs=1e-7
+        )
         if policy == "sig-amf" or not any(map(any, demand)):
             continue
         least = F(int(least_useful(shares, job, np.array([tasks]))[0]), one)
-        assert float(least) == pytest.approx(extreme(demand, slots, groups, policy, job, tasks, 1), abs=1e-7)
+        assert float(least) == pytest.approx(
+            lp_useful(demand, slots, groups, policy, job, tasks, 1), abs=1e-7
+        )
         assert model.useful_range(demand, slots, groups, policy, job, tasks) == (least, most)
         spread += least < most
     assert policy == "sig-amf" or spread > 3

@@ -115,24 +115,9 @@ class View(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A decision and the state that it was made in.
+    """What was seen, and what was decided: order and counts of the jobs (GeoAssign), or shares (GeoFair)."""
 
-    Attributes:
-        time: the instant.
-        active: the active jobs.
-        new: those that arrived at this instant.
-        unfinished: (job, group) -> waiting and running tasks.
-        waiting: (job, group) -> waiting tasks.
-        order: GeoAssign: the order of the jobs.
-        counts: GeoAssign: job -> where its waiting tasks are assigned.
-        shares: GeoFair: the shares.
-    """
-
-    time: Number
-    active: list[int]
-    new: list[int]
-    unfinished: dict[tuple[int, int], int]
-    waiting: dict[tuple[int, int], int]
+    view: View
     order: list[int]
     counts: dict[int, Counts]
     shares: Shares

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from schedgym.papers.guan2022.model.instances import Decision, Instance, Interval, Number, Outcome
 from schedgym.papers.guan2022.model.sharing import Problem, isolated_shares, site_demand, subsets
 
@@ -18,26 +20,12 @@ __all__ = [
     "lower_bounds",
     "metrics_assign",
     "metrics_fair",
-    "percentile",
     "pooled_srpt",
     "sharing_violations",
     "weighted_percentile",
 ]
 
 PERCENTILES = (50, 90, 95, 99)
-
-
-def percentile(values: Sequence[Number], q: Number) -> Number:
-    """Return a percentile, with linear interpolation between order statistics."""
-    ordered = sorted(values)
-    position = Fraction(q) * (len(ordered) - 1) / 100
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    step = position - below
-    if step == 0 or ordered[above] == ordered[below]:
-        return ordered[below]
-    gap = ordered[above] - ordered[below]
-    return ordered[below] + (float(step) if isinstance(gap, float) else step) * gap
 
 
 def _divide(a: Number, b: Number) -> Number:
@@ -62,11 +50,13 @@ def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "utilisation": _divide(sum(durations), slots * (max(outcome.completion) - min(arrivals))),
         "load": _divide(sum(durations), slots * span) if span else None,
         "recomputations": len(outcome.decisions),
-        "recomputations_waiting": sum(bool(decision.waiting) for decision in outcome.decisions),
+        "recomputations_waiting": sum(
+            any(map(any, decision.view.waiting.values())) for decision in outcome.decisions
+        ),
         "longest_over_span": _divide(max(durations), span) if span else None,
     }
     for q in PERCENTILES:
-        result[f"p{q}_response"] = percentile(response, q)
+        result[f"p{q}_response"] = float(np.percentile([float(x) for x in response], q))
     return result
 
 
@@ -131,27 +121,24 @@ def metrics_fair(instance: Instance, outcome: Outcome) -> dict[str, Any]:
 
 def sharing_violations(instance: Instance, decision: Decision, tolerance: float = 0) -> tuple[int, int, int]:
     """Count (job, site) below min(d_ij, u_j / n), jobs below X_i by groups, and by groups of one site."""
-    n, slots = len(decision.active), instance.slots
-    unfinished = {
-        i: [decision.unfinished.get((i, k), 0) for k in range(len(instance.groups))] for i in decision.active
-    }
+    active, unfinished, slots = decision.view.active, decision.view.unfinished, instance.slots
     total: dict[int, Number] = Counter()
     at: dict[tuple[int, int], Number] = Counter()
     for (i, _, j), share in decision.shares.items():
         total[i] += share
         at[i, j] += share
-    demand = [site_demand(instance, unfinished, i) for i in decision.active]
+    demand = [site_demand(instance, unfinished, i) for i in active]
     at_site = sum(
-        at[i, j] < min(Fraction(row[j]), Fraction(u, n)) - tolerance
-        for i, row in zip(decision.active, demand, strict=True)
+        at[i, j] < min(Fraction(row[j]), Fraction(u, len(active))) - tolerance
+        for i, row in zip(active, demand, strict=True)
         for j, u in enumerate(slots)
     )
     problems = (
-        Problem(list(unfinished.values()), slots, instance.groups),
+        Problem([unfinished[i] for i in active], slots, instance.groups),
         Problem(demand, slots, [(j,) for j in range(len(slots))]),
     )
     below = [
-        sum(total[i] < x - tolerance for i, x in zip(decision.active, isolated_shares(own), strict=True))
+        sum(total[i] < x - tolerance for i, x in zip(active, isolated_shares(own), strict=True))
         for own in problems
     ]
     return at_site, below[0], below[1]

@@ -8,11 +8,13 @@ u(T) are the slots in T. Only the aggregates are unique, not the matrix of share
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import networkx as nx
+from networkx.algorithms.flow import edmonds_karp
 
 from schedgym.papers.guan2022.model.instances import Instance, Number, Shares, Sites, View
 
@@ -212,17 +214,34 @@ def aggregates_of(
     return max_min(sharing_problem(demand, slots, groups, policy))
 
 
+def _left_by_others(
+    problem: Problem, aggregates: Sequence[Fraction], job: int | None
+) -> dict[frozenset[int], Fraction]:
+    """Return, by set T of sites, the slots that all other jobs leave in it at most."""
+    base, rest, room = _beyond_site_floors(problem)
+    others = [i for i in range(len(rest)) if i != job]
+    return {
+        inside: _room(room, inside)
+        - sum(
+            max(aggregates[i] - base[i] - _outside(rest[i], problem.groups, inside), Fraction(0))
+            for i in others
+        )
+        for inside in subsets(len(room))
+    }
+
+
+def is_feasible(problem: Problem, aggregates: Sequence[Fraction]) -> bool:
+    """Return whether the jobs can have these aggregates, which must be no less than the floors."""
+    return min(_left_by_others(problem, aggregates, None).values()) >= 0
+
+
 def most_beside(problem: Problem, aggregates: Sequence[Fraction], job: int) -> Fraction:
     """Return the most that a job can have beside given feasible aggregates of the others."""
-    base, rest, room = _beyond_site_floors(problem)
-    more = []
-    for inside in subsets(len(room)):
-        left = _room(room, inside) + _outside(rest[job], problem.groups, inside)
-        for i, own in enumerate(aggregates):
-            if i != job:
-                left -= max(own - base[i] - _outside(rest[i], problem.groups, inside), Fraction(0))
-        more.append(left)
-    return base[job] + min(more)
+    base, rest, _ = _beyond_site_floors(problem)
+    left = _left_by_others(problem, aggregates, job)
+    return base[job] + min(
+        slots + _outside(rest[job], problem.groups, inside) for inside, slots in left.items()
+    )
 
 
 def useful_range(
@@ -268,117 +287,32 @@ def useful_range(
     return min(least), most(useful)
 
 
-Node = tuple[Any, ...]
-Network = dict[Node, dict[Node, Fraction]]
-
-
-def _max_flow(network: Network, source: Node, sink: Node) -> tuple[Network, set[Node]]:
-    """Return a maximum flow, along shortest augmenting paths, and the source side of a minimum cut."""
-    residual: Network = {a: dict(out) for a, out in network.items()}
-    for a, out in network.items():
-        for b in out:
-            residual.setdefault(b, {}).setdefault(a, Fraction(0))
-    while True:
-        parent: dict[Node, Node] = {source: source}
-        queue = deque([source])
-        while queue and sink not in parent:
-            a = queue.popleft()
-            for b, c in residual[a].items():
-                if c > 0 and b not in parent:
-                    parent[b] = a
-                    queue.append(b)
-        if sink not in parent:
-            flow = {
-                a: {b: max(c - residual[a][b], Fraction(0)) for b, c in out.items()}
-                for a, out in network.items()
-            }
-            return flow, set(parent)
-        path = [sink]
-        while path[-1] != source:
-            path.append(parent[path[-1]])
-        path.reverse()
-        amount = min(residual[a][b] for a, b in itertools.pairwise(path))
-        for a, b in itertools.pairwise(path):
-            residual[a][b] -= amount
-            residual[b][a] += amount
-
-
-def _fill(
-    problem: Problem,
-    aggregates: Sequence[Fraction],
-    frozen: Shares,
-    target: int | None = None,
-    least: Mapping[int, Fraction] = MappingProxyType({}),
-) -> tuple[Shares | None, set[Node], Fraction]:
-    """Find shares with the given aggregates, floors, frozen jobs, and a_lk >= least[k] for the target job l.
-
-    With a target, floors at sites need groups of one site.
-
-    Returns:
-        the shares or None, the source side of a minimum cut, and the amount that does not fit.
-    """
-    room = [Fraction(u) for u in problem.slots]
-    done = {i for i, _, _ in frozen}
-    shares: Shares = dict(frozen)
-    for (_, _, j), amount in frozen.items():
-        room[j] -= amount
-    network: Network = {("source",): {}}
-    need = Fraction(0)
-    for i, demand in enumerate(problem.demand):
-        if i in done:
-            continue
-        network["job", i] = {}
-        own = aggregates[i]
-        for k, group in enumerate(problem.groups):
-            if demand[k] == 0:
-                continue
-            capacity = Fraction(demand[k])
-            floors = {j: problem.site_floors.get((i, k, j), Fraction(0)) for j in group}
-            low = sum(floors.values(), Fraction(0))
-            if i == target:  # a mandatory part straight from the source
-                low = max(low, least[k])
-                network["source",]["group", i, k] = low
-                need += low
-            else:
-                for j, floor in floors.items():
-                    if floor:
-                        shares[i, k, j] = floor
-                        room[j] -= floor
-            own -= low
-            network["job", i]["group", i, k] = capacity - low
-            network["group", i, k] = {("site", j): capacity for j in sorted(group)}
-        network["source",]["job", i] = own
-        need += own
-        if own < 0:
-            raise ValueError("the aggregate is below the floors")
-    for j, free in enumerate(room):
-        network["site", j] = {("sink",): free}
-    flow, side = _max_flow(network, ("source",), ("sink",))
-    if (deficit := need - sum(flow["source",].values(), Fraction(0))) > 0:
-        return None, side, deficit
-    through = [
-        (a[1:], b[1], x) for a, out in flow.items() if a[0] == "group" for b, x in out.items() if x > 0
-    ]
-    for (i, k), j, amount in through:
-        shares[i, k, j] = shares.get((i, k, j), Fraction(0)) + amount
-    return shares, side, Fraction(0)
-
-
-def is_feasible(problem: Problem, aggregates: Sequence[Fraction]) -> bool:
-    """Return whether the jobs can have these aggregates, which must be no less than the floors."""
-    return _fill(problem, aggregates, {})[0] is not None
-
-
 def allocation(problem: Problem, aggregates: Sequence[Fraction]) -> Shares:
-    """Return one of the matrices with these aggregates.
+    """Return one of the matrices with these aggregates: a maximum flow from jobs over their groups to sites.
 
     Raises:
         ValueError: there is none.
     """
-    shares = _fill(problem, aggregates, {})[0]
-    if shares is None:
+    base, rest, room = _beyond_site_floors(problem)
+    network = nx.DiGraph()
+    for j, free in enumerate(room):
+        network.add_edge(("site", j), "sink", capacity=free)
+    for i, row in enumerate(rest):
+        network.add_edge("source", ("job", i), capacity=aggregates[i] - base[i])
+        for k, demand in enumerate(row):
+            network.add_edge(("job", i), ("group", i, k), capacity=demand)
+            network.add_edges_from(
+                (("group", i, k), ("site", j), {"capacity": demand}) for j in sorted(problem.groups[k])
+            )
+    amount, flow = nx.maximum_flow(network, "source", "sink", flow_func=edmonds_karp)
+    if amount != sum(aggregates) - sum(base):
         raise ValueError("infeasible aggregates")
-    return shares
+    shares = dict(problem.site_floors)
+    for i, row in enumerate(rest):
+        for k in range(len(row)):
+            for (_, j), share in flow["group", i, k].items():
+                shares[i, k, j] = shares.get((i, k, j), Fraction(0)) + share
+    return {key: share for key, share in shares.items() if share > 0}
 
 
 def optimise(
@@ -389,12 +323,11 @@ def optimise(
 ) -> tuple[list[Fraction], Shares]:
     """Give one job after the other the largest y_l = min_k (sum_j a_ljk) / d_lk, by Algorithms 6 and 8.
 
-    Newton steps: let a cut be short by some deficit. On its source side are groups K of job l (and not the
-    job's own node), and its capacity falls by what max(floor_lk, y d_lk), summed over K, rises; so that sum
-    must shrink by the deficit, which gives the next y. No group has more than its tasks.
+    Job l must have max(floor_lk, y d_lk) of group k. For every set T of sites, what it must have of groups
+    that can run nowhere else fits into what the other jobs leave there. No group has more than its tasks.
 
     Args:
-        problem: the problem.
+        problem: the problem; with floors at sites, a group has one site.
         aggregates: of all jobs; they stay.
         sequence: the jobs in order.
         seconds: known durations w_lk of the tasks [J][K]: y_l = min_k (sum_j a_ljk) / w_lk (footnote in
@@ -403,39 +336,54 @@ def optimise(
     Returns:
         The y in the order of ``sequence``, of which only the first is unique, and the shares.
     """
-    frozen: Shares = {}
-    reached = []
-    for target in sequence:
-        demand = problem.demand[target]
-        row = [Fraction(d) for d in (problem.demand if seconds is None else seconds)[target]]
-        held = [
-            [problem.site_floors.get((target, k, j), Fraction(0)) for j in group]
+    nothing = [Fraction(0)] * len(problem.groups)
+    rows, own = list(problem.demand), list(aggregates)
+    left = problem  # without the jobs that have their shares, and without the slots of these
+    reached: list[Fraction] = []
+    shares: Shares = {}
+    for job in sequence:
+        weights = (problem.demand if seconds is None else seconds)[job]
+        floors = [
+            sum((left.site_floors.get((job, k, j), Fraction(0)) for j in group), Fraction(0))
             for k, group in enumerate(problem.groups)
         ]
-        floor = [sum(own, Fraction(0)) for own in held]
-        used = [k for k, d in enumerate(demand) if d > 0]
-        y = _least_ratio([row[k] for k in used], [floor[k] for k in used], aggregates[target])
-        y = min([y, *(demand[k] / row[k] for k in used)])
-        while True:
-            least = {k: y * row[k] for k in used}
-            shares, side, deficit = _fill(problem, aggregates, frozen, target, least)
-            if shares is not None:
-                break
-            cut = [k for k in used if ("group", target, k) in side]
-            taken = sum((max(floor[k], y * row[k]) for k in cut), Fraction(0))
-            y = _least_ratio([row[k] for k in cut], [floor[k] for k in cut], taken - deficit)
-        reached.append(y)
-        frozen.update({key: amount for key, amount in shares.items() if key[0] == target})
-    return reached, frozen
+        left = left._replace(site_floors={key: x for key, x in left.site_floors.items() if key[0] != job})
+        reached.append(_largest_ratio(left, own, job, weights, floors))
+        # in two rows: what the job must have, and the rest
+        must = [
+            max(floor, reached[-1] * weight) if tasks else Fraction(0)
+            for tasks, floor, weight in zip(rows[job], floors, weights, strict=True)
+        ]
+        rows[job] = [tasks - least for tasks, least in zip(rows[job], must, strict=True)]
+        own[job] -= sum(must)
+        given = allocation(left._replace(demand=[*rows, must]), [*own, sum(must, Fraction(0))])
+        slots = list(left.slots)
+        for (i, k, j), share in given.items():
+            if i in (job, len(rows)):
+                shares[job, k, j] = shares.get((job, k, j), Fraction(0)) + share
+                slots[j] -= share
+        rows[job], own[job] = nothing, Fraction(0)
+        left = left._replace(demand=rows, slots=slots)
+    return reached, shares
 
 
-def _least_ratio(demand: Sequence[Fraction], floors: Sequence[Fraction], room: Fraction) -> Fraction:
-    """Return the largest y with sum of max(floor_k, y d_k) <= room."""
-    steps = [(floor / d, d) for floor, d in zip(floors, demand, strict=True)]
-    level = _level(steps, room - sum(floors, Fraction(0)))
-    if level is None:
-        raise ValueError("a job without tasks has no ratio")
-    return level
+def _largest_ratio(
+    problem: Problem,
+    aggregates: Sequence[Fraction],
+    job: int,
+    weights: Sequence[Number],
+    floors: Sequence[Fraction],
+) -> Fraction:
+    """Return the largest y such that a job can have max(floor_k, y weight_k) of every group with tasks."""
+    tasks = {k: Fraction(d) for k, d in enumerate(problem.demand[job]) if d}
+    rooms = list(_left_by_others(problem, aggregates, job).items())
+    rooms.append((frozenset(range(len(problem.slots))), aggregates[job]))
+    limits: list[Fraction | None] = [d / weights[k] for k, d in tasks.items()]
+    for inside, room in rooms:
+        confined = [k for k in tasks if inside.issuperset(problem.groups[k])]
+        steps = [(floors[k] / weights[k], Fraction(weights[k])) for k in confined]
+        limits.append(_level(steps, room - sum(floors[k] for k in confined)))
+    return min(limit for limit in limits if limit is not None)
 
 
 def site_demand(instance: Instance, unfinished: Mapping[int, Sequence[int]], i: int) -> list[int]:

@@ -99,14 +99,6 @@ class _World:
             {i: dict(own) for i, own in counts.items() if i in self.active},
         )
 
-    def record(self, view: View, order: Sequence[int], counts: Mapping[int, Counts], shares: Any) -> None:
-        unfinished = {(i, k): x for i in view.active for k, x in enumerate(view.unfinished[i]) if x}
-        waiting = {(i, k): x for i in view.active for k, x in enumerate(view.waiting[i]) if x}
-        kept = {i: dict(own) for i, own in counts.items()}
-        self.decisions.append(
-            Decision(self.clock, view.active, view.new, unfinished, waiting, list(order), kept, dict(shares))
-        )
-
     def outcome(self) -> Outcome:
         if None in self.completion:
             raise ValueError("a task never starts")
@@ -133,7 +125,8 @@ def simulate_assign(instance: Instance, policy: str | AssignRule, **options: Any
             else:
                 order, counts = assign_policy(instance, view, policy, **options)
             _check_assignment(instance, view, order, counts)
-            world.record(view, order, counts, {})
+            kept = {i: dict(own) for i, own in counts.items()}
+            world.decisions.append(Decision(view, order, kept, {}))
         for j in range(len(instance.slots)):
             for i in order:
                 for k in range(len(instance.groups)):
@@ -185,7 +178,7 @@ def simulate_fair(
         if (new or group_done or (aggressive and task_done)) and world.active:
             view = world.view(new, {})
             shares = policy(view) if callable(policy) else fair_policy(instance, view, policy)
-            world.record(view, [], {}, shares)
+            world.decisions.append(Decision(view, [], {}, dict(shares)))
         for j in range(len(instance.slots)):
             while (
                 world.free[j] > 0

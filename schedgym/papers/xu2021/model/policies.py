@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from schedgym.papers.xu2021.model.slot import Matrix, Number
 
-__all__ = ["Entry", "PRIORITY_RULES", "RULES", "drf", "rule_order", "tetris", "transient"]
+__all__ = ["Entry", "PRIORITY_RULES", "drf", "rule_order", "tetris", "transient"]
 
 PRIORITY_RULES = ("srpt", "srvf", "svf", "srf", "fifo")
-RULES = (*PRIORITY_RULES, "tetris", "drf", "svf-transient")
 
 
 class Entry(NamedTuple):

@@ -1,0 +1,847 @@
+"""Checks of the PartialValue model itself: test vectors, hand examples, theorems, bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp, minimize_scalar
+
+from schedgym.papers.zheng2016 import model
+from schedgym.papers.zheng2016.divisible_tasks import _first_fit
+from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Job, State
+from schedgym.papers.zheng2016.whole_tasks import _aware_family, _task_view_best, _wait
+from tests.partial_value import optima
+from tests.partial_value.instances import make_job, random_instance
+
+STRICT = (POWER, LOG)
+GENERAL = [name for name in model.DISCRETE if name != "deadline-aware"]
+RUNS = [*((name, False) for name in model.CONTINUOUS), *((name, True) for name in GENERAL)]
+
+
+def single(
+    *jobs: tuple[float, float, float, float, float], discrete: bool = False, c: float = 1.0
+) -> Instance:
+    """Linear jobs (a, d, X, Y, v) of unit demand on one resource."""
+    return Instance(tuple(make_job(a, d, x, y, (1.0,), v) for a, d, x, y, v in jobs), (c,), discrete)
+
+
+def slot(*jobs: tuple[tuple[float, ...], float], discrete: bool = True) -> Instance:
+    """Linear jobs (r, v) of one task in slot 1."""
+    return Instance(tuple(make_job(1, 1, 1, 1, r, v) for r, v in jobs), (1.0,) * len(jobs[0][0]), discrete)
+
+
+def first(instance: Instance, policy: str) -> list[float]:
+    """What a policy does in slot 1."""
+    return model.simulate(instance, policy).allocation[0]
+
+
+def continuous(count: int, seed: int, kinds: tuple[str, ...] = model.KINDS) -> Iterator[Instance]:
+    """One in two adversarial, 1 to 3 resources."""
+    rng = random.Random(seed)
+    for n in range(count):
+        yield random_instance(rng, resources=1 + n % 3, kinds=kinds, adversarial=n % 2 == 0)
+
+
+def discrete(count: int, seed: int, max_jobs: int = 4) -> Iterator[Instance]:
+    """One in two adversarial, 1 to 3 resources, few and many tasks per slot."""
+    rng = random.Random(seed)
+    for n in range(count):
+        yield random_instance(
+            rng,
+            discrete=True,
+            max_jobs=max_jobs,
+            max_slots=3,
+            resources=1 + n % 3,
+            adversarial=n % 2 == 0,
+            max_share=rng.choice([0.2, 0.4, 0.8, 1.0]),
+        )
+
+
+def states(instances: Iterator[Instance], policy: str) -> Iterator[tuple[State, list[float]]]:
+    """Every slot of every run, with what the policy does there."""
+    for instance in instances:
+        seen: list[tuple[State, list[float]]] = []
+
+        def follow(state: State, seen: list[tuple[State, list[float]]] = seen) -> list[float]:
+            x = model.policies(state.instance)[policy](state)
+            seen.append((state, x))
+            return x
+
+        model.simulate(instance, follow)
+        yield from seen
+
+
+EXAMPLE_1 = Instance(
+    (
+        make_job(1, 2, 1, 1, (0.2, 0.8), 2.0),
+        make_job(1, 2, 2, 2, (0.5, 0.5), 1.0),
+        make_job(2, 2, 2, 2, (0.8, 0.2), 2.0),
+    ),
+    (1.0, 1.0),
+)
+CAPPED = single((1, 2, 1, 1, 1.001), (1, 2, 0.5, 1, 1))
+AWARE_2 = single((1, 1, 2, 5, 1), (1, 2, 1, 1, 1.001), (1, 2, 1, 1, 1.51), discrete=True, c=2)
+AWARE_3 = single((1, 1, 3, 4, 1.499), (1, 3, 1, 1, 1.5001), (1, 3, 2, 2, 2), discrete=True, c=3)
+
+
+def example_2(kind: str) -> Instance:
+    return Instance(tuple(make_job(1, 2, 0.75, y, (1.0,), 1.0, kind) for y in (0.5, 2.0)), (1.0,))
+
+
+# Test vectors of the specification -----------------------------------------------------------
+
+
+def test_v1_example_1() -> None:
+    outcome = model.simulate(EXAMPLE_1, "concave")
+    assert outcome.allocation[0] == pytest.approx([1, 0.4, 0])
+    assert outcome.allocation[1] == pytest.approx([0, 0, 1.25])
+    assert outcome.value == pytest.approx(4.9)
+    assert model.offline_continuous(EXAMPLE_1).value == pytest.approx(6)
+
+
+def test_v1_better_schedule_as_corrected() -> None:
+    assert model.replay(EXAMPLE_1, [[0, 2, 0], [1, 0, 1]]).value == pytest.approx(6)
+    with pytest.raises(ValueError, match="job 2"):  # job 3 has not arrived in slot 1
+        model.replay(EXAMPLE_1, [[0, 0, 2], [1, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "offline", "ratio"),
+    [(POWER, 1.825141, 1.931852, 1.0585), (LOG, math.log(1.5 * 2.25), math.log(1.5 * 2.5), 1.0866)],
+)
+def test_v2_example_2(kind: str, value: float, offline: float, ratio: float) -> None:
+    instance = example_2(kind)
+    outcome = model.simulate(instance, "concave")
+    assert outcome.allocation[0] == pytest.approx([0.5, 0.5])
+    assert outcome.allocation[1] == pytest.approx([0, 0.75])
+    assert outcome.value == pytest.approx(value, abs=1e-6)
+    optimum = model.offline_continuous(instance).value
+    assert optimum == pytest.approx(offline, abs=1e-6)
+    assert optimum == pytest.approx(model.replay(instance, [[0.25, 0.75], [0.25, 0.75]]).value)
+    assert optimum / outcome.value == pytest.approx(ratio, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("r", "tasks", "expected"),
+    [((0.3,), 5, 3), ((0.25,), 5, 4), ((0.2, 0.1), 9, 4)],
+    ids=["v3a", "v3b", "v3c"],
+)
+def test_v3_primal_dual(r: tuple[float, ...], tasks: float, expected: float) -> None:
+    instance = Instance((make_job(1, 1, tasks, tasks, r),), (1.0,) * len(r), discrete=True)
+    assert first(instance, "primal-dual") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("instance", "value", "optimum"), [(AWARE_2, 2.511, 4.511), (AWARE_3, 5.5001, 9.9971)], ids=["v4a", "v4b"]
+)
+def test_v4_deadline_aware(instance: Instance, value: float, optimum: float) -> None:
+    assert model.simulate(instance, "deadline-aware").value == pytest.approx(value, abs=1e-12)
+    assert optima.offline_unit(instance) == pytest.approx(optimum, abs=1e-12)
+    assert optima.offline_milp(instance) == pytest.approx(optimum, abs=1e-6)
+
+
+# Counterexamples and tight instances ---------------------------------------------------------
+
+
+def test_common_deadline_is_not_enough() -> None:
+    """Theorem III.2 with a parallelism bound: the ratio reaches 4/3."""
+    assert model.simulate(CAPPED, "concave").value == pytest.approx(1.501)
+    assert model.offline_continuous(CAPPED).value == pytest.approx(2.001)
+
+
+def test_odd_capacity_exceeds_the_papers_factor() -> None:
+    ratio = optima.offline_unit(AWARE_3) / model.simulate(AWARE_3, "deadline-aware").value
+    assert 1.8 < ratio <= model.deadline_aware_factor(3) == pytest.approx(20 / 11)
+
+
+@pytest.mark.parametrize("c", [2, 3])
+def test_deadline_aware_factor_is_tight(c: int) -> None:
+    e = 1e-6
+    jobs = {
+        2: [(1, 1, 2, 5, 1), (1, 2, 1, 1, 1 + e), (1, 2, 1, 1, 1.5 + 2 * e)],
+        3: [(1, 1, 3, 4, 1.5 - e), (1, 3, 1, 1, 1.5 + e), (1, 3, 2, 2, 2)],
+    }
+    instance = single(*jobs[c], discrete=True, c=c)
+    ratio = optima.offline_unit(instance) / model.simulate(instance, "deadline-aware").value
+    assert ratio == pytest.approx(model.deadline_aware_factor(c), abs=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["m-greedy", "s-greedy", "local-optimal"])
+def test_greedy_factor_two_is_tight(policy: str) -> None:
+    instance = single((1, 2, 1, 1, 1.01), (1, 1, 1, 1, 1), discrete=True)
+    assert model.simulate(instance, policy).value == pytest.approx(1.01)
+    assert model.whole_best(instance)[0] == pytest.approx(2.01)
+
+
+def test_m_greedy_does_not_dominate_s_greedy() -> None:
+    instance = slot(((0.3,), 4), ((0.4,), 5), ((0.4,), 8))
+    assert model.simulate(instance, "m-greedy").value == 12
+    assert model.simulate(instance, "s-greedy").value == 13
+
+
+# Slot rules ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [True, False])
+def test_windows_are_inclusive(d: bool) -> None:
+    """Served in the arrival slot and in the deadline slot, not before or after."""
+    instance = single((2, 4, 1, 9, 1), (2.5, 3.5, 1, 9, 1), (6, 6, 1, 9, 1), discrete=d, c=2)
+    outcome = model.simulate(instance, "edf")
+    assert outcome.allocation == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert outcome.reward == [0, 1, 2, 1, 0, 1]
+
+
+def test_ends_early_when_nothing_is_left() -> None:
+    instance = single((1, 9, 1, 1, 1), (3, 9, 1, 2, 1))
+    assert len(model.simulate(instance, "fifo").allocation) == 4
+    assert model.horizon(single((1, 2.9, 1, 1, 1))) == 2
+
+
+def test_metrics() -> None:
+    instance = single((1, 1, 1, 2, 3), (1, 1, 1, 1, 1), (2, 4, 1, 1, 2), c=2.0)
+    outcome = model.replay(instance, [[1, 0, 0], [0, 0, 1]])
+    assert model.metrics(instance, outcome) == model.Metrics(5, (0.25,), never_served=1, expired=2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[1, 0.5]], "load"),
+        ([[0, 1.5]], "job 1"),
+        ([[0, -0.1]], "job 1"),
+        ([[0.5]], "amounts"),
+        ([[0, 0], [0, 1]], "job 1"),
+        ([[0, 0], [1, 0], [0, 1]], "after the last"),
+    ],
+)
+def test_replay_rejects(rows: list[list[float]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model.replay(single((1, 2, 1, 1, 1), (1, 1, 1, 2, 1)), rows)
+
+
+def test_discrete_replay_rejects_parts_of_tasks() -> None:
+    with pytest.raises(ValueError, match="0.5 tasks"):
+        model.replay(single((1, 2, 1, 1, 1), discrete=True), [[0.5]])
+
+
+@pytest.mark.parametrize(("policy", "whole"), [*RUNS, ("deadline-aware", True)])
+def test_hidden_deadlines(policy: str, whole: bool) -> None:
+    """Only deadline policies notice."""
+    jobs = [(1, 2, 2, 3, 1), (1, 3, 1, 2, 1.2), (2, 3, 1, 1, 1.1)]
+    instance = single(*jobs, discrete=whole, c=2)
+    if policy not in model.DEADLINE_POLICIES:
+        assert model.simulate(instance._replace(hidden=True), policy) == model.simulate(instance, policy)
+        return
+    with pytest.raises(model.HiddenDeadline):
+        model.simulate(instance._replace(hidden=True), policy)
+
+
+@pytest.mark.parametrize(("policy", "whole"), RUNS)
+def test_every_run_is_feasible_and_its_return_is_the_objective(policy: str, whole: bool) -> None:
+    for instance in discrete(60, 1) if whole else continuous(45, 1):
+        outcome = model.simulate(instance, policy)
+        assert model.replay(instance, outcome.allocation) == outcome
+        assert sum(outcome.reward) == pytest.approx(outcome.value, abs=1e-9)
+        assert all(y <= job.tasks + 1e-9 for y, job in zip(outcome.served, instance.jobs, strict=True))
+        assert all(reward >= -1e-12 for reward in outcome.reward)
+
+
+# Algorithm 1 ---------------------------------------------------------------------------------
+
+
+def test_prices_and_cuts_agree() -> None:
+    for state, x in states(continuous(36, 2, STRICT), "concave"):
+        y = model.concave_by_cuts(state)
+        assert model.gain(state, x) == pytest.approx(model.gain(state, y), rel=3e-9, abs=3e-9)
+        assert x == pytest.approx(y, abs=2e-3)
+
+
+def test_complementary_slackness() -> None:
+    for state, x in states(continuous(60, 3, STRICT), "concave"):
+        if model.fits(state.instance, [model.slot_cap(state, j) for j in range(len(x))]):
+            continue
+        prices = model.clearing_prices(state)
+        for price, used in zip(prices, model.load(state.instance, x), strict=True):
+            assert used == pytest.approx(1, abs=1e-9) if price > 0 else used <= 1 + 1e-9
+        for j, job in enumerate(state.instance.jobs):
+            cost = sum(b * r for b, r in zip(prices, model.shares(state.instance, j), strict=True))
+            marginal = model.slope(job, state.served[j] + x[j])
+            if x[j] > 0:
+                assert marginal >= cost * (1 - 1e-9)
+            if x[j] < model.slot_cap(state, j):
+                assert marginal <= cost * (1 + 1e-9)
+
+
+def test_no_small_change_improves_a_slot() -> None:
+    """Moving service from one job to another, as far as the capacities allow, gains nothing."""
+    for state, x in states(continuous(24, 4), "concave"):
+        best = model.gain(state, x)
+        for a, b in itertools.permutations(range(len(x)), 2):
+            for step in (1e-3, 1e-1):
+                other = list(x)
+                other[a] = max(other[a] - step, 0.0)
+                other[b] = min(other[b] + model.room(state, other, b), model.slot_cap(state, b))
+                assert model.gain(state, other) <= best + 2e-9 * max(1.0, best)
+
+
+def test_tie_of_linear_and_strictly_concave() -> None:
+    """At the price v of the linear job the other one stops where f' = v."""
+    jobs = (make_job(1, 1, 5, 5, (1.0,), 1.0, LINEAR), make_job(1, 1, 5, 5, (1.0,), 2.0, LOG))
+    x = first(Instance(jobs, (2.0,)), "concave")
+    assert x == pytest.approx([1, 1], abs=1e-3)
+    assert model.simulate(Instance(jobs, (2.0,)), "concave").value == pytest.approx(
+        1 + 2 * math.log(2), rel=1e-8
+    )
+
+
+def test_equal_ratios_on_one_resource() -> None:
+    """Lemma III.3, for jobs that no cap stops."""
+    rng = random.Random(5)
+    for _ in range(40):
+        instance = random_instance(rng, resources=1, kinds=STRICT, parallelism=False)
+        for state, x in states(iter([instance]), "concave"):
+            ratios = [
+                model.slope(job, state.served[j] + x[j]) / model.share(instance, j, 0)
+                for j, job in enumerate(instance.jobs)
+                if 0 < x[j] < model.slot_cap(state, j)
+            ]
+            assert all(ratio == pytest.approx(ratios[0], rel=1e-9) for ratio in ratios)
+
+
+def test_no_policy_beats_the_slot_optimum() -> None:
+    for name in model.CONTINUOUS:
+        for instance in continuous(9, 6):
+            gaps = model.slot_gaps(instance, model.simulate(instance, name).allocation)
+            assert min(gaps, default=0.0) >= -2e-8
+    assert model.slot_gaps(EXAMPLE_1, [[0, 2, 0], [1, 0, 1]]) == pytest.approx([0.4, -0.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("kinds", [(LINEAR,), STRICT, model.KINDS])
+def test_theorem_iii_1(kinds: tuple[str, ...]) -> None:
+    for instance in continuous(30, 7, kinds):
+        optimum = model.offline_continuous(instance)
+        value = model.simulate(instance, "concave").value
+        assert value <= optimum.upper * (1 + 1e-9) + 1e-9
+        assert optimum.upper <= 2 * value + 1e-8
+
+
+@pytest.mark.parametrize("kinds", [(LINEAR,), STRICT, model.KINDS])
+def test_theorem_iii_2_without_parallelism_bounds(kinds: tuple[str, ...]) -> None:
+    rng = random.Random(8)
+    for n in range(25):
+        instance = random_instance(
+            rng, resources=1, kinds=kinds, common_deadline=True, parallelism=False, adversarial=n % 2 == 0
+        )
+        optimum = model.offline_continuous(instance)
+        assert model.simulate(instance, "concave").value == pytest.approx(optimum.upper, rel=1e-7, abs=1e-8)
+
+
+# Continuous heuristics -----------------------------------------------------------------------
+
+
+def test_s_greedy_waterfills_to_one_level() -> None:
+    jobs = tuple(make_job(1, 1, 9, 9, (r,), v, POWER) for r, v in [(1.0, 1.0), (0.5, 2.0)])
+    x = first(Instance(jobs, (1.0,)), "s-greedy")  # x = (v / 2 level)^2, so 1 : 4; loads x + 2 x = 1
+    assert x == pytest.approx([1 / 3, 4 / 3])
+
+
+def test_s_greedy_serves_linear_jobs_by_value_then_id() -> None:
+    instance = single((1, 1, 0.5, 9, 1), (1, 1, 0.7, 9, 2), (1, 1, 0.2, 9, 1), (1, 1, 0.2, 9, 3))
+    assert first(instance, "s-greedy") == pytest.approx([0.1, 0.7, 0, 0.2])
+
+
+def test_s_greedy_mixes_linear_and_concave() -> None:
+    """log falls to the linear value at x = 1; the linear job then takes all it may before log goes on."""
+    jobs = (make_job(1, 1, 1, 1, (1.0,), 1.0, LINEAR), make_job(1, 1, 9, 9, (1.0,), 2.0, LOG))
+    for capacity, expected in [(0.5, [0, 0.5]), (1.5, [0.5, 1]), (3, [1, 2]), (20, [1, 9])]:
+        assert first(Instance(jobs, (capacity,)), "s-greedy") == pytest.approx(expected)
+
+
+def test_s_greedy_stops_at_the_first_full_resource() -> None:
+    jobs = (
+        make_job(1, 1, 1, 1, (1.0, 0.0), 2.0),
+        make_job(1, 1, 1, 1, (1.0, 0.0), 2.0),
+        make_job(1, 1, 1, 1, (0.0, 1.0), 1.0),
+    )
+    assert first(Instance(jobs, (1.0, 1.0)), "s-greedy") == [1, 0, 0]
+
+
+def test_equal_opp_raises_one_level() -> None:
+    instance = single((1, 1, 0.1, 9, 1), (1, 1, 9, 9, 5), (1, 1, 9, 9, 1))
+    assert first(instance, "equal-opp") == pytest.approx([0.1, 0.45, 0.45])
+    assert first(instance._replace(capacity=(20.0,)), "equal-opp") == pytest.approx([0.1, 9, 9])
+
+
+@pytest.mark.parametrize("policy", ["s-greedy", "equal-opp"])
+def test_heuristics_fill_a_resource_or_serve_everything(policy: str) -> None:
+    for state, x in states(continuous(45, 9), policy):
+        full = max(model.load(state.instance, x)) >= 1 - 1e-9
+        assert full or x == pytest.approx([model.slot_cap(state, j) for j in range(len(x))])
+
+
+def test_edf_and_fifo_pass_over_what_does_not_fit() -> None:
+    jobs = (
+        make_job(1, 3, 1, 1, (0.6, 0.1), 1.0),
+        make_job(1, 2, 1, 1, (0.6, 0.1), 1.0),
+        make_job(1, 3, 1, 1, (0.2, 0.9), 1.0),
+    )
+    instance = Instance(jobs, (1.0, 1.0), discrete=True)
+    assert first(instance, "fifo") == [1, 0, 1]
+    assert first(instance, "edf") == [0, 1, 1]
+    assert first(instance._replace(discrete=False), "fifo") == pytest.approx([1, 2 / 3, 0])
+
+
+# Discrete policies ---------------------------------------------------------------------------
+
+
+def test_candidates_are_the_next_tasks() -> None:
+    jobs = (
+        make_job(1, 3, 2, 4, (0.1,), 1.0, POWER),
+        make_job(1, 3, 2, 4, (1.1,), 1.0),
+        make_job(2, 3, 2, 4, (0.1,), 1.0),
+    )
+    state = State(Instance(jobs, (1.0,), discrete=True), 1, (1.0, 0.0, 0.0))
+    assert [(s.j, s.k) for s in model.candidates(state)] == [(0, 2), (0, 3)]
+    assert model.candidates(state)[0].value == pytest.approx(math.sqrt(2) - 1)
+    assert [(s.j, s.k) for s in model.candidates(state._replace(served=(3.0, 0.0, 0.0)))] == [(0, 4)]
+
+
+def test_m_greedy_takes_the_misfit_alone_if_it_is_worth_more() -> None:
+    assert first(slot(((0.1,), 1), ((1.0,), 5)), "m-greedy") == [0, 1]
+    assert first(slot(((0.1,), 1), ((1.0,), 1)), "m-greedy") == [1, 0]
+
+
+def test_m_greedy_stops_or_skips() -> None:
+    instance = slot(((0.5,), 9), ((0.6,), 8), ((0.4,), 1))
+    assert first(instance, "m-greedy") == [1, 0, 0]
+    assert first(instance, "m-greedy-skip") == [1, 0, 1]
+
+
+def test_m_greedy_sorts_by_dominant_share_then_value_then_id() -> None:
+    assert first(slot(((0.6, 0.0), 5), ((0.5, 0.5), 5)), "m-greedy") == [0, 1]
+    assert first(slot(((0.5, 0.0), 2), ((1.0, 0.0), 4)), "m-greedy") == [0, 1]
+    assert first(slot(((0.6, 0.0), 2), ((0.6, 0.1), 2)), "m-greedy") == [1, 0]
+
+
+def test_jobs_larger_than_a_resource_block_nobody() -> None:
+    for name in GENERAL:
+        assert first(slot(((1.5,), 9), ((0.5,), 1)), name) == [0, 1]
+
+
+def test_primal_dual_in_logarithms() -> None:
+    """e^(B-1) overflows here; the price rule admits exactly B tasks."""
+    instance = Instance((make_job(1, 1, 720, 720, (1.0,)),), (715.0,), discrete=True)
+    assert first(instance, "primal-dual") == [715]
+
+
+def test_primal_dual_with_a_whole_resource() -> None:
+    """The price of a resource that a task may fill is infinite after the first task that uses it."""
+    assert first(slot(((1.0, 0.0), 9), ((0.1, 0.0), 0.2), ((0.0, 0.5), 1)), "primal-dual") == [1, 0, 0]
+    assert first(slot(((1.0, 0.0), 1), ((0.1, 0.0), 9), ((0.0, 0.5), 1)), "primal-dual") == [0, 1, 0]
+
+
+def test_primal_dual_serves_what_costs_nothing_first() -> None:
+    assert first(slot(((1.0,), 9), ((1.0,), 8), ((0.0,), 0.1), ((0.0,), 0.2)), "primal-dual") == [1, 0, 1, 1]
+    assert first(slot(((0.0,), 1), ((0.0,), 1)), "primal-dual") == [1, 1]
+
+
+def test_deadline_aware_serves_the_urgent() -> None:
+    instance = single((1, 3, 1, 1, 3), (1, 3, 1, 1, 2.9), (1, 1, 1, 1, 2.5), discrete=True, c=2)
+    assert first(instance, "deadline-aware") == [1, 0, 1]
+    assert model.simulate(instance, "deadline-aware").value == optima.offline_unit(instance)
+    dull = single((1, 3, 1, 1, 3), (1, 3, 1, 1, 2.9), (1, 1, 1, 1, 2), discrete=True, c=2)
+    assert first(dull, "deadline-aware") == [1, 1, 0]  # 2 <= (2 / 3) 3
+
+
+def test_deadline_aware_needs_its_setting() -> None:
+    for wrong in (slot(((0.5,), 1)), slot(((1.0, 1.0), 1)), single((1, 1, 1, 1, 1), discrete=True, c=1.5)):
+        with pytest.raises(ValueError, match="deadline-aware needs"):
+            model.simulate(wrong, "deadline-aware")
+
+
+def test_equal_opp_discrete_is_a_round_robin() -> None:
+    jobs = tuple(make_job(1, 2, 3, 9, (0.25,), v) for v in (1.0, 9.0, 1.0))
+    state = State(Instance(jobs, (1.0,), discrete=True), 1, (2.0, 1.0, 1.0))
+    assert model.equal_opp(state) == [1, 2, 1]
+    assert model.equal_opp(state._replace(served=(0.0, 0.0, 0.0))) == [2, 1, 1]
+
+
+@pytest.mark.parametrize("policy", GENERAL)
+def test_theorem_iv_1(policy: str) -> None:
+    """With the factor that a run shows in its slots, and the policies' own factors slot by slot."""
+    factors = {
+        "local-optimal": lambda b, m: 1.0,
+        "m-greedy": model.m_greedy_factor,
+        "m-greedy-skip": model.m_greedy_factor,
+        "primal-dual": model.primal_dual_factor,
+    }
+    factor = factors.get(policy, lambda b, m: math.inf)
+    for instance in discrete(120, 10):
+        theta = 1.0
+        for state, x in states(iter([instance]), policy):
+            best = model.gain(state, model.local_optimal(state))
+            got = model.gain(state, x)
+            assert got <= best + 1e-9
+            assert best <= factor(model.bound_b(state), len(instance.capacity)) * got + 1e-9 or best == 0
+            theta = max(theta, best / got if got > 0 else math.inf if best > 0 else 1.0)
+        value = model.simulate(instance, policy).value
+        optimum = model.whole_best(instance)[0]
+        assert value <= optimum + 1e-9
+        assert theta == math.inf or optimum <= (1 + theta) * value + 1e-9
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 4, 5])
+def test_theorem_iv_2(c: int) -> None:
+    """With the corrected factor for odd C; greedy has 2."""
+    rng = random.Random(11 + c)
+    for n in range(150):
+        instance = random_instance(
+            rng,
+            discrete=True,
+            unit=c,
+            max_jobs=5,
+            max_slots=4,
+            kinds=(LINEAR,) if n % 3 else model.KINDS,
+            adversarial=n % 2 == 0,
+        )
+        optimum = optima.offline_unit(instance)
+        value = model.simulate(instance, "deadline-aware").value
+        assert value - 1e-9 <= optimum <= model.deadline_aware_factor(c) * value + 1e-9
+        greedy = model.simulate(instance, "m-greedy")
+        assert optimum <= 2 * greedy.value + 1e-9
+        assert max(map(abs, model.slot_gaps(instance, greedy.allocation)), default=0.0) <= 1e-9
+
+
+def test_deadline_aware_factors() -> None:
+    assert model.deadline_aware_factor(1) == 2
+    for c in range(3, 50, 2):
+        for p in ((c + 1) / 2, (c - 1) / 2):
+            rho = c / (2 * c - p)
+            assert model.deadline_aware_factor(c) == pytest.approx(1 + rho * c / (p + (c - p) * rho))
+
+
+# Repair --------------------------------------------------------------------------------------
+
+
+def test_repair_scales_by_the_fullest_resource_in_use() -> None:
+    jobs = tuple(make_job(1, 1, 9, 9, r) for r in [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)])
+    state = State(Instance(jobs, (1.0, 1.0)), 1, (0.0,) * 4)
+    assert model.repair(state, [1, 3, 1, 2]) == pytest.approx([0.5, 0.75, 0.25, 2])
+    assert model.repair(state, [0.5, 0, 0.5, 9]) == [0.5, 0, 0.5, 9]
+
+
+def test_repair_drops_the_cheapest_tasks() -> None:
+    jobs = (make_job(1, 1, 3, 3, (0.4,), 1.0, POWER), make_job(1, 1, 3, 3, (0.2,), 0.3))
+    state = State(Instance(jobs, (1.0,), discrete=True), 1, (0.0, 0.0))
+    assert model.repair(state, [3, 1]) == [2, 1]
+    assert model.repair(state, [2, 3]) == [1, 3]
+
+
+# Bounds --------------------------------------------------------------------------------------
+
+
+def test_exact_discrete_optima_agree_and_bounds_hold() -> None:
+    for instance in discrete(75, 12, max_jobs=5):
+        optimum = model.whole_best(instance)[0]
+        assert optima.offline_milp(instance) == pytest.approx(optimum, abs=1e-6)
+        pieces = optima.discrete_bound(instance)
+        assert optimum <= pieces + 1e-6
+        assert pieces <= model.offline_continuous(instance).upper * (1 + 1e-7) + 1e-7
+
+
+def test_unit_optimum_agrees_with_integer_programming() -> None:
+    rng = random.Random(13)
+    for n in range(40):
+        c = 1 + n % 4
+        instance = random_instance(rng, discrete=True, unit=c, max_slots=4, adversarial=n % 2 == 0)
+        optimum = optima.offline_unit(instance)
+        assert optima.offline_milp(instance) == pytest.approx(optimum, abs=1e-6)
+        assert optima.discrete_bound(instance) == pytest.approx(optimum, abs=1e-6)
+
+
+def test_local_optimum_agrees_with_integer_programming() -> None:
+    for state, x in states(discrete(40, 14, max_jobs=5), "local-optimal"):
+        assert model.gain(state, x) == pytest.approx(optima.local_optimum_milp(state), abs=1e-6)
+
+
+def test_offline_dominates_every_policy() -> None:
+    for instance in continuous(24, 15):
+        optimum = model.offline_continuous(instance)
+        assert optimum.upper - optimum.value <= model.GAP * max(1.0, optimum.upper)
+        for name in model.CONTINUOUS:
+            assert model.simulate(instance, name).value <= optimum.upper * (1 + 1e-9) + 1e-9
+
+
+def test_the_offline_schedule_is_feasible() -> None:
+    for instance in continuous(45, 16):
+        optimum = model.offline_continuous(instance)
+        last = model.horizon(instance)
+        rows = [[parts.get(t, 0.0) for parts in optimum.x] for t in range(1, last + 1)]
+        y = [0.0] * len(instance.jobs)
+        for t, row in enumerate(rows, start=1):
+            assert model.fits(instance, row)
+            for j, job in enumerate(instance.jobs):
+                assert row[j] <= (
+                    min(job.parallelism, job.tasks) + 1e-9 if t in model.window(instance, j) else 0
+                )
+                y[j] += row[j]
+        assert all(amount <= job.tasks + 1e-9 for amount, job in zip(y, instance.jobs, strict=True))
+        assert model.value_of(instance, y) == pytest.approx(optimum.value, rel=1e-8, abs=1e-9)
+
+
+def test_huge_parallelism_is_harmless() -> None:
+    jobs = tuple(make_job(1, 2, 1e12, 2, (0.5,), v, LOG) for v in (1.0, 2.0))
+    small = tuple(job._replace(parallelism=2.0) for job in jobs)
+    assert model.offline_continuous(Instance(jobs, (1.0,))).value == pytest.approx(
+        model.offline_continuous(Instance(small, (1.0,))).value
+    )
+
+
+# Exact numbers -------------------------------------------------------------------------------
+
+
+def tiny_instances(count, *, resources=(1, 2), unit=False, linear=True):
+    rng = random.Random(5)
+    for n in range(count):
+        m = resources[n % len(resources)]
+        capacity = tuple(rng.randint(1, 4) for _ in range(m))
+        last = rng.randint(1, 3)
+        jobs = []
+        for _ in range(rng.randint(1, 3)):
+            arrival = rng.randint(1, last)
+            demand = (1,) if unit else tuple(rng.randint(0, c + 1) for c in capacity)
+            tasks = rng.randint(1, 3)
+            values = sorted((rng.randint(1, 6) for _ in range(1 if linear else tasks)), reverse=True)
+            jobs.append(
+                Job(
+                    arrival,
+                    rng.randint(arrival, last),
+                    rng.randint(1, 3),
+                    tasks,
+                    demand if any(demand) else (1,) * m,
+                    tuple(values),
+                )
+            )
+        yield Instance(tuple(jobs), capacity)
+
+
+def in_floats(instance: Instance) -> Instance:
+    jobs = tuple(
+        job._replace(
+            parallelism=float(job.parallelism),
+            tasks=float(job.tasks),
+            demand=tuple(map(float, job.demand)),
+            values=tuple(map(float, job.values)),
+        )
+        for job in instance.jobs
+    )
+    return instance._replace(jobs=jobs, capacity=tuple(map(float, instance.capacity)))
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_exact_numbers_and_floats_give_one_schedule(name: str) -> None:
+    for instance in tiny_instances(80):
+        whole = instance._replace(discrete=True)
+        assert model.simulate(whole, name).allocation == model.simulate(in_floats(whole), name).allocation
+
+
+def test_linear_optima() -> None:
+    """By the simplex method in fractions, and by cutting planes."""
+    for instance in tiny_instances(60):
+        best, schedule = model.linear_best(instance)
+        wanted = model.offline_continuous(in_floats(instance))
+        assert wanted.value * (1 - 1e-8) <= float(best) <= wanted.upper * (1 + 1e-8)
+        assert model.value(instance, schedule) == best and model.feasible(instance, schedule, False)
+        best, schedule = model.whole_best(instance)
+        assert model.value(instance, schedule) == best and model.feasible(instance, schedule, True)
+
+
+def test_algorithm_1_in_fractions() -> None:
+    """Every slot is worth what it is in floats, and its prices prove it."""
+    only = 0
+    for instance in tiny_instances(40):
+        here = in_floats(instance)
+
+        def choose(state: State, here: Instance = here) -> list:
+            nonlocal only
+            found = model.algorithm_1(state)
+            own = State(here, state.slot, tuple(map(float, state.served)))
+            assert float(found.value) == pytest.approx(model.gain(own, model.concave(own)), abs=1e-8)
+            limits = [*state.instance.capacity, *model.slot_caps(state)]
+            bound = sum(b * c for b, c in zip(found.prices, limits, strict=True))
+            assert bound == found.value == model.gain(state, found.x)
+            only += found.unique
+            return found.x
+
+        schedule = model.play(instance, choose)
+        assert model.feasible(instance, schedule, False)
+    assert only > 20
+
+
+def test_curved_slots() -> None:
+    """The conditions of Karush, Kuhn and Tucker hold at the least and the greatest price, and not beyond."""
+    several = 0
+    for instance in tiny_instances(150, resources=(1,)):
+        jobs = tuple(job._replace(values=(max(job.values[0], job.tasks),)) for job in instance.jobs)
+        here = instance._replace(jobs=jobs)
+        served = (0,) * len(jobs)
+        for slot in range(1, model.horizon(here) + 1):
+            caps = model.slot_caps(State(here, slot, served))
+            x, least, greatest = model.curved_slot(State(here, slot, served))
+            load = sum(model.shares(here, j)[0] * a for j, a in enumerate(x))
+
+            def optimal(price, here=here, served=served, caps=caps, x=x, load=load):
+                gains = [
+                    job.values[0] - served[j] - x[j] - price * model.shares(here, j)[0]
+                    for j, job in enumerate(here.jobs)
+                ]
+                free = all(
+                    (gain <= 0 or a == cap) and (gain >= 0 or a == 0)
+                    for gain, a, cap in zip(gains, x, caps, strict=True)
+                )
+                return free and price >= 0 and (price == 0 or load == 1)
+
+            assert load <= 1 and all(0 <= a <= cap for a, cap in zip(x, caps, strict=True))
+            assert optimal(least) and optimal(greatest) and optimal((least + greatest) / 2)
+            assert not optimal(least - Fraction(1, 1000)) and not optimal(greatest + Fraction(1, 1000))
+            several += least < greatest
+            served = tuple(y + a for y, a in zip(served, x, strict=True))
+    assert several > 5
+
+
+def test_ties_are_not_unique() -> None:
+    job = Job(1, 1, 1, 1, (1,), (1,))
+    assert not model.algorithm_1(State(Instance((job, job), (1,)), 1, (0, 0))).unique
+    assert model.algorithm_1(State(Instance((job, job), (3,)), 1, (0, 0))).unique
+    assert model.algorithm_1(State(Instance((job, job._replace(values=(2,))), (1,)), 1, (0, 0))).unique
+
+
+def test_values_of_tasks() -> None:
+    job = Job(1, 2, 5, 5, (1,), (5, 3, 2))
+    instance = Instance((job,), (3,))
+    assert [model.worth(job, k) for k in range(1, 6)] == [5, 3, 2, 2, 2]
+    assert model.value(instance, [(3,), (2,)]) == 14
+    assert model.value(instance, [(Fraction(1, 2),), (Fraction(3, 4),)]) == 5 + Fraction(3, 4)
+    for found in tiny_instances(30, linear=False):
+        state = State(found, 1, (0,) * len(found.jobs))
+        best = model.gain(state, model.local_optimal(state))
+        assert best == max(model.gain(state, x) for x in model.allocations(state))
+        for rule in (model.m_greedy, model.s_greedy, model.primal_dual):
+            x = rule(state)
+            assert model.feasible(found, [x], True) and model.gain(state, x) <= best
+
+
+def test_infeasible_schedules() -> None:
+    jobs = (Job(1, 2, 2, 3, (1,), (1,)), Job(2, 2, 1, 1, (2,), (1,)))
+    instance = Instance(jobs, (3,))
+    assert model.feasible(instance, [(2, 0), (1, 1)], True)
+    half = Fraction(1, 2)
+    assert model.feasible(instance, [(half, 0), (half, half)], False)
+    for rows in (
+        [(half, 0)],  # not whole
+        [(1, 1)],  # too early
+        [(0, 0), (0, 1), (1, 0)],  # too late
+        [(3, 0)],  # too many at once
+        [(2, 0), (2, 0)],  # too many in all
+        [(0, 0), (2, 1)],  # overload
+        [(-1, 0)],
+        [(1,)],
+    ):
+        assert not model.feasible(instance, rows, True)
+
+
+def task_view(instance):
+    """The optimum of Eq. 4 by an integer programme over tasks and slots, from the marginal values."""
+    jobs, last = instance.jobs, max(job.deadline for job in instance.jobs)
+    columns = [
+        (j, k, t)
+        for j, job in enumerate(jobs)
+        for k in range(job.tasks)
+        for t in range(job.arrival, job.deadline + 1)
+    ]
+    gains = [-float(jobs[j].values[min(k, len(jobs[j].values) - 1)]) for j, k, _ in columns]
+    rows, limits = [], []
+    for j, job in enumerate(jobs):
+        for k in range(job.tasks):
+            rows.append([float((j, k) == column[:2]) for column in columns])
+            limits.append(1.0)
+        for t in range(1, last + 1):
+            rows.append([float((j, t) == (column[0], column[2])) for column in columns])
+            limits.append(job.parallelism)
+    for i, capacity in enumerate(instance.capacity):
+        for t in range(1, last + 1):
+            rows.append([jobs[j].demand[i] * float(t == slot) for j, _, slot in columns])
+            limits.append(capacity)
+    ones = np.ones(len(columns))
+    found = milp(gains, constraints=LinearConstraint(rows, ub=limits), bounds=Bounds(0, 1), integrality=ones)
+    return round(-found.fun)
+
+
+def test_the_task_view_by_an_integer_programme() -> None:
+    """Eq. 4 does not say that a job's tasks come in order, and needs not."""
+    for instance in tiny_instances(40, linear=False):
+        assert task_view(instance) == model.whole_best(instance)[0]
+        if sum(job.tasks for job in instance.jobs) <= 5:
+            assert task_view(instance) == _task_view_best(instance)
+
+
+def test_values_that_rise_need_the_order_of_tasks() -> None:
+    """With a second task that is worth more, Eq. 4 takes it alone: the test above can fail."""
+    job = Job(1, 1, 1, 2, (1,), (1, 5))
+    assert task_view(Instance((job,), (1,))) == 5 > model.whole_best(Instance((job,), (1,)))[0]
+
+
+def test_first_fit_by_linear_programmes() -> None:
+    """A slot of FirstFit has the value of the optimum of Eq. 2, by another solver."""
+    for instance in tiny_instances(60, resources=(1,), unit=True):
+        served = (0,) * len(instance.jobs)
+        for slot in range(1, model.horizon(instance) + 1):
+            x = _first_fit(State(instance, slot, served))
+            caps = model.slot_caps(State(instance, slot, served))
+            values = [-float(job.values[0]) for job in instance.jobs]
+            best = linprog(
+                values, [[1.0] * len(x)], [instance.capacity[0]], bounds=[(0, cap) for cap in caps]
+            )
+            assert model.gain(State(instance, slot, served), x) == pytest.approx(-best.fun)
+            served = tuple(a + b for a, b in zip(served, x, strict=True))
+
+
+def worst_case(capacity, p, rho):
+    """The larger of the two bounds on g_t / V_t, from the values of the tasks that are served."""
+    values = [1.0] * p + [rho] * (capacity - p)
+    better = sum([1.0] * capacity) - sum([rho] * (capacity - p))
+    return max(sum([rho] * capacity), better) / sum(values)
+
+
+@pytest.mark.parametrize("capacity", [2, 3, 4, 7, 10])
+def test_the_deltas_of_theorem_4_2_by_search(capacity) -> None:
+    """The best rho of each p is C / (2 C - p). It gives 0.8 at p = C / 2, and more where C is odd."""
+    found = {}
+    for p in range(1, capacity):
+        best = minimize_scalar(lambda rho, p=p: worst_case(capacity, p, rho), bounds=(0, 1), method="bounded")
+        assert best.x == pytest.approx(capacity / (2 * capacity - p), abs=1e-4)
+        found[p] = best.fun
+    least = (
+        4 * capacity**2 / (5 * capacity**2 - capacity % 2)
+    )  # of p = (C - 1) / 2 and (C + 1) / 2, if C is odd
+    assert min(found.values()) == pytest.approx(least, abs=1e-4)
+    assert min(found, key=found.get) in (capacity // 2, (capacity + 1) // 2)
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 4, 5])
+def test_the_family_of_theorem_4_2(c: int) -> None:
+    """The schedule that waits is the optimum; the ratio tends to the bound from below."""
+    ratios = []
+    for n in (10, 1000):
+        instance = _aware_family(c, n)._replace(discrete=True)
+        best, schedule = _wait(instance)
+        assert best == model.replay(instance, schedule).value == pytest.approx(optima.offline_unit(instance))
+        ratios.append(best / model.simulate(instance, "deadline-aware").value)
+    bound = model.deadline_aware_factor(c)
+    assert ratios[0] < ratios[1] < bound < ratios[1] + Fraction(2, 1000)
