@@ -54,6 +54,15 @@ def test_a_model_without_comments_and_with_tabs(tmp_path: Path) -> None:
         assert trace.cores.tolist() == [4] and trace.machine_cores.size == 0 and trace.filled == {}
 
 
+def test_each_size_is_the_known_one_of_two(tmp_path: Path) -> None:
+    rows = [
+        "1 0 0 9 -1 -1 1048576 2 9 524288 1 1 1 1 1 1 -1 -1",  # requested processors, used memory
+        "2 1 0 9 4 -1 -1 2 9 524288 1 1 1 1 1 1 -1 -1",  # allocated processors, requested memory
+    ]
+    trace = read_swf(write(tmp_path / "log.swf", rows))
+    assert trace.cores.tolist() == [2, 4] and trace.memory.tolist() == [2, 2]
+
+
 # --- machines
 
 
