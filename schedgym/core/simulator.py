@@ -180,7 +180,9 @@ class Simulator(ABC):
         masked = hasattr(space, "n") and getattr(parameters, "action_mask", False)
         components = len(self.action_sizes)
         lengths = components, max(components, 1), rows, int(np.prod(columns)), int(space.n) if masked else 0
-        self.sizes |= dict(zip(ACTION_DIMENSIONS, lengths, strict=True))
+        # a problem may give the length of a mask of its own
+        self.sizes |= dict(zip(ACTION_DIMENSIONS, lengths, strict=True)) | dict(sizes)
+        self.sizes |= self._derived_sizes(self.sizes)
         self.interface = Interface(
             id=self.id,
             problem=self.problem.name,
