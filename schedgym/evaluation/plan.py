@@ -52,8 +52,11 @@ __all__ = [
 
 #: parameters that name files: a result depends on what is in them
 FILES = ("workload", "trace", "nodes")
-#: what the results of every problem depend on, beside its own folder and that of its baselines
-SHARED = ("core", "solvers", "traces", "envs.py", "evaluation/episodes.py", "evaluation/plan.py")
+#: what results depend on, beside baselines and agents
+SHARED = (
+    *("core", "solvers", "traces", "problems", "envs.py"),
+    *("evaluation/episodes.py", "evaluation/plan.py"),
+)
 DRAWING = ("render.py",)  # of a problem
 KINDS = (".py", ".yaml", ".json")
 
@@ -307,18 +310,12 @@ def _files_in(package: str, part: str = "") -> Iterator[tuple[str, Path]]:
 
 
 @functools.cache
-def code_version(problem: str) -> str:
-    """Version, and digest of the source and the data of the package on which a problem's results depend."""
-    package = get_problem(problem).package
+def code_version() -> str:
+    """Version, and digest of the source and the data of the package that can change a result."""
     files = [own for part in SHARED for own in _files_in("schedgym", part)]
-    files += [own for own in _files_in(package) if own[1].name not in DRAWING]
-    baselines = Path(importlib.import_module("schedgym.baselines").__path__[0])
-    own_baselines = package.rpartition(".")[2]
-    if (baselines / own_baselines).is_dir():
-        files += _files_in("schedgym.baselines", own_baselines)
-    files += _files_in("schedgym.baselines", "tuned.json")
+    files += _files_in("schedgym.baselines")
     files += [own for own in _files_in("schedgym.agents") if own[1].suffix == ".py"]
-    return _digest(files)
+    return _digest(own for own in files if own[1].name not in DRAWING)
 
 
 @functools.cache
@@ -382,7 +379,9 @@ def depends_on(id: str, acting: Mapping[str, Any], **more: Any) -> str:
     problem, id = resolve_id(id)
     complete = vars(problem.build(id, baseline(problem, id, acting)))
     files = {name: content_of(complete[name]) for name in named_files(complete)}
-    depends = {"id": id, "code": code_version(problem.name), "parameters": complete, "files": files, **more}
+    depends = {"id": id, "code": code_version(), "parameters": complete, "files": files, **more}
+    if not problem.package.startswith("schedgym."):
+        depends["package"] = _digest(_files_in(problem.package))
     try:
         return hashlib.sha256(canonical(depends).encode()).hexdigest()
     except (TypeError, ValueError) as error:

@@ -243,7 +243,7 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     planned = entrants(problem, id, settings, everyone, index)
     for own, (bounds, *acting) in zip(settings, planned, strict=True):
         metric = find_objective(problem, id, [own])
-        setting = Setting(problem.name, id, own, metric.name, metric.better, code_version(problem.name))
+        setting = Setting(problem.name, id, own, metric.name, metric.better, code_version())
         yield _Contender(_line(setting, bounds, {}), bounds)
         for entrant in acting[: len(policies)]:
             chosen = {"policy": entrant.policy.name, **options.get(str(entrant.label), {})}
@@ -339,7 +339,7 @@ def _execute(task: tuple[Unit, Job]) -> _Ran:
     names = BOUNDS if job.label is None else tuple(named)
     values = np.array([[result.values.get(name, np.nan) for name in names] for result in results])
     spent = sum(result.seconds for result in results)
-    return _Ran(names, values, time.perf_counter() - began, spent, code_version(unit.line.setting.problem))
+    return _Ran(names, values, time.perf_counter() - began, spent, code_version())
 
 
 def _missing(spec: SweepSpec, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
@@ -481,11 +481,9 @@ def _failed(store: ResultsStore, settings: list[list[_Contender]], spec: SweepSp
         for contenders in settings
         for c in contenders
     }
-    versions = {c.line.setting.code for contenders in settings for c in contenders}
     return [
         row
-        for version in sorted(versions)
-        for row in store.failed(version)
+        for row in store.failed(code_version())
         if (row["id"], canonical(row["setting"]), row["policy"], row["training_seed"]) in own
         and row["seed"] in spec.seeds
         and spec.covers(row["first"], row["episodes"])

@@ -28,7 +28,6 @@ from schedgym.agents.domains import Domain, episodes_of_part
 from schedgym.agents.files import load_agent
 from schedgym.agents.rollout import make_simulator
 from schedgym.agents.training import check_device, train
-from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
@@ -251,8 +250,7 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
     domains = config.domains_of("validation")
     found: dict[int, list[F8]] = {seed: [] for seed in seeds}
     with ResultsStore(spec.store) as store:
-        version = code_version(get_problem(config.id).name)
-        settings = {canonical(dict(own.parameters)): own for own in store.settings(version, config.id)}
+        settings = {canonical(dict(own.parameters)): own for own in store.settings(code_version(), config.id)}
         for domain in domains:
             setting = settings[canonical(_given(config, domain))]
             for own in store.contenders(setting):

@@ -276,7 +276,7 @@ class _Trial:
     def _read(self, labels: set[str], first: int) -> pd.DataFrame:
         metric, rows = self.metric, []
         with ResultsStore(self.store) as store:
-            for setting in store.settings(code_version(self.problem.name), self.id):
+            for setting in store.settings(code_version(), self.id):
                 if canonical(dict(setting.parameters)) != canonical(self.parameters):
                     continue
                 for line in store.contenders(setting):

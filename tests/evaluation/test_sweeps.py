@@ -101,7 +101,7 @@ def test_what_the_key_depends_on(path, monkeypatch, tmp_path):
     assert keys(base) == keys(same)
     other = keys(spec(experiment={"parameters": {**parameters, "servers": 4}, "policies": ["fcfs"]}))
     assert not set(other.values()) & set(keys(base).values())
-    monkeypatch.setattr(plan, "code_version", lambda problem: "another")
+    monkeypatch.setattr(plan, "code_version", lambda: "another")
     assert not set(keys(base).values()) & set(other.values())
     monkeypatch.undo()
     files = {}
