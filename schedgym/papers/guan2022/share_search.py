@@ -278,40 +278,51 @@ def pareto(policy: str) -> Flaw:
     return flaw
 
 
-def envy(policy: str) -> Flaw:
-    """Flaw: job ``job`` could use more of the allocation of job ``envies`` than it has.
+def _shared(
+    policy: str, demand: Integers, slots: Integers, groups: Groups
+) -> tuple[Integers, Callable[[int, Integers, Integers], Flags]]:
+    """Return the aggregates [B, J] of a policy, and a function of a job, tasks [B, K] and amounts [B].
 
-    For SIG-GAMF this must be so in every matrix with these aggregates, for SIG-AMF in some matrix. For AMF
-    and GAMF it must be so in some matrix if the job could use the other's slots for any of its tasks.
+    It returns whether the tasks could use more of the job's allocation than the amount [B]: for SIG-GAMF in
+    every matrix with these aggregates, for SIG-AMF in some matrix, for AMF and GAMF in some matrix even if
+    the slots could run any of the tasks.
     """
+    one = unit(demand.shape[1])
+    if policy == "imf":
+        share = water_shares(demand, slots)
+
+        def uses_more(i: int, tasks: Integers, own: Integers) -> Flags:
+            mask: Flags = np.minimum(share[:, i], tasks * one).sum(axis=1) > own
+            return mask
+
+        return share.sum(axis=2), uses_more
+    shares = fair_shares(demand, slots, groups, policy)
+
+    def more(i: int, tasks: Integers, own: Integers) -> Flags:
+        if policy in GENEROUS:
+            most = (capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
+            return (most > own) & (shares.aggregate[:, i] > own)
+        mask: Flags = most_useful(shares, i, tasks) > own
+        if policy == "sig-gamf" and mask.any():
+            mask &= least_useful(shares, i, tasks) > own
+        return mask
+
+    return shares.aggregate, more
+
+
+def envy(policy: str) -> Flaw:
+    """Flaw: job ``job`` could use more of the allocation of job ``envies`` than it has (:func:`_shared`)."""
 
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         jobs = demand.shape[1]
-        pairs = list(itertools.permutations(range(jobs), 2))
-        if policy == "imf":
-            share = water_shares(demand, slots)
-            for i, other in pairs:
-                useful = np.minimum(share[:, other], demand[:, i] * unit(jobs)).sum(axis=1)
-                yield useful > share[:, i].sum(axis=1), {"job": i, "envies": other}
-            return
-        shares = fair_shares(demand, slots, groups, policy)
-        for i, other in pairs:
-            own = shares.aggregate[:, i]
-            if policy in GENEROUS:
-                mask = (capacity_left(shares, (other,)) + shares.need[:, i]).min(axis=1) > own
-                mask &= shares.aggregate[:, other] > own
-            elif policy == "sig-amf":
-                mask = most_useful(shares, other, demand[:, i]) > own
-            else:
-                mask = most_useful(shares, other, demand[:, i]) > own
-                if mask.any():
-                    mask &= least_useful(shares, other, demand[:, i]) > own
+        aggregates, more = _shared(policy, demand, slots, groups)
+        for i, other in itertools.permutations(range(jobs), 2):
             yield (
-                mask,
+                more(other, demand[:, i], aggregates[:, i]),
                 {
                     "job": i,
                     "envies": other,
-                    "aggregates": lambda b: texts(shares.aggregate[b], jobs),
+                    "aggregates": lambda b: texts(aggregates[b], jobs),
                     "useful": lambda b, other=other, i=i: str(
                         model.useful_range(
                             demand[b].tolist(),
@@ -371,7 +382,7 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
 
     Yields:
         the true row r, and a mask [N, P] of the reports n with which the job can use more of what it gets (in
-        every matrix, in some, or with any of its tasks, as in :func:`envy`).
+        every matrix, in some, or with any of its tasks, as in :func:`_shared`).
     """
     rows, choices, jobs, kinds = demand.shape
     one = unit(jobs)
@@ -444,21 +455,9 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
         lies, own = demand.copy(), demand[:, 0]
         change = rng.integers(-5, 7, own.shape) * (rng.random(own.shape) < 0.6)
         lies[:, 0] = np.maximum(own + change, 0)
-        one = unit(demand.shape[1])
         tried += len(demand)
-        if policy == "imf":
-            useful = np.minimum(water_shares(lies, slots)[:, 0], own * one).sum(axis=1)
-            mask = useful > water_shares(demand, slots)[:, 0].sum(axis=1)
-        else:
-            honest = fair_shares(demand, slots, groups, policy).aggregate[:, 0]
-            lied = fair_shares(lies, slots, groups, policy)
-            if policy in GENEROUS:
-                mask = (capacity_left(lied, (0,)) + own @ lied.outside * one).min(axis=1) > honest
-                mask &= lied.aggregate[:, 0] > honest
-            else:
-                mask = most_useful(lied, 0, own) > honest
-                if policy == "sig-gamf" and mask.any():
-                    mask &= least_useful(lied, 0, own) > honest
+        honest = aggregates_of(demand, slots, groups, policy)[:, 0]
+        mask = _shared(policy, lies, slots, groups)[1](0, own, honest)
         for b in np.flatnonzero(mask)[:1]:
             found = _instance(policy, demand[b], slots[b].tolist(), groups)
             return _with_gain(found | {"job": 0, "report": lies[b, 0].tolist()}), tried
@@ -468,8 +467,6 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
 def _with_gain(found: dict[str, Any]) -> dict[str, Any]:
     """Add to a lie the aggregates with and without it, and how much the liar can use with it."""
     demand, slots, groups, policy, i = (found[key] for key in ("demand", "slots", "groups", "policy", "job"))
-    if policy == "imf":
-        return found
     lying = [found["report"] if x == i else row for x, row in enumerate(demand)]
     useful = model.useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
     return found | {
