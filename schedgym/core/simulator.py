@@ -177,10 +177,14 @@ class Simulator(ABC):
         if not self.continuous:
             self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
         rows, *columns = self.action_shape if self.continuous else (0,)
-        masked = hasattr(space, "n") and getattr(parameters, "action_mask", False)
-        components = len(self.action_sizes)
-        lengths = components, max(components, 1), rows, int(np.prod(columns)), int(space.n) if masked else 0
-        self.sizes |= dict(zip(ACTION_DIMENSIONS, lengths, strict=True))
+        actions = {
+            "component": len(self.action_sizes),
+            "choice": max(len(self.action_sizes), 1),
+            "action_row": rows,
+            "action_column": int(np.prod(columns)),
+            "mask": int(space.n) if hasattr(space, "n") and getattr(parameters, "action_mask", False) else 0,
+        }
+        self.sizes |= {name: length for name, length in actions.items() if name not in sizes}
         self.interface = Interface(
             id=self.id,
             problem=self.problem.name,
