@@ -111,7 +111,8 @@ class FlowtimePackingEnv(SchedulingEnv):
 
     ## Starting State
     The first slot with an active job. The workload is drawn from (seed, number of the episode), or given by
-    `reset(options={"workload": ...})`.
+    `reset(options={"workload": ...})`. A given workload must not need more than 100,000 slots with an active
+    job and 1,000 for each job.
 
     ## Episode End
     Terminated when all jobs have finished. Truncated after 3 G slots, where G is the largest of `gamma`,

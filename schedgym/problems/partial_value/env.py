@@ -113,7 +113,8 @@ class PartialValueEnv(SchedulingEnv):
 
     ## Starting State
     Slot 1; nothing has been served. The workload is drawn from (seed, number of the episode), or given by
-    `reset(options={"workload": ...})`; a given workload must have the same number of resources.
+    `reset(options={"workload": ...})`; a given workload must have the same number of resources, and its last
+    deadline within 100,000 slots and 1,000 for each job.
 
     ## Episode End
     Terminated after the last deadline, or when all jobs have arrived and none can be served any more; never
