@@ -225,9 +225,7 @@ def falling(task):
     """Run a unit, but kill the Ray cluster, whose raylet is the parent of its workers, in the third seed."""
     if task[0].seed == 2:
         raylet = os.getppid()
-        if (
-            "raylet" in Path(f"/proc/{raylet}/comm").read_text()
-        ):  # and not who adopts the orphan of another unit
+        if "raylet" in Path(f"/proc/{raylet}/comm").read_text():  # else who adopts another unit's orphan
             os.kill(raylet, signal.SIGKILL)
         time.sleep(600)  # no result comes any more: a worker ends with its raylet
     return execute(task)
