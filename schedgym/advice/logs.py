@@ -18,6 +18,7 @@ from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
+from schedgym.evaluation.engines import Engine
 from schedgym.evaluation.episodes import lower_bound
 from schedgym.evaluation.runner import observed_sweep
 from schedgym.traces.base import Trace, offered_load
@@ -155,7 +156,7 @@ def run(
     policies: Mapping[str, Any],
     factor: float = 1.0,
     seed: int = 0,
-    n_jobs: int = 1,
+    engine: Engine | None = None,
     progress: bool | None = None,
     slot: float = 1.0,
 ) -> Run:
@@ -167,7 +168,7 @@ def run(
         policies: label -> name or policy.
         factor: number by which the log's load is multiplied: the times between arrivals are divided by it.
         seed: of random policies.
-        n_jobs: processes.
+        engine: runs the policies; None: this process.
         progress: as for :func:`~schedgym.evaluation.runner.evaluate`.
         slot: length of the problem's slots [s].
     """
@@ -184,7 +185,7 @@ def run(
         observe=observe,
         parameters=given,
         workloads=workloads,
-        n_jobs=n_jobs,
+        engine=engine,
         progress=progress,
     )
     outcomes: dict[str, list[Floats]] = {label: [] for label in policies}

@@ -21,7 +21,8 @@ from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import check_keywords, count_processes
+from schedgym.evaluation.engines import make_engine
+from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
 from schedgym.evaluation.wording import four_digits, interval_text, outcome_text, time_text
 from schedgym.extras import require
@@ -237,14 +238,14 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     trace = read.trace
     if how.get("preemptible", False):
         trace = dataclasses.replace(trace, preemptible=np.ones(len(trace.arrival)))
-    processes = count_processes(how.get("n_jobs", -1))
+    engine = make_engine("local", how.get("n_jobs", -1), stays=True)  # one run follows another
     problem, others = _choose(trace, how.get("problem"))
     feed = _feed(problem, trace)
     module, trace = problem.module("log"), feed.trace
     parts = cut(trace, seed, feed.most, feed.part)
     lines = (*read.lines, *_facts(read.trace, feed, parts), *feed.lines)
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
-    own: dict[str, Any] = {"seed": seed, "n_jobs": processes, "progress": how.get("progress")}
+    own: dict[str, Any] = {"seed": seed, "engine": engine, "progress": how.get("progress")}
     own["slot"] = feed.slot
     found = run(problem, parts, policies, **own)
     comparison = Comparison(1.0, module.REFERENCE, found, knows, module.OUTCOME)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import json
 import math
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
@@ -249,11 +251,46 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
     return float(value)
 
 
+class Environments:
+    """The environments of a run's last setting: a process reads a trace once per view, not per job.
+
+    Sent to another process, it is the one that this process has for the run.
+    """
+
+    most = 8  # with workloads every episode has one of its own
+
+    def __init__(self, run: str | None = None) -> None:
+        self._run = run or uuid.uuid4().hex
+        self._setting = -1
+        self._made: dict[str, SchedulingEnv] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _environments_of, (self._run,)
+
+    def get(self, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
+        """The environment of a setting with these parameters."""
+        if setting != self._setting:
+            self._made.clear()
+            self._setting = setting
+        key = json.dumps(parameters, sort_keys=True, default=repr)
+        env = self._made.pop(key, None) or make_env(id, parameters)
+        self._made[key] = env  # the one used last is the last
+        if len(self._made) > self.most:
+            del self._made[next(iter(self._made))]
+        return env
+
+
+@functools.lru_cache(maxsize=1)
+def _environments_of(run: str) -> Environments:
+    """Those of this process for the last run that has sent it something."""
+    return Environments(run)
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """Episodes of one policy (None: the bounds) in one setting: the work that a process gets at once."""
 
-    run: str
+    environments: Environments
     setting: int
     id: str
     parameters: dict[str, Any]
@@ -281,35 +318,8 @@ class Result:
     cpu: float = 0.0
 
 
-class Environments:
-    """A cache of the environments of the last setting: a process reads a trace once per view, not per job."""
-
-    most = 8  # with workloads every episode has one of its own
-    setting: tuple[str, int] = ("", 0)
-    envs: ClassVar[dict[str, SchedulingEnv]] = {}
-
-    @classmethod
-    def get(cls, run: str, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
-        """The environment of a run's setting with these parameters."""
-        if cls.setting != (run, setting):
-            cls.clear()
-            cls.setting = run, setting
-        key = json.dumps(parameters, sort_keys=True, default=repr)
-        env = cls.envs.pop(key, None) or make_env(id, parameters)
-        cls.envs[key] = env  # the one used last is the last
-        if len(cls.envs) > cls.most:
-            del cls.envs[next(iter(cls.envs))]
-        return env
-
-    @classmethod
-    def clear(cls) -> None:
-        """Forget all environments."""
-        cls.setting = "", 0
-        cls.envs.clear()
-
-
 def check_entrant(
-    run: str, id: str, entrant: Entrant, more: Mapping[str, Any] | None = None
+    environments: Environments, id: str, entrant: Entrant, more: Mapping[str, Any] | None = None
 ) -> SchedulingEnv:
     """The environment of an entrant, with ``more`` parameters; refuses what cannot run in it.
 
@@ -317,7 +327,7 @@ def check_entrant(
         UnknownName, InvalidParameter: for parameters with which no environment can be made, or a policy that
             cannot act in it.
     """
-    env = Environments.get(run, entrant.setting, id, {**entrant.parameters, **(more or {})})
+    env = environments.get(entrant.setting, id, {**entrant.parameters, **(more or {})})
     if entrant.label is not None:
         copy.copy(entrant.policy).reset(env.interface, policy_rng(0, 0, entrant.label))
     return env
@@ -330,7 +340,7 @@ def run_episodes(job: Job) -> Iterator[Result]:
         if job.files:
             parameters = {**parameters, "workload": job.files[episode]}
         began, observed = time.process_time(), None
-        env = Environments.get(job.run, job.setting, job.id, parameters)
+        env = job.environments.get(job.setting, job.id, parameters)
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)

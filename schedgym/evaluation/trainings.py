@@ -32,9 +32,8 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.engines import Failure, make_engine, progress_bar
 from schedgym.evaluation.plan import code_version
-from schedgym.evaluation.runner import progress_bar
 from schedgym.evaluation.statistics import Estimate, stratified_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep

@@ -15,7 +15,6 @@ import dataclasses
 import itertools
 import math
 import tempfile
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,10 +167,7 @@ def tune(
     with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
         path = Path(store) if store is not None else Path(folder) / "tune.db"
         trial = _Trial(problem, id, spec, given, path, n_jobs, progress)
-        try:
-            trial.prepare(episodes)
-        finally:
-            Environments.clear()
+        trial.prepare(episodes)
         return _search(trial, values)
 
 
@@ -209,7 +205,7 @@ class _Trial:
     first: int = 0
     episodes: int = EPISODES
     refused: dict[str, str] = dataclasses.field(default_factory=dict)
-    run_id: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+    environments: Environments = dataclasses.field(default_factory=Environments)
 
     @property
     def policy(self) -> str:
@@ -246,7 +242,7 @@ class _Trial:
         """The environment in which the policy acts with these options; InvalidParameter if it refuses."""
         policy = make_policy(self.spec.name, **options)
         (_, entrant), *_ = entrants(self.problem, self.id, [self.parameters], [(self.policy, policy)])
-        return check_entrant(self.run_id, self.id, entrant)
+        return check_entrant(self.environments, self.id, entrant)
 
     def admits(self, options: Options) -> bool:
         """Return True if the policy can act with these options; else note why not."""
@@ -348,23 +344,20 @@ def _tried(trial: _Trial, values: dict[str, tuple[Any, ...]]) -> list[Options]:
         found = {trial.label(own): own for own in map(changes, combinations)}
         return [own for label, own in found.items() if label not in trial.refused and trial.admits(own)]
 
-    try:
-        if math.prod(map(len, values.values())) <= MOST:
-            every = itertools.product(*values.values())
-            return admitted([dict(zip(values, own, strict=True)) for own in every])
-        best: Options = {}
-        tried: dict[str, Options] = {trial.label(best): best}
-        before: Options | None = None
-        while best != before:
-            before = best
-            for name, own in values.items():
-                row = admitted([{**defaults, **best, name: value} for value in own])
-                tried |= {trial.label(options): options for options in row}
-                measured = trial.measure([{}, *filter(None, row)], trial.first)
-                best = min(
-                    (found for found in measured if found["options"] in row),
-                    key=lambda found: trial.sign() * found["mean"],
-                )["options"]
-        return list(tried.values())
-    finally:
-        Environments.clear()
+    if math.prod(map(len, values.values())) <= MOST:
+        every = itertools.product(*values.values())
+        return admitted([dict(zip(values, own, strict=True)) for own in every])
+    best: Options = {}
+    tried: dict[str, Options] = {trial.label(best): best}
+    before: Options | None = None
+    while best != before:
+        before = best
+        for name, own in values.items():
+            row = admitted([{**defaults, **best, name: value} for value in own])
+            tried |= {trial.label(options): options for options in row}
+            measured = trial.measure([{}, *filter(None, row)], trial.first)
+            best = min(
+                (found for found in measured if found["options"] in row),
+                key=lambda found: trial.sign() * found["mean"],
+            )["options"]
+    return list(tried.values())

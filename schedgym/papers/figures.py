@@ -19,10 +19,10 @@ from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
+from schedgym.evaluation.engines import count_processes
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.plan import package_version
-from schedgym.evaluation.runner import count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
 from schedgym.extras import require
 from schedgym.papers.drawing import Panel, Series, coinciding, draw

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.engines import Engine, make_engine
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import Observed, observed_sweep
 from schedgym.evaluation.statistics import plain
@@ -110,6 +111,7 @@ class Run:
         progress: True to show a progress bar; None: only if stderr is a terminal.
         rng: random numbers of one claim or figure; see :meth:`alone`.
         reading: open point of the paper -> choice; other points have their defaults.
+        engine: runs the episodes.
         memory: the episodes that were run.
         shared: CPU seconds that took what :meth:`once` returned again; episodes are counted by ``memory``.
 
@@ -124,6 +126,7 @@ class Run:
     progress: bool | None = None
     rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
     reading: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    engine: Engine | None = dataclasses.field(default=None, repr=False)
     memory: Memory = dataclasses.field(default_factory=Memory, repr=False)
     _done: dict[str, tuple[Any, float]] = dataclasses.field(default_factory=dict, repr=False)
     shared: float = 0.0
@@ -133,6 +136,8 @@ class Run:
             raise UnknownName("scale", self.scale, SCALES)
         if not 0 <= self.seed < EVALUATION_SEEDS:
             raise InvalidParameter(f"seed: must be from 0 to {EVALUATION_SEEDS - 1}, got {self.seed}")
+        if self.engine is None:
+            self.engine = make_engine("local", self.n_jobs, stays=True)  # many runs follow each other
 
     @property
     def small(self) -> bool:
@@ -203,7 +208,7 @@ class Run:
             memory=self.memory,
             parameters=parameters,
             options=options,
-            n_jobs=self.n_jobs,
+            engine=self.engine,
             progress=self.progress,
         )
         return Played(frame, observed)
