@@ -20,7 +20,7 @@ from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.engines import Engine
 from schedgym.evaluation.episodes import lower_bound
-from schedgym.evaluation.runner import observed_sweep
+from schedgym.evaluation.runner import compare
 from schedgym.traces.base import Trace, offered_load
 from schedgym.traces.feed import MOST, PART, select
 
@@ -177,10 +177,9 @@ def run(
     given = log.parameters(traces[0])
     workloads: list[Workload] = [log.workload_of(trace, slot) for trace in traces]
     unit = slot if log.OUTCOME.timed else 1.0
-    frame, observed = observed_sweep(
+    evaluation = compare(
         log.ID,
         policies,
-        {},
         seed=seed,
         observe=observe,
         parameters=given,
@@ -191,7 +190,7 @@ def run(
     outcomes: dict[str, list[Floats]] = {label: [] for label in policies}
     records: dict[str, list[ScheduleRecord]] = {label: [] for label in policies}
     seconds = dict.fromkeys(policies, 0.0)
-    for one in observed:
+    for one in evaluation.observed:
         values, record = one.values
         outcomes[one.policy].append(unit * values[parts[one.episode].others :])
         # one copy of the workload for all policies
@@ -199,9 +198,9 @@ def run(
         seconds[one.policy] += one.seconds
     sizes = [part.jobs for part in parts]
     bounds, alone = [], []
-    swept = frame[frame["metric"] == "bound"].groupby("episode")["value"].first()
+    ((_, comparison),) = evaluation.comparisons()
     for i, (part, trace, workload, size) in enumerate(zip(parts, traces, workloads, sizes, strict=True)):
-        bound = swept.get(i)
+        bound = None if comparison.bounds is None else float(comparison.bounds[i])
         if part.carried:  # the sweep's is of the tasks that ran already, too
             own = log.workload_of(select(trace, slice(part.carried, None)), slot)
             bound = lower_bound(problem, own, problem.build(log.ID, given))

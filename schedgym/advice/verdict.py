@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -17,13 +18,14 @@ from schedgym.advice.reading import read_log, size_text
 from schedgym.advice.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.advice.stretch import Stretch, find_stretch
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
-from schedgym.core.problem import Problem, get_problem, list_problems
+from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation.comparison import Comparison
 from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.runner import check_keywords
-from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
+from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.wording import four_digits, interval_text, outcome_text, time_text
 from schedgym.extras import require
 from schedgym.traces.base import LeftOut, Trace, fitting
@@ -32,7 +34,7 @@ from schedgym.traces.feed import WAIT, Feed, Outcome, select
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Advice", "Comparison", "How", "advise"]
+__all__ = ["Advice", "How", "LoadComparison", "advise"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,8 +74,12 @@ class How(Reading, total=False):
     progress: bool | None
 
 
+def _ends(name: str, found: Estimate, prefix: str) -> dict[str, float]:
+    return {name: found.value, f"{prefix}low": found.low, f"{prefix}high": found.high}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class Comparison:
+class LoadComparison:
     """The policies on the log, at a multiple of its load.
 
     Attributes:
@@ -101,24 +107,17 @@ class Comparison:
         """
         less = self.outcome.better == "min"
         tail, worst = ("p95", "longest") if less else ("p5", "least")
-        base = self.run.means(self.reference)
         rows: list[dict[str, Any]] = []
         for policy, waits in self.run.outcomes.items():
-            means = self.run.means(policy)
-            low, high = bootstrap_interval(means)
-            relative = float((means - base).mean() / base.mean()) if base.mean() > 0 else np.nan
-            bounds = (np.nan, np.nan)
-            if base.mean() > 0:
-                bounds = ratio_interval(means - base, base, self._confidence)
-            difference = self.against(policy, self.reference)
+            mean, own = self.means.mean(policy), self.means.against(policy, self.reference)
             rows.append(
                 {
                     "policy": policy,
-                    **{"mean": float(means.mean()), "low": low, "high": high},
+                    **_ends("mean", mean, ""),
                     tail: float(np.quantile(waits, 0.95 if less else 0.05)),
                     worst: float(waits.max() if less else waits.min()),
-                    **dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True)),
-                    **{"relative": relative, "relative_low": bounds[0], "relative_high": bounds[1]},
+                    **_ends("difference", own.difference, "difference_"),
+                    **_ends("relative", own.relative, "relative_"),
                     "bound": self.run.bound,
                     "knows": self.knows[policy],
                     "seconds": self.run.seconds[policy],
@@ -129,18 +128,21 @@ class Comparison:
         frame: pd.DataFrame = require("pandas").DataFrame(rows)
         return frame
 
-    def against(self, policy: str, other: str) -> tuple[float, float, float]:
-        """Difference of mean outcomes, policy minus other, with its interval, paired by window.
+    @functools.cached_property
+    def means(self) -> Comparison:
+        """The windows' mean outcomes of the policies.
 
         Intervals of the differences of all policies to one of them are widened so that together they hold
         with 95% (Bonferroni): the best policy is chosen in the same windows in which it is tested.
         """
-        difference = self.run.means(policy) - self.run.means(other)
-        return (float(difference.mean()), *bootstrap_interval(difference, self._confidence))
+        metric = Metric(self.outcome.name, "", "", self.outcome.better)
+        tables = {policy: self.run.means(policy)[np.newaxis] for policy in self.run.outcomes}
+        return Comparison(metric, tables, together=max(len(tables) - 1, 1))
 
-    @property
-    def _confidence(self) -> float:
-        return 1.0 - 0.05 / max(len(self.run.outcomes) - 1, 1)
+    def against(self, policy: str, other: str) -> tuple[float, float, float]:
+        """Difference of mean outcomes, policy minus other, with its interval, paired by window."""
+        own = self.means.against(policy, other).difference
+        return own.value, own.low, own.high
 
     @property
     def differ(self) -> bool:
@@ -171,8 +173,8 @@ class Advice:
     """
 
     read: tuple[str, ...]
-    comparison: Comparison
-    ramp: tuple[Comparison, ...]
+    comparison: LoadComparison
+    ramp: tuple[LoadComparison, ...]
     replay: Replay | None
     verdict: str
     notes: tuple[str, ...]
@@ -248,9 +250,9 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     own: dict[str, Any] = {"seed": seed, "engine": engine, "progress": how.get("progress")}
     own["slot"] = feed.slot
     found = run(problem, parts, policies, **own)
-    comparison = Comparison(1.0, module.REFERENCE, found, knows, module.OUTCOME)
+    comparison = LoadComparison(1.0, module.REFERENCE, found, knows, module.OUTCOME)
     idle = _idle(trace, comparison)
-    ramp: tuple[Comparison, ...] = ()
+    ramp: tuple[LoadComparison, ...] = ()
     if idle and len(comparison.run.windows) > 1:
         ramp = _ramp(problem, trace, parts, comparison, policies, own)
     last = ramp[-1] if ramp else comparison
@@ -390,12 +392,12 @@ def _policies(
     return {AGENT: trained, **policies}, knows, note  # it takes longest, so it begins
 
 
-def _idle(trace: Trace, comparison: Comparison) -> bool:
+def _idle(trace: Trace, comparison: LoadComparison) -> bool:
     """Return True if jobs hardly wait under the reference; they may wait under other policies."""
     return comparison.reference not in _waiting(trace, comparison)
 
 
-def _waiting(trace: Trace, comparison: Comparison) -> set[str]:
+def _waiting(trace: Trace, comparison: LoadComparison) -> set[str]:
     """The policies under which what jobs lose by sharing the cluster is not negligible."""
     run, sign = comparison.run, comparison.outcome.sign
     least = NEGLIGIBLE * (float(np.median(trace.duration)) if comparison.outcome.timed else run.alone)
@@ -408,17 +410,17 @@ def _ramp(
     problem: Problem,
     trace: Trace,
     parts: Sequence[Part],
-    own: Comparison,
+    own: LoadComparison,
     policies: Mapping[str, Any],
     how: Mapping[str, Any],
-) -> tuple[Comparison, ...]:
+) -> tuple[LoadComparison, ...]:
     """The policies but the agent at higher loads, up to the first at which they differ."""
-    found: list[Comparison] = []
+    found: list[LoadComparison] = []
     names = {label: policy for label, policy in policies.items() if label != AGENT}
     most = _all_at_once(trace)
     for factor in RAMP if most <= 1.0 else (*RAMP, *FURTHER):
         result = run(problem, parts, names, factor, **how)
-        found.append(Comparison(factor, own.reference, result, own.knows, own.outcome))
+        found.append(LoadComparison(factor, own.reference, result, own.knows, own.outcome))
         if found[-1].differ and not _idle(trace, found[-1]):
             break
     return tuple(found)
@@ -435,7 +437,7 @@ def _all_at_once(trace: Trace) -> float:
 # what is said --------------------------------------------------------------------------------------
 
 
-def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
+def _verdict(own: LoadComparison, ramp: Sequence[LoadComparison], trace: Trace) -> str:
     """The sentence on a log in which next to nothing waits."""
     shares = loads(trace).values()
     load = f" ({100 * max(shares):.3g}%)" if shares else ""
@@ -459,7 +461,7 @@ def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
     return f"{text}; policies begin to differ at {last.factor:g} times that load, where: {_best(last)}"
 
 
-def _best(comparison: Comparison) -> str:
+def _best(comparison: LoadComparison) -> str:
     """The sentence on the best policy."""
     table, outcome = comparison.table(), comparison.outcome
     first, second = table.iloc[0], table.iloc[1]
@@ -505,7 +507,7 @@ def _best(comparison: Comparison) -> str:
     return text + "." + ("" if slight else _blind(comparison, table))
 
 
-def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
+def _blind(comparison: LoadComparison, table: pd.DataFrame) -> str:
     """The best of the policies that need not know durations, or the like, if the best one does."""
     needed = table.iloc[0]["knows"]
     rest = table[table["knows"] == ""]
@@ -522,7 +524,9 @@ def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
     )
 
 
-def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part], left_out: Sequence[str]) -> list[str]:
+def _notes(
+    trace: Trace, comparison: LoadComparison, parts: Sequence[Part], left_out: Sequence[str]
+) -> list[str]:
     windows = len(comparison.run.windows)
     notes = []
     if max(loads(trace).values(), default=0.0) > 1.0:

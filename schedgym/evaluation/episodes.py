@@ -193,7 +193,7 @@ def _roll_out(env: SchedulingEnv, policy: Any) -> Outcome:
 def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
     metric = env.problem.metric(env.problem.objective_of(env.simulator.parameters))
     objective = outcome.metrics[metric.name]
-    total = outcome.total if metric.better == "max" else -outcome.total
+    total = -metric.sign * outcome.total
     error, scale = abs(total - objective), max(abs(total), abs(objective))
     if error <= RELATIVE_TOLERANCE * scale:
         return
@@ -213,7 +213,7 @@ def _slack(workload: Workload) -> float:
 
 def checked_gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
     """:func:`check_bound` where the workload's rounding ``slack`` is known."""
-    gap = bound - objective if metric.better == "max" else objective - bound
+    gap = metric.sign * (objective - bound)
     if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
         raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
     return gap

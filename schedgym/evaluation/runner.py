@@ -7,7 +7,7 @@ import dataclasses
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from schedgym.core.problem import Metric, Problem
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation.comparison import Evaluation, Observed
 from schedgym.evaluation.engines import Engine, Failure, make_engine, progress_bar
 from schedgym.evaluation.episodes import (
     Environments,
@@ -41,28 +42,9 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "Observed", "check_keywords", "evaluate", "observed_sweep", "sweep"]
+__all__ = ["How", "check_keywords", "compare", "evaluate", "sweep"]
 
 EPISODES = 20  # with the generator
-
-
-@dataclasses.dataclass(frozen=True)
-class Observed:
-    """The return value of an observer at the end of an episode.
-
-    Attributes:
-        setting: swept parameter -> value.
-        policy: label.
-        episode: its number.
-        seconds: time that the policy took [s]; see :class:`Outcome`.
-        values: the return value of the observer.
-    """
-
-    setting: dict[str, Any]
-    policy: str
-    episode: int
-    seconds: float
-    values: Any
 
 
 class How(TypedDict, total=False):
@@ -112,9 +94,7 @@ def evaluate(
         a tidy frame with one row per policy x episode x metric and the columns policy, episode, seed,
         metric, value. Metrics are the problem's, in its units, and "truncated" (0 or 1), "bound" (on the
         optimum of the episode's workload, the same for every policy) and "gap" (objective minus bound; where
-        the objective is maximised bound minus objective). ``attrs`` holds problem, id, objective, seed,
-        episodes, parameters, views (policy -> view, of those not in the baselines' view), and distinct: how
-        many episodes have jobs of their own.
+        the objective is maximised bound minus objective). :func:`compare` gives its statistics, too.
 
     Raises:
         UnknownName, InvalidParameter: for a bad id, policy, option or parameter.
@@ -122,7 +102,7 @@ def evaluate(
         RuntimeError: when rewards do not sum to the objective, or an objective beats its bound: a bug.
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
-    return sweep(env_id, policies, {}, episodes, seed, **how)
+    return compare(env_id, policies, {}, episodes, seed, **how).frame
 
 
 def sweep(
@@ -144,20 +124,19 @@ def sweep(
         **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
 
     Returns:
-        the frame of :func:`evaluate` with one column more per swept parameter, in front;
-        ``attrs["swept"]`` names them.
+        the frame of :func:`evaluate` with one column more per swept parameter, in front.
 
     Raises:
         InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
             objectives.
     """
-    return observed_sweep(env_id, policies, grid, episodes, seed, **how)[0]
+    return compare(env_id, policies, grid, episodes, seed, **how).frame
 
 
-def observed_sweep(
+def compare(
     env_id: str,
-    policies: Any,
-    grid: Mapping[str, Sequence[Any]],
+    policies: Any = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
     episodes: int | None = None,
     seed: int = 0,
     *,
@@ -165,20 +144,23 @@ def observed_sweep(
     memory: Memory | None = None,
     engine: Engine | None = None,
     **how: Unpack[How],
-) -> tuple[pd.DataFrame, list[Observed]]:
-    """Run :func:`sweep`, and call ``observe`` on the environment after each episode.
+) -> Evaluation:
+    """Run :func:`sweep`; the result has its frame, and the statistics of it.
 
-    ``observe`` is called with the environment when an episode has ended (its ``record()``, its simulator); it
-    is a function of a module, as other processes call it, too. None: ``values`` are None. Episodes that
-    ``memory`` knows are not run again; the others are added to it. ``engine`` takes the place of
-    ``n_jobs``: who evaluates again and again keeps its workers. All other arguments are those of
-    :func:`sweep`.
-
-    Returns:
-        the frame, and an entry for each setting, policy and episode, in this order.
+    Args:
+        env_id: as for :func:`evaluate`.
+        policies: as for :func:`evaluate`.
+        grid: as for :func:`sweep`; None: one setting.
+        episodes: as for :func:`sweep`.
+        seed: as for :func:`sweep`.
+        observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
+            function of a module, as other processes call it, too. None: nothing is observed.
+        memory: episodes that it knows are not run again; the others are added to it.
+        engine: takes the place of ``n_jobs``: who compares again and again keeps its workers.
+        **how: as for :func:`sweep`.
     """
     check_keywords("evaluate", how, How)
-    pandas = require("pandas")
+    grid = grid or {}
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
     base = dict(how.get("parameters") or {})
@@ -198,28 +180,24 @@ def observed_sweep(
     ran = [result for result in results if result.label is not None]
     ran.sort(key=lambda result: (result.setting, order.index(str(result.label)), result.episode))
     bounds = {(r.setting, r.episode): r.values for r in results if r.label is None}
-    frame = pandas.DataFrame(
-        _rows(objective, settings, seed, ran, bounds),
-        columns=[*settings[0], "policy", "episode", "seed", "metric", "value"],
-    )
+    columns = [*grid, "policy", "episode", "seed", "metric", "value"]
+    rows = _rows(objective, settings, seed, ran, bounds)
     views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
-    usual = (None,) if "view" not in grid else (None, *grid["view"])
-    if "view" in base:
-        usual = (base["view"],)
-    frame.attrs = {
-        "problem": problem.name,
-        "id": id,
-        "objective": objective.name,
-        "seed": seed,
-        "episodes": max(runs.counts),
-        "distinct": min(runs.distinct),
-        "swept": list(grid),
-        "parameters": base,
-        "views": {label: view for label, view in views.items() if view not in usual},
-        "policy_seconds": _policy_seconds(settings, ran),
-    }
-    observed = [Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran]
-    return cast("pd.DataFrame", frame), observed
+    usual = (base["view"],) if "view" in base else (None, *grid.get("view", ()))
+    return Evaluation(
+        problem,
+        id,
+        objective,
+        require("pandas").DataFrame(rows, columns=columns),
+        swept=tuple(grid),
+        parameters=base,
+        seed=seed,
+        episodes=max(runs.counts),
+        distinct=min(runs.distinct),
+        views={label: str(view) for label, view in views.items() if view not in usual},
+        policy_seconds=_policy_seconds(settings, ran),
+        observed=[Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran],
+    )
 
 
 @dataclasses.dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +13,14 @@ import numpy.typing as npt
 
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.comparison import Evaluation as Played
 from schedgym.evaluation.engines import Engine, make_engine
 from schedgym.evaluation.memory import Memory
-from schedgym.evaluation.runner import Observed, observed_sweep
-from schedgym.evaluation.statistics import plain
+from schedgym.evaluation.runner import compare
 from schedgym.papers.readings import OpenPoint
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["SCALES", "Played", "Run"]
 
@@ -32,72 +31,6 @@ Observer = Callable[[Any], Any]
 #: small: seconds for the claims of a paper, minutes for all figures; paper: the sizes of the paper; tiny: the
 #: smallest sizes, to test the code
 SCALES = ("small", "paper", "tiny")
-
-
-@dataclasses.dataclass(frozen=True)
-class Played:
-    """Results of policies that were run.
-
-    Attributes:
-        frame: result of :func:`~schedgym.evaluation.runner.sweep`.
-        observed: results of the observer, for each setting, policy and episode.
-    """
-
-    frame: pd.DataFrame
-    observed: Sequence[Observed]
-
-    @property
-    def policies(self) -> list[str]:
-        """Labels of the policies, in order."""
-        return list(dict.fromkeys(entry.policy for entry in self.observed))
-
-    def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:
-        """Return a policy's observed values by episode, in the settings that agree with ``setting``.
-
-        Args:
-            policy: label of the policy.
-            name: entry of the result of the observer; None: the whole result.
-            setting: swept parameter = value.
-        """
-        return [
-            entry.values if name is None else entry.values[name]
-            for entry in self.observed
-            if entry.policy == policy and all(entry.setting[key] == value for key, value in setting.items())
-        ]
-
-    def metric(self, policy: str, name: str, **setting: Any) -> F8:
-        """Return a metric of a policy by episode, in the settings that agree with ``setting``.
-
-        Args:
-            policy: label of the policy.
-            name: name of the metric.
-            setting: swept parameter = value.
-        """
-        rows = self._rows[policy, name]
-        for key, value in setting.items():
-            rows = rows[[plain(own) == value for own in rows[key]]]
-        return rows["value"].to_numpy(dtype=float)
-
-    @functools.cached_property
-    def _rows(self) -> dict[Any, pd.DataFrame]:
-        return dict(iter(self.frame.sort_values("episode", kind="stable").groupby(["policy", "metric"])))
-
-    def where(self, **setting: Any) -> Played:
-        """Return the runs with the given parameter values; these parameters no longer count as swept."""
-        keep = np.ones(len(self.frame), dtype=bool)
-        for name, value in setting.items():
-            keep &= np.array([plain(own) == value for own in self.frame[name]])
-        frame = self.frame[keep].drop(columns=list(setting))
-        frame.attrs = {
-            **self.frame.attrs,
-            "swept": [n for n in self.frame.attrs["swept"] if n not in setting],
-        }
-        observed = [
-            dataclasses.replace(entry, setting={k: v for k, v in entry.setting.items() if k not in setting})
-            for entry in self.observed
-            if all(entry.setting[key] == value for key, value in setting.items())
-        ]
-        return Played(frame, observed)
 
 
 @dataclasses.dataclass
@@ -185,7 +118,7 @@ class Run:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         observe: Observer | None = None,
     ) -> Played:
-        """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.observed_sweep`.
+        """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.compare`.
 
         Episodes that were run before, for another claim, figure or reading, are not run again.
 
@@ -198,17 +131,16 @@ class Run:
             options: label -> options of the policy.
             observe: called with the environment at the end of an episode; must be a function of a module.
         """
-        frame, observed = observed_sweep(
+        return compare(
             id,
             policies,
-            grid or {},
+            grid,
             episodes,
             self.seed,
             observe=observe,
             memory=self.memory,
+            engine=self.engine,
             parameters=parameters,
             options=options,
-            engine=self.engine,
             progress=self.progress,
         )
-        return Played(frame, observed)

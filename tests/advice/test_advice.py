@@ -22,6 +22,7 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation import statistics
 from schedgym.evaluation.canvas import svg_text
 from schedgym.evaluation.runner import evaluate
+from schedgym.evaluation.statistics import Estimate
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
 from tests.long import long
@@ -99,7 +100,7 @@ def compared(waits, size=5):
     outcomes = {name: np.repeat(np.asarray(means, dtype=float), size) for name, means in waits.items()}
     windows = tuple(slice(i, i + size) for i in range(0, len(next(iter(outcomes.values()))), size))
     run = logs.Run(outcomes, windows, None, dict.fromkeys(outcomes, 0.0))
-    return verdict.Comparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
+    return verdict.LoadComparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
 
 
 @long
@@ -125,7 +126,9 @@ def test_an_interval_beside_a_gain_never_includes_none(monkeypatch):
     base = rng.normal(100, 10, 20)
     found = compared({"fcfs": base, "other": base - 50 + rng.normal(0, 5, 20)})
     assert "50" in verdict._best(found) and "%, 20 windows" in verdict._best(found)
-    monkeypatch.setattr(verdict, "ratio_interval", lambda *_: (-0.7, 0.0))  # the other interval excludes 0
+    own = found.means.against("other", "fcfs")
+    spread = dataclasses.replace(own, relative=Estimate(own.relative.value, -0.7, 0.0))  # not the other
+    monkeypatch.setattr(type(found.means), "against", lambda *_: spread)
     assert " s less, 20 windows of the log)" in verdict._best(found) and ".. 70%" not in verdict._best(found)
 
 
@@ -152,10 +155,8 @@ def test_the_ramp_and_the_verdict_look_at_the_same_log(monkeypatch):
 
 def test_the_seed_is_passed_on_and_checked(monkeypatch):
     seeds = []
-    sweep = logs.observed_sweep
-    monkeypatch.setattr(
-        logs, "observed_sweep", lambda *a, **how: seeds.append(how["seed"]) or sweep(*a, **how)
-    )
+    sweep = logs.compare
+    monkeypatch.setattr(logs, "compare", lambda *a, **how: seeds.append(how["seed"]) or sweep(*a, **how))
     schedgym.advise(BUSY, servers=3, cpus=8, memory=32, seed=7, **QUICK)
     replay(trace(BUSY, start=trace(BUSY).arrival), seed=8)
     assert seeds == [7, 8]

@@ -253,7 +253,7 @@ def test_observers_and_settings() -> None:
     assert played.values("fcfs", "tasks", servers=2) == [60, 60, 60]
     assert len(played.values("fcfs")) == 6
     part = played.where(servers=2)
-    assert len(part.values("fcfs")) == 3 and part.frame.attrs["swept"] == []
+    assert len(part.values("fcfs")) == 3 and part.swept == ()
     assert "servers" not in part.frame and set(part.frame.policy) == {"bf-exec", "fcfs"}
     table = part.frame[part.frame.metric == "mean_delay"].set_index(["policy", "episode"]).value
     assert played.metric("fcfs", "mean_delay", servers=2).tolist() == table["fcfs"].tolist()

@@ -18,7 +18,7 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.episodes import make_env, policy_rng
-from schedgym.evaluation.statistics import bootstrap_interval, split_settings
+from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
 from schedgym.papers.guan2022.findings import PAPER
 from schedgym.papers.guan2022.readings import INCENTIVE
@@ -112,7 +112,7 @@ def _named(judged: Judged, name: str) -> Judged:
 def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
     """Return the settings in ascending order, without one swept parameter."""
     found: list[dict[str, Any]] = []
-    for setting, _ in split_settings(played.frame):
+    for setting, _ in played.parts():
         setting.pop(without, None)
         if setting not in found:
             found.append(setting)
@@ -122,18 +122,18 @@ def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
 def swept_values(played: Played) -> list[list[Any]]:
     """Return the values of each swept parameter in ascending order."""
     settings = settings_of(played)
-    return [sorted({setting[name] for setting in settings}) for name in played.frame.attrs["swept"]]
+    return [sorted({setting[name] for setting in settings}) for name in played.swept]
 
 
 def response_at(played: Played, policy: str, *values: Any) -> F8:
     """Return the response [s] of each episode at given values of the swept parameters."""
-    setting = dict(zip(played.frame.attrs["swept"], values, strict=True))
+    setting = dict(zip(played.swept, values, strict=True))
     return played.metric(policy, RESPONSE, **setting)
 
 
 def place_of_first(played: Played, value: Any) -> str:
     """Describe the place at which the first swept parameter has a value."""
-    return where({played.frame.attrs["swept"][0]: value})
+    return where({played.swept[0]: value})
 
 
 def compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:

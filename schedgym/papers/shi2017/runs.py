@@ -122,12 +122,12 @@ def by_servers(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
     played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=tasks)
     frame = played.frame.rename(columns={"arity": "servers"})
     frame["servers"] = frame["servers"] ** 3 // 4
-    frame.attrs = {**played.frame.attrs, "swept": ["servers"]}
     observed = [
         dataclasses.replace(entry, setting={"servers": entry.setting["arity"] ** 3 // 4})
         for entry in played.observed
     ]
-    return Sweep(Played(frame, observed), "servers", [arity**3 // 4 for arity in arities])
+    named = dataclasses.replace(played, frame=frame, swept=("servers",), observed=observed)
+    return Sweep(named, "servers", [arity**3 // 4 for arity in arities])
 
 
 def play_jobs(
