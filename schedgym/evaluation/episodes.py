@@ -100,6 +100,7 @@ class Step(NamedTuple):
     """An episode after its begin, or after a step.
 
     Attributes:
+        observation: of which the next decision is made.
         reward: of the step; 0 at the begin.
         seconds: time on the wall that the policy took for its decision, without that of compiling [s].
         ended: True after the last step.
@@ -107,6 +108,7 @@ class Step(NamedTuple):
         info: of the step.
     """
 
+    observation: Any
     reward: float = 0.0
     seconds: float = 0.0
     ended: bool = False
@@ -115,15 +117,22 @@ class Step(NamedTuple):
 
 
 def steps(
-    env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0, label: str = ""
+    env: SchedulingEnv,
+    policy: Policy,
+    *,
+    seed: int = 0,
+    episode: int = 0,
+    label: str = "",
+    workload: Workload | None = None,
 ) -> Iterator[Step]:
     """Play an episode step by step, for arguments as of :func:`play`; yields its begin, and each step.
 
     The state of the environment is that after the step until the next one is asked for.
     """
-    observation, _ = env.reset(seed=seed, options={"episode": episode})
+    options: dict[str, Any] = {"episode": episode} if workload is None else {"workload": workload}
+    observation, _ = env.reset(seed=seed, options=options)
     policy.reset(env.interface, policy_rng(seed, episode, label))
-    yield Step()
+    yield Step(observation)
     step, clock, ended = env.step, time.perf_counter, False
     while not ended:
         began = clock() - COMPILATION.seconds
@@ -131,7 +140,7 @@ def steps(
         seconds = clock() - COMPILATION.seconds - began
         observation, reward, terminated, truncated, info = step(action)
         ended = terminated or truncated
-        yield Step(reward, seconds, ended, bool(truncated), info)
+        yield Step(observation, reward, seconds, ended, bool(truncated), info)
 
 
 def play(
@@ -141,6 +150,7 @@ def play(
     seed: int = 0,
     episode: int = 0,
     label: str = "",
+    workload: Workload | None = None,
     check: bool = True,
 ) -> Outcome:
     """Run one episode to its end and check it.
@@ -151,6 +161,7 @@ def play(
         seed: seed of the environment and, with ``episode`` and ``label``, of the policy.
         episode: number of the episode of that seed.
         label: the policy's name in messages.
+        workload: of the episode; None: that of seed and episode.
         check: False leaves out the checks of rewards and schedule.
 
     Raises:
@@ -161,7 +172,7 @@ def play(
     began, ran = time.perf_counter(), time.process_time()
     total = seconds = 0.0
     try:
-        for step in steps(env, policy, seed=seed, episode=episode, label=label):
+        for step in steps(env, policy, seed=seed, episode=episode, label=label, workload=workload):
             if getattr(policy, "compiled_rollout", None) is not None:
                 outcome = _roll_out(env, policy)
                 break

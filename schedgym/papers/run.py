@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.policy import make_policy
 from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.comparison import Evaluation as Played
 from schedgym.evaluation.engines import Engine, make_engine
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import compare
 from schedgym.papers.readings import OpenPoint
@@ -22,7 +26,7 @@ from schedgym.papers.readings import OpenPoint
 if TYPE_CHECKING:
     pass
 
-__all__ = ["SCALES", "Played", "Run"]
+__all__ = ["SCALES", "Played", "Run", "play_workload"]
 
 F8 = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -31,6 +35,23 @@ Observer = Callable[[Any], Any]
 #: small: seconds for the claims of a paper, minutes for all figures; paper: the sizes of the paper; tiny: the
 #: smallest sizes, to test the code
 SCALES = ("small", "paper", "tiny")
+
+
+def play_workload(
+    id: str, policy: str, workload: Workload, parameters: Mapping[str, Any] | None = None, **options: Any
+) -> ScheduleRecord:
+    """Run a registered policy on one workload, and return its checked schedule.
+
+    Args:
+        id: environment id.
+        policy: full name of the policy.
+        workload: the workload.
+        parameters: parameters of the environment.
+        options: options of the policy.
+    """
+    env = make_env(id, parameters)
+    play(env, make_policy(policy, **options), label=policy, workload=workload)
+    return env.record()
 
 
 @dataclasses.dataclass

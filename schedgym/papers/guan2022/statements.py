@@ -17,7 +17,7 @@ import numpy.typing as npt
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.episodes import make_env, policy_rng
+from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
 from schedgym.papers.guan2022.findings import PAPER
@@ -362,22 +362,17 @@ def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int, episode: i
         most: at least so many decisions, evenly spread, if the episode has so many.
         episode: number of the episode.
     """
-    acting = make_policy(f"geo/{policy}")
     seen: Decisions = []
-    observation, _ = env.reset(seed=seed, options={"episode": episode})
-    acting.reset(env.interface, policy_rng(seed, episode, policy))
-    done, every, count = False, 1, 0
-    while not done:
-        active = int(observation["active"][0])
-        if count % every == 0:
-            tasks = observation["waiting"][:active] + observation["running"][:active].sum(axis=2)
-            seen.append((tasks.astype(np.int64), observation["sites"].copy()))
+    every = 1
+    acting = make_policy(f"geo/{policy}")
+    for count, step in enumerate(steps(env, acting, seed=seed, episode=episode, label=policy)):
+        if count % every == 0 and not step.ended:
+            active, shown = int(step.observation["active"][0]), step.observation
+            tasks = shown["waiting"][:active] + shown["running"][:active].sum(axis=2)
+            seen.append((tasks.astype(np.int64), shown["sites"].copy()))
             if len(seen) == 2 * most:  # keep every other one, and look at half as many from here
                 del seen[1::2]
                 every *= 2
-        count += 1
-        observation, _, terminated, truncated, _ = env.step(acting(observation))
-        done = terminated or truncated
     return seen
 
 

@@ -14,6 +14,7 @@ from scipy.stats import binom
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run, Verdict
 from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger, level
+from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
 __all__ = [
@@ -209,23 +210,13 @@ def run_alone(
         efficiency: efficiency of the task on all servers.
         more: ``energy_cap_ratio`` or ``energy_seed`` of the workload; parameters of the environment.
     """
-    from schedgym.core.policy import make_policy
-    from schedgym.evaluation.episodes import make_env
     from schedgym.problems.parallel_jct.workload import make_workload
 
     servers = arity**3 // 4
     caps = {name: more.pop(name) for name in ("energy_cap_ratio", "energy_seed") if name in more}
     row, cpu = np.full((1, servers), efficiency), np.full(servers, capacity)
     workload = make_workload([0.0], [0], [load], row, cpu, arity=arity, **caps)
-    env = make_env(ONLINE, {"arity": arity, **more})
-    observation, _ = env.reset(options={"workload": workload})
-    acting = make_policy(f"parallel-jct/{policy}")
-    acting.reset(env.interface, np.random.default_rng(0))
-    done = False
-    while not done:
-        observation, _, terminated, truncated, _ = env.step(acting(observation))
-        done = terminated or truncated
-    return env.record()
+    return play_workload(ONLINE, f"parallel-jct/{policy}", workload, {"arity": arity, **more})
 
 
 # comparisons -----------------------------------------------------------------------------------------
