@@ -20,8 +20,6 @@ is the smallest by jobs, sites, groups, total slots and total tasks, of those en
 
 from schedgym.papers.paper import import_in_order
 
-__all__ = ["MODULES"]
-
 #: in the order of the thesis
 MODULES = (
     "assignment",

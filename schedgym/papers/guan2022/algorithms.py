@@ -33,8 +33,6 @@ from schedgym.papers.guan2022.share_search import (
 from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, max_min
 
-__all__ = ["check_completion", "check_printed", "confirm_printed_check", "count_programs", "run_programs"]
-
 
 def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int, int, int]:
     """Run Algorithms 5 and 7 on random instances; count right results, wrong ones, and runs without end."""

@@ -18,8 +18,6 @@ from schedgym.papers.guan2022.runs import ASSIGN, placements
 from schedgym.papers.guan2022.share_batches import Groups, settings
 from schedgym.problems.geo.workload import make_workload
 
-__all__: list[str] = []
-
 
 def _all_groups(sites: int) -> Groups:
     """Every set of sites."""

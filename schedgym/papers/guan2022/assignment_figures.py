@@ -44,8 +44,6 @@ from schedgym.papers.guan2022.statements import ASSIGNING, BY_SITES, DISTRIBUTIO
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import toy
 
-__all__: list[str] = []
-
 #: policy -> completion times [s] that sections 3.2.1 to 3.2.4 give, and tasks outstanding at 2 s at each
 #: site as the text has them or adds up to
 EXAMPLE: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {

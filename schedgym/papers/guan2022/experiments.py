@@ -50,8 +50,6 @@ from schedgym.papers.guan2022.statements import (
 from schedgym.papers.judging import Comparison, compare, judge_claim, lower, where
 from schedgym.papers.readings import OpenPoint, name_reading, readings_of
 
-__all__: list[str] = []
-
 ASSIGNED_UNDER = (DURATIONS, EVENNESS)
 SHARED_UNDER = (DURATIONS,)
 

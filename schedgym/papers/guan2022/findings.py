@@ -9,17 +9,6 @@ from typing import Any
 from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict, get_paper
 from schedgym.papers.guan2022.share_search import Search
 
-__all__ = [
-    "CLOSE",
-    "LEVELS",
-    "NAMES",
-    "PAPER",
-    "found_flaw",
-    "found_nothing",
-    "read_instance",
-    "states",
-]
-
 PAPER = get_paper("guan2022")
 NAMES = {"imf": "IMF", "amf": "AMF", "sig-amf": "SIG-AMF", "gamf": "GAMF", "sig-gamf": "SIG-GAMF"}
 CLOSE = 1e-9  # of the solvers' floating-point shares, in slots

@@ -43,16 +43,6 @@ from schedgym.papers.guan2022.share_search import (
 )
 from schedgym.solvers.max_min import isolated_share, max_min
 
-__all__ = [
-    "at_associated",
-    "confirm_balance",
-    "confirm_below_floors",
-    "floors_of",
-    "register_fairness",
-    "register_properties",
-    "spread_of",
-]
-
 
 def _confirm_pareto(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)

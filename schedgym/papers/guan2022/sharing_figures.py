@@ -68,8 +68,6 @@ from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import from_trace, generate, make_source
 from schedgym.traces import read_trace
 
-__all__: list[str] = []
-
 F8 = npt.NDArray[np.float64]
 
 NO_DRAIN = (

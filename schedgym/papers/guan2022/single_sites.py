@@ -60,8 +60,6 @@ from schedgym.papers.guan2022.share_search import (
 )
 from schedgym.solvers.max_min import completion_shares, water_filling
 
-__all__: list[str] = []
-
 
 @claim(
     PAPER,

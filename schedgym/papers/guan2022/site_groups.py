@@ -44,9 +44,6 @@ from schedgym.papers.guan2022.share_search import (
     texts,
 )
 
-__all__ = ["merged_sites"]
-
-
 register_fairness(
     "gamf",
     "gamf-achievable",

@@ -50,37 +50,6 @@ from schedgym.papers.judging import (
 )
 from schedgym.solvers.max_min import isolated_share, max_min, water_filling
 
-__all__ = [
-    "ASSIGNING",
-    "BY_SITES",
-    "CLOSE",
-    "DISTRIBUTIONS",
-    "GENERAL_DEVIATIONS",
-    "GENERAL_RESPONSES",
-    "LITTLE",
-    "MUCH",
-    "PROPOSED",
-    "SHARED_DEVIATIONS",
-    "SHARED_RESPONSES",
-    "INCENTIVES",
-    "Said",
-    "count_incentives",
-    "count_jobs_incentives",
-    "distance",
-    "has_incentive",
-    "jobs_with_incentive",
-    "judge_all",
-    "judge_decided",
-    "judge_gain_grows",
-    "judge_incentive",
-    "judge_little_difference",
-    "judge_little_worse",
-    "judge_same",
-    "judge_trend",
-    "judge_two_groups",
-    "nearer_by_caption",
-]
-
 F8 = npt.NDArray[np.float64]
 
 # how the rules behind the verdicts quantify the thesis's words

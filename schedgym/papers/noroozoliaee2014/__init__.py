@@ -17,8 +17,6 @@ times, unit of the demands, arrivals and demands.
 
 from schedgym.papers.paper import import_in_order
 
-__all__ = ["MODULES"]
-
 #: in the order of the paper
 MODULES = ("schedulers", "bounds", "experiments", "figures")
 

@@ -50,8 +50,6 @@ from schedgym.papers.noroozoliaee2014.model import (
 from schedgym.papers.noroozoliaee2014.runs import play_instance
 from schedgym.papers.searches import Searched, count, found_against
 
-__all__: list[str] = []
-
 _FFD = [name + end for end in ("", "-blocking", "-bypass") for name in ("ffd-nb", "ffd-dp")]
 _LITERAL = [name + end for name in ("ff", "bf", "wf") for end in ("", "-all")]
 NAMED = ("bf-exec", *_FFD, "fcfs", *_LITERAL)

@@ -44,8 +44,6 @@ from schedgym.papers.searches import Searched, count
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPARED"]
-
 FFD = ("ffd-nb", "ffd-dp")
 COMPARED = ("bf-exec", *(name + end for end in HEAD.choices.values() for name in FFD), "fcfs")
 RESOURCES = ("cpu", "memory")

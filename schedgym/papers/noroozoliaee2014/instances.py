@@ -14,22 +14,6 @@ from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task, earliest
 from schedgym.papers.searches import Searched, smallest_flaw
 
-__all__ = [
-    "PAPER",
-    "clusters",
-    "draw",
-    "find_flaw",
-    "instances",
-    "pairs",
-    "random_schedule",
-    "read_instance",
-    "show_instance",
-    "show_share",
-    "size",
-    "tiny_instances",
-    "total_delay",
-]
-
 PAPER = get_paper("noroozoliaee2014")
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from schedgym.papers import Played, Run
 from schedgym.papers.noroozoliaee2014.model import Instance
 
-__all__ = ["play_instance", "play_rows", "sweep_policies"]
-
 ID = "schedgym/QueueDelay-v0"
 
 

@@ -49,8 +49,6 @@ from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import play_instance, play_rows, sweep_policies
 from schedgym.papers.searches import count, found_against
 
-__all__: list[str] = []
-
 # instances -------------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,6 @@ limits, unless the evidence says otherwise.
 
 from schedgym.papers.paper import import_in_order
 
-__all__ = ["MODULES"]
-
 #: in the order of the paper
 MODULES = ("introduction", "allocation", "placement", "online", "one_job", "many_jobs", "figures")
 

@@ -15,8 +15,6 @@ from schedgym.papers.exact import as_text, as_texts, simplex
 from schedgym.papers.shi2017.instances import HALF, PAPER, draw_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, optra
 
-__all__: list[str] = []
-
 # instances -------------------------------------------------------------------------------------------
 
 

@@ -16,20 +16,6 @@ from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.searches import Searched, found_against, smallest_flaw
 from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements
 
-__all__ = [
-    "FACTORS",
-    "HALF",
-    "PAPER",
-    "SHARES",
-    "draw_job",
-    "enumerate_jobs",
-    "find_flaw",
-    "found_correction",
-    "jobs_to_place",
-    "read_job",
-    "show_job",
-]
-
 PAPER = get_paper("shi2017")
 HALF = Fraction(1, 2)
 FACTORS: tuple[Number, ...] = (1, HALF)

@@ -10,8 +10,6 @@ from schedgym.papers.shi2017.instances import PAPER, read_job, show_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, best, equal_share, optra, placements
 from schedgym.papers.shi2017.runs import STATED
 
-__all__: list[str] = []
-
 # without efficiencies; a job may use 30 in each rack. Which servers share a rack is seen in the figure only
 FIGURE_2 = SingleJob(
     (100, 200, 400, 500),

@@ -49,8 +49,6 @@ from schedgym.papers.shi2017.runs import (
     seconds,
 )
 
-__all__: list[str] = []
-
 Floats = npt.NDArray[np.float64]
 
 #: the ways to read "scale parameter A = 0.5 and scale parameter B = 0.8": factor, scale, shape

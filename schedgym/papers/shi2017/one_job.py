@@ -50,8 +50,6 @@ from schedgym.papers.shi2017.runs import (
     medians_of,
 )
 
-__all__: list[str] = []
-
 # section 6: the set-up -------------------------------------------------------------------------------
 
 

@@ -33,8 +33,6 @@ from schedgym.papers.shi2017.model.one_job import (
 from schedgym.papers.shi2017.model.online import Job, Outcome, Simulation, Workload, residual_shares
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
-__all__: list[str] = []
-
 Floats = npt.NDArray[np.float64]
 OWN = {"OnTaPRA": "ontapra"}
 

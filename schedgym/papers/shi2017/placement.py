@@ -45,8 +45,6 @@ from schedgym.papers.shi2017.model.one_job import (
 )
 from schedgym.papers.shi2017.runs import SINGLE, TAPRA, found_by
 
-__all__: list[str] = []
-
 CLOSE = 1e-7  # relative, of floating-point optima
 
 

@@ -13,8 +13,6 @@ and total slots.
 
 from schedgym.papers.paper import import_in_order
 
-__all__ = ["MODULES"]
-
 #: in the order of the paper
 MODULES = ("fractional_flowtime", "memory", "one_resource", "all_at_once", "experiments", "figures")
 

@@ -32,8 +32,6 @@ from schedgym.papers.xu2021.model.optima import (
     transient_least,
 )
 
-__all__: list[str] = []
-
 # section IV-C: all jobs at once ----------------------------------------------------------------------
 
 

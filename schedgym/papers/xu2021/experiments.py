@@ -15,8 +15,6 @@ from schedgym.papers.xu2021.readings import ESTIMATION
 from schedgym.papers.xu2021.runs import ID, RULES
 from schedgym.problems.flowtime.problem import PROBLEM
 
-__all__: list[str] = []
-
 SMALL = {"jobs": 1600, "horizon": 888}
 CLOSE = 0.1  # share by which a norm may grow and the policy still works well
 #: variances of estimates: section VI-D calls errors of less than 0.4 usual, whose variance is below 0.16

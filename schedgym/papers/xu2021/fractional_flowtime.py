@@ -35,8 +35,6 @@ from schedgym.papers.xu2021.model.optima import (
     multisets,
 )
 
-__all__: list[str] = []
-
 RATES = {1: ["1/3"] * 3, 2: ["1/3"] * 3 + ["1/2"] * 2, 3: ["1/3"] * 3 + ["1/2"] * 2 + ["1"]}
 
 

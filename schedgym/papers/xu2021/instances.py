@@ -14,24 +14,6 @@ from schedgym.papers.xu2021.model.optima import PooledJob, Schedule, multisets
 from schedgym.papers.xu2021.model.simulation import simulate
 from schedgym.papers.xu2021.readings import HORIZON, START
 
-__all__ = [
-    "GAMMA",
-    "K",
-    "PAPER",
-    "STARTS",
-    "as_rows",
-    "as_schedule",
-    "equation_27",
-    "find_flaw",
-    "literal_run",
-    "pooled",
-    "read_instance",
-    "rule",
-    "show_instance",
-    "size_of",
-    "tiny_instances",
-]
-
 PAPER = get_paper("xu2021")
 K = 2  # of the paper's experiments
 GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slots]

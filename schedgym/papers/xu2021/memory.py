@@ -21,8 +21,6 @@ from schedgym.papers.xu2021.model.slot import (
     placement_value,
 )
 
-__all__: list[str] = []
-
 
 def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
     """Draw a random slot, and the demands of its jobs, which are their caps."""

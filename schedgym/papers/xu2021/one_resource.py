@@ -36,8 +36,6 @@ from schedgym.papers.xu2021.model.optima import (
 )
 from schedgym.papers.xu2021.readings import START
 
-__all__: list[str] = []
-
 # section IV-A: one resource --------------------------------------------------------------------------
 
 

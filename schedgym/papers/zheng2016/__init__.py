@@ -13,8 +13,6 @@ tasks and values, unless the evidence says otherwise.
 
 from schedgym.papers.paper import import_in_order
 
-__all__ = ["MODULES"]
-
 #: in the order of the paper
 MODULES = ("divisible_tasks", "lemmas", "whole_tasks", "figures")
 

@@ -58,8 +58,6 @@ from schedgym.papers.zheng2016.model import (
 )
 from schedgym.papers.zheng2016.readings import FRACTIONAL
 
-__all__: list[str] = []
-
 
 @claim(
     PAPER,

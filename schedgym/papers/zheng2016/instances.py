@@ -28,26 +28,6 @@ from schedgym.papers.zheng2016.model import (
     value,
 )
 
-__all__ = [
-    "CLOSE",
-    "PAPER",
-    "ROUGH",
-    "algorithm_1_rule",
-    "as_rows",
-    "as_schedule",
-    "confirm_ratio",
-    "confirm_tight",
-    "draw_instance",
-    "enumerate_instances",
-    "find_flaw",
-    "first_fit_instance",
-    "is_algorithm_1",
-    "is_only",
-    "read_instance",
-    "show_instance",
-    "show_ratio",
-]
-
 PAPER = get_paper("zheng2016")
 CLOSE = 1e-5  # relative, of floating-point optima
 ROUGH = 1e-3  # relative, of their prices

@@ -40,8 +40,6 @@ from schedgym.papers.zheng2016.model import (
     value,
 )
 
-__all__: list[str] = []
-
 
 class Case(NamedTuple):
     """An instance; ``curved`` if f(y) = v y - y^2 / 2 up to y = v, where v >= Y, and not v y."""

@@ -53,8 +53,6 @@ from schedgym.papers.zheng2016.model import (
 )
 from schedgym.papers.zheng2016.readings import EXPONENT
 
-__all__: list[str] = []
-
 # section IV: whole tasks -----------------------------------------------------------------------------
 
 
