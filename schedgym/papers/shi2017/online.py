@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import compare, larger
 from schedgym.papers.shi2017.instances import (
     FACTORS,
-    PAPER,
     SHARES,
+    claim,
     find_flaw,
     found_correction,
     read_job,
@@ -43,14 +43,7 @@ def _confirm_none_planned(shown: Shown) -> bool:
     return all(optra(job, p).jct == math.inf for p in placements(job))
 
 
-@claim(
-    PAPER,
-    "algorithm-4",
-    text="every iteration of SJF executes the job with the smallest completion time",
-    source="Algorithm 4, lines 6 to 11",
-    recorded=CORRECTED,
-    confirm=_confirm_none_planned,
-)
+@claim("algorithm-4", confirm=_confirm_none_planned)
 def _check_algorithm_4(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         return {} if tapra_fast(job) is None else None
@@ -113,14 +106,7 @@ def _beyond_equation_59(env: Any) -> Floats:
     return excess
 
 
-@claim(
-    PAPER,
-    "equation-59",
-    text="the online JCT is the waiting time plus the offline JCT of the scheduling algorithm",
-    source="Eq. 59",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_59,
-)
+@claim("equation-59", confirm=_confirm_equation_59)
 def _check_equation_59(run: Run) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_equation_59)
     excess = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
@@ -170,14 +156,7 @@ def _beyond_the_rack(env: Any) -> list[int]:
     return [len(beyond), int(beyond.sum())]
 
 
-@claim(
-    PAPER,
-    "drc-limits",
-    text="a job has at most its share of each rack, pod and the data centre (beta) while it runs",
-    source="Eqs. 4 and 58, with Algorithm 5",
-    recorded=CORRECTED,
-    confirm=_confirm_drc_limits,
-)
+@claim("drc-limits", confirm=_confirm_drc_limits)
 def _check_drc_limits(run: Run) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_the_rack)
     counts = {drc: np.sum(played.values("OnTaPRA", drc=drc), axis=0).tolist() for drc in (True, False)}
@@ -198,13 +177,7 @@ def _check_drc_limits(run: Run) -> Finding:
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
-@claim(
-    PAPER,
-    "work-conserving",
-    text="with DRC, all vCPU of a server are in use as long as a task runs on it",
-    source="section 5, Algorithm 5",
-    recorded=HOLDS,
-)
+@claim("work-conserving")
 def _check_conserving(run: Run) -> Finding:
     calls = idle = drift = 0
     for _ in range(300 if run.small else 20_000):
@@ -236,13 +209,7 @@ def _check_conserving(run: Run) -> Finding:
     return Finding(judge(not idle and not drift), text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "mar",
-    text="a job may better wait while few resources are available (the MAR test)",
-    source="section 5, Eq. 56 (Max_Percent is not given; 0.3 here)",
-    recorded=HOLDS,
-)
+@claim("mar")
 def _check_mar(run: Run) -> Finding:
     episodes, jobs = (4, 80) if run.small else (10, 540)
     played = run.play(

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import compare, level
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     HALF,
-    PAPER,
+    claim,
     enumerate_jobs,
     find_flaw,
     found_correction,
@@ -51,13 +51,7 @@ CLOSE = 1e-7  # relative, of floating-point optima
 # section 4.2: the relaxation -------------------------------------------------------------------------
 
 
-@claim(
-    PAPER,
-    "relaxation",
-    text="SJS-Relax-Divisible is a relaxation of SJS: its optimum is at most the least completion time",
-    source="section 4.2.1",
-    recorded=HOLDS,
-)
+@claim("relaxation")
 def _check_relaxation(run: Run) -> Finding:
     checked = above = 0
     worst = Fraction(1)
@@ -118,13 +112,7 @@ def _literal(job: SingleJob, horizon: float | None = None) -> Any:
     )
 
 
-@claim(
-    PAPER,
-    "equivalent-lp",
-    text="SJS-Relax-LP is equivalent to SJS-Relax-Divisible, a sequence of feasibility programmes",
-    source="section 4.2.1, Eqs. 36 to 54",
-    recorded=HOLDS,
-)
+@claim("equivalent-lp")
 def _check_equivalent(run: Run) -> Finding:
     checked = broken = searched = apart = solved = 0
     for job in jobs_to_place(run):
@@ -186,14 +174,7 @@ def _confirm_quotients(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "quotients",
-    text="the objective of SJS-Relax-Divisible is the largest of N M ratios of affine functions",
-    source="Eq. 39, with c >= 0 (Eq. 43)",
-    recorded=CORRECTED,
-    confirm=_confirm_quotients,
-)
+@claim("quotients", confirm=_confirm_quotients)
 def _check_quotients(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         bound, parts = relaxation(job)
@@ -224,14 +205,7 @@ def _confirm_equation_54(shown: Shown) -> bool:
     return printed and p != vcpu * horizon
 
 
-@claim(
-    PAPER,
-    "equation-54",
-    text="SJS-Relax-LP constrains c >= 0",
-    source="Eq. 54",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_54,
-)
+@claim("equation-54", confirm=_confirm_equation_54)
 def _check_equation_54(run: Run) -> Finding:
     checked = differ = negative = 0
     for job in itertools.islice(jobs_to_place(run), 0, None, 8 if run.small else 40):
@@ -276,14 +250,7 @@ def _confirm_rounding(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "rounding",
-    text="placing each task where its largest part is may violate the energy cap",
-    source="section 4.3, Phase II, Eq. 55",
-    recorded=HOLDS,
-    confirm=_confirm_rounding,
-)
+@claim("rounding", confirm=_confirm_rounding)
 def _check_rounding(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         parts = relaxation(job).parts
@@ -317,14 +284,7 @@ def _confirm_rec(shown: Shown) -> bool:
     return none and job.energy(placement) > job.energy_cap
 
 
-@claim(
-    PAPER,
-    "rec",
-    text="REC ends with a placement that keeps the energy cap",
-    source="Algorithm 2, lines 2 to 11",
-    recorded=CORRECTED,
-    confirm=_confirm_rec,
-)
+@claim("rec", confirm=_confirm_rec)
 def _check_rec(run: Run) -> Finding:
     starts = wrong = 0
 
@@ -370,14 +330,7 @@ def _confirm_rec_delta(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "rec-change",
-    text="REC makes the move with the smallest change of the completion time",
-    source="Algorithm 2, line 8",
-    recorded=CORRECTED,
-    confirm=_confirm_rec_delta,
-)
+@claim("rec-change", confirm=_confirm_rec_delta)
 def _check_rec_delta(run: Run) -> Finding:
     undefined = same = 0
 
@@ -415,13 +368,7 @@ def _check_rec_delta(run: Run) -> Finding:
     return found_correction(searched, text, undefined=undefined, same_order=same)
 
 
-@claim(
-    PAPER,
-    "local-search-ends",
-    text="the local search ends (the loop of lines 9 to 18 has no other exit)",
-    source="Algorithm 1, Phase III",
-    recorded=HOLDS,
-)
+@claim("local-search-ends")
 def _check_ends(run: Run) -> Finding:
     paths = steps = most = rising = longer = 0
     for job in jobs_to_place(run):
@@ -474,14 +421,7 @@ def _confirm_local_optimum(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "local-search-optimal",
-    text="the local search ends as it cannot improve the completion time anymore",
-    source="section 4.3, Phase III",
-    recorded=CORRECTED,
-    confirm=_confirm_local_optimum,
-)
+@claim("local-search-optimal", confirm=_confirm_local_optimum)
 def _check_local_optimum(run: Run) -> Finding:
     ends = improvable = 0
     worst: dict[str, Number] = {"tapra": 1, "tapra-fast": 1}
@@ -520,14 +460,7 @@ def _check_local_optimum(run: Run) -> Finding:
     return found_correction(searched, text, **figures)
 
 
-@claim(
-    PAPER,
-    "fast-start",
-    text="TaPRA-fast needs no REC: it starts within the energy cap",
-    source="section 4.3.1",
-    recorded=HOLDS,
-    ours=True,
-)
+@claim("fast-start")
 def _check_fast_start(run: Run) -> Finding:
     checked = wrong = 0
     for job in jobs_to_place(run):
@@ -571,14 +504,7 @@ def _confirm_fast(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "fast-within-5-percent",
-    text="TaPRA-fast loses around 5% against TaPRA, and has almost the same completion time",
-    source="abstract, section 6.1.4, Figs. 4(a) and 5(a)",
-    recorded=NOT_REPRODUCED,
-    confirm=_confirm_fast,
-)
+@claim("fast-within-5-percent", confirm=_confirm_fast)
 def _check_fast(run: Run) -> Finding:
     episodes = 60 if run.small else 200
     # the paper's points are means of 50 jobs

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, found_against
 from schedgym.papers.xu2021.instances import (
-    PAPER,
     as_rows,
     as_schedule,
+    claim,
     find_flaw,
     read_instance,
     rule,
@@ -40,14 +40,7 @@ def _confirm_z(instance: Shown) -> bool:
     return sum([rate * z] * instance["slots"]) < instance["processing"] <= sum([rate] * instance["slots"])
 
 
-@claim(
-    PAPER,
-    "transient-z",
-    text="in the transient case z = 0 leaves the cpu as the only resource",
-    source="section IV-C, before Eq. 35",
-    recorded=CORRECTED,
-    confirm=_confirm_z,
-)
+@claim("transient-z", confirm=_confirm_z)
 def _check_z(run: Run) -> Finding:
     text = "with z = 0 no job is served (Eq. 3) and P3 is 0; z = 1 is meant, as in the rest of section IV"
     return Finding(CORRECTED, text, counterexample={"processing": 1, "rate": 1, "z": 0, "slots": 1})
@@ -59,14 +52,7 @@ def _confirm_horizon(instance: Shown) -> bool:
     return instance["slots"] * cores >= work > sum(p for _, p, _ in jobs) * cores
 
 
-@claim(
-    PAPER,
-    "transient-horizon",
-    text="L = sum p is the largest number of slots that it takes to complete all jobs",
-    source="section IV-C, Eq. 35",
-    recorded=CORRECTED,
-    confirm=_confirm_horizon,
-)
+@claim("transient-horizon", confirm=_confirm_horizon)
 def _check_horizon(run: Run) -> Finding:
     narrow = 0
 
@@ -86,13 +72,7 @@ def _check_horizon(run: Run) -> Finding:
     return found_against(CORRECTED if not narrow else REFUTED, searched, text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "equation-37",
-    text="in an optimal solution sum_j y_j(t) / p_j does not increase with t",
-    source="Eq. 37",
-    recorded=HOLDS,
-)
+@claim("equation-37")
 def _check_equation_37(run: Run) -> Finding:
     checked = rising = 0
     for k in (1, 2):
@@ -147,14 +127,7 @@ def _confirm_equation_39(instance: Shown) -> bool:
     return rates == own and (broken or used > cores)
 
 
-@claim(
-    PAPER,
-    "lemma-2",
-    text="Eq. 39 is the optimal solution of problem (38)",
-    source="Lemma 2, Eq. 39",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_39,
-)
+@claim("lemma-2", confirm=_confirm_equation_39)
 def _check_lemma_2(run: Run) -> Finding:
     meant = 0
 
@@ -193,13 +166,7 @@ def _check_lemma_2(run: Run) -> Finding:
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
-@claim(
-    PAPER,
-    "transient-is-svf",
-    text="the transient algorithm of Eq. 39 is smallest volume first",
-    source="section IV-C, Remark 3",
-    recorded=HOLDS,
-)
+@claim("transient-is-svf")
 def _check_transient(run: Run) -> Finding:
     checked = differ = 0
     for jobs, cores in tiny_instances(run):
@@ -243,14 +210,7 @@ def _confirm_theorem_6(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "theorem-6",
-    text="the transient algorithm minimises the sum of fractional flowtimes over all slots (Eq. 35)",
-    source="Theorem 6",
-    recorded=REFUTED,
-    confirm=_confirm_theorem_6,
-)
+@claim("theorem-6", confirm=_confirm_theorem_6)
 def _check_theorem_6(run: Run) -> Finding:
     searched: dict[int, Searched] = {}
     worst = {1: Fraction(1), 2: Fraction(1)}
@@ -331,14 +291,7 @@ def _ratios(run: Run) -> _Ratios:
     return _Ratios(checked, worst, best, excess)
 
 
-@claim(
-    PAPER,
-    "corollary-2",
-    text="the transient algorithm's flowtime is at most OPT_P1 + sum p / 2 <= 3/2 OPT_P1",
-    source="Corollary 2",
-    recorded=HOLDS,
-    confirm=_confirm_ratio_of_svf,
-)
+@claim("corollary-2", confirm=_confirm_ratio_of_svf)
 def _check_corollary_2(run: Run) -> Finding:
     found = _ratios(run)
     family = {}
@@ -371,13 +324,7 @@ def _check_corollary_2(run: Run) -> Finding:
     return Finding(HOLDS, text, witness=witness | {"schedule": as_rows(schedule)}, figures=figures)
 
 
-@claim(
-    PAPER,
-    "introduction-2-competitive",
-    text="smallest volume first has a competitive ratio of two when all jobs arrive at the same time",
-    source="section I (Corollary 2 says 3/2)",
-    recorded=HOLDS,
-)
+@claim("introduction-2-competitive")
 def _check_introduction(run: Run) -> Finding:
     found = _ratios(run)
     figures = {"checked": found.checked, "worst_ratio": str(found.worst)}
@@ -397,14 +344,7 @@ def _confirm_latency(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-45",
-    text="minimising Psi of Eq. 45 assigns tasks to machines with a small latency",
-    source="Eq. 45",
-    recorded=CORRECTED,
-    confirm=_confirm_latency,
-)
+@claim("equation-45", confirm=_confirm_latency)
 def _check_equation_45(run: Run) -> Finding:
     checked = same = 0
     for latency in itertools.product(range(4), repeat=2):

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import count, found_against
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
-    PAPER,
     ROUGH,
+    claim,
     draw_instance,
     enumerate_instances,
     find_flaw,
@@ -146,13 +146,7 @@ def _lemma_1(case: Case) -> Iterator[bool]:
         yield most is not None and most <= (Fraction(y * y, 2) if case.curved else 0)
 
 
-@claim(
-    PAPER,
-    "lemma-3.1",
-    text="with alpha, beta, gamma set by the multipliers of the slots, H_j <= f_j(y_j) - f_j'(y_j) y_j",
-    source="Lemma III.1, in the proof of Theorem III.1",
-    recorded=HOLDS,
-)
+@claim("lemma-3.1")
 def _check_lemma_3_1(run: Run) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_1)
     fitted, _, short = fit_many(run, fit_theorem_1, 100 if run.small else 20_000, resources=(1, 2, 3))
@@ -175,13 +169,7 @@ def _lemma_2(case: Case) -> Iterator[bool]:
         yield sum(slot.greatest) <= paid
 
 
-@claim(
-    PAPER,
-    "lemma-3.2",
-    text="for any slot t, sum_i beta_it <= sum_j f_j'(y_jt) x_jt",
-    source="Lemma III.2, in the proof of Theorem III.1",
-    recorded=HOLDS,
-)
+@claim("lemma-3.2")
 def _check_lemma_3_2(run: Run) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_2)
     fitted = 100 if run.small else 20_000
@@ -229,13 +217,7 @@ def _unlike(instance: Instance) -> dict[str, Any] | None:
     return None
 
 
-@claim(
-    PAPER,
-    "lemma-3.3",
-    text="f_j'(y_jt) / r_j is the same for all jobs that slot t serves and does not finish",
-    source="Lemma III.3, section III-C (one resource, no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("lemma-3.3")
 def _check_lemma_3_3(run: Run) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_3)
     searched = find_flaw(enumerate_instances(2, 2, (1, 2), 2, 2, parallelism=2, common=True), _unlike)
@@ -262,15 +244,7 @@ def _lemma_4(case: Case) -> Iterator[bool]:
                 yield _ratio(case, one, final[one]) == _ratio(case, other, final[other])
 
 
-@claim(
-    PAPER,
-    "lemma-3.4",
-    text=(
-        "later slots serve all jobs of a slot or none, and all end with the same f'/r (except complete ones)"
-    ),
-    source="Lemma III.4, section III-C (one resource, one deadline, no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("lemma-3.4")
 def _check_lemma_3_4(run: Run) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_4)
     other = count((c for c in _cases(run, alike=False) if len(c.instance.capacity) == 1), _lemma_4)
@@ -325,13 +299,7 @@ def _lemma_5(case: Case) -> Iterator[bool]:
             yield found.alpha[j] >= 0
 
 
-@claim(
-    PAPER,
-    "lemma-3.5",
-    text="with beta and alpha as redefined before it, alpha_j >= 0 for all j",
-    source="Lemma III.5, section III-C (one resource, one deadline, no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("lemma-3.5")
 def _check_lemma_3_5(run: Run) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_5)
     text = f"true of {counted.said - counted.false:,} of {counted.said:,} jobs that are done in"
@@ -374,14 +342,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "lemma-3.6",
-    text="f'(y_j) - alpha_j - beta_t r_j <= 0 with these alpha and beta if t >= a_j, and 0 if x_jt > 0",
-    source="Lemma III.6, section III-C (one resource, one deadline, no bound on parallelism)",
-    recorded=CORRECTED,
-    confirm=_confirm_lemma_3_6,
-)
+@claim("lemma-3.6", confirm=_confirm_lemma_3_6)
 def _check_lemma_3_6(run: Run) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
     repaired = 0
