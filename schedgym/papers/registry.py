@@ -162,14 +162,14 @@ class Claims:
 
     Args:
         paper: the paper.
-        sections: what the file has.
+        sections: what the file has; kept as an attribute.
         points: the paper's open points, by the names that rows give them.
     """
 
     def __init__(
         self, paper: Paper, sections: Mapping[str, Sequence[Row]], points: Mapping[str, OpenPoint]
     ) -> None:
-        self._paper, self._sections, self._points = paper, sections, points
+        self._paper, self.sections, self._points = paper, sections, points
         self._rows = {row["name"]: row for row in itertools.chain.from_iterable(sections.values())}
 
     def __call__(self, name: str, confirm: Confirm | None = None) -> Callable[[Check], Check]:
@@ -198,7 +198,7 @@ class Claims:
 
     def compare(self, section: str, make: Callable[..., Check]) -> None:
         """Register the claims of a section that say what is compared; ``make`` makes their checks of it."""
-        for row in self._sections[section]:
+        for row in self.sections[section]:
             if "compare" in row:
                 self(row["name"])(make(**row["compare"]))
 

@@ -13,14 +13,7 @@ from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import floors_of
-from schedgym.papers.guan2022.share_batches import (
-    Flags,
-    Groups,
-    Integers,
-    fair_shares,
-    pad,
-    unit,
-)
+from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, fair_shares, pad, unit
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
     Flaw,

@@ -6,11 +6,12 @@ The figures judge the same sentences on the traces.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Judged, Played, Run, Verdict
 from schedgym.papers.guan2022.findings import claim
-from schedgym.papers.guan2022.readings import BALANCE, DURATIONS, EVENNESS
+from schedgym.papers.guan2022.readings import BALANCE, EVENNESS
 from schedgym.papers.guan2022.runs import (
     AMF,
     ASSIGN,
@@ -23,35 +24,9 @@ from schedgym.papers.guan2022.runs import (
     queue_spread,
     shared,
 )
-from schedgym.papers.guan2022.statements import (
-    ASSIGNING,
-    BY_SITES,
-    DISTRIBUTIONS,
-    GENERAL_DEVIATIONS,
-    GENERAL_RESPONSES,
-    INCENTIVES,
-    LITTLE,
-    MUCH,
-    SHARED_DEVIATIONS,
-    SHARED_RESPONSES,
-    Said,
-    judge_decided,
-    judge_incentive,
-)
+from schedgym.papers.guan2022.statements import INCENTIVES, Sentence, judge_decided, judge_incentive
 from schedgym.papers.judging import Comparison, compare, judge_claim, lower, where
-
-ASSIGNED_UNDER = (DURATIONS, EVENNESS)
-SHARED_UNDER = (DURATIONS,)
-
-
-def register_sentence(name: str, find: Callable[[Run], Judged]) -> None:
-    """Register a sentence of the thesis as a claim."""
-
-    @claim(name)
-    def _check(run: Run) -> Finding:
-        judged = find(run)
-        return Finding(Verdict(judged.verdict), f"{judged.claim}: {judged.measured}")
-
+from schedgym.papers.registry import Check
 
 # section 3.4 -----------------------------------------------------------------------------------------
 
@@ -105,20 +80,6 @@ def _judge_queues(run: Run) -> Judged:
     return Judged(text, measured, HOLDS if worse else NOT_REPRODUCED)
 
 
-def _judge_balance(kind: str, rival: str, by: float) -> Callable[[Run], Judged]:
-    """Return a function that judges one policy against another by occupied slots, or by decided shares."""
-    said = SHARED_DEVIATIONS if kind == "AMF" else GENERAL_DEVIATIONS
-
-    def find(run: Run) -> Judged:
-        if run.choice(BALANCE) == "occupied":
-            return said[f"{kind.lower()}-balance"].judge(_shared(run))
-        words = f"much (here: by {100 * by:.0f}%) " if by else ""
-        text = f"the decided aggregates of {kind} are {words}more balanced than {rival}'s"
-        return judge_decided(run, fitted(run), text, kind, rival, by)
-
-    return find
-
-
 def _judge_incentive(kind: str, run: Run) -> Judged:
     return judge_incentive(run, fitted(run), kind)
 
@@ -139,26 +100,43 @@ def _judge_lifetime(run: Run) -> Judged:
     return judge_claim(text, cases, lower())
 
 
-def _judged(said: Said, runs: Callable[[Run], Played]) -> Callable[[Run], Judged]:
-    return lambda run: said.judge(runs(run))
+#: runs that sentences are about
+RUNS: dict[str, Callable[[Run], Played]] = {
+    "assigning": _assigned,
+    "distributions": _distributed,
+    "by sites": _by_sites,
+    "recomputation": _little,
+    "deviations of AMF": _shared,
+    "responses of AMF": _shared,
+    "deviations of GAMF": _shared,
+    "responses of GAMF": _shared,
+}
 
 
-def _register_sentences(statements: Mapping[str, Said], runs: Callable[[Run], Played]) -> None:
-    for name, said in statements.items():
-        if name in ("amf-balance", "gamf-balance"):
-            pair = ("AMF", "IMF", MUCH) if name == "amf-balance" else ("GAMF", "AMF", 0.0)
-            register_sentence(name, _judge_balance(*pair))
-        else:
-            register_sentence(name, _judged(said, runs))
+def _found(find: Callable[[Run], Judged]) -> Check:
+    """Return a check that finds what a function judges."""
+
+    def check(run: Run) -> Finding:
+        judged = find(run)
+        return Finding(Verdict(judged.verdict), f"{judged.claim}: {judged.measured}")
+
+    return check
 
 
-_register_sentences(ASSIGNING, _assigned)
-_register_sentences(DISTRIBUTIONS, _distributed)
-_register_sentences(BY_SITES, _by_sites)
-_register_sentences(LITTLE, _little)
-for _statements in (SHARED_DEVIATIONS, SHARED_RESPONSES, GENERAL_DEVIATIONS, GENERAL_RESPONSES):
-    _register_sentences(_statements, _shared)
-register_sentence("btawj-queues", _judge_queues)
-register_sentence("amf-over-lifetime", _judge_lifetime)
+def _sentence(**row: Any) -> Check:
+    """Return the check of a sentence, as claims.yaml gives it."""
+    own = Sentence(**row)
+
+    def find(run: Run) -> Judged:
+        if own.decided is None or run.choice(BALANCE) == "occupied":
+            return own.judge(RUNS[own.runs](run))
+        return judge_decided(run, fitted(run), **own.decided)
+
+    return _found(find)
+
+
+claim.compare("experiments", _sentence)
+claim("btawj-queues")(_found(_judge_queues))
+claim("amf-over-lifetime")(_found(_judge_lifetime))
 for _kind, _name in INCENTIVES.items():
-    register_sentence(_name, functools.partial(_judge_incentive, _kind))
+    claim(_name)(_found(functools.partial(_judge_incentive, _kind)))

@@ -19,11 +19,7 @@ from schedgym.papers.guan2022.algorithms import (
     run_programs,
 )
 from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
-from schedgym.papers.guan2022.properties import (
-    confirm_balance,
-    confirm_below_floors,
-    spread_of,
-)
+from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
 from schedgym.papers.guan2022.share_batches import (
     Flags,
     Floats,

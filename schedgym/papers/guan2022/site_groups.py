@@ -26,12 +26,7 @@ from schedgym.papers.guan2022.properties import (
     confirm_below_floors,
     spread_of,
 )
-from schedgym.papers.guan2022.share_batches import (
-    Flags,
-    Groups,
-    Integers,
-    single_sites,
-)
+from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, single_sites
 from schedgym.papers.guan2022.share_search import (
     Search,
     Step,

@@ -501,9 +501,8 @@ def _check_cancel(run: Run) -> Finding:
     searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
     text = (
         "T is W + mu, so W cancels, and they only state beta k_low <= lambda mu <= k_high. The "
-        "counterexample is two schedules"
+        "counterexample is two schedules with the same lambda and beta, but different delays"
     )
-    text += " with the same lambda and beta, but different delays"
     return found_against(REFUTED, searched, text)
 
 
@@ -528,7 +527,6 @@ def _check_lower_bounds(run: Run) -> Finding:
     figures = {"checked": count, "beaten": beaten, "largest_share": largest}
     text = (
         f"at most the optimum in all but {beaten} of {count:,} instances with up to 4 tasks; the largest "
-        "bound / optimum is"
+        f"bound / optimum is {float(share['pooled']):.3f} (pooled) and {float(share['batch']):.3f} (batch)"
     )
-    text += f" {float(share['pooled']):.3f} (pooled) and {float(share['batch']):.3f} (batch)"
     return Finding(judge(not beaten), text, figures=figures)

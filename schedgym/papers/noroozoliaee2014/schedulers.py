@@ -196,10 +196,9 @@ def _check_fewer(run: Run) -> Finding:
     sizes = [(3, 2, 1, 2, 2)] if run.small else [(3, 2, 2, 2, 2), (3, 1, 1, 2, 3)]
     searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
     text = (
-        "with two tasks at first and one later, and the best placements on fewer and on more servers "
-        "(given are the sums of delays): what"
+        "with two tasks at first and one later, and the best placements on fewer and on more servers (given "
+        "are the sums of delays): what counts is which server is left free, and for how long"
     )
-    text += " counts is which server is left free, and for how long"
     return found_against(REFUTED, searched, text)
 
 
@@ -270,10 +269,9 @@ def _check_literal_queue(run: Run) -> Finding:
     figures = {"random": count, "random_stranded": stranded, "repaired_stranded": repaired}
     each = ", ".join(f"{name.upper()} {number}" for name, number in stranded.items())
     text = (
-        f"and {any_of_them} of {count} random ones ({each}): the head may only fit a server that is "
-        "already idle"
+        f"and {any_of_them} of {count} random ones ({each}): the head may only fit a server that is already "
+        f"idle then. If the head is tried on all servers, {repaired} tasks never run"
     )
-    text += f" then. If the head is tried on all servers, {repaired} tasks never run"
     return found_against(CORRECTED if not repaired else REFUTED, searched, text, figures=figures)
 
 
@@ -307,9 +305,8 @@ def _check_every_task(run: Run) -> Finding:
     figures = {"checked": checked, "failed": failed}
     text = (
         f"true in {checked - failed:,} of {checked:,} instances: a waiting task fitted no server when it "
-        "came, and is"
+        "came, and is tried on each server that releases resources"
     )
-    text += " tried on each server that releases resources"
     return Finding(judge(not failed), text, figures=figures)
 
 
@@ -359,11 +356,8 @@ def _check_best_fit(run: Run) -> Finding:
         for rival, mean, low, high in rows
     )
     text = (
-        f"bins more than with best fit in {lists} lists of {items} uniform demands: {shown}. As "
-        "schedulers, with the"
-    )
-    text += (
-        " head tried on all servers, best fit has the shorter delay in these shares of runs: "
+        f"bins more than with best fit in {lists} lists of {items} uniform demands: {shown}. As schedulers, "
+        "with the head tried on all servers, best fit has the shorter delay in these shares of runs: "
         f"{_shown_shares(delays)}"
     )
     good = all(low > 0 for _, low, _ in found.values()) and min(fewer.values()) > 0.5

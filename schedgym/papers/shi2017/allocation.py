@@ -94,10 +94,9 @@ def _check_equation_9(run: Run) -> Finding:
                 shown = {"energy": list(energies), "printed": [n * x for x in energies]}
                 found.append((sum(energies), shown | {"meant": sum(energies)}))
     text = (
-        "the summand does not contain t, so that the sum is N times the energy of one task; the index i "
-        "is meant, as in the second sum."
+        "the summand does not contain t, so that the sum is N times the energy of one task; the index i is "
+        "meant, as in the second sum. Likewise the VMs are VM_1 to VM_N, not to VM_M"
     )
-    text += " Likewise the VMs are VM_1 to VM_N, not to VM_M"
     return Finding(
         CORRECTED if found else HOLDS,
         text,
@@ -139,9 +138,8 @@ def _check_convexity(run: Run) -> Finding:
     shown = {"load": 1, "vcpu": [1, 2], "second_derivative": [2, "1/4"]}
     text = (
         "the second derivative 2 L / c^3 decreases; convexity only needs that it is positive, and the "
-        "largest time is convex"
+        f"largest time is convex on all {checked:,} random segments"
     )
-    text += f" on all {checked:,} random segments"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -268,9 +266,8 @@ def _check_equation_24(run: Run) -> Finding:
         return Finding(HOLDS, f"for all i in {checked} instances", figures=figures)
     text = (
         f"j is the index of the sum, so that as printed i is any task: this is false in {len(found)} of "
-        f"{checked} instances with"
+        f"{checked} instances with two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
     )
-    text += " two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
     return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
 
 

@@ -50,10 +50,9 @@ def _check_figure_2(run: Run) -> Finding:
         return Finding(NOT_REPRODUCED, f"the optimum is {least}", figures=figures)
     placement = both[0]
     text = (
-        f"20 is the optimum of {len(shared)} placements; in {len(both)} of them the JCT is 33.33 with "
-        "equal shares of the racks,"
+        f"20 is the optimum of {len(shared)} placements; in {len(both)} of them the JCT is 33.33 with equal "
+        "shares of the racks, and 20 with Eq. 16, so that schedule A does not use Eq. 16"
     )
-    text += " and 20 with Eq. 16, so that schedule A does not use Eq. 16"
     witness = show_job(job) | {
         "placement": list(placement),
         "schedule_a": as_texts(equal_share(job, placement).vcpus),
@@ -101,8 +100,7 @@ def _check_percentages(run: Run) -> Finding:
     shown = {"own": 1, "rival": 2, "smaller": 50, "longer": 100}
     text = (
         f"{impossible} of {len(numbers)} numbers would need a time of 0 or less; the paper means that the "
-        "other algorithm"
+        f"other algorithm takes so much longer: {max(numbers)}% longer is {float(most):.0f}% smaller"
     )
-    text += f" takes so much longer: {max(numbers)}% longer is {float(most):.0f}% smaller"
     figures = {"at_least_100": impossible, "numbers": len(numbers), "most_smaller": float(most)}
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)

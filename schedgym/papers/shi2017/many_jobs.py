@@ -172,18 +172,12 @@ def _check_fcfs(run: Run) -> Finding:
         for cap in (101, 106)
     )
     text = (
-        f"the last job may fail when it arrives, and is then not tried again: in {share:.0%} of runs "
-        "(jobs of 30"
+        f"the last job may fail when it arrives, and is then not tried again: in {share:.0%} of runs (jobs "
+        "of 30 tasks, 54 servers) a job is left only because of the values drawn for E_MAX. If FCFS is also "
+        f"called at completions, {60 - min(finished):.0f} of 60 jobs are left, but a single job never runs "
+        f"({8 - alone['fcfs']} of 8); with periodic calls, as of SLF, it does ({8 - alone['slf']} of 8 are "
+        "left)"
     )
-    text += (
-        " tasks, 54 servers) a job is left only because of the values drawn for E_MAX. If FCFS is also "
-        "called at completions,"
-    )
-    text += (
-        f" {60 - min(finished):.0f} of 60 jobs are left, but a single job never runs ({8 - alone['fcfs']} "
-        "of 8);"
-    )
-    text += f" with periodic calls, as of SLF, it does ({8 - alone['slf']} of 8 are left)"
     return found_correction(find_flaw(cases, flaw), text, **figures)
 
 

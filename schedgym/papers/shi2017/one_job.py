@@ -14,14 +14,7 @@ from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Sh
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import compare, grows, larger
 from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
-from schedgym.papers.shi2017.model.one_job import (
-    SingleJob,
-    fat_tree,
-    job_on,
-    limits_now,
-    optra,
-    placements,
-)
+from schedgym.papers.shi2017.model.one_job import SingleJob, fat_tree, job_on, limits_now, optra, placements
 from schedgym.papers.shi2017.readings import SIZING
 from schedgym.papers.shi2017.runs import (
     RIVALS,
@@ -99,10 +92,8 @@ def _check_server_capacity(run: Run) -> Finding:
     if not found or within < checked:
         return Finding(NOT_REPRODUCED, f"{checked - within} beyond with server rows", figures=figures)
     text = (
-        f"a server's own capacity (Eq. 5) is missing: {sum(beyond)} of {episodes} plans of TaPRA-fast for 40"
-    )
-    text += (
-        f" tasks and 128 servers overload one; with a constraint per server no plan in {checked} trees does"
+        f"a server's own capacity (Eq. 5) is missing: {sum(beyond)} of {episodes} plans of TaPRA-fast for 40 "
+        f"tasks and 128 servers overload one; with a constraint per server no plan in {checked} trees does"
     )
     return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
 
@@ -160,11 +151,8 @@ def _check_data_centre(run: Run) -> Finding:
     }
     text = (
         f"the limit is the sum of the pods' limits, and determines the JCT in none of {checked} random "
-        "placements (with beta_DC = 0.1"
-    )
-    text += (
-        f" in {looser}); in Eq. 16 it only makes tasks slower that are not the longest (in {slower} "
-        "placements)"
+        f"placements (with beta_DC = 0.1 in {looser}); in Eq. 16 it only makes tasks slower that are not the "
+        f"longest (in {slower} placements)"
     )
     return Finding(REFUTED, text, counterexample=shown, figures=figures)
 
@@ -209,10 +197,9 @@ def _check_mm_ga(run: Run) -> Finding:
     worse, better = int((evolved > first * (1 + 1e-12)).sum()), int((evolved < first).sum())
     figures = {"jobs": episodes, "worse": worse, "better": better}
     text = (
-        f"for a single plan, as it keeps the best placement found: better in {better} of {episodes} "
-        f"plans, worse in {worse};"
+        f"for a single plan, as it keeps the best placement found: better in {better} of {episodes} plans, "
+        f"worse in {worse}; nothing follows from it for the average JCT online"
     )
-    text += " nothing follows from it for the average JCT online"
     return Finding(judge(not worse), text, figures=figures)
 
 

@@ -13,14 +13,7 @@ import numpy.typing as npt
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import compare, larger
-from schedgym.papers.shi2017.instances import (
-    FACTORS,
-    SHARES,
-    claim,
-    find_flaw,
-    found_correction,
-    read_job,
-)
+from schedgym.papers.shi2017.instances import FACTORS, SHARES, claim, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import (
     Number,
     SingleJob,
@@ -61,10 +54,9 @@ def _check_algorithm_4(run: Run) -> Finding:
     if left.any() or not failures.all():
         return Finding(NOT_REPRODUCED, f"{left.tolist()} of 40 jobs are left", figures=figures)
     text = (
-        "if the plans of all waiting jobs fail, line 10 is a minimum over an empty set. If the round "
-        "ends then, all of"
+        "if the plans of all waiting jobs fail, line 10 is a minimum over an empty set. If the round ends "
+        f"then, all of 40 jobs finish, after {failures.mean():.0f} failed plans on average"
     )
-    text += f" 40 jobs finish, after {failures.mean():.0f} failed plans on average"
     return found_correction(searched, text, **figures)
 
 
@@ -125,9 +117,8 @@ def _check_equation_59(run: Run) -> Finding:
     shown |= {"jct_off": as_text(planned), "jct_on": as_text(found.charged[0])}
     text = (
         f"with DRC it is an upper bound: the JCT is {-100 * with_drc.mean():.0f}% less in the mean of "
-        f"{len(with_drc)} jobs, and"
+        f"{len(with_drc)} jobs, and never more; without DRC equal in all {len(without)}"
     )
-    text += f" never more; without DRC equal in all {len(without)}"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -167,13 +158,9 @@ def _check_drc_limits(run: Run) -> Finding:
     shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(task.base), "extra": as_text(task.extra)}
     text = (
         f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks by themselves have "
-        "more than"
+        "more than a job's share of the rack. The limits hold for the vCPU reserved at the launch (checked "
+        "in every run), and without DRC at any time"
     )
-    text += (
-        " a job's share of the rack. The limits hold for the vCPU reserved at the launch (checked in "
-        "every run),"
-    )
-    text += " and without DRC at any time"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -199,12 +186,9 @@ def _check_conserving(run: Run) -> Finding:
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
     text = (
-        f"exactly true after all {calls:,} calls; the additional vCPU of a task is always the same share "
-        "of the vCPU that the"
-    )
-    text += (
-        " reserved vCPU leaves, as if DRC were called once (with the whole loads of the tasks, not the "
-        "loads left)"
+        f"exactly true after all {calls:,} calls; the additional vCPU of a task is always the same share of "
+        "the vCPU that the reserved vCPU leaves, as if DRC were called once (with the whole loads of the "
+        "tasks, not the loads left)"
     )
     return Finding(judge(not idle and not drift), text, figures=figures)
 

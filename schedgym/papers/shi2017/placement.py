@@ -150,12 +150,10 @@ def _check_equivalent(run: Run) -> Finding:
             NOT_REPRODUCED, f"{broken} solutions do not carry over, {apart} optima differ", figures=figures
         )
     text = (
-        f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them"
+        f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them "
+        f"bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does "
+        "the single programme as printed"
     )
-    text += (
-        f" bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does"
-    )
-    text += " the single programme as printed"
     return Finding(HOLDS, text, figures=figures)
 
 
@@ -221,9 +219,8 @@ def _check_equation_54(run: Run) -> Finding:
     shown = {"load": 1, "efficiency": 1, "limit": 1, "l": 1, "p": 1, "T": 1, "c": 0}
     text = (
         "c is no variable of the programme, and as printed it need not be p / T; p >= 0 is meant, which "
-        "follows"
+        f"follows from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
     )
-    text += f" from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -307,12 +304,9 @@ def _check_rec(run: Run) -> Finding:
             NOT_REPRODUCED, f"REC is wrong from {wrong} of {starts} placements", figures={"wrong": wrong}
         )
     text = (
-        "if the least energy is above E_MAX, the minimum in line 8 is over an empty set; otherwise REC "
-        "ends within the cap"
-    )
-    text += (
-        f" (all {starts:,} placements), as every move lowers the energy, and there are moves until it is "
-        "the least"
+        "if the least energy is above E_MAX, the minimum in line 8 is over an empty set; otherwise REC ends "
+        f"within the cap (all {starts:,} placements), as every move lowers the energy, and there are moves "
+        "until it is the least"
     )
     return found_correction(searched, text, starts=starts)
 
@@ -381,10 +375,9 @@ def _check_ends(run: Run) -> Finding:
             rising += any(after >= before for before, after in itertools.pairwise(levels))
             longer += any(after[0] > before[0] for before, after in itertools.pairwise(levels))
     figures = {"paths": paths, "moves": steps, "most_moves": most, "not_falling": rising, "longer": longer}
-    text = f"{paths:,} searches, {steps:,} moves, at most {most} in one: the sorted times of the groups fall"
-    text += (
-        " lexicographically with every move, so no placement occurs twice; the completion time never "
-        "increases"
+    text = (
+        f"{paths:,} searches, {steps:,} moves, at most {most} in one: the sorted times of the groups fall "
+        "lexicographically with every move, so no placement occurs twice; the completion time never increases"
     )
     return Finding(judge(not rising and not longer), text, figures=figures)
 
@@ -470,10 +463,9 @@ def _check_fast_start(run: Run) -> Finding:
         tight = dataclasses.replace(job, energy_cap=least - Fraction(1, 100))
         wrong += tapra_fast(tight) is not None or any(True for _ in placements(tight))
     text = (
-        f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails "
-        "only if every"
+        f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails only "
+        "if every algorithm does"
     )
-    text += " algorithm does"
     return Finding(judge(not wrong), text, figures={"checked": checked, "wrong": wrong})
 
 

@@ -160,9 +160,8 @@ def _check_lemma_2(run: Run) -> Finding:
         return Finding(HOLDS, f"in all {checked:,} states", figures=figures)
     text = (
         f"the printed solution is infeasible in {printed:,} of {checked:,} states (y > 1, or more than is "
-        "left); with min"
+        f"left); with min in place of max it is optimal and in whole numbers in all but {meant}"
     )
-    text += f" in place of max it is optimal and in whole numbers in all but {meant}"
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
@@ -316,11 +315,10 @@ def _check_corollary_2(run: Run) -> Finding:
     if worst > Fraction(3, 2) or found.excess > 0:
         return Finding(NOT_REPRODUCED, f"a ratio of {worst}", figures=figures)
     text = (
-        f"no counterexample was found: the worst ratio is {found.worst} in {found.checked:,} tiny "
-        f"instances, {ratio} in a hill"
+        f"no counterexample was found: the worst ratio is {found.worst} in {found.checked:,} tiny instances, "
+        f"{ratio} in a hill climb, and {float(max(family.values())):.3f} for wide short jobs before narrow "
+        "long ones (in the limit (1 + sqrt 2) / 2); the statement is not proven, as Theorem 6 is false"
     )
-    text += f" climb, and {float(max(family.values())):.3f} for wide short jobs before narrow long ones"
-    text += " (in the limit (1 + sqrt 2) / 2); the statement is not proven, as Theorem 6 is false"
     return Finding(HOLDS, text, witness=witness | {"schedule": as_rows(schedule)}, figures=figures)
 
 

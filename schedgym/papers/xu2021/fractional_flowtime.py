@@ -315,8 +315,7 @@ def _check_fractional_above(run: Run) -> Finding:
         )
     )
     text = (
-        "with Gamma of Eq. 27 and lambda from 0: a job that is served, waits and is served again has f "
-        "above p + mean"
+        "with Gamma of Eq. 27 and lambda from 0: a job that is served, waits and is served again has f above "
+        f"p + mean age{more}; with lambda from 1e11 in {found['Eq. 27', STARTS[1]].flawed:,} instances"
     )
-    text += f" age{more}; with lambda from 1e11 in {found['Eq. 27', STARTS[1]].flawed:,} instances"
     return found_against(REFUTED, searched, text, figures=figures)

@@ -225,11 +225,10 @@ def _check_theorem_1(run: Run) -> Finding:
     takes, widths = (", ".join(map(str, row)) for row in ([int(ratio) for ratio in ratios], wide))
     sorting, counts = ", ".join(f"{each:.1f}" for each in compared), ", ".join(map(str, sizes))
     text = (
-        f"for one job of M cores on M servers of one core and 1 GB, the knapsack problems need {takes} "
-        f"times n max M_i cells for M = {widths}; (n + M - 1) max M_i cells are enough in all {checked:,} "
-        f"slots. The order of Eq. 21 takes {sorting} comparisons per job for n = {counts}, in total O(n "
-        "log n + (n + M) max M_i). Every x after the first is a transportation problem, which takes "
-        "longer"
+        f"for one job of M cores on M servers of one core and 1 GB, the knapsack problems need {takes} times "
+        f"n max M_i cells for M = {widths}; (n + M - 1) max M_i cells are enough in all {checked:,} slots. "
+        f"The order of Eq. 21 takes {sorting} comparisons per job for n = {counts}, in total O(n log n + (n "
+        "+ M) max M_i). Every x after the first is a transportation problem, which takes longer"
     )
     slot = _wide_job(2)
     found = _operations(slot)
@@ -341,10 +340,9 @@ def _check_alternation(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
-        f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a "
-        "job that the first"
+        f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a job "
+        "that the first x leaves out never comes back (without backfill)"
     )
-    text += " x leaves out never comes back (without backfill)"
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)
 
 

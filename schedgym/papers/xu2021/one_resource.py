@@ -104,10 +104,9 @@ def _check_lemma_1(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
-        f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; "
-        "if case 2"
+        f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; if "
+        f"case 2 sums to j - 1, it is in {meant}"
     )
-    text += f" sums to j - 1, it is in {meant}"
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
@@ -152,12 +151,9 @@ def _check_line_7(run: Run) -> Finding:
     if served or example is None:
         return Finding(NOT_REPRODUCED, f"{served} of {checked} lone jobs are served", figures=figures)
     text = (
-        f"none of {checked} single jobs that arrive in slots 2 to 4 is served in {slots:,} slots (k = 1, "
-        "mu = t,"
-    )
-    text += (
-        f" lambda from 0), and a = 1 divides by 0; with Gamma - a, and Gamma of Eq. 27, {served_right} of "
-        "them finish"
+        f"none of {checked} single jobs that arrive in slots 2 to 4 is served in {slots:,} slots (k = 1, mu "
+        f"= t, lambda from 0), and a = 1 divides by 0; with Gamma - a, and Gamma of Eq. 27, {served_right} "
+        "of them finish"
     )
     return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
@@ -539,10 +535,9 @@ def _check_corollary_1(run: Run) -> Finding:
     if min(figures["gap_over_T"]) < Fraction(1, 8):
         return Finding(NOT_REPRODUCED, f"gaps {gaps} for T = {horizons}", figures=figures)
     text = (
-        f"n equal unit jobs on one core with T = Gamma = 4 n have gaps of {gaps} slots for T = "
-        f"{horizons}, which is linear in T; under"
+        f"n equal unit jobs on one core with T = Gamma = 4 n have gaps of {gaps} slots for T = {horizons}, "
+        "which is linear in T; under any policy the last of n waits n - 1 = T / 4 - 1 slots"
     )
-    text += " any policy the last of n waits n - 1 = T / 4 - 1 slots"
     return Finding(REFUTED, text, counterexample=example, figures=figures)
 
 

@@ -209,12 +209,9 @@ def _check_example_1(run: Run) -> Finding:
     if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
         return Finding(NOT_REPRODUCED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
     text = (
-        "both values are right and 6 is the optimum; the printed schedule needs more resources than "
-        "there are in slot 2"
-    )
-    text += (
-        " (job 3 arrives then); the optimal schedule is 2 units of job 2 in slot 1, then 1 of job 1 and "
-        "1 of job 3"
+        "both values are right and 6 is the optimum; the printed schedule needs more resources than there "
+        "are in slot 2 (job 3 arrives then); the optimal schedule is 2 units of job 2 in slot 1, then 1 of "
+        "job 1 and 1 of job 3"
     )
     details: dict[str, Any] = {
         "printed": as_rows(AS_PRINTED),
@@ -269,13 +266,10 @@ def _check_theorem_3_2(run: Run) -> Finding:
     if flawed or bound > 1 + CLOSE or short > ROUGH:
         return Finding(NOT_REPRODUCED, f"not optimal in {flawed}, bound {bound}", figures=figures)
     text = (
-        f"exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual solution (that"
+        f"exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual solution (that "
+        f"of the proof, repaired) is feasible and at most {bound - 1:.0e} above the value. The theorem does "
+        "not repeat the section's condition, without which it is false (theorem-3.2-bounded)"
     )
-    text += (
-        f" of the proof, repaired) is feasible and at most {bound - 1:.0e} above the value. The theorem "
-        "does not"
-    )
-    text += " repeat the section's condition, without which it is false (theorem-3.2-bounded)"
     return Finding(HOLDS, text, figures=figures)
 
 

@@ -151,13 +151,10 @@ def _check_lemma_3_1(run: Run) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_1)
     fitted, _, short = fit_many(run, fit_theorem_1, 100 if run.small else 20_000, resources=(1, 2, 3))
     text = (
-        f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances"
+        f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances "
+        f"with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 resources a "
+        f"job's cost is at most {max(short, 0.0):.0e} of f' below it"
     )
-    text += (
-        f" with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
-        "resources a job's"
-    )
-    text += f" cost is at most {max(short, 0.0):.0e} of f' below it"
     figures = counted._asdict() | {"fitted": fitted, "largest_shortfall": short}
     return Finding(judge(counted.said and not counted.false and short <= ROUGH), text, figures=figures)
 
@@ -174,12 +171,11 @@ def _check_lemma_3_2(run: Run) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_2)
     fitted = 100 if run.small else 20_000
     excess = price_excess(run, fitted, resources=(1, 2, 3))
-    text = f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,}"
-    text += (
-        f" instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to "
-        "3 resources"
+    text = (
+        f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,} "
+        f"instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
+        f"resources the prices are at most {max(excess, 0.0):.0e} of their sum above it"
     )
-    text += f" the prices are at most {max(excess, 0.0):.0e} of their sum above it"
     figures = counted._asdict() | {"fitted": fitted, "largest_excess": excess}
     return Finding(judge(counted.said and not counted.false and excess <= ROUGH), text, figures=figures)
 
@@ -373,12 +369,11 @@ def _check_lemma_3_6(run: Run) -> Finding:
     searched = find_flaw(cases, flaw)
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
     text = (
-        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, "
-        "and beta_t > 0 as slot t is full. With the"
+        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, and "
+        "beta_t > 0 as slot t is full. With the least price of slot t and all later ones as beta_t the bound "
+        f"is Algorithm 1's value in all but {repaired}. Where x_jt = 0 the lemma is true in all but "
+        f"{unserved.false} of {unserved.said:,} cases"
     )
-    text += " least price of slot t and all later ones as beta_t the bound is Algorithm 1's value in all but"
-    text += f" {repaired}. Where x_jt = 0 the lemma is true in all but {unserved.false} of {unserved.said:,}"
-    text += " cases"
     if unserved.false:
         return Finding(NOT_REPRODUCED, text, figures=figures)
     return found_against(REFUTED if repaired else CORRECTED, searched, text, figures=figures)

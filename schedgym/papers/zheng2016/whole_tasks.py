@@ -172,9 +172,8 @@ def _check_greedy(run: Run) -> Finding:
         )
     text = (
         f"the worst ratio is {worst} in {checked:,} instances, and every slot is optimal; with the values "
-        "1.01 and 1 it is"
+        f"1.01 and 1 it is {float(ratio):.4f}"
     )
-    text += f" {float(ratio):.4f}"
     witness = show_instance(instance) | show_ratio(instance, s_greedy, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
 
