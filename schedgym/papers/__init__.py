@@ -21,7 +21,7 @@ from schedgym.papers.judging import (
     judge,
 )
 from schedgym.papers.paper import PAPERS, Paper, get_paper
-from schedgym.papers.registry import Claim, Figure, Outcome, claim, figure, list_claims, list_figures
+from schedgym.papers.registry import Claim, Claims, Figure, Outcome, figure, list_claims, list_figures
 from schedgym.papers.run import Played, Run
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "PAPERS",
     "REFUTED",
     "Claim",
+    "Claims",
     "Figure",
     "Finding",
     "Outcome",
@@ -45,7 +46,6 @@ __all__ = [
     "Shown",
     "Verdict",
     "check_claims",
-    "claim",
     "draw",
     "figure",
     "get_paper",

@@ -12,8 +12,6 @@ from schedgym.papers.readings import sum_up
 from schedgym.papers.registry import Claim, list_claims
 from schedgym.papers.run import Run
 
-__all__ = ["Result", "check_claims", "judged_claim", "show"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Result:

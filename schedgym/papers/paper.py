@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-from collections.abc import Sequence
 
 from schedgym.errors import UnknownName
 
-__all__ = ["PAPERS", "Paper", "get_paper", "import_in_order"]
+__all__ = ["PAPERS", "Paper", "get_paper"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,12 +89,3 @@ def get_paper(key: str) -> Paper:
     if key not in papers:
         raise UnknownName("paper", key, papers)
     return papers[key]
-
-
-def import_in_order(package: str, modules: Sequence[str]) -> None:
-    """Import the modules of a paper's package in the order in which its claims are listed.
-
-    The order does not depend on the module imported first, as Python imports its package before it.
-    """
-    for module in modules:
-        importlib.import_module(f"{package}.{module}")

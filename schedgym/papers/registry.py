@@ -1,8 +1,9 @@
 """The registry: the claims and figures of all papers, how they are registered and found by their names.
 
-A package per paper registers its claims with :func:`claim` and its figures with :func:`figure`, in the order
-of the paper. Verdicts come from runs: the verdict that is stored with a claim is the one that an earlier run
-found, and serves only to notice changes. The data that are written for a figure are those that are drawn.
+The modules of a paper's package register its claims, which a file lists (:class:`Claims`), and its figures
+(:func:`figure`). Verdicts come from runs: the verdict that is recorded with a claim is the one that an
+earlier run found, and serves only to notice changes; it stands nowhere else. The data that are written for a
+figure are those that are drawn.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
+import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
-from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 from schedgym.papers.drawing import Panel
 from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
@@ -25,11 +26,10 @@ from schedgym.papers.run import Run
 
 __all__ = [
     "Claim",
+    "Claims",
     "Entry",
     "Figure",
     "Outcome",
-    "claim",
-    "claims_in",
     "figure",
     "list_claims",
     "list_figures",
@@ -96,6 +96,7 @@ class Claim(Entry):
             search, and returns True if the instance shows what it is meant to show.
         ours: True for a statement that the paper does not make. It shows how far a statement of the paper
             holds, but is listed separately and does not count for or against the paper.
+        place: its place among the claims of the paper.
     """
 
     text: str
@@ -103,6 +104,7 @@ class Claim(Entry):
     check: Check = dataclasses.field(compare=False)
     confirm: Confirm | None = dataclasses.field(default=None, compare=False)
     ours: bool = False
+    place: int = 0
 
     @property
     def verdict(self) -> str:
@@ -140,6 +142,7 @@ class Figure(Entry):
         return f"schedgym reproduce {self.name}"
 
 
+Row = Mapping[str, Any]  # of a claim, in a YAML file
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -149,64 +152,55 @@ def _register(entry: Entry) -> None:
     _ENTRIES[entry.name] = entry
 
 
-def claim(
-    paper: Paper,
-    name: str,
-    *,
-    text: str,
-    source: str,
-    recorded: Verdict | Mapping[str, Verdict],
-    under: Sequence[OpenPoint] = (),
-    confirm: Confirm | None = None,
-    ours: bool = False,
-) -> Callable[[Check], Check]:
-    """Decorate a check to register the claim ``paper.key/name``; the arguments are those of :class:`Claim`.
+class Claims:
+    """The claims of a paper, as its ``claims.yaml`` lists them: called with a name, it decorates the check.
 
-    One recorded verdict is that under all readings.
+    The file has sections, one for each module with checks, and their rows are in the order of the paper. A
+    row has ``name``, ``text``, ``source``, ``ours`` and ``recorded`` of :class:`Claim`: one verdict, or a
+    list by reading in the order of :func:`~schedgym.papers.readings.readings_of`. It may name open points
+    under ``under``, and say under ``compare`` what its check is made of.
 
-    Raises:
-        ValueError: if the name is taken by another claim or figure, or if verdicts are recorded for other
-            readings than those of ``under``.
+    Args:
+        paper: the paper.
+        sections: what the file has; kept as an attribute.
+        points: the paper's open points, by the names that rows give them.
     """
-    readings = [name_reading(reading) for reading in readings_of(under)]
-    expected = recorded if isinstance(recorded, Mapping) else dict.fromkeys(readings, recorded)
-    if sorted(expected) != sorted(readings):
-        raise ValueError(
-            f"{paper.key}/{name}: verdicts are recorded for {list(expected)}, not for {readings}"
-        )
 
-    def enter(check: Check) -> Check:
-        known = (f"{paper.key}/{name}", paper, source, tuple(under))
-        _register(Claim(*known, text, expected, check, confirm, ours))
-        return check
+    def __init__(
+        self, paper: Paper, sections: Mapping[str, Sequence[Row]], points: Mapping[str, OpenPoint]
+    ) -> None:
+        self._paper, self.sections, self._points = paper, sections, points
+        self._rows = {row["name"]: row for row in itertools.chain.from_iterable(sections.values())}
 
-    return enter
+    def __call__(self, name: str, confirm: Confirm | None = None) -> Callable[[Check], Check]:
+        """Decorate a check to register the claim of this name.
 
+        Raises:
+            UnknownName: the file has no such claim.
+            ValueError: if the name is taken by another claim or figure, or if verdicts are recorded for other
+                readings than those of ``under``.
+        """
+        if name not in self._rows:
+            raise UnknownName("claim", name, self._rows)
+        row = self._rows[name]
+        under = tuple(self._points[point] for point in row.get("under", ()))
+        words = [name_reading(reading) for reading in readings_of(under)]
+        verdicts = row["recorded"] if isinstance(row["recorded"], list) else [row["recorded"]] * len(words)
+        recorded = dict(zip(words, map(Verdict, verdicts), strict=True))
 
-def claims_in(
-    paper: Paper,
-    path: Path,
-    section: str,
-    points: Mapping[str, OpenPoint],
-    compare: Callable[..., Check],
-    checks: Mapping[str, Check],
-) -> None:
-    """Register the claims that a section of a YAML file lists, in its order.
+        def enter(check: Check) -> Check:
+            known = (f"{self._paper.key}/{name}", self._paper, row["source"], under, row["text"], recorded)
+            place = [*self._rows].index(name)
+            _register(Claim(*known, check, confirm, row.get("ours", False), place))
+            return check
 
-    A row has the fields of :func:`claim`: ``under`` names open points, and ``recorded`` is one verdict, or a
-    list by reading in the order of :func:`~schedgym.papers.readings.readings_of`. Its check is one of
-    ``checks``, which ``check`` names, or made by ``compare`` from what the row has under this word.
-    """
-    for row in read_yaml(path)[section]:
-        check = compare(**row.pop("compare")) if "compare" in row else checks[row.pop("check")]
-        under = [points[name] for name in row.pop("under", [])]
-        recorded = row.pop("recorded")
-        if isinstance(recorded, list):
-            words = map(name_reading, readings_of(under))
-            recorded = dict(zip(words, map(Verdict, recorded), strict=True))
-        else:
-            recorded = Verdict(recorded)
-        claim(paper, row.pop("name"), under=under, recorded=recorded, **row)(check)
+        return enter
+
+    def compare(self, section: str, make: Callable[..., Check]) -> None:
+        """Register the claims of a section that say what is compared; ``make`` makes their checks of it."""
+        for row in self.sections[section]:
+            if "compare" in row:
+                self(row["name"])(make(**row["compare"]))
 
 
 def figure(
@@ -230,8 +224,11 @@ def figure(
 
 @functools.cache
 def _discover() -> None:
+    """Import the modules of the papers, which register their claims and figures."""
     for paper in PAPERS:
-        importlib.import_module(f"schedgym.papers.{paper.key}")
+        package = importlib.import_module(f"schedgym.papers.{paper.key}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 def list_claims(*names: str) -> list[Claim]:
@@ -243,7 +240,7 @@ def list_claims(*names: str) -> list[Claim]:
     Raises:
         UnknownName: there is no such claim or paper.
     """
-    return _chosen(Claim, names)
+    return sorted(_chosen(Claim, names), key=lambda entry: (_rank(entry.paper), entry.place))
 
 
 def list_figures(*names: str) -> list[Figure]:
@@ -262,7 +259,7 @@ E = TypeVar("E", bound=Entry)
 
 
 def _chosen(kind: type[E], names: Sequence[str]) -> list[E]:
-    """Return all entries of a kind, or only those named, by paper and then as they were registered."""
+    """Return all entries of a kind, or only those named, as they were registered."""
     _discover()
     entries = {name: entry for name, entry in _ENTRIES.items() if isinstance(entry, kind)}
     papers = {entry.paper.key: entry.paper for entry in entries.values()}
@@ -271,8 +268,7 @@ def _chosen(kind: type[E], names: Sequence[str]) -> list[E]:
             raise UnknownName(kind.__name__.lower(), name, entries)
         if "/" not in name and name not in papers:
             raise UnknownName("paper", name, papers)
-    chosen = (e for e in entries.values() if not names or e.name in names or e.paper.key in names)
-    return sorted(chosen, key=lambda entry: _rank(entry.paper))
+    return [e for e in entries.values() if not names or e.name in names or e.paper.key in names]
 
 
 def _rank(paper: Paper) -> int:

@@ -20,8 +20,6 @@ from schedgym.papers.paper import Paper
 from schedgym.papers.readings import KINDS, kind_of, sum_up
 from schedgym.papers.registry import list_claims, list_figures
 
-__all__ = ["COMMITTED", "HEADS", "Shown", "Stated", "count_row", "shown_by_figures", "statements"]
-
 COMMITTED = Path(__file__).with_name("verdicts.json")
 #: headings of the table of :func:`count_row`
 HEADS = ("paper", "its statements", "hold", *KINDS[1:], "further statements of ours")

@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from schedgym.papers import check_claims, list_claims
+from schedgym.papers import Claim, check_claims, list_claims
 from schedgym.papers.claims import Result
 from tests.papers.recorded import takes_minutes
 
 
-@pytest.fixture(scope="module")
-def results(request, tmp_path_factory, worker_id):
-    """The results on the small scale of the claims of the test module's PAPER, by PAPER/NAME.
+class Results(dict[str, Result]):
+    """The result of each claim by its name, on the small scale where that does not take minutes.
 
-    They take minutes, so the first process that needs them writes them for the others.
+    The claims of a module share runs, so the first process that needs one of them checks them all, and writes
+    what it finds for the others.
     """
-    paper = request.module.PAPER
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Result:
+        (own,) = list_claims(name)
+        module = own.check.__module__
+        claims = [claim for claim in list_claims(own.paper.key) if claim.check.__module__ == module]
+        path = self.folder / f"{module}.pickle"
+        with FileLock(f"{path}.lock"):
+            if not path.exists():
+                path.write_bytes(pickle.dumps(found_by_name(claims)))
+        kept = pickle.loads(path.read_bytes())
+        self.update({claim.name: Result(claim, *kept[claim.name]) for claim in claims})
+        return self[name]
+
+
+def found_by_name(claims: list[Claim]) -> dict:
+    """Findings and seconds of claims by their names."""
+    late = [claim.name for claim in claims if takes_minutes(claim.name)]
+    soon = [claim.name for claim in claims if claim.name not in late]
+    checked = [*(check_claims(*soon) if soon else ()), *(check_claims(*late, scale="tiny") if late else ())]
+    return {result.claim.name: (result.findings, result.seconds) for result in checked}
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory, worker_id) -> Results:
     folder = tmp_path_factory.getbasetemp()
-    path = (folder if worker_id == "master" else folder.parent) / f"{paper}.pickle"
-    with FileLock(f"{path}.lock"):
-        if not path.exists():
-            names = [entry.name for entry in list_claims(paper)]
-            late = [name for name in names if takes_minutes(name)]
-            checked = check_claims(*sorted(set(names) - set(late)))
-            if late:
-                checked += check_claims(*late, scale="tiny")
-            found = {result.claim.name: (result.findings, result.seconds) for result in checked}
-            path.write_bytes(pickle.dumps(found))
-    kept = pickle.loads(path.read_bytes())
-    return {claim.name: Result(claim, *kept[claim.name]) for claim in list_claims(paper)}
+    return Results(folder if worker_id == "master" else folder.parent)

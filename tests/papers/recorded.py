@@ -1,14 +1,15 @@
-"""What the tests of every paper's claims ask of results."""
+"""Which claims take minutes, and what the tests read of results."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 
 import pytest
 
-from schedgym.papers.claims import show
+from schedgym.papers import Claims, Paper, Shown
+from schedgym.papers.claims import Result
+from schedgym.papers.registry import Check
 
 #: claims that take minutes, and those that share their runs: their verdicts are asked for in .ci/checks;
 #: elsewhere they run on the tiny scale
@@ -30,19 +31,15 @@ def takes_minutes(name: str) -> bool:
 in_minutes = pytest.mark.skipif(not ALL, reason="its claims take minutes: .ci/checks")
 
 
-def instance_of(results, name):
-    """The counterexample or the witness of a claim, by its name without the paper's."""
-    (finding,) = (result.finding for key, result in results.items() if key.partition("/")[2] == name)
-    return finding.counterexample or finding.witness
+def instance_of(result: Result) -> Shown:
+    """The counterexample or the witness of a claim, under the first reading that has one."""
+    instances = (own.counterexample or own.witness for own in result.findings.values())
+    return next(filter(None, instances))
 
 
-def check_recorded(result, timed: bool = False) -> None:
-    """The verdict is the recorded one, with evidence in one line, and all of it can be written and shown.
-
-    Where running times are measured (``timed``), other work on the machine may change the verdict.
-    """
-    assert timed or takes_minutes(result.claim.name) or result.as_recorded, result.finding.evidence
-    assert result.finding.evidence and "\n" not in result.finding.evidence
-    json.dumps(result.to_dict(), allow_nan=False)
-    for instance in (result.finding.counterexample, result.finding.witness):
-        assert instance is None or show(instance)
+def enter_claim(paper: Paper, row: dict, check: Check, points: tuple = (), confirm=None) -> None:
+    """Register a claim of a test's own paper, as a row of claims.yaml; points are under their own names."""
+    row = {"text": f"text of {row['name']}", "source": "section 1", "recorded": "holds"} | row
+    row |= {"under": [point.name for point in points]}
+    claim = Claims(paper, {"tests": [row]}, {point.name: point for point in points})
+    claim(row["name"], confirm)(check)

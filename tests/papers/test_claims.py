@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
@@ -11,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from schedgym.documents import parse_yaml, read_yaml
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
-from schedgym.papers import Finding, Paper, Verdict, check_claims, claim, list_claims, registry
+from schedgym.papers import PAPERS, Claims, Finding, Paper, Verdict, check_claims, list_claims, registry
 from schedgym.papers.main import print_claims
 from schedgym.papers.readings import OpenPoint
+from tests.papers.recorded import enter_claim
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
@@ -27,12 +28,11 @@ def empty(monkeypatch):
     monkeypatch.setattr(registry, "_discover", lambda: None)
 
 
-def register(name, finding, recorded=Verdict.HOLDS, confirm=None, ours=False, under=()):
+def register(name, finding, recorded="holds", confirm=None, ours=False):
     def check(run):
         return finding(run) if callable(finding) else finding
 
-    words = {"text": f"text of {name}", "source": "section 1", "recorded": recorded}
-    claim(PAPER, name, **words, confirm=confirm, ours=ours, under=under)(check)
+    enter_claim(PAPER, {"name": name, "recorded": recorded, "ours": ours}, check, confirm=confirm)
 
 
 def test_papers_are_found() -> None:
@@ -51,29 +51,32 @@ def test_papers_are_found() -> None:
 def test_names_are_taken_once(empty) -> None:
     register("a", Finding(Verdict.HOLDS, "seen"))
     with pytest.raises(ValueError, match="registered already"):
-        claim(PAPER, "a", text="other", source="", recorded=Verdict.HOLDS)(
-            lambda run: Finding(Verdict.HOLDS, "")
-        )
+        register("a", Finding(Verdict.HOLDS, "seen"), recorded="in part")
 
 
-def test_claims_in_a_file(empty, tmp_path) -> None:
-    """Checks by name, or made of what the row says; verdicts by reading, in their order."""
+def test_claims_of_a_file(empty) -> None:
+    """In the order of the file, whatever that of the checks; verdicts by reading, in their order."""
     point = OpenPoint("size", "", "", {"few": 1, "many": 2}, "many")
-    path = tmp_path / "claims.yaml"
-    path.write_text(
+    rows = parse_yaml(
         """
 section:
-  - {name: a, text: a is so, source: page 1, recorded: holds, check: seen}
+  - {name: a, text: a is so, source: page 1, recorded: holds}
   - {name: b, text: b is so, source: page 2, under: [SIZE], recorded: [in part, holds], compare: {least: 2}}
 other: []
-"""
+wrong:
+  - {name: c, text: "", source: "", recorded: holds, compare: {most: 2}}
+longer:
+  - {name: d, text: "", source: "", recorded: [holds, holds], compare: {least: 2}}
+""",
+        "rows",
     )
 
     def compare(least):
         return lambda run: Finding(Verdict.HOLDS if run.choice(point) < least else Verdict.IN_PART, "")
 
-    checks = {"seen": lambda run: Finding(Verdict.HOLDS, "seen")}
-    registry.claims_in(PAPER, path, "section", {"SIZE": point}, compare, checks)
+    claim = Claims(PAPER, rows, {"SIZE": point})
+    claim.compare("section", compare)
+    claim("a")(lambda run: Finding(Verdict.HOLDS, "seen"))
     results = check_claims()
     assert [(r.claim.name, r.claim.text, r.claim.source) for r in results] == [
         ("nn2000/a", "a is so", "page 1"),
@@ -82,11 +85,11 @@ other: []
     assert results[0].finding.evidence == "seen" and all(r.as_recorded for r in results)
     assert results[1].verdicts == {"many": Verdict.IN_PART, "few": Verdict.HOLDS}
     with pytest.raises(TypeError, match="most"):
-        path.write_text("section: [{name: c, text: '', source: '', recorded: holds, compare: {most: 2}}]")
-        registry.claims_in(PAPER, path, "section", {}, compare, checks)
+        claim.compare("wrong", compare)
     with pytest.raises(ValueError, match="longer"):
-        path.write_text("section: [{name: c, text: '', source: '', recorded: [holds, holds], check: seen}]")
-        registry.claims_in(PAPER, path, "section", {}, compare, checks)
+        claim.compare("longer", compare)
+    with pytest.raises(UnknownName, match="unknown claim 'e'"):
+        claim("e")
 
 
 def test_results_come_from_the_run(empty) -> None:
@@ -131,7 +134,7 @@ def test_findings_that_contradict_themselves(empty, finding, message) -> None:
 
 
 def test_an_instance_needs_a_confirmation(empty) -> None:
-    register("a", Finding(Verdict.REFUTED, "x", counterexample={"n": 1}), recorded=Verdict.REFUTED)
+    register("a", Finding(Verdict.REFUTED, "x", counterexample={"n": 1}), recorded="refuted")
     with pytest.raises(SchedgymError, match="is not confirmed"):
         check_claims()
 
@@ -140,7 +143,7 @@ def test_the_command(empty, tmp_path, capsys) -> None:
     found = Finding(
         Verdict.REFUTED, "searched [all]", counterexample={"slots_of": [1, [2]], "a": {"b": "1/2"}}
     )
-    register("a", found, recorded=Verdict.REFUTED, confirm=lambda instance: True)
+    register("a", found, recorded="refuted", confirm=lambda instance: True)
     register("b", Finding(Verdict.HOLDS, "proved", witness={"n": 3}), confirm=lambda instance: True)
     path = tmp_path / "claims.json"
     assert print_claims(["nn2000"], seed=2, path=path) == 0
@@ -219,18 +222,11 @@ def test_claims_are_in_the_order_of_the_papers() -> None:
     assert done.stdout.split() == names == [entry.name for entry in list_claims()]
 
 
-def test_every_module_with_claims_is_in_its_place() -> None:
-    """A module that a package does not name would be found all the same, but be last."""
-    for path in sorted(Path(registry.__file__).parent.glob("*/__init__.py")):
-        package = importlib.import_module(f"schedgym.papers.{path.parent.name}")
-        registering = {
-            module.stem
-            for module in path.parent.glob("*.py")
-            if re.search(
-                r"^(@claim\(|@figure\(|@?register_)", module.read_text(encoding="utf-8"), re.MULTILINE
-            )
-        }
-        assert registering == set(package.MODULES), path.parent.name
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_every_claim_of_a_file_has_its_check(paper) -> None:
+    sections = read_yaml(Path(registry.__file__).parent / paper.key / "claims.yaml")
+    rows = [row["name"] for section in sections.values() for row in section]
+    assert [entry.short for entry in list_claims(paper.key)] == rows
 
 
 def test_importing_the_claims_is_light() -> None:

@@ -17,13 +17,13 @@ from schedgym.papers import (
     Series,
     Verdict,
     check_claims,
-    claim,
     figure,
     registry,
 )
 from schedgym.papers.figures import judged_under, make_figure
 from schedgym.papers.main import print_claims
 from schedgym.papers.readings import KINDS, OpenPoint, count_verdicts, kind_of, readings_of, sum_up
+from tests.papers.recorded import enter_claim
 
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
 START = OpenPoint("start", "it starts", "where", {"at zero": 0, "at one": 1}, "at one")
@@ -86,8 +86,7 @@ def found(run: Run) -> Finding:
 
 
 def test_a_claim_runs_under_each_reading(capsys, tmp_path) -> None:
-    words = {"text": "said", "source": "section 1", "under": (START,)}
-    claim(PAPER, "a", recorded={"at one": NOT, "at zero": HOLDS}, **words)(found)
+    enter_claim(PAPER, {"name": "a", "recorded": ["not reproduced", "holds"]}, found, (START,))
     (result,) = check_claims()
     assert result.as_recorded and result.verdict == result.claim.verdict == "holds under at zero"
     assert result.finding.evidence == "from 1"
@@ -108,18 +107,11 @@ def test_a_claim_runs_under_each_reading(capsys, tmp_path) -> None:
 
 
 def test_a_verdict_that_differs_under_one_reading(capsys) -> None:
-    words = {"text": "said", "source": "section 1", "under": (START,)}
-    claim(PAPER, "a", recorded=NOT, **words)(found)
+    enter_claim(PAPER, {"name": "a", "recorded": "not reproduced"}, found, (START,))
     (result,) = check_claims()
     assert result.differing == {"at zero": (NOT, HOLDS)}
     assert print_claims() == 1
     assert "nn2000/a under at zero: recorded not reproduced, found holds" in capsys.readouterr().out
-
-
-def test_verdicts_are_recorded_for_the_readings() -> None:
-    words = {"text": "said", "source": "section 1", "under": (START,)}
-    with pytest.raises(ValueError, match="nn2000/a: verdicts are recorded for"):
-        claim(PAPER, "a", recorded={"at two": HOLDS}, **words)
 
 
 def drawn(run: Run) -> Outcome:

@@ -14,7 +14,6 @@ from schedgym.papers import (
     Paper,
     Series,
     Verdict,
-    claim,
     figure,
     list_claims,
     list_figures,
@@ -24,6 +23,7 @@ from schedgym.papers import (
 from schedgym.papers.main import print_claims
 from schedgym.papers.readings import KINDS, OpenPoint, kind_of
 from schedgym.papers.verdicts import Shown, count_row, statements
+from tests.papers.recorded import enter_claim
 
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
 START = OpenPoint("start", "it starts", "where", {"at one": 1, "at zero": 0}, "at one")
@@ -35,15 +35,13 @@ def own(monkeypatch):
     """A paper with two claims, one of them ours, and three figures, the second beside the first."""
     monkeypatch.setattr(registry, "_ENTRIES", {})
     monkeypatch.setattr(registry, "_discover", lambda: None)
-    words = {"source": "section 1", "text": "a is better"}
-    claim(PAPER, "a", recorded={"at one": NOT, "at zero": PART}, under=(START,), **words)(
-        lambda run: Finding(PART if run.choice(START) == 0 else NOT, "seen")
-    )
-    claim(PAPER, "b", recorded=HOLDS, ours=True, **words)(lambda run: Finding(HOLDS, "seen"))
+    row = {"name": "a", "text": "a is better", "recorded": ["not reproduced", "in part"]}
+    enter_claim(PAPER, row, lambda run: Finding(PART if run.choice(START) == 0 else NOT, "seen"), (START,))
+    row = {"name": "b", "text": "a is better", "ours": True}
+    enter_claim(PAPER, row, lambda run: Finding(HOLDS, "seen"))
     panel = Panel("x", "y", [Series("a", ["u"], [1])], kind="bars")
     for name, beside in (("fig1", ""), ("fig2", "fig1"), ("fig3", "")):
         figure(PAPER, name, title=name, source=name, beside=beside)(lambda run: Outcome([panel], [], ""))
-    return words
 
 
 def show(monkeypatch, *shown: Shown) -> None:

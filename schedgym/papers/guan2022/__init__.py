@@ -17,19 +17,3 @@ of these matrices violates it; for AMF and GAMF even if a slot counts as useful 
 could run there, not only tasks of the group it was given for. In a counterexample all of them violate it. It
 is the smallest by jobs, sites, groups, total slots and total tasks, of those enumerated (``share_search``).
 """
-
-from schedgym.papers.paper import import_in_order
-
-__all__ = ["MODULES"]
-
-#: in the order of the thesis
-MODULES = (
-    "assignment",
-    "single_sites",
-    "site_groups",
-    "experiments",
-    "assignment_figures",
-    "sharing_figures",
-)
-
-import_in_order(__name__, MODULES)

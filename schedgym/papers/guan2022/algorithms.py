@@ -13,14 +13,7 @@ from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import floors_of
-from schedgym.papers.guan2022.share_batches import (
-    Flags,
-    Groups,
-    Integers,
-    fair_shares,
-    pad,
-    unit,
-)
+from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, fair_shares, pad, unit
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
     Flaw,
@@ -32,8 +25,6 @@ from schedgym.papers.guan2022.share_search import (
 )
 from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, max_min
-
-__all__ = ["check_completion", "check_printed", "confirm_printed_check", "count_programs", "run_programs"]
 
 
 def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int, int, int]:

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from schedgym.evaluation.runner import compare
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
-from schedgym.papers.guan2022.findings import PAPER
+from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.runs import ASSIGN, placements
 from schedgym.papers.guan2022.share_batches import Groups, settings
 from schedgym.problems.geo.workload import make_workload
-
-__all__: list[str] = []
 
 
 def _all_groups(sites: int) -> Groups:
@@ -39,14 +37,7 @@ def _confirm_figure(instance: Shown) -> bool:
     return instance["completions"] == least != instance["printed"]
 
 
-@claim(
-    PAPER,
-    "figure-1.1",
-    text="three jobs of 10 unit tasks at three sites that process 3 tasks at a time end at 4, 7 and 10",
-    source="chapter 1, Fig. 1.1",
-    recorded=CORRECTED,
-    confirm=_confirm_figure,
-)
+@claim("figure-1.1", confirm=_confirm_figure)
 def _check_figure(run: Run) -> Finding:
     printed = [4, 7, 10]
     three, one = _figure_1_1(10, [3, 3, 3]), _figure_1_1(10, [1, 1, 1])
@@ -64,13 +55,7 @@ def _check_figure(run: Run) -> Finding:
 TABLE_3_1 = model.make_instance([1, 1, 1], [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])
 
 
-@claim(
-    PAPER,
-    "table-3.1",
-    text="mean responses 22/3, 20/3 (in order of arrival), 19/3 and 17/3 s under BTAwJ, BTAaJ, SCTA, ATA",
-    source="sections 3.2.1 to 3.2.4, Table 3.1",
-    recorded=HOLDS,
-)
+@claim("table-3.1")
 def _check_table_3_1(run: Run) -> Finding:
     printed = {"btawj-fcfs": "22/3", "btaaj-fcfs": "20/3", "scta": "19/3", "ata": "17/3"}
     found = {}
@@ -134,14 +119,7 @@ def _confirm_level(instance: Shown) -> bool:
     return stated == (str(level), str(got), str(best)) and got > best
 
 
-@claim(
-    PAPER,
-    "balanced-allocation",
-    text="the flow at the lowest C minimises the largest number of tasks per computing slot of a site",
-    source="sections 3.2.1 and 3.2.2, Algorithms 1 and 2",
-    recorded=CORRECTED,
-    confirm=_confirm_level,
-)
+@claim("balanced-allocation", confirm=_confirm_level)
 def _check_balanced_allocation(run: Run) -> Finding:
     checked = whole = worse = 0
     example: dict[str, Any] | None = None
@@ -184,14 +162,7 @@ def _confirm_estimate(instance: Shown) -> bool:
     return first == [instance["first_meant"], instance["first_printed"]] and alone[0] < alone[1]
 
 
-@claim(
-    PAPER,
-    "completion-estimate",
-    text="by e_i = max_j (r_j + q_ij) the first job appended is one that can be completed the earliest",
-    source="Algorithms 3 (line 23) and 4 (line 22)",
-    recorded=CORRECTED,
-    confirm=_confirm_estimate,
-)
+@claim("completion-estimate", confirm=_confirm_estimate)
 def _check_completion_estimate(run: Run) -> Finding:
     checked = equal = 0
     worst: dict[str, Any] | None = None
@@ -249,14 +220,7 @@ def _confirm_greedy(instance: Shown) -> bool:
     return tasks in sums and not _greedy_levels(loads, tasks, True)
 
 
-@claim(
-    PAPER,
-    "greedy-level",
-    text="there is an integer p with sum_x ((p-1) - r_x) < |T| < sum_x (p - r_x): ATA-Greedy's level",
-    source="section 3.2.4",
-    recorded=CORRECTED,
-    confirm=_confirm_greedy,
-)
+@claim("greedy-level", confirm=_confirm_greedy)
 def _check_greedy_level(run: Run) -> Finding:
     most = (3, 3, 7) if run.small else (4, 4, 12)
     checked = none = right = 0
@@ -308,15 +272,7 @@ def _confirm_swap(instance: Shown) -> bool:
     return within == instance["BTAWJ"] and across == instance["BTAAJ"] and within != across
 
 
-@claim(
-    PAPER,
-    "table-3.2",
-    text="BTAAJ determines the task allocation of a new job within the job, BTAWJ considering all the "
-    "outstanding jobs in the system",
-    source="Table 3.2",
-    recorded=CORRECTED,
-    confirm=_confirm_swap,
-)
+@claim("table-3.2", confirm=_confirm_swap)
 def _check_table_3_2(run: Run) -> Finding:
     checked = 0
     moved = dict.fromkeys(SWAPPED, 0)
@@ -361,14 +317,7 @@ def _count_allocations(rows: Sequence[Sequence[int]], policy: str) -> int:
     return counted
 
 
-@claim(
-    PAPER,
-    "task-allocations",
-    text="to order g jobs anew ATA computes O(g^2) task allocations, considerably more than SCTA; from BTAAJ "
-    "to ATA the computational complexity increases",
-    source="sections 3.2.4 and 3.2.5",
-    recorded=HOLDS,
-)
+@claim("task-allocations")
 def _check_allocations(run: Run) -> Finding:
     policies = ("BTAWJ", "BTAAJ", "SCTA", "ATA")
     numbers = range(1, 9 if run.small else 17)
@@ -443,17 +392,7 @@ def _confirm_ratio(instance: Shown) -> bool:
     return list(got) == [instance["scta"], instance["optimum"]] and got[0] > len(instance["slots"]) * got[1]
 
 
-@claim(
-    PAPER,
-    "m-approximation",
-    text=(
-        "at each arrival, with unit tasks, SCTA and ATA are within m times the least mean response, for "
-        "m sites"
-    ),
-    source="section 3.2.5, (3.1) to (3.3)",
-    recorded=CORRECTED,
-    confirm=_confirm_ratio,
-)
+@claim("m-approximation", confirm=_confirm_ratio)
 def _check_m_approximation(run: Run) -> Finding:
     worst = {1: Fraction(0), 2: Fraction(0), 3: Fraction(0)}
     checked = 0

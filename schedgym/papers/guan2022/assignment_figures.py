@@ -40,11 +40,9 @@ from schedgym.papers.guan2022.runs import (
     assigning_remark,
     worked_example,
 )
-from schedgym.papers.guan2022.statements import ASSIGNING, BY_SITES, DISTRIBUTIONS, judge_all
+from schedgym.papers.guan2022.statements import judge_all
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import toy
-
-__all__: list[str] = []
 
 #: policy -> completion times [s] that sections 3.2.1 to 3.2.4 give, and tasks outstanding at 2 s at each
 #: site as the text has them or adds up to
@@ -115,7 +113,7 @@ def _responses(run: Run, trace: Trace) -> Outcome:
     played = assigned(run, jobs)
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all(ASSIGNING, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all("assigning", played), jobs.sizes, remarks)
 
 
 @register_pair(
@@ -136,7 +134,7 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
         panels.append(response_curves(title, places, shares))
     sizes = f"{jobs.sizes}; {closeness(panels)}"
     remarks = (*jobs.remarks, assigning_remark(run))
-    return Outcome(panels, judge_all(DISTRIBUTIONS, played), sizes, remarks)
+    return Outcome(panels, judge_all("distributions", played), sizes, remarks)
 
 
 @register_pair(
@@ -151,4 +149,4 @@ def _by_sites(run: Run, trace: Trace) -> Outcome:
     played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
     panels = by_utilization(played, "choices", SITES_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all(BY_SITES, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all("by sites", played), jobs.sizes, remarks)

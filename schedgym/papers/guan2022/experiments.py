@@ -5,21 +5,13 @@ The figures judge the same sentences on the traces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable
+from typing import Any
 
-from schedgym.papers import (
-    HOLDS,
-    IN_PART,
-    NOT_REPRODUCED,
-    Finding,
-    Judged,
-    Played,
-    Run,
-    Verdict,
-    claim,
-)
-from schedgym.papers.guan2022.findings import PAPER
-from schedgym.papers.guan2022.readings import BALANCE, DURATIONS, EVENNESS, INCENTIVE
+from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Judged, Played, Run, Verdict
+from schedgym.papers.guan2022.findings import claim
+from schedgym.papers.guan2022.readings import BALANCE, EVENNESS
 from schedgym.papers.guan2022.runs import (
     AMF,
     ASSIGN,
@@ -32,47 +24,9 @@ from schedgym.papers.guan2022.runs import (
     queue_spread,
     shared,
 )
-from schedgym.papers.guan2022.statements import (
-    ASSIGNING,
-    BY_SITES,
-    DISTRIBUTIONS,
-    GENERAL_DEVIATIONS,
-    GENERAL_RESPONSES,
-    INCENTIVES,
-    LITTLE,
-    MUCH,
-    SHARED_DEVIATIONS,
-    SHARED_RESPONSES,
-    Said,
-    judge_decided,
-    judge_incentive,
-)
+from schedgym.papers.guan2022.statements import INCENTIVES, Sentence, judge_decided, judge_incentive
 from schedgym.papers.judging import Comparison, compare, judge_claim, lower, where
-from schedgym.papers.readings import OpenPoint, name_reading, readings_of
-
-__all__: list[str] = []
-
-ASSIGNED_UNDER = (DURATIONS, EVENNESS)
-SHARED_UNDER = (DURATIONS,)
-
-
-def _by_reading(points: Sequence[OpenPoint], *verdicts: Verdict) -> dict[str, Verdict]:
-    """Return the verdicts by the words of the readings, of which the default is the first."""
-    return dict(zip(map(name_reading, readings_of(points)), verdicts, strict=True))
-
-
-def register_sentence(
-    name: str, sentence: str, source: str, under: Sequence[OpenPoint], find: Callable[[Run], Judged]
-) -> None:
-    """Register a sentence of the thesis as a claim, with the verdicts of ``RECORDED``."""
-    verdicts = RECORDED.get(name, (HOLDS,))
-    recorded = verdicts[0] if len(verdicts) == 1 else _by_reading(under, *verdicts)
-
-    @claim(PAPER, name, text=sentence, source=source, under=under, recorded=recorded)
-    def _check(run: Run) -> Finding:
-        judged = find(run)
-        return Finding(Verdict(judged.verdict), f"{judged.claim}: {judged.measured}")
-
+from schedgym.papers.registry import Check
 
 # section 3.4 -----------------------------------------------------------------------------------------
 
@@ -126,18 +80,8 @@ def _judge_queues(run: Run) -> Judged:
     return Judged(text, measured, HOLDS if worse else NOT_REPRODUCED)
 
 
-def _judge_balance(kind: str, rival: str, by: float) -> Callable[[Run], Judged]:
-    """Return a function that judges one policy against another by occupied slots, or by decided shares."""
-    said = SHARED_DEVIATIONS if kind == "AMF" else GENERAL_DEVIATIONS
-
-    def find(run: Run) -> Judged:
-        if run.choice(BALANCE) == "occupied":
-            return said[f"{kind.lower()}-balance"].judge(_shared(run))
-        words = f"much (here: by {100 * by:.0f}%) " if by else ""
-        text = f"the decided aggregates of {kind} are {words}more balanced than {rival}'s"
-        return judge_decided(run, fitted(run), text, kind, rival, by)
-
-    return find
+def _judge_incentive(kind: str, run: Run) -> Judged:
+    return judge_incentive(run, fitted(run), kind)
 
 
 def _judge_lifetime(run: Run) -> Judged:
@@ -156,93 +100,43 @@ def _judge_lifetime(run: Run) -> Judged:
     return judge_claim(text, cases, lower())
 
 
-#: verdicts under the readings of a claim, the default first; one: the same under all
-RECORDED: dict[str, tuple[Verdict, ...]] = {
-    "skew-lengthens-responses": (HOLDS,),
-    "combined-against-separate": (IN_PART, NOT_REPRODUCED, IN_PART, NOT_REPRODUCED),
-    "ata-against-scta": (IN_PART,),
-    "ata-gain-grows": (HOLDS, NOT_REPRODUCED, HOLDS, HOLDS),
-    "greedy-against-ata": (IN_PART, NOT_REPRODUCED, NOT_REPRODUCED, NOT_REPRODUCED),
-    "greedy-against-others": (IN_PART,),
-    "swag-much-higher": (IN_PART, IN_PART, NOT_REPRODUCED, NOT_REPRODUCED),
-    "btawj-against-swag": (NOT_REPRODUCED, HOLDS, NOT_REPRODUCED, HOLDS),
-    "same-at-all-utilizations": (HOLDS,),
-    "almost-all-percentiles": (IN_PART, IN_PART, NOT_REPRODUCED, NOT_REPRODUCED),
-    "btawj-queues": (NOT_REPRODUCED, NOT_REPRODUCED, NOT_REPRODUCED, HOLDS),
-    "more-sites": (HOLDS, IN_PART, HOLDS, IN_PART),
-    "one-site": (HOLDS,),
-    "same-for-all-sites": (HOLDS,),
-    "aggressive-recomputation": (HOLDS,),
-    "amf-balance": (NOT_REPRODUCED, IN_PART, NOT_REPRODUCED, IN_PART),
-    "amf-balance-near-uniform": (NOT_REPRODUCED,),
-    "amf-variants-alike": (IN_PART, HOLDS),
-    "sig-amf-same-deviation": (IN_PART, HOLDS),
-    "amf-over-lifetime": (NOT_REPRODUCED, IN_PART),
-    "amf-against-imf": (NOT_REPRODUCED,),
-    "amf-gain-grows": (NOT_REPRODUCED, IN_PART),
-    "opt-amf-against-amf": (NOT_REPRODUCED,),
-    "opt-amf-gain-grows": (IN_PART, NOT_REPRODUCED),
-    "sig-amf-same-response": (IN_PART, HOLDS),
-    "amf-keeps-incentive": (HOLDS, NOT_REPRODUCED, HOLDS, IN_PART),
-    "gamf-balance": (NOT_REPRODUCED,),
-    "sig-gamf-same-deviation": (IN_PART, HOLDS),
-    "gamf-against-amf": (IN_PART,),
-    "opt-gamf-against-gamf": (IN_PART,),
-    "sig-gamf-same-response": (IN_PART, HOLDS),
-    "gamf-keeps-incentive": (HOLDS,),
+#: runs that sentences are about
+RUNS: dict[str, Callable[[Run], Played]] = {
+    "assigning": _assigned,
+    "distributions": _distributed,
+    "by sites": _by_sites,
+    "recomputation": _little,
+    "deviations of AMF": _shared,
+    "responses of AMF": _shared,
+    "deviations of GAMF": _shared,
+    "responses of GAMF": _shared,
 }
 
 
-def _judged(said: Said, runs: Callable[[Run], Played]) -> Callable[[Run], Judged]:
-    return lambda run: said.judge(runs(run))
+def _found(find: Callable[[Run], Judged]) -> Check:
+    """Return a check that finds what a function judges."""
+
+    def check(run: Run) -> Finding:
+        judged = find(run)
+        return Finding(Verdict(judged.verdict), f"{judged.claim}: {judged.measured}")
+
+    return check
 
 
-def _register_sentences(
-    statements: Mapping[str, Said], source: str, under: Sequence[OpenPoint], runs: Callable[[Run], Played]
-) -> None:
-    for name, said in statements.items():
-        if name in ("amf-balance", "gamf-balance"):
-            pair = ("AMF", "IMF", MUCH) if name == "amf-balance" else ("GAMF", "AMF", 0.0)
-            register_sentence(name, said.sentence, source, (*under, BALANCE), _judge_balance(*pair))
-        else:
-            register_sentence(name, said.sentence, source, under, _judged(said, runs))
+def _sentence(**row: Any) -> Check:
+    """Return the check of a sentence, as claims.yaml gives it."""
+    own = Sentence(**row)
+
+    def find(run: Run) -> Judged:
+        if own.decided is None or run.choice(BALANCE) == "occupied":
+            return own.judge(RUNS[own.runs](run))
+        return judge_decided(run, fitted(run), **own.decided)
+
+    return _found(find)
 
 
-_register_sentences(ASSIGNING, "section 3.4, Figs. 3.11 and 3.12", ASSIGNED_UNDER, _assigned)
-_register_sentences(DISTRIBUTIONS, "section 3.4, Figs. 3.13 and 3.14", ASSIGNED_UNDER, _distributed)
-register_sentence(
-    "btawj-queues",
-    "under BTAWJ the instantaneous task queue lengths at various sites can be quite different and even less "
-    "balanced than those in the original SWAG algorithm",
-    "section 3.4",
-    ASSIGNED_UNDER,
-    _judge_queues,
-)
-_register_sentences(BY_SITES, "section 3.4, Figs. 3.15 and 3.16", ASSIGNED_UNDER, _by_sites)
-_register_sentences(LITTLE, "section 4.7, Fig. 4.3", SHARED_UNDER, _little)
-_register_sentences(SHARED_DEVIATIONS, "section 4.7, Figs. 4.4 and 4.5", SHARED_UNDER, _shared)
-register_sentence(
-    "amf-over-lifetime",
-    "the aggregate amount of resources received by a job is more consistent throughout its lifetime in AMF "
-    "than in IMF",
-    "section 4.7",
-    SHARED_UNDER,
-    _judge_lifetime,
-)
-_register_sentences(SHARED_RESPONSES, "section 4.7, Figs. 4.6 and 4.7", SHARED_UNDER, _shared)
-register_sentence(
-    INCENTIVES["AMF"],
-    "most of the resource allocations generated by AMF satisfy the sharing incentive property",
-    "section 4.7",
-    (*SHARED_UNDER, INCENTIVE),
-    lambda run: judge_incentive(run, fitted(run), "AMF"),
-)
-_register_sentences(GENERAL_DEVIATIONS, "section 5.6, Figs. 5.1 and 5.2", SHARED_UNDER, _shared)
-_register_sentences(GENERAL_RESPONSES, "section 5.6, Figs. 5.3 and 5.4", SHARED_UNDER, _shared)
-register_sentence(
-    INCENTIVES["GAMF"],
-    "most of the resource allocations generated by GAMF satisfy the sharing incentive property",
-    "section 5.6",
-    (*SHARED_UNDER, INCENTIVE),
-    lambda run: judge_incentive(run, fitted(run), "GAMF"),
-)
+claim.compare("experiments", _sentence)
+claim("btawj-queues")(_found(_judge_queues))
+claim("amf-over-lifetime")(_found(_judge_lifetime))
+for _kind, _name in INCENTIVES.items():
+    claim(_name)(_found(functools.partial(_judge_incentive, _kind)))

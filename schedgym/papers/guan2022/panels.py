@@ -15,17 +15,6 @@ from schedgym.papers.guan2022.readings import DURATIONS
 from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
 from schedgym.papers.readings import OpenPoint
 
-__all__ = [
-    "COMMON",
-    "SITES_AXIS",
-    "SKEW_AXIS",
-    "by_utilization",
-    "closeness",
-    "deviation_panel",
-    "register_pair",
-    "response_curves",
-]
-
 F8 = npt.NDArray[np.float64]
 
 SKEW_AXIS, SITES_AXIS = "Zipf skew parameter", "number of available sites"

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from schedgym.papers import HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
+from schedgym.papers import HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import (
     CLOSE,
     NAMES,
-    PAPER,
+    claim,
     found_flaw,
     found_nothing,
     read_instance,
@@ -42,16 +42,6 @@ from schedgym.papers.guan2022.share_search import (
     unfair,
 )
 from schedgym.solvers.max_min import isolated_share, max_min
-
-__all__ = [
-    "at_associated",
-    "confirm_balance",
-    "confirm_below_floors",
-    "floors_of",
-    "register_fairness",
-    "register_properties",
-    "spread_of",
-]
 
 
 def _confirm_pareto(instance: Shown) -> bool:
@@ -82,49 +72,21 @@ def _confirm_lie(instance: Shown) -> bool:
     )
 
 
-def register_properties(policy: str, sources: Sequence[str], refuted: Sequence[str] = ()) -> None:
-    """Register the claims that a policy is Pareto efficient, envy-free and strategy-proof.
+def _register_properties(policy: str) -> None:
+    """Register the claims that a policy is Pareto efficient, envy-free and strategy-proof."""
 
-    Args:
-        policy: name of the policy.
-        sources: sources of the three claims.
-        refuted: those of the claims that are refuted: "envy", "strategy".
-    """
-    name = NAMES[policy]
-
-    @claim(
-        PAPER,
-        f"{policy}-pareto",
-        text=f"{name} is Pareto efficient",
-        source=sources[0],
-        recorded=HOLDS,
-        confirm=_confirm_pareto,
-    )
+    @claim(f"{policy}-pareto", confirm=_confirm_pareto)
     def check_pareto(run: Run) -> Finding:
         found = search(policy, pareto(policy), steps_of(policy, run.small), run.rng, run.small)
         return found_flaw(found)
 
-    @claim(
-        PAPER,
-        f"{policy}-envy",
-        text=f"{name} is envy-free",
-        source=sources[1],
-        recorded=REFUTED if "envy" in refuted else HOLDS,
-        confirm=_confirm_envy,
-    )
+    @claim(f"{policy}-envy", confirm=_confirm_envy)
     def check_envy(run: Run) -> Finding:
         found = search(policy, envy(policy), steps_of(policy, run.small), run.rng, run.small)
         more = "so in every matrix with these aggregates" if policy == "sig-gamf" else ""
         return found_flaw(found, more=more)
 
-    @claim(
-        PAPER,
-        f"{policy}-strategy",
-        text=f"{name} is strategy-proof",
-        source=sources[2],
-        recorded=REFUTED if "strategy" in refuted else HOLDS,
-        confirm=_confirm_lie,
-    )
+    @claim(f"{policy}-strategy", confirm=_confirm_lie)
     def check_strategy(run: Run) -> Finding:
         found = enumerate_lies(policy, steps_of(policy, run.small))
         if found.found is None:
@@ -143,10 +105,29 @@ def register_properties(policy: str, sources: Sequence[str], refuted: Sequence[s
         )
 
 
-def register_fairness(policy: str, name: str, text: str, source: str) -> None:
+for _policy in NAMES:
+    _register_properties(_policy)
+
+
+def _confirm_unfair(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    shares = fair_shares(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)), policy)
+    return not satisfies_definition(shares)[0]
+
+
+#: policy -> the claim that its shares are max-min fair
+FAIR = {
+    "amf": "amf-achievable",
+    "sig-amf": "sig-amf-sharing",
+    "gamf": "gamf-achievable",
+    "sig-gamf": "sig-gamf-sharing",
+}
+
+
+def _register_fairness(policy: str, name: str) -> None:
     """Register the claim that a policy's shares are max-min fair, and that the shipped solver finds them."""
 
-    @claim(PAPER, name, text=text, source=source, recorded=HOLDS, confirm=_confirm_unfair)
+    @claim(name, confirm=_confirm_unfair)
     def check(run: Run) -> Finding:
         found = search(policy, unfair(policy), steps_of(policy, run.small), run.rng, run.small)
         if found.found is not None:
@@ -165,10 +146,8 @@ def register_fairness(policy: str, name: str, text: str, source: str) -> None:
         return found_nothing(found, f"by Definition 4.1; {more}", **figures)
 
 
-def _confirm_unfair(instance: Shown) -> bool:
-    demand, slots, groups, policy = read_instance(instance)
-    shares = fair_shares(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)), policy)
-    return not satisfies_definition(shares)[0]
+for _policy, _name in FAIR.items():
+    _register_fairness(_policy, _name)
 
 
 def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:

@@ -14,8 +14,6 @@ arrival; with it AMF's is up to 6% below IMF's, not 4% (3 draws of the claims' j
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["BALANCE", "DURATIONS", "EVENNESS", "INCENTIVE", "POINTS"]
-
 DURATIONS = OpenPoint(
     name="durations",
     says="sections 3.3 and 5.5 generate the task durations of the Facebook trace by a Pareto "

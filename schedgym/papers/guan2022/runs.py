@@ -24,45 +24,6 @@ from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from schedgym.traces.fetch import fetch
 
-__all__ = [
-    "AMF",
-    "ASSIGN",
-    "ASSIGNERS",
-    "BALANCED",
-    "DAY",
-    "FACEBOOK_JOBS",
-    "FACEBOOK_TASKS",
-    "FAIR",
-    "GAMF",
-    "GOOGLE_MEAN",
-    "RESPONSE",
-    "RESPONSES",
-    "SHARERS",
-    "SPREAD",
-    "SPREADS",
-    "TRACE_DAYS",
-    "Jobs",
-    "Trace",
-    "aggressive",
-    "assigned",
-    "assigned_by_sites",
-    "assigning_remark",
-    "deviation_curve",
-    "deviations",
-    "facebook",
-    "facebook_trace",
-    "fitted",
-    "google",
-    "lifetime_variation",
-    "mean_before_cap",
-    "only",
-    "placements",
-    "queue_spread",
-    "response_curve",
-    "shared",
-    "worked_example",
-]
-
 F8 = npt.NDArray[np.float64]
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"

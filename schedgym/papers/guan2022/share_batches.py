@@ -22,29 +22,6 @@ import numpy.typing as npt
 
 from schedgym.errors import SchedgymError
 
-__all__ = [
-    "Flags",
-    "Floats",
-    "FairShares",
-    "Groups",
-    "Integers",
-    "capacities",
-    "capacity_left",
-    "demand_rows",
-    "fair_shares",
-    "isolated",
-    "job_multisets",
-    "least_useful",
-    "most_useful",
-    "outside_sets",
-    "pad",
-    "satisfies_definition",
-    "settings",
-    "single_sites",
-    "unit",
-    "water_shares",
-]
-
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -43,26 +43,6 @@ from schedgym.papers.guan2022.share_batches import (
     water_shares,
 )
 
-__all__ = [
-    "SINGLE",
-    "Flaw",
-    "Search",
-    "Step",
-    "aggregates_of",
-    "below_floors",
-    "draw_instances",
-    "draw_lies",
-    "enumerate_lies",
-    "envy",
-    "enumerate_instances",
-    "pareto",
-    "search",
-    "steps_of",
-    "texts",
-    "total_flow",
-    "unfair",
-]
-
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
 

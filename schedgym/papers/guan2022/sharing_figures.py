@@ -53,11 +53,6 @@ from schedgym.papers.guan2022.runs import (
     shared,
 )
 from schedgym.papers.guan2022.statements import (
-    GENERAL_DEVIATIONS,
-    GENERAL_RESPONSES,
-    LITTLE,
-    SHARED_DEVIATIONS,
-    SHARED_RESPONSES,
     judge_all,
     judge_incentive,
     judge_little_difference,
@@ -67,8 +62,6 @@ from schedgym.papers.guan2022.statements import (
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import from_trace, generate, make_source
 from schedgym.traces import read_trace
-
-__all__: list[str] = []
 
 F8 = npt.NDArray[np.float64]
 
@@ -190,7 +183,7 @@ def _recomputation(run: Run) -> Outcome:
     }
     others = aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
     said = [
-        *judge_all(LITTLE, played),
+        *judge_all("recomputation", played),
         judge_little_difference("so it is at other skews and utilisations", others),
     ]
     panels = [deviation_panel("", curves)]
@@ -218,7 +211,7 @@ def _deviation_of_amf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, ["IMF", *AMF])
     said = [
-        *judge_all(SHARED_DEVIATIONS, played),
+        *judge_all("deviations of AMF", played),
         judge_incentive(run, jobs, "AMF"),
         *([_aggressive_facebook(run, jobs)] if trace is facebook else []),
     ]
@@ -229,7 +222,7 @@ def _deviation_of_amf(run: Run, trace: Trace) -> Outcome:
 def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
     part = jobs._replace(parameters={**jobs.parameters, "utilization": 0.6}, episodes=run.size(2, 2, 2))
     grid = {"zipf": run.size([0.0, 2.0], [0.0, 2.0], [1.0])}
-    return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
+    return judge_all("recomputation", aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
 
 
 @register_pair(
@@ -240,7 +233,7 @@ def _response_of_amf(run: Run, trace: Trace) -> Outcome:
     played = only(shared(run, jobs), ["IMF", *AMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, SHARED_BOUND, COMMON)
-    return Outcome(panels, judge_all(SHARED_RESPONSES, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all("responses of AMF", played), jobs.sizes, remarks)
 
 
 # chapter 5: sharing sites whose tasks have a choice ---------------------------------------------------
@@ -253,7 +246,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
     said = [
-        *judge_all(GENERAL_DEVIATIONS, played),
+        *judge_all("deviations of GAMF", played),
         nearer_by_caption(played),
         judge_two_groups(played),
         judge_incentive(run, jobs, "GAMF"),
@@ -270,4 +263,4 @@ def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
     played = only(shared(run, jobs), [*AMF, *GAMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, RECOMPUTED, COMMON)
-    return Outcome(panels, judge_all(GENERAL_RESPONSES, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all("responses of GAMF", played), jobs.sizes, remarks)

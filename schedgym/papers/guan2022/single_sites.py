@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
@@ -18,21 +18,8 @@ from schedgym.papers.guan2022.algorithms import (
     count_programs,
     run_programs,
 )
-from schedgym.papers.guan2022.findings import (
-    LEVELS,
-    NAMES,
-    PAPER,
-    found_flaw,
-    read_instance,
-    states,
-)
-from schedgym.papers.guan2022.properties import (
-    confirm_balance,
-    confirm_below_floors,
-    register_fairness,
-    register_properties,
-    spread_of,
-)
+from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
+from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
 from schedgym.papers.guan2022.share_batches import (
     Flags,
     Floats,
@@ -60,16 +47,8 @@ from schedgym.papers.guan2022.share_search import (
 )
 from schedgym.solvers.max_min import completion_shares, water_filling
 
-__all__: list[str] = []
 
-
-@claim(
-    PAPER,
-    "water-filling-example",
-    text="of demands <2, 4, 10, 40> on 20 slots the max-min fair vector is <2, 4, 7, 7>, not <2, 3, 7, 8>",
-    source="section 4.1",
-    recorded=HOLDS,
-)
+@claim("water-filling-example")
 def _check_water_filling(run: Run) -> Finding:
     found = water_filling(20, [2, 4, 10, 40]).tolist()
     shares = fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
@@ -91,17 +70,7 @@ def _confirm_imf_sharing(instance: Shown) -> bool:
     )
 
 
-register_properties("imf", ["section 4.3"] * 3)
-
-
-@claim(
-    PAPER,
-    "imf-sharing",
-    text="IMF satisfies sharing incentive: a_ij >= min(d_ij, u_j / n)",
-    source="section 4.3",
-    recorded=HOLDS,
-    confirm=_confirm_imf_sharing,
-)
+@claim("imf-sharing", confirm=_confirm_imf_sharing)
 def _check_imf_sharing(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         one = unit(demand.shape[1])
@@ -112,14 +81,6 @@ def _check_imf_sharing(run: Run) -> Finding:
     return found_flaw(found)
 
 
-register_fairness(
-    "amf",
-    "amf-achievable",
-    "there is an AMF allocation, and its vector of aggregates is unique",
-    "Lemmas 4.1, 4.2, Theorem 4.2",
-)
-
-
 def _confirm_two_matrices(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     tasks = [d if k == instance["group"] else 0 for k, d in enumerate(demand[instance["job"]])]
@@ -127,14 +88,7 @@ def _confirm_two_matrices(instance: Shown) -> bool:
     return spread[0] < spread[1] and states(instance, "least_and_most", spread)
 
 
-@claim(
-    PAPER,
-    "amf-matrix",
-    text="the allocation matrix of AMF may not be unique",
-    source="section 4.3.1",
-    recorded=HOLDS,
-    confirm=_confirm_two_matrices,
-)
+@claim("amf-matrix", confirm=_confirm_two_matrices)
 def _check_amf_matrix(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         shares = fair_shares(demand, slots, groups, "amf")
@@ -154,9 +108,6 @@ def _check_amf_matrix(run: Run) -> Finding:
     return Finding(HOLDS, text, witness=found.found)
 
 
-register_properties("amf", ["Theorem 4.3", "Theorem 4.4", "Theorem 4.5"])
-
-
 def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
     """Yield random AMF instances: demand [J, M], an AMF matrix, and one for a lie of job 0."""
     for demand, slots, groups in draw_instances(run.rng, True, 40 if run.small else 1500, 20):
@@ -171,13 +122,7 @@ def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
             yield tasks, matrices[0], matrices[1]
 
 
-@claim(
-    PAPER,
-    "amf-lying-per-site",
-    text="if a job misreports, the sum of all jobs' useful allocations does not grow at any site",
-    source="Lemma 4.3, Corollary 4.1",
-    recorded=HOLDS,
-)
+@claim("amf-lying-per-site")
 def _check_lemma_4_3(run: Run) -> Finding:
     checked, grown = 0, 0.0
     for demand, honest, lying in _lying_matrices(run):
@@ -191,16 +136,7 @@ def _check_lemma_4_3(run: Run) -> Finding:
     return Finding(judge(grown < LEVELS), text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "amf-lying-spreads",
-    text=(
-        "if a misreporting job benefits, also at site j, and an honest job loses there, the honest one "
-        "benefits, too"
-    ),
-    source="Lemma 4.4",
-    recorded=HOLDS,
-)
+@claim("amf-lying-spreads")
 def _check_lemma_4_4(run: Run) -> Finding:
     checked = met = broken = 0
     for demand, honest, lying in _lying_matrices(run):
@@ -219,14 +155,7 @@ def _check_lemma_4_4(run: Run) -> Finding:
     return Finding(judge(met and not broken), text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "amf-sharing",
-    text="AMF can violate the sharing incentive property",
-    source="Theorem 4.6",
-    recorded=HOLDS,
-    confirm=confirm_below_floors,
-)
+@claim("amf-sharing", confirm=confirm_below_floors)
 def _check_amf_sharing(run: Run) -> Finding:
     example, slots, groups = [[2, 2], [0, 3]], [4, 4], single_sites(2)
     own = model.aggregates_of(example, slots, groups, "amf")
@@ -246,15 +175,7 @@ def _check_amf_sharing(run: Run) -> Finding:
     return Finding(HOLDS, text, witness=found.found)
 
 
-@claim(
-    PAPER,
-    "amf-decided-balance",
-    text="at every decision the aggregates deviate no more under AMF than under IMF",
-    source="beside section 4.7, which is about occupied slots",
-    recorded=HOLDS,
-    confirm=confirm_balance,
-    ours=True,
-)
+@claim("amf-decided-balance", confirm=confirm_balance)
 def _check_amf_balance(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         own, other = (aggregates_of(demand, slots, groups, policy) for policy in ("amf", "imf"))
@@ -267,22 +188,7 @@ def _check_amf_balance(run: Run) -> Finding:
     return found_flaw(found)
 
 
-register_properties("sig-amf", ["section 4.4.4"] * 3)
-register_fairness(
-    "sig-amf",
-    "sig-amf-sharing",
-    "max-min fair allocations under (4.3) and (4.4) exist and satisfy sharing incentive",
-    "section 4.4.4",
-)
-
-
-@claim(
-    PAPER,
-    "demand-beyond-slots",
-    text="if a demand exceeds the site's slots, the aggregates do not depend on the excess",
-    source="section 4.5.3",
-    recorded=HOLDS,
-)
+@claim("demand-beyond-slots")
 def _check_demand_beyond_slots(run: Run) -> Finding:
     sizes = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (2, 3)]
     top = 3 if run.small else 5
@@ -316,37 +222,18 @@ def _check_demand_beyond_slots(run: Run) -> Finding:
     )
 
 
-@claim(
-    PAPER,
-    "algorithm-5",
-    text="Algorithm 5 computes AMF allocations",
-    source="section 4.5.1",
-    recorded=HOLDS,
-)
+@claim("algorithm-5")
 def _check_algorithm_5(run: Run) -> Finding:
     right, wrong, endless = run_programs(run, "amf", count_programs(run), literal=True)
     text = f"as printed, with HiGHS: right in {right:,} of {right + wrong + endless:,} random instances"
     return Finding(judge(not wrong + endless), text, figures={"right": right, "wrong": wrong})
 
 
-@claim(
-    PAPER,
-    "algorithm-5-sig",
-    text="Algorithm 5 with (4.3) and (4.4) computes SIG-AMF allocations",
-    source="section 4.5.1, Algorithm 5, line 13",
-    recorded=CORRECTED,
-    confirm=confirm_printed_check,
-)
+@claim("algorithm-5-sig", confirm=confirm_printed_check)
 def _check_algorithm_5_sig(run: Run) -> Finding:
     return check_printed(run, "sig-amf")
 
 
-@claim(
-    PAPER,
-    "algorithm-6",
-    text="Algorithm 6 keeps all aggregates and gives the first job the least estimated completion time",
-    source="section 4.5.2",
-    recorded=HOLDS,
-)
+@claim("algorithm-6")
 def _check_algorithm_6(run: Run) -> Finding:
     return check_completion(run, ("amf", "sig-amf"), count_programs(run))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
@@ -19,21 +19,14 @@ from schedgym.papers.guan2022.algorithms import (
     count_programs,
     run_programs,
 )
-from schedgym.papers.guan2022.findings import PAPER, found_flaw, found_nothing, read_instance, states
+from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.properties import (
     at_associated,
     confirm_balance,
     confirm_below_floors,
-    register_fairness,
-    register_properties,
     spread_of,
 )
-from schedgym.papers.guan2022.share_batches import (
-    Flags,
-    Groups,
-    Integers,
-    single_sites,
-)
+from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, single_sites
 from schedgym.papers.guan2022.share_search import (
     Search,
     Step,
@@ -44,26 +37,8 @@ from schedgym.papers.guan2022.share_search import (
     texts,
 )
 
-__all__ = ["merged_sites"]
 
-
-register_fairness(
-    "gamf",
-    "gamf-achievable",
-    "there is a GAMF allocation, and its vector of aggregates is unique",
-    "Lemmas 5.1, 5.2, Theorem 5.1",
-)
-register_properties("gamf", ["Theorem 5.2", "Theorem 5.3", "Theorem 5.4"])
-
-
-@claim(
-    PAPER,
-    "gamf-sharing",
-    text="GAMF can violate the sharing incentive property",
-    source="section 5.3.4",
-    recorded=HOLDS,
-    confirm=confirm_below_floors,
-)
+@claim("gamf-sharing", confirm=confirm_below_floors)
 def _check_gamf_sharing(run: Run) -> Finding:
     found = search("gamf", below_floors("gamf"), steps_of("gamf", run.small))
     if found.found is None:
@@ -73,24 +48,7 @@ def _check_gamf_sharing(run: Run) -> Finding:
     )
 
 
-register_properties("sig-gamf", ["section 5.3.4"] * 3, ("envy", "strategy"))
-register_fairness(
-    "sig-gamf",
-    "sig-gamf-sharing",
-    "max-min fair allocations under (5.24) exist and satisfy sharing incentive",
-    "section 5.3.4",
-)
-
-
-@claim(
-    PAPER,
-    "sig-gamf-is-sig-amf",
-    text="as AMF is GAMF with one available site per task, SIG-AMF is SIG-GAMF with one",
-    source="section 5.3.4",
-    recorded=REFUTED,
-    ours=True,
-    confirm=confirm_below_floors,
-)
+@claim("sig-gamf-is-sig-amf", confirm=confirm_below_floors)
 def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         jobs = demand.shape[1]
@@ -179,14 +137,7 @@ def _confirm_domain(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "rational-allocations",
-    text="(5.1) to (5.3) describe the allocations that are feasible and rational",
-    source="section 5.1; Algorithms 7 and 8; (5.23)",
-    recorded=CORRECTED,
-    confirm=_confirm_domain,
-)
+@claim("rational-allocations", confirm=_confirm_domain)
 def _check_rational_allocations(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         jobs = demand.shape[1]
@@ -211,14 +162,7 @@ def _confirm_endless(instance: Shown) -> bool:
     return len(own) == 1 and own[0] < sum(demand[0]) and own[0] < sum(slots)
 
 
-@claim(
-    PAPER,
-    "algorithm-7",
-    text="Algorithm 7 computes GAMF allocations",
-    source="section 5.4, Algorithm 7, lines 12 and 15",
-    recorded=CORRECTED,
-    confirm=_confirm_endless,
-)
+@claim("algorithm-7", confirm=_confirm_endless)
 def _check_algorithm_7(run: Run) -> Finding:
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         own = aggregates_of(demand, slots, groups, "gamf")[:, 0]
@@ -245,38 +189,17 @@ def _check_algorithm_7(run: Run) -> Finding:
     return found_flaw(found, verdict, f"{more}; {text}", **figures)
 
 
-@claim(
-    PAPER,
-    "algorithm-7-sig",
-    text="Algorithm 7 with (5.24) computes SIG-GAMF allocations",
-    source="section 5.4, Algorithm 7, line 16",
-    recorded=CORRECTED,
-    confirm=confirm_printed_check,
-)
+@claim("algorithm-7-sig", confirm=confirm_printed_check)
 def _check_algorithm_7_sig(run: Run) -> Finding:
     return check_printed(run, "sig-gamf")
 
 
-@claim(
-    PAPER,
-    "algorithm-8",
-    text="Algorithm 8 keeps all aggregates and gives the first job the least estimated completion time",
-    source="section 5.4",
-    recorded=HOLDS,
-)
+@claim("algorithm-8")
 def _check_algorithm_8(run: Run) -> Finding:
     return check_completion(run, ("gamf", "sig-gamf"), count_programs(run))
 
 
-@claim(
-    PAPER,
-    "gamf-decided-balance",
-    text="at every decision the aggregates deviate no more under GAMF than under AMF",
-    source="beside section 5.6, which is about occupied slots",
-    recorded=REFUTED,
-    confirm=confirm_balance,
-    ours=True,
-)
+@claim("gamf-decided-balance", confirm=confirm_balance)
 def _check_gamf_balance(run: Run) -> Finding:
     def compare(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers]:
         tasks = at_associated(demand, groups, slots.shape[1])

@@ -1,7 +1,7 @@
 """The statements of sections 3.4, 4.7 and 5.6 of guan2022 on its experiments, and the rules that judge them.
 
-A statement is a sentence of the thesis, shortened, with the function that judges it on runs. Figures judge it
-on the traces, the claims of ``experiments`` on a generator that is fitted to one of them.
+How each sentence is judged stands in claims.yaml. Figures judge it on the traces, the claims of
+``experiments`` on a generator that is fitted to one of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +20,9 @@ from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
-from schedgym.papers.guan2022.findings import PAPER
+from schedgym.papers.guan2022.findings import PAPER, claim
 from schedgym.papers.guan2022.readings import INCENTIVE
-from schedgym.papers.guan2022.runs import (
-    AMF,
-    ASSIGNERS,
-    FAIR,
-    GAMF,
-    RESPONSE,
-    SPREAD,
-    Jobs,
-)
+from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
 from schedgym.papers.judging import (
     PERCENT,
     POINTS,
@@ -50,56 +42,12 @@ from schedgym.papers.judging import (
 )
 from schedgym.solvers.max_min import isolated_share, max_min, water_filling
 
-__all__ = [
-    "ASSIGNING",
-    "BY_SITES",
-    "CLOSE",
-    "DISTRIBUTIONS",
-    "GENERAL_DEVIATIONS",
-    "GENERAL_RESPONSES",
-    "LITTLE",
-    "MUCH",
-    "PROPOSED",
-    "SHARED_DEVIATIONS",
-    "SHARED_RESPONSES",
-    "INCENTIVES",
-    "Said",
-    "count_incentives",
-    "count_jobs_incentives",
-    "distance",
-    "has_incentive",
-    "jobs_with_incentive",
-    "judge_all",
-    "judge_decided",
-    "judge_gain_grows",
-    "judge_incentive",
-    "judge_little_difference",
-    "judge_little_worse",
-    "judge_same",
-    "judge_trend",
-    "judge_two_groups",
-    "nearer_by_caption",
-]
-
 F8 = npt.NDArray[np.float64]
 
 # how the rules behind the verdicts quantify the thesis's words
 LEVEL = 0.02  # "the same": means differ by 2% at most
 CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most, "a little worse": by 5% at most
-MUCH = 0.10  # "much more balanced": by 10% at least
 ALMOST_ALL = 0.9  # of the percentiles
-
-
-class Said(NamedTuple):
-    """A sentence of the thesis, and the function that judges it on runs."""
-
-    sentence: str
-    judge: Callable[[Played], Judged]
-
-
-def judge_all(statements: Mapping[str, Said], played: Played) -> list[Judged]:
-    """Judge statements on the runs of a trace, by the names of their claims."""
-    return [_named(said.judge(played), name) for name, said in statements.items()]
 
 
 def _named(judged: Judged, name: str) -> Judged:
@@ -442,8 +390,8 @@ def has_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> bool:
     return bool(np.allclose(plain_shares, shares, rtol=0, atol=1e-6))
 
 
-def judge_decided(run: Run, jobs: Jobs, claim: str, policy: str, rival: str, by: float) -> Judged:
-    """Judge by how much decided aggregates deviate less under one policy than under another.
+def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0) -> Judged:
+    """Judge by which share decided aggregates deviate less under one policy than under another.
 
     Both decide on the same jobs, those that meet at the decisions of AMF, so that only shares differ.
     """
@@ -474,15 +422,12 @@ def judge_decided(run: Run, jobs: Jobs, claim: str, policy: str, rival: str, by:
         compare(f"{policy} against {rival}", own, other, f"at zipf {skew:g}")
         for skew, own, other in zip(jobs.skews, spreads[policy], spreads[rival], strict=True)
     ]
-    return judge_claim(claim, cases, lower(by), what="mean deviation of the decided aggregates")
+    much = f"much (here: by {100 * by:.0f}%) " if by else ""
+    said = f"the decided aggregates of {policy} are {much}more balanced than {rival}'s"
+    return judge_claim(said, cases, lower(by), what="mean deviation of the decided aggregates")
 
 
 # statements ------------------------------------------------------------------------------------------
-
-SIG_PAIRS = {
-    kind: [(f"{form} SIG-{kind}", f"{form} {kind}") for form in ("Basic", "Optimized")]
-    for kind in ("AMF", "GAMF")
-}
 
 
 def judge_two_groups(played: Played) -> Judged:
@@ -504,224 +449,87 @@ def judge_two_groups(played: Played) -> Judged:
     )
 
 
-PROPOSED = [policy for policy in ASSIGNERS if policy != "SWAG"]
-BEATEN = ("SCTA", "BTAaJ", "BTAwJ", "SWAG")
-
-#: section 3.4 on Figs. 3.11 and 3.12; both utilisation and skew are swept
-ASSIGNING: dict[str, Said] = {
-    "skew-lengthens-responses": Said(
-        "the average job response time increases with the skewness of task distribution for all the "
-        "algorithms",
-        lambda played: judge_trend("responses grow with the skew, whatever the algorithm", played, ASSIGNERS),
-    ),
-    "combined-against-separate": Said(
-        "the SCTA and ATA algorithms outperform the BTAWJ and BTAAJ algorithms",
-        lambda played: judge_lower(
-            "SCTA and ATA are better than BTAwJ and BTAaJ",
-            played,
-            [(policy, rival) for policy in ("SCTA", "ATA") for rival in ("BTAwJ", "BTAaJ")],
-        ),
-    ),
-    "ata-against-scta": Said(
-        "ATA further reduces the job response times compared to SCTA",
-        lambda played: judge_lower("ATA is better than SCTA", played, [("ATA", "SCTA")]),
-    ),
-    "ata-gain-grows": Said(
-        "the performance improvement of ATA over SCTA generally increases with the Zipf skew parameter",
-        lambda played: judge_gain_grows(
-            "the gain of ATA over SCTA grows with the skew", played, [("ATA", "SCTA")]
-        ),
-    ),
-    "greedy-against-ata": Said("ATA-Greedy performs a little worse than ATA", judge_little_worse),
-    "greedy-against-others": Said(
-        "ATA-Greedy performs still significantly better than the other algorithms",
-        lambda played: judge_lower(
-            "ATA-Greedy is better than all others but ATA",
-            played,
-            [("ATA-Greedy", rival) for rival in BEATEN],
-        ),
-    ),
-    "swag-much-higher": Said(
-        "SWAG results in much higher job response times than all our proposed algorithms except BTAWJ",
-        lambda played: judge_lower(
-            f"all proposed algorithms but BTAwJ are much (here: by {100 * MUCH:.0f}%) better than SWAG",
-            played,
-            [(policy, "SWAG") for policy in ("ATA", "ATA-Greedy", "SCTA", "BTAaJ")],
-            by=MUCH,
-        ),
-    ),
-    "btawj-against-swag": Said(
-        "the relative performance of BTAWJ to SWAG varies over different settings: it performs even worse "
-        "than SWAG for some",
-        judge_sometimes_worse,
-    ),
-    "same-at-all-utilizations": Said(
-        "the performance trends are consistently observed across different levels of system utilization",
-        judge_consistent,
-    ),
-}
-
-#: section 3.4 on Figs. 3.13 and 3.14
-DISTRIBUTIONS = {
-    "almost-all-percentiles": Said(
-        "ATA and ATA-Greedy improve the job response time at almost all percentiles", judge_percentiles
-    )
-}
-
-
-def _judge_one_site(played: Played) -> Judged:
-    single = compared(played.where(choices=1), [(policy, "SWAG") for policy in PROPOSED])
+def judge_one_site(played: Played) -> Judged:
+    """Judge that all algorithms have the same responses where tasks have no choice of sites."""
+    single = compared(played.where(choices=1), [(policy, "SWAG") for policy in GROUPS["PROPOSED"]])
     return judge_claim("with one available site all algorithms have the same responses", single, level(1e-9))
-
-
-#: section 3.4 on Figs. 3.15 and 3.16; the number of available sites is swept last
-BY_SITES = {
-    "more-sites": Said(
-        "the job response times of our algorithms usually decrease as the number of available sites "
-        "increases",
-        lambda played: judge_trend(
-            "responses of the proposed algorithms fall with more sites", played, PROPOSED, falls=True
-        ),
-    ),
-    "one-site": Said(
-        "when each task has only one available site, the job response times of all the proposed algorithms "
-        "are the same",
-        _judge_one_site,
-    ),
-    "same-for-all-sites": Said(
-        "the relative performance of the algorithms remains largely unchanged for different numbers of "
-        "available sites",
-        lambda played: judge_ranking(played, PROPOSED),
-    ),
-}
-
-#: section 4.7 on Fig. 4.3, and for all skews and utilisations
-LITTLE = {
-    "aggressive-recomputation": Said(
-        "the two implementations have little difference in the standard deviation of resource allocation for "
-        "all the AMF policies",
-        lambda played: judge_little_difference(
-            "recomputing at every end of a task makes little difference", played
-        ),
-    )
-}
-
-
-def _judge_balance(played: Played) -> Judged:
-    return judge_lower(
-        f"all variants of AMF are much (here: by {100 * MUCH:.0f}% in the mean deviation) more balanced "
-        "than IMF",
-        played,
-        [(label, "IMF") for label in AMF],
-        SPREAD,
-        MUCH,
-    )
-
-
-#: section 4.7 on Figs. 4.4 and 4.5
-SHARED_DEVIATIONS = {
-    "amf-balance": Said(
-        "the job-wise aggregate allocations are much more balanced in AMF than in IMF", _judge_balance
-    ),
-    "amf-balance-near-uniform": Said(
-        "much more balanced in AMF than in IMF, even if the task distribution of jobs is near uniform",
-        lambda played: judge_lower(
-            f"AMF is much (here: by {100 * MUCH:.0f}% in the mean deviation) more balanced even without skew",
-            played.where(zipf=0.0),
-            [("Basic AMF", "IMF")],
-            SPREAD,
-            MUCH,
-        ),
-    ),
-    "amf-variants-alike": Said(
-        "various AMF policies produce similar standard deviations of resource allocation",
-        lambda played: judge_close(
-            "the variants of AMF have similar deviations",
-            played,
-            [(label, "Basic AMF") for label in AMF if label != "Basic AMF"],
-        ),
-    ),
-    "sig-amf-same-deviation": Said(
-        "SIG-AMF produces almost the same standard deviation of resource allocation as AMF",
-        lambda played: judge_close("SIG-AMF has almost the same deviations as AMF", played, SIG_PAIRS["AMF"]),
-    ),
-}
-
-OVER_IMF = [(label, "IMF") for label in AMF]
-OPTIMISED = {
-    kind: [(f"Optimized {own}", f"Basic {own}") for own in (kind, f"SIG-{kind}")] for kind in ("AMF", "GAMF")
-}
-
-#: section 4.7 on Figs. 4.6 and 4.7
-SHARED_RESPONSES = {
-    "amf-against-imf": Said(
-        "all the variants of AMF outperform IMF in average job response time",
-        lambda played: judge_lower("all variants of AMF have lower responses than IMF", played, OVER_IMF),
-    ),
-    "amf-gain-grows": Said(
-        "the improvement over IMF is generally more significant with increasing skewness of task "
-        "distribution",
-        lambda played: judge_gain_grows("their gain over IMF grows with the skew", played, OVER_IMF),
-    ),
-    "opt-amf-against-amf": Said(
-        "Optimized AMF further improves the job response time over Basic AMF",
-        lambda played: judge_lower(
-            "Optimized AMF has lower responses than Basic AMF", played, OPTIMISED["AMF"]
-        ),
-    ),
-    "opt-amf-gain-grows": Said(
-        "the improvement of Optimized AMF over Basic AMF generally becomes more significant with increasing "
-        "Zipf skew parameter",
-        lambda played: judge_gain_grows(
-            "the gain of Optimized over Basic AMF grows with the skew", played, OPTIMISED["AMF"]
-        ),
-    ),
-    "sig-amf-same-response": Said(
-        "SIG-AMF produces the same average job response time as AMF",
-        lambda played: judge_same("SIG-AMF has the same responses as AMF", played, SIG_PAIRS["AMF"]),
-    ),
-}
-
-GENERAL = list(zip(GAMF, AMF, strict=True))  # each GAMF variant with its AMF counterpart
 
 
 def nearer_by_caption(played: Played) -> Judged:
     """Judge what the captions of Figs. 5.1 and 5.2 say, against the text."""
-    pairs = [(amf, gamf) for gamf, amf in GENERAL]
+    pairs = list(zip(AMF, GAMF, strict=True))
     return judge_lower("AMF is nearer to (0, 1), which is more balanced (the caption)", played, pairs, SPREAD)
 
 
-#: section 5.6 on Figs. 5.1 and 5.2
-GENERAL_DEVIATIONS = {
-    "gamf-balance": Said(
-        "the job-wise aggregate allocations are more balanced in GAMF than in AMF",
-        lambda played: judge_lower("GAMF is more balanced than AMF (the text)", played, GENERAL, SPREAD),
-    ),
-    "sig-gamf-same-deviation": Said(
-        "SIG-GAMF produces almost the same standard deviation of job resource allocation as GAMF",
-        lambda played: judge_close(
-            "SIG-GAMF has almost the same deviations as GAMF", played, SIG_PAIRS["GAMF"]
-        ),
-    ),
+#: groups of labels, as claims.yaml names them
+GROUPS = {
+    "ASSIGNERS": list(ASSIGNERS),
+    "PROPOSED": [policy for policy in ASSIGNERS if policy != "SWAG"],
+    "AMF": list(AMF),
+}
+RULES: dict[str, Callable[..., Judged]] = {
+    "close": judge_close,
+    "consistent": judge_consistent,
+    "gain_grows": judge_gain_grows,
+    "little_difference": judge_little_difference,
+    "little_worse": judge_little_worse,
+    "lower": judge_lower,
+    "one_site": judge_one_site,
+    "percentiles": judge_percentiles,
+    "ranking": judge_ranking,
+    "same": judge_same,
+    "sometimes_worse": judge_sometimes_worse,
+    "trend": judge_trend,
+}
+Labels = str | Sequence[str]  # of policies, or the name of a group
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """How a sentence of the thesis is judged on runs, as claims.yaml gives it.
+
+    Attributes:
+        runs: name of the runs that it is about; sentences on the same runs stand beside the same figures.
+        rule: name of RULES.
+        said: the sentence in our words, for the figures; "" if the rule has its own.
+        policies: what it is about.
+        pairs: or each policy that is said to be better, and each that it is compared with.
+        where: swept parameter -> value, if it is about a part of the runs.
+        options: of the rule.
+        decided: arguments of :func:`judge_decided` under the reading that means shares as decided.
+    """
+
+    runs: str
+    rule: str
+    said: str = ""
+    policies: Labels = ()
+    pairs: Sequence[tuple[Labels, Labels]] = ()
+    where: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    decided: Mapping[str, Any] | None = None
+
+    def judge(self, played: Played) -> Judged:
+        """Judge it on the runs of a trace."""
+        given: list[Any] = [self.said] if self.said else []
+        given.append(played.where(**self.where) if self.where else played)
+        if self.policies:
+            given.append(_labels(self.policies))
+        elif self.pairs:
+            sides = ((_labels(own), _labels(others)) for own, others in self.pairs)
+            given.append([pair for own, others in sides for pair in itertools.product(own, others)])
+        return RULES[self.rule](*given, **self.options)
+
+
+def _labels(given: Labels) -> Sequence[str]:
+    return GROUPS.get(given, [given]) if isinstance(given, str) else given
+
+
+#: name of the claim -> the sentence
+SENTENCES = {
+    row["name"]: Sentence(**row["compare"]) for row in claim.sections["experiments"] if "compare" in row
 }
 
-#: section 5.6 on Figs. 5.3 and 5.4
-GENERAL_RESPONSES = {
-    "gamf-against-amf": Said(
-        "all the variants of GAMF perform better than the corresponding variants of AMF in average job "
-        "response time",
-        lambda played: judge_lower(
-            "every variant of GAMF has lower responses than that of AMF", played, GENERAL
-        ),
-    ),
-    "opt-gamf-against-gamf": Said(
-        "Optimized GAMF further improves average job response time over Basic GAMF",
-        lambda played: judge_lower(
-            "Optimized GAMF has lower responses than Basic GAMF", played, OPTIMISED["GAMF"]
-        ),
-    ),
-    "sig-gamf-same-response": Said(
-        "SIG-GAMF produces the same average job response time as GAMF",
-        lambda played: judge_same("SIG-GAMF has the same responses as GAMF", played, SIG_PAIRS["GAMF"]),
-    ),
-}
+
+def judge_all(runs: str, played: Played) -> list[Judged]:
+    """Judge the sentences on some runs, of a trace, by the names of their claims."""
+    return [_named(own.judge(played), name) for name, own in SENTENCES.items() if own.runs == runs]

@@ -14,12 +14,3 @@ servers, if all have the demands U or L: sum_j floor(min(C_j / U_c, M_j / U_m)).
 A counterexample is the smallest one of those enumerated, by number of tasks, number of servers, execution
 times, unit of the demands, arrivals and demands.
 """
-
-from schedgym.papers.paper import import_in_order
-
-__all__ = ["MODULES"]
-
-#: in the order of the paper
-MODULES = ("schedulers", "bounds", "experiments", "figures")
-
-import_in_order(__name__, MODULES)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.noroozoliaee2014.instances import (
-    PAPER,
+    claim,
     clusters,
     draw,
     find_flaw,
@@ -49,8 +49,6 @@ from schedgym.papers.noroozoliaee2014.model import (
 )
 from schedgym.papers.noroozoliaee2014.runs import play_instance
 from schedgym.papers.searches import Searched, count, found_against
-
-__all__: list[str] = []
 
 _FFD = [name + end for end in ("", "-blocking", "-bypass") for name in ("ffd-nb", "ffd-dp")]
 _LITERAL = [name + end for name in ("ff", "bf", "wf") for end in ("", "-all")]
@@ -159,14 +157,7 @@ def _theorem(run: Run, side: str, reading: Reading, text: str) -> Finding:
     return found_against(verdict, searched, evidence, figures=found._asdict())
 
 
-@claim(
-    PAPER,
-    "theorem-5.1",
-    text="W <= mu - floor(max(1 / U_c, 1 / U_m)) / lambda",
-    source="Theorem 5.1",
-    recorded=CORRECTED,
-    confirm=_confirm_bound("upper", PRINTED_UPPER),
-)
+@claim("theorem-5.1", confirm=_confirm_bound("upper", PRINTED_UPPER))
 def _check_theorem_5_1(run: Run) -> Finding:
     text = (
         "W <= T - beta k_low / lambda, for schedulers under which no task waits that fits a server, as "
@@ -175,26 +166,12 @@ def _check_theorem_5_1(run: Run) -> Finding:
     return _theorem(run, "upper", PRINTED_UPPER, text)
 
 
-@claim(
-    PAPER,
-    "theorem-5.2",
-    text="W >= mu - floor(min(1 / L_c, 1 / L_m)) / lambda",
-    source="Theorem 5.2",
-    recorded=CORRECTED,
-    confirm=_confirm_bound("lower", PRINTED_LOWER),
-)
+@claim("theorem-5.2", confirm=_confirm_bound("lower", PRINTED_LOWER))
 def _check_theorem_5_2(run: Run) -> Finding:
     return _theorem(run, "lower", PRINTED_LOWER, "W >= T - k_high / lambda, for any scheduler")
 
 
-@claim(
-    PAPER,
-    "theorem-5.2-single",
-    text="Theorem 5.2 holds as printed if there is one server, of size 1 (not said)",
-    source="Theorem 5.2",
-    recorded=HOLDS,
-    ours=True,
-)
+@claim("theorem-5.2-single")
 def _check_one_server(run: Run) -> Finding:
     def holds(instance: Instance) -> Iterator[bool]:
         found = _measured(instance, ("bf-exec", "ffd-dp", "fcfs"))
@@ -219,57 +196,31 @@ def _same_demands() -> Iterator[Instance]:
                         yield Instance(tuple(Task(0, e, c, m) for e in lengths), servers)
 
 
-def _ingredient(name: str, text: str, side: str, reading: Reading, why: str) -> None:
+def _ingredient(name: str, side: str, reading: Reading, why: str) -> None:
     """Register the claim that a theorem holds with all corrections except one."""
-    number = "5.1" if side == "upper" else "5.2"
 
-    @claim(
-        PAPER,
-        f"theorem-{number}-{name}",
-        text=f"Theorem {number} as corrected even holds {text}",
-        source=f"Theorem {number}",
-        recorded=REFUTED,
-        ours=True,
-        confirm=_confirm_bound(side, reading),
-    )
+    @claim(name, confirm=_confirm_bound(side, reading))
     def _check(run: Run) -> Finding:
         cases: Iterable[Instance] = tiny_instances(run)
-        if name == "one-server" and side == "upper":
+        if name == "theorem-5.1-one-server":
             cases = itertools.chain(tiny_instances(run, 2), _same_demands())
         return found_against(REFUTED, find_flaw(cases, _violation(side, reading)), why)
 
 
-_ingredient(
-    "max",
-    "with max(C_j / U_c, M_j / U_m)",
-    "upper",
-    UPPER._replace(pick=max),
-    "the resource of which less is left limits how many tasks run",
+WITHOUT = (
+    ("max", UPPER._replace(pick=max), "the resource of which less is left limits how many tasks run"),
+    ("one-server", UPPER._replace(every=False), "two narrow servers may hold fewer tasks than one of size 1"),
+    ("beta", UPPER._replace(beta=False), "while nothing waits, servers may be idle"),
+    (
+        "execution",
+        UPPER._replace(response=False),
+        "lambda mu is then the mean number of running tasks only",
+    ),
 )
+for _name, _reading, _why in WITHOUT:
+    _ingredient(f"theorem-5.1-{_name}", "upper", _reading, _why)
 _ingredient(
-    "one-server",
-    "with one server of size 1",
-    "upper",
-    UPPER._replace(every=False),
-    "two narrow servers may hold fewer tasks than one of size 1",
-)
-_ingredient(
-    "beta",
-    "without the factor beta",
-    "upper",
-    UPPER._replace(beta=False),
-    "while nothing waits, servers may be idle",
-)
-_ingredient(
-    "execution",
-    "with mu the mean execution time",
-    "upper",
-    UPPER._replace(response=False),
-    "lambda mu is then the mean number of running tasks only",
-)
-_ingredient(
-    "one-server",
-    "with one server of size 1",
+    "theorem-5.2-one-server",
     "lower",
     LOWER._replace(every=False),
     "this alone makes the printed form false",
@@ -298,15 +249,7 @@ def _confirm_idle(shown: Shown) -> bool:
     return max(ends) > 0 and [str(delay), str(bound)] == [shown["W"], shown["bound"]] and delay > bound
 
 
-@claim(
-    PAPER,
-    "theorem-5.1-any-scheduler",
-    text="Theorem 5.1 as corrected even holds for any scheduler",
-    source="Theorem 5.1",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_idle,
-)
+@claim("theorem-5.1-any-scheduler", confirm=_confirm_idle)
 def _check_any_scheduler(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         for late in itertools.product(range(3), repeat=len(instance.tasks)):
@@ -366,14 +309,7 @@ def _under_all_schemes(run: Run, holds: Callable[[Instance, Measured], bool]) ->
     return counted.said, counted.false
 
 
-@claim(
-    PAPER,
-    "running-at-least",
-    text="the number of running tasks is N_r >= floor(max(1 / U_c, 1 / U_m))",
-    source="Theorem 5.1, proof",
-    recorded=CORRECTED,
-    confirm=_confirm_running("least"),
-)
+@claim("running-at-least", confirm=_confirm_running("least"))
 def _check_running_least(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         found = measure(instance, simulate(instance, "bf-exec"))
@@ -391,14 +327,7 @@ def _check_running_least(run: Run) -> Finding:
     return _corrected(searched, text, schedules, broken)
 
 
-@claim(
-    PAPER,
-    "running-at-most",
-    text="the number of running tasks is N_r <= floor(min(1 / L_c, 1 / L_m))",
-    source="Theorem 5.2, proof",
-    recorded=CORRECTED,
-    confirm=_confirm_running("most"),
-)
+@claim("running-at-most", confirm=_confirm_running("most"))
 def _check_running_most(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         found = measure(instance, simulate(instance, "bf-exec"))
@@ -453,14 +382,7 @@ def _little(
     return _corrected(searched, evidence, schedules, broken)
 
 
-@claim(
-    PAPER,
-    "littles-law",
-    text="the number of tasks in the system is N = lambda mu, mu being the average service time",
-    source="Theorems 5.1 and 5.2, proofs",
-    recorded=CORRECTED,
-    confirm=_confirm_little("N"),
-)
+@claim("littles-law", confirm=_confirm_little("N"))
 def _check_little(run: Run) -> Finding:
     return _little(
         run,
@@ -472,14 +394,7 @@ def _check_little(run: Run) -> Finding:
     )
 
 
-@claim(
-    PAPER,
-    "littles-law-queue",
-    text="Little's law of the queue is N_q = W / lambda",
-    source="Theorems 5.1 and 5.2, proofs",
-    recorded=CORRECTED,
-    confirm=_confirm_little("N_q"),
-)
+@claim("littles-law-queue", confirm=_confirm_little("N_q"))
 def _check_little_queue(run: Run) -> Finding:
     return _little(
         run,
@@ -535,27 +450,13 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
     return found_against(REFUTED, searched, text, figures={"optimal_violations": optimal})
 
 
-@claim(
-    PAPER,
-    "identical-largest",
-    text="the queuing delay is the longest if all tasks have the largest demands",
-    source="Theorem 5.1, proof",
-    recorded=REFUTED,
-    confirm=_confirm_identical(largest_demands),
-)
+@claim("identical-largest", confirm=_confirm_identical(largest_demands))
 def _check_identical_largest(run: Run) -> Finding:
     text = "a long task that does not fit beside short ones waits until they are done"
     return _identical(run, largest_demands, text)
 
 
-@claim(
-    PAPER,
-    "identical-least",
-    text="the queuing delay is the shortest if all tasks have the least demands",
-    source="Theorem 5.2, proof",
-    recorded=REFUTED,
-    confirm=_confirm_identical(least_demands),
-)
+@claim("identical-least", confirm=_confirm_identical(least_demands))
 def _check_identical_least(run: Run) -> Finding:
     text = "a long task that fits sooner delays the others"
     return _identical(run, least_demands, text)
@@ -579,15 +480,7 @@ def _confirm_cancel(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "bounds-on-the-delay",
-    text="Theorems 5.1 and 5.2, as corrected, bound the average queuing delay (not said so)",
-    source="abstract, sections I and V",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_cancel,
-)
+@claim("bounds-on-the-delay", confirm=_confirm_cancel)
 def _check_cancel(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         greedy = simulate(instance, "bf-exec")
@@ -608,20 +501,12 @@ def _check_cancel(run: Run) -> Finding:
     searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
     text = (
         "T is W + mu, so W cancels, and they only state beta k_low <= lambda mu <= k_high. The "
-        "counterexample is two schedules"
+        "counterexample is two schedules with the same lambda and beta, but different delays"
     )
-    text += " with the same lambda and beta, but different delays"
     return found_against(REFUTED, searched, text)
 
 
-@claim(
-    PAPER,
-    "lower-bounds",
-    text="pooled busy times, and shortest first on k_high machines, are lower bounds (ours, not the paper's)",
-    source="section V (in place of Theorem 5.2)",
-    recorded=HOLDS,
-    ours=True,
-)
+@claim("lower-bounds")
 def _check_lower_bounds(run: Run) -> Finding:
     count = 500 if run.small else 10_000
     beaten = 0
@@ -642,7 +527,6 @@ def _check_lower_bounds(run: Run) -> Finding:
     figures = {"checked": count, "beaten": beaten, "largest_share": largest}
     text = (
         f"at most the optimum in all but {beaten} of {count:,} instances with up to 4 tasks; the largest "
-        "bound / optimum is"
+        f"bound / optimum is {float(share['pooled']):.3f} (pooled) and {float(share['batch']):.3f} (batch)"
     )
-    text += f" {float(share['pooled']):.3f} (pooled) and {float(share['batch']):.3f} (batch)"
     return Finding(judge(not beaten), text, figures=figures)

@@ -13,8 +13,6 @@ from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import sweep_policies
 
-__all__ = ["PAPER"]
-
 PAPER = get_paper("noroozoliaee2014")
 ZERO = "a bound of 0, as with many servers, is not shown on the logarithmic axis"
 STAND_IN = (

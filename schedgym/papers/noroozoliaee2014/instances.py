@@ -6,31 +6,20 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from schedgym.documents import read_yaml
 from schedgym.papers import Run, Shown, get_paper
+from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task, earliest
+from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, smallest_flaw
 
-__all__ = [
-    "PAPER",
-    "clusters",
-    "draw",
-    "find_flaw",
-    "instances",
-    "pairs",
-    "random_schedule",
-    "read_instance",
-    "show_instance",
-    "show_share",
-    "size",
-    "tiny_instances",
-    "total_delay",
-]
-
 PAPER = get_paper("noroozoliaee2014")
+claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
 
 
 def pairs(unit: int, least: int = 1) -> list[Server]:

@@ -22,45 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "LOWER",
-    "PRINTED_LOWER",
-    "PRINTED_UPPER",
-    "SCHEMES",
-    "SIZES",
-    "UPPER",
-    "Instance",
-    "Interval",
-    "Measured",
-    "Norm",
-    "Number",
-    "Reading",
-    "Schedule",
-    "Server",
-    "Task",
-    "at_once",
-    "batch_bound",
-    "delays",
-    "earliest",
-    "feasible",
-    "intervals",
-    "largest_demands",
-    "least_demands",
-    "lower_bound",
-    "mean_busy_times",
-    "measure",
-    "metrics",
-    "on_one",
-    "optimum",
-    "pooled_bound",
-    "select",
-    "simulate",
-    "squares",
-    "upper_bound",
-    "utilisation",
-    "workload_bound",
-]
-
 Number = Any  # whole: exact results; float: those of the kernels
 Server = tuple[Number, Number]
 Norm = Callable[[Number, Number], Number]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["HEAD", "OUTPERFORMING", "WINDOW"]
-
 #: whether fewer bins count
 OUTPERFORMING = OpenPoint(
     "what outperforming means",

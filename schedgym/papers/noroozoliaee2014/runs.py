@@ -9,8 +9,6 @@ from schedgym.papers import Played, Run
 from schedgym.papers.noroozoliaee2014.model import Instance
 from schedgym.papers.run import play_workload
 
-__all__ = ["play_instance", "play_rows", "sweep_policies"]
-
 ID = "schedgym/QueueDelay-v0"
 
 

@@ -10,20 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import (
-    CORRECTED,
-    HOLDS,
-    NOT_REPRODUCED,
-    REFUTED,
-    Finding,
-    Run,
-    Shown,
-    Verdict,
-    claim,
-    judge,
-)
+from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.noroozoliaee2014.instances import (
-    PAPER,
+    claim,
     clusters,
     draw,
     find_flaw,
@@ -49,8 +38,6 @@ from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import play_instance, play_rows, sweep_policies
 from schedgym.papers.searches import count, found_against
 
-__all__: list[str] = []
-
 # instances -------------------------------------------------------------------------------------------
 
 
@@ -68,15 +55,7 @@ def _confirm_unserved(instance: Shown) -> bool:
     return normalised and max(c, m) <= 1 and not any(c <= x and m <= y for x, y in servers)
 
 
-@claim(
-    PAPER,
-    "normalised-demands",
-    text="demands 0 <= c, m <= 1, normalised by the largest server, can be served (not said, but assumed)",
-    source="section II",
-    recorded=CORRECTED,
-    ours=True,
-    confirm=_confirm_unserved,
-)
+@claim("normalised-demands", confirm=_confirm_unserved)
 def _check_unserved(run: Run) -> Finding:
     checked = unserved = beside_largest = 0
     best: tuple[Any, ...] | None = None
@@ -131,14 +110,7 @@ def _confirm_normalisation(shown: Shown) -> bool:
     return chosen == shown["server"] and chosen[0] != chosen[1]
 
 
-@claim(
-    PAPER,
-    "normalisation",
-    text="capacities are normalised without loss of generality: the divisor does not change BF-EXEC",
-    source="section II",
-    recorded=REFUTED,
-    confirm=_confirm_normalisation,
-)
+@claim("normalisation", confirm=_confirm_normalisation)
 def _check_normalisation(run: Run) -> Finding:
     most = 4 if run.small else 5
     kinds = pairs(most)
@@ -206,14 +178,7 @@ def _confirm_fewer(shown: Shown) -> bool:
     return least == shown["fewer"] > shown["more"] == total_delay(instance, better.start)
 
 
-@claim(
-    PAPER,
-    "fewer-servers",
-    text="intuitively, tasks that run on fewer servers leave shorter queuing delays to those that come later",
-    source="section III-A",
-    recorded=REFUTED,
-    confirm=_confirm_fewer,
-)
+@claim("fewer-servers", confirm=_confirm_fewer)
 def _check_fewer(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         if sum(task.arrival == 0 for task in instance.tasks) != 2:
@@ -231,10 +196,9 @@ def _check_fewer(run: Run) -> Finding:
     sizes = [(3, 2, 1, 2, 2)] if run.small else [(3, 2, 2, 2, 2), (3, 1, 1, 2, 3)]
     searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
     text = (
-        "with two tasks at first and one later, and the best placements on fewer and on more servers "
-        "(given are the sums of delays): what"
+        "with two tasks at first and one later, and the best placements on fewer and on more servers (given "
+        "are the sums of delays): what counts is which server is left free, and for how long"
     )
-    text += " counts is which server is left free, and for how long"
     return found_against(REFUTED, searched, text)
 
 
@@ -248,17 +212,7 @@ def _confirm_more_servers(shown: Shown) -> bool:
     return delays == [shown["without_the_last"], shown["with_it"]] and delays[0] < delays[1]
 
 
-@claim(
-    PAPER,
-    "more-servers-always",
-    text=(
-        "an additional server never adds to the queuing delay under BF-EXEC (the paper: 'the chances' rise)"
-    ),
-    source="section III-A",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_more_servers,
-)
+@claim("more-servers-always", confirm=_confirm_more_servers)
 def _check_more_servers_always(run: Run) -> Finding:
     def cases() -> Iterator[Instance]:
         for tasks in (2, 3, 4):
@@ -292,14 +246,7 @@ def _confirm_stranded(shown: Shown) -> bool:
     return alike and not any(start is None for starts in repaired for start in starts)
 
 
-@claim(
-    PAPER,
-    "literal-queue",
-    text="every task runs under FF, BF, WF and RF, where a released server tries the head of the queue",
-    source="section III-A1",
-    recorded=CORRECTED,
-    confirm=_confirm_stranded,
-)
+@claim("literal-queue", confirm=_confirm_stranded)
 def _check_literal_queue(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         never = [
@@ -322,10 +269,9 @@ def _check_literal_queue(run: Run) -> Finding:
     figures = {"random": count, "random_stranded": stranded, "repaired_stranded": repaired}
     each = ", ".join(f"{name.upper()} {number}" for name, number in stranded.items())
     text = (
-        f"and {any_of_them} of {count} random ones ({each}): the head may only fit a server that is "
-        "already idle"
+        f"and {any_of_them} of {count} random ones ({each}): the head may only fit a server that is already "
+        f"idle then. If the head is tried on all servers, {repaired} tasks never run"
     )
-    text += f" then. If the head is tried on all servers, {repaired} tasks never run"
     return found_against(CORRECTED if not repaired else REFUTED, searched, text, figures=figures)
 
 
@@ -348,14 +294,7 @@ def _passed_over(instance: Instance, schedule: Schedule) -> bool:
     return False
 
 
-@claim(
-    PAPER,
-    "every-task-runs",
-    text="under BF-EXEC every task runs, and no task waits that fits a server",
-    source="section IV",
-    recorded=HOLDS,
-    ours=True,
-)
+@claim("every-task-runs")
 def _check_every_task(run: Run) -> Finding:
     def runs(instance: Instance) -> bool:
         schedule = simulate(instance, "bf-exec")
@@ -366,9 +305,8 @@ def _check_every_task(run: Run) -> Finding:
     figures = {"checked": checked, "failed": failed}
     text = (
         f"true in {checked - failed:,} of {checked:,} instances: a waiting task fitted no server when it "
-        "came, and is"
+        "came, and is tried on each server that releases resources"
     )
-    text += " tried on each server that releases resources"
     return Finding(judge(not failed), text, figures=figures)
 
 
@@ -396,13 +334,7 @@ def _shown_shares(shares: dict[str, tuple[float, float, float]]) -> str:
     return ", ".join(f"{rival} {share:.0%} [{low:.0%}, {high:.0%}]" for rival, share, low, high in rows)
 
 
-@claim(
-    PAPER,
-    "best-fit",
-    text="best fit outperforms first, worst and random fit in most cases (bins of random tasks)",
-    source="section III-A1",
-    recorded=HOLDS,
-)
+@claim("best-fit")
 def _check_best_fit(run: Run) -> Finding:
     from schedgym.baselines.queue_delay.packing import pack
     from schedgym.evaluation.statistics import bootstrap_interval
@@ -424,11 +356,8 @@ def _check_best_fit(run: Run) -> Finding:
         for rival, mean, low, high in rows
     )
     text = (
-        f"bins more than with best fit in {lists} lists of {items} uniform demands: {shown}. As "
-        "schedulers, with the"
-    )
-    text += (
-        " head tried on all servers, best fit has the shorter delay in these shares of runs: "
+        f"bins more than with best fit in {lists} lists of {items} uniform demands: {shown}. As schedulers, "
+        "with the head tried on all servers, best fit has the shorter delay in these shares of runs: "
         f"{_shown_shares(delays)}"
     )
     good = all(low > 0 for _, low, _ in found.values()) and min(fewer.values()) > 0.5
@@ -462,26 +391,17 @@ def _fewer_bins(run: Run, size: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _most_cases(name: str, metric: str, sizes: tuple[str, str], delay: Verdict) -> None:
+def _most_cases(name: str, metric: str, size: str, scheme: str) -> None:
     """Register the claim that one measure of size outperforms the other measures in most cases.
 
     Args:
         name: of the claim.
         metric: the measure in words.
-        sizes: the measure in packings of bins, and the scheme that schedules by it.
-        delay: the verdict that is recorded for the average delay.
+        size: the measure in packings of bins.
+        scheme: the scheme that schedules by it.
     """
-    size, scheme = sizes
-    bins, delays = OUTPERFORMING.choices
 
-    @claim(
-        PAPER,
-        name,
-        text=f"{metric} outperforms product, sum and average sum in most cases, as shown in reference [4]",
-        source="section III-A3",
-        under=[OUTPERFORMING],
-        recorded={bins: HOLDS, delays: delay},
-    )
+    @claim(name)
     def _check(run: Run) -> Finding:
         if run.choice(OUTPERFORMING):
             counts = _fewer_bins(run, size)
@@ -499,8 +419,8 @@ def _most_cases(name: str, metric: str, sizes: tuple[str, str], delay: Verdict) 
         return Finding(judge(good), text, figures={"shares": shares})
 
 
-_most_cases("dot-product", "the dot product", ("dot", "ffd-dp"), HOLDS)
-_most_cases("l2-norm", "the L2 norm", ("norm", "ffd-nb"), NOT_REPRODUCED)
+_most_cases("dot-product", "the dot product", "dot", "ffd-dp")
+_most_cases("l2-norm", "the L2 norm", "norm", "ffd-nb")
 
 
 # section III-B: the shortest task first --------------------------------------------------------------
@@ -513,15 +433,7 @@ def _shortest_first(instance: Instance) -> int:
     return total_delay(ordered, simulate(ordered, "bf-exec").start)
 
 
-@claim(
-    PAPER,
-    "same-size",
-    text=(
-        "for tasks of the same size, submitted at once, the shortest task first minimises the queuing delay"
-    ),
-    source="section III-B",
-    recorded=HOLDS,
-)
+@claim("same-size")
 def _check_same_size(run: Run) -> Finding:
     cases = (
         Instance(tuple(Task(0, e, 1, 1) for e in lengths), tuple((c, c) for c in capacities))
@@ -565,14 +477,7 @@ def _confirm_greedy(shown: Shown) -> bool:
     return in_order and one_dimension and not any(shown["arrival"]) and _confirm_not_optimal(shown)
 
 
-@claim(
-    PAPER,
-    "greedy-optimal",
-    text="for tasks of one dimension, submitted at once, the shortest task first is optimal",
-    source="section III-B",
-    recorded=CORRECTED,
-    confirm=_confirm_greedy,
-)
+@claim("greedy-optimal", confirm=_confirm_greedy)
 def _check_greedy(run: Run) -> Finding:
     def cases() -> Iterator[Instance]:
         for number, longest, unit in ((1, 3, 2), (2, 4, 3), (3, 4, 2)) + (() if run.small else ((4, 4, 2),)):
@@ -590,15 +495,7 @@ def _confirm_same_size(shown: Shown) -> bool:
     return same and not any(shown["arrival"]) and _confirm_not_optimal(shown)
 
 
-@claim(
-    PAPER,
-    "bf-exec-same-size",
-    text="BF-EXEC is optimal, too, for tasks of the same size that are submitted at once (not said)",
-    source="sections III-B and IV",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_same_size,
-)
+@claim("bf-exec-same-size", confirm=_confirm_same_size)
 def _check_bf_exec_same_size(run: Run) -> Finding:
     cases = (
         Instance(tuple(Task(0, e, 1, 1) for e in lengths), ((1, 1),))
@@ -624,16 +521,7 @@ def _confirm_before(shown: Shown) -> bool:
     return chosen == [shown["before"]] and after == [shown["after"]] and chosen != after
 
 
-@claim(
-    PAPER,
-    "best-fit-before",
-    text=(
-        "the least norm of the remaining resources (IV) is best fit, the least remainder afterwards (III-A1)"
-    ),
-    source="section IV against section III-A1",
-    recorded=CORRECTED,
-    confirm=_confirm_before,
-)
+@claim("best-fit-before", confirm=_confirm_before)
 def _check_before(run: Run) -> Finding:
     one_resource = 0
 
@@ -680,14 +568,7 @@ def _confirm_figure_1b(shown: Shown) -> bool:
     return played == shown["start"]
 
 
-@claim(
-    PAPER,
-    "figure-1b",
-    text="of a queue of five, the released server starts the third; the fifth would have fitted without it",
-    source="section IV, Fig. 1(b)",
-    recorded=HOLDS,
-    confirm=_confirm_figure_1b,
-)
+@claim("figure-1b", confirm=_confirm_figure_1b)
 def _check_figure_1b(run: Run) -> Finding:
     # one task stays on the server, one leaves 3/4 of it at time 1; then five, by execution time
     demands = ((4, 4), (4, 3), (2, 2), (3, 3), (2, 2))

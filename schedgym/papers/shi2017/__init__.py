@@ -8,12 +8,3 @@ Jobs are written as load, efficiency (a row per task), groups of servers, limits
 counterexample is the smallest one of those enumerated, by number of tasks, servers and groups, loads and
 limits, unless the evidence says otherwise.
 """
-
-from schedgym.papers.paper import import_in_order
-
-__all__ = ["MODULES"]
-
-#: in the order of the paper
-MODULES = ("introduction", "allocation", "placement", "online", "one_job", "many_jobs", "figures")
-
-import_in_order(__name__, MODULES)

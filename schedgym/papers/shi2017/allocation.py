@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts, simplex
-from schedgym.papers.shi2017.instances import HALF, PAPER, draw_job
+from schedgym.papers.shi2017.instances import HALF, claim, draw_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, optra
-
-__all__: list[str] = []
 
 # instances -------------------------------------------------------------------------------------------
 
@@ -58,13 +56,7 @@ def _optimum(job: SingleJob, placement: Sequence[int]) -> Fraction:
 # section 3: the model --------------------------------------------------------------------------------
 
 
-@claim(
-    PAPER,
-    "energy",
-    text="the energy of a task is alpha Load / lambda, for any vCPU",
-    source="section 3.4.3, Eqs. 7 and 8",
-    recorded=HOLDS,
-)
+@claim("energy")
 def _check_energy(run: Run) -> Finding:
     checked = differ = 0
     for _ in range(500 if run.small else 20_000):
@@ -91,14 +83,7 @@ def _confirm_equation_9(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-9",
-    text="E_total is the sum over t = 1..N of the energies of the VMs of tasks T_i",
-    source="Eq. 9 (and the set of VMs in section 3.2)",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_9,
-)
+@claim("equation-9", confirm=_confirm_equation_9)
 def _check_equation_9(run: Run) -> Finding:
     checked = 0
     found: list[tuple[int, dict[str, Any]]] = []
@@ -109,10 +94,9 @@ def _check_equation_9(run: Run) -> Finding:
                 shown = {"energy": list(energies), "printed": [n * x for x in energies]}
                 found.append((sum(energies), shown | {"meant": sum(energies)}))
     text = (
-        "the summand does not contain t, so that the sum is N times the energy of one task; the index i "
-        "is meant, as in the second sum."
+        "the summand does not contain t, so that the sum is N times the energy of one task; the index i is "
+        "meant, as in the second sum. Likewise the VMs are VM_1 to VM_N, not to VM_M"
     )
-    text += " Likewise the VMs are VM_1 to VM_N, not to VM_M"
     return Finding(
         CORRECTED if found else HOLDS,
         text,
@@ -136,14 +120,7 @@ def _confirm_convexity(shown: Shown) -> bool:
     return first > later > 0 and as_texts(exact) == shown["second_derivative"] and exact[0] > exact[1]
 
 
-@claim(
-    PAPER,
-    "convexity",
-    text="L / c is convex, because its second derivative is nondecreasing for c > 0",
-    source="section 4.1, after Eq. 15",
-    recorded=CORRECTED,
-    confirm=_confirm_convexity,
-)
+@claim("convexity", confirm=_confirm_convexity)
 def _check_convexity(run: Run) -> Finding:
     checked = bent = 0
     for _ in range(300 if run.small else 20_000):
@@ -161,19 +138,12 @@ def _check_convexity(run: Run) -> Finding:
     shown = {"load": 1, "vcpu": [1, 2], "second_derivative": [2, "1/4"]}
     text = (
         "the second derivative 2 L / c^3 decreases; convexity only needs that it is positive, and the "
-        "largest time is convex"
+        f"largest time is convex on all {checked:,} random segments"
     )
-    text += f" on all {checked:,} random segments"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
-@claim(
-    PAPER,
-    "lemma-1",
-    text="if constraint u decides the longest task's vCPU, it decides those of all tasks in it",
-    source="Lemma 1, Eq. 18",
-    recorded=HOLDS,
-)
+@claim("lemma-1")
 def _check_lemma_1(run: Run) -> Finding:
     checked = broken = 0
     for _ in range(1_000 if run.small else 50_000):
@@ -191,13 +161,7 @@ def _check_lemma_1(run: Run) -> Finding:
     return Finding(judge(not broken), text, figures={"checked": checked, "broken": broken})
 
 
-@claim(
-    PAPER,
-    "theorem-1",
-    text="Eq. 16 is an optimal solution of OptRA",
-    source="Theorem 1",
-    recorded=HOLDS,
-)
+@claim("theorem-1")
 def _check_theorem_1(run: Run) -> Finding:
     from schedgym.solvers.planning import plan
 
@@ -243,14 +207,7 @@ def _confirm_coefficients(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "coefficients",
-    text="A_jk is the coefficient of server j in constraint k, and B_k its limit (any numbers)",
-    source="Table 1, Eq. 4, with Theorem 1",
-    recorded=CORRECTED,
-    confirm=_confirm_coefficients,
-)
+@claim("coefficients", confirm=_confirm_coefficients)
 def _check_coefficients(run: Run) -> Finding:
     checked = 0
     bad: dict[int, bool] = {}
@@ -284,14 +241,7 @@ def _confirm_equation_24(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-24",
-    text="c_i = L_i B_u / sum_j P_ju L_j for all i that P_ju != 0",
-    source="Eq. 24, in the proof of Theorem 1",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_24,
-)
+@claim("equation-24", confirm=_confirm_equation_24)
 def _check_equation_24(run: Run) -> Finding:
     checked = 0
     found: list[tuple[tuple[int, ...], dict[str, Any]]] = []
@@ -316,19 +266,12 @@ def _check_equation_24(run: Run) -> Finding:
         return Finding(HOLDS, f"for all i in {checked} instances", figures=figures)
     text = (
         f"j is the index of the sum, so that as printed i is any task: this is false in {len(found)} of "
-        f"{checked} instances with"
+        f"{checked} instances with two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
     )
-    text += " two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
     return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
 
 
-@claim(
-    PAPER,
-    "closed-form-is-faster",
-    text="the analytical solution is more efficient than a convex optimisation algorithm",
-    source="section 4.1.1",
-    recorded=HOLDS,
-)
+@claim("closed-form-is-faster")
 def _check_faster(run: Run) -> Finding:
     seconds = {"closed form": 0.0, "simplex method": 0.0}
     for _ in range(20 if run.small else 200):

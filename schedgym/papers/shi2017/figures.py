@@ -37,8 +37,6 @@ from schedgym.papers.shi2017.runs import (
     seconds,
 )
 
-__all__ = ["PAPER"]
-
 Floats = npt.NDArray[np.float64]
 
 PAPER = get_paper("shi2017")

@@ -7,30 +7,21 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from schedgym.documents import read_yaml
 from schedgym.papers import CORRECTED, Finding, Run, Shown, get_paper
 from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, found_against, smallest_flaw
+from schedgym.papers.shi2017 import readings
 from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements
 
-__all__ = [
-    "FACTORS",
-    "HALF",
-    "PAPER",
-    "SHARES",
-    "draw_job",
-    "enumerate_jobs",
-    "find_flaw",
-    "found_correction",
-    "jobs_to_place",
-    "read_job",
-    "show_job",
-]
-
 PAPER = get_paper("shi2017")
+claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
 HALF = Fraction(1, 2)
 FACTORS: tuple[Number, ...] = (1, HALF)
 SHARES = (Fraction(3, 10), Fraction(2, 10), Fraction(2, 10))  # beta of racks, pods, the data centre

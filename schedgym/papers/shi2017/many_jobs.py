@@ -7,27 +7,15 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.papers import (
-    CORRECTED,
-    NOT_REPRODUCED,
-    Finding,
-    Played,
-    Run,
-    Shown,
-    claim,
-    judge,
-)
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Played, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import Comparison, Rule, compare, larger, level
-from schedgym.papers.registry import claims_in
-from schedgym.papers.shi2017 import readings
-from schedgym.papers.shi2017.instances import PAPER, find_flaw, found_correction, read_job
+from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
 from schedgym.papers.shi2017.runs import (
     DRC,
@@ -48,8 +36,6 @@ from schedgym.papers.shi2017.runs import (
     run_alone,
     seconds,
 )
-
-__all__: list[str] = []
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,14 +66,7 @@ def _confirm_weibull(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "weibull",
-    text="the tasks of a job are Weibull with scale A = 0.5 and scale B = 0.8, and at most 70",
-    source="section 6.2.1",
-    recorded=CORRECTED,
-    confirm=_confirm_weibull,
-)
+@claim("weibull", confirm=_confirm_weibull)
 def _check_weibull(run: Run) -> Finding:
     tasks = {name: _mean_tasks(*reading, 70) for name, reading in READINGS.items()}
     # offered load: arrivals x tasks x mean load over 54 x 10 vCPU, at efficiency 1
@@ -129,14 +108,7 @@ def _confirm_never(shown: Shown) -> bool:
     return as_text(least) == shown["least"] and least > Fraction(11, 10) * load
 
 
-@claim(
-    PAPER,
-    "simulation-ends",
-    text="the online simulation finishes once all jobs are scheduled",
-    source="section 6.2.1, with E_MAX from 1 to 1.1 times the load whenever a job is scheduled",
-    recorded=CORRECTED,
-    confirm=_confirm_never,
-)
+@claim("simulation-ends", confirm=_confirm_never)
 def _check_simulation_ends(run: Run) -> Finding:
     never = {}
     for name, (factor, scale, shape) in READINGS.items():
@@ -170,14 +142,7 @@ def _confirm_last_arrival(shown: Shown) -> bool:
     return tapra_fast(job) is None and 1 <= drawn and job.least_energy() <= Fraction(11, 10) * sum(job.load)
 
 
-@claim(
-    PAPER,
-    "fcfs-arrivals",
-    text="FCFS, called whenever a job arrives, schedules all jobs",
-    source="section 6.2.3",
-    recorded=CORRECTED,
-    confirm=_confirm_last_arrival,
-)
+@claim("fcfs-arrivals", confirm=_confirm_last_arrival)
 def _check_fcfs(run: Run) -> Finding:
     waiting = []
     for _ in range(200 if run.small else 2_000):
@@ -207,18 +172,12 @@ def _check_fcfs(run: Run) -> Finding:
         for cap in (101, 106)
     )
     text = (
-        f"the last job may fail when it arrives, and is then not tried again: in {share:.0%} of runs "
-        "(jobs of 30"
+        f"the last job may fail when it arrives, and is then not tried again: in {share:.0%} of runs (jobs "
+        "of 30 tasks, 54 servers) a job is left only because of the values drawn for E_MAX. If FCFS is also "
+        f"called at completions, {60 - min(finished):.0f} of 60 jobs are left, but a single job never runs "
+        f"({8 - alone['fcfs']} of 8); with periodic calls, as of SLF, it does ({8 - alone['slf']} of 8 are "
+        "left)"
     )
-    text += (
-        " tasks, 54 servers) a job is left only because of the values drawn for E_MAX. If FCFS is also "
-        "called at completions,"
-    )
-    text += (
-        f" {60 - min(finished):.0f} of 60 jobs are left, but a single job never runs ({8 - alone['fcfs']} "
-        "of 8);"
-    )
-    text += f" with periodic calls, as of SLF, it does ({8 - alone['slf']} of 8 are left)"
     return found_correction(find_flaw(cases, flaw), text, **figures)
 
 
@@ -255,6 +214,7 @@ def _jobs(played: Played) -> str:
     return f"{played.parameters['jobs']} jobs"
 
 
+@claim("slf-approximates-sjf")
 def _check_slf(run: Run) -> Finding:
     from scipy.stats import spearmanr
 
@@ -282,6 +242,7 @@ def _check_slf(run: Run) -> Finding:
     return Finding(judge(low > 0.5), text, figures={"rank_correlation": [rank, low, high]})
 
 
+@claim("figure-6a-slf")
 def _check_figure_6a_slf(run: Run) -> Finding:
     played, found = play_schedulers(run), []
     for drc, stated in OVER_SLF.items():
@@ -299,10 +260,12 @@ def _without_drc(played: Played) -> list[Comparison]:
     return [compare(label, read[False](label), read[True](label)) for label in SCHEDULERS]
 
 
+@claim("drc-impact")
 def _check_drc_impact(run: Run) -> Finding:
     return found_by(_without_drc(play_schedulers(run)), larger(), what="without it")
 
 
+@claim("drc-impact-numbers")
 def _check_drc_numbers(run: Run) -> Finding:
     found = _without_drc(play_schedulers(run))
     return found_by(dataclasses.replace(own, verdict=as_stated(WITHOUT_DRC[own.name])(own)) for own in found)
@@ -325,14 +288,17 @@ def _times_of_fast(run: Run, schedulers: Iterable[str], rule: Rule) -> Finding:
     return found_by(found, rule, what=_jobs(played))
 
 
+@claim("fast-10-times")
 def _check_ten_times(run: Run) -> Finding:
     return _times_of_fast(run, ["OnTaPRA"], larger(9.0))
 
 
+@claim("figure-6b")
 def _check_figure_6b(run: Run) -> Finding:
     return _times_of_fast(run, SCHEDULERS, as_stated(900.0))
 
 
+@claim("figure-6b-ontapra")
 def _check_slowest(run: Run) -> Finding:
     planners, schedulers = play_planners(run), play_schedulers(run)
     found = [
@@ -349,6 +315,7 @@ def _check_slowest(run: Run) -> Finding:
     return found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF")
 
 
+@claim("figure-6b-genetic")
 def _check_genetic_times(run: Run) -> Finding:
     played = play_planners(run)
     found = [
@@ -362,20 +329,4 @@ def _check_genetic_times(run: Run) -> Finding:
     return found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}")
 
 
-claims_in(
-    PAPER,
-    Path(__file__).with_name("claims.yaml"),
-    "many_jobs",
-    vars(readings),
-    _Schedulers,
-    {
-        "slf": _check_slf,
-        "figure_6a_slf": _check_figure_6a_slf,
-        "drc_impact": _check_drc_impact,
-        "drc_numbers": _check_drc_numbers,
-        "ten_times": _check_ten_times,
-        "figure_6b": _check_figure_6b,
-        "slowest": _check_slowest,
-        "genetic_times": _check_genetic_times,
-    },
-)
+claim.compare("many_jobs", _Schedulers)

@@ -6,35 +6,15 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedgym.papers import (
-    CORRECTED,
-    HOLDS,
-    NOT_REPRODUCED,
-    REFUTED,
-    Finding,
-    Run,
-    Shown,
-    claim,
-    judge,
-)
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import compare, grows, larger
-from schedgym.papers.registry import claims_in
-from schedgym.papers.shi2017 import readings
-from schedgym.papers.shi2017.instances import HALF, PAPER, SHARES, jobs_to_place
-from schedgym.papers.shi2017.model.one_job import (
-    SingleJob,
-    fat_tree,
-    job_on,
-    limits_now,
-    optra,
-    placements,
-)
+from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
+from schedgym.papers.shi2017.model.one_job import SingleJob, fat_tree, job_on, limits_now, optra, placements
 from schedgym.papers.shi2017.readings import SIZING
 from schedgym.papers.shi2017.runs import (
     RIVALS,
@@ -50,18 +30,10 @@ from schedgym.papers.shi2017.runs import (
     medians_of,
 )
 
-__all__: list[str] = []
-
 # section 6: the set-up -------------------------------------------------------------------------------
 
 
-@claim(
-    PAPER,
-    "fat-tree",
-    text="a y-array fat tree has y^3 / 4 servers and 1 + y + y^2 / 2 availability constraints",
-    source="section 6.1.1",
-    recorded=HOLDS,
-)
+@claim("fat-tree")
 def _check_fat_tree(run: Run) -> Finding:
     from schedgym.problems.single_job.topology import fat_tree as network
     from schedgym.problems.single_job.topology import fat_tree_groups
@@ -99,14 +71,7 @@ def _confirm_server_capacity(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "server-capacity",
-    text="the availability constraints are those of racks, pods and the data centre",
-    source="section 6.1.1, Eqs. 57 and 58 (against Eq. 5)",
-    recorded=CORRECTED,
-    confirm=_confirm_server_capacity,
-)
+@claim("server-capacity", confirm=_confirm_server_capacity)
 def _check_server_capacity(run: Run) -> Finding:
     found: list[tuple[int, dict[str, Any]]] = []
     checked = within = 0
@@ -127,10 +92,8 @@ def _check_server_capacity(run: Run) -> Finding:
     if not found or within < checked:
         return Finding(NOT_REPRODUCED, f"{checked - within} beyond with server rows", figures=figures)
     text = (
-        f"a server's own capacity (Eq. 5) is missing: {sum(beyond)} of {episodes} plans of TaPRA-fast for 40"
-    )
-    text += (
-        f" tasks and 128 servers overload one; with a constraint per server no plan in {checked} trees does"
+        f"a server's own capacity (Eq. 5) is missing: {sum(beyond)} of {episodes} plans of TaPRA-fast for 40 "
+        f"tasks and 128 servers overload one; with a constraint per server no plan in {checked} trees does"
     )
     return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
 
@@ -153,18 +116,7 @@ def _confirm_data_centre(shown: Shown) -> bool:
     ] == as_text(sum(pods, Fraction(0)))
 
 
-@claim(
-    PAPER,
-    "data-centre-row",
-    text=(
-        "of the 1 + y + y^2 / 2 constraints, the data centre's (0.2) limits jobs in addition to the "
-        "pods' (0.2)"
-    ),
-    source="section 6.1.1",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_data_centre,
-)
+@claim("data-centre-row", confirm=_confirm_data_centre)
 def _check_data_centre(run: Run) -> Finding:
     checked = matters = slower = looser = 0
     for _ in range(200 if run.small else 10_000):
@@ -199,11 +151,8 @@ def _check_data_centre(run: Run) -> Finding:
     }
     text = (
         f"the limit is the sum of the pods' limits, and determines the JCT in none of {checked} random "
-        "placements (with beta_DC = 0.1"
-    )
-    text += (
-        f" in {looser}); in Eq. 16 it only makes tasks slower that are not the longest (in {slower} "
-        "placements)"
+        f"placements (with beta_DC = 0.1 in {looser}); in Eq. 16 it only makes tasks slower that are not the "
+        f"longest (in {slower} placements)"
     )
     return Finding(REFUTED, text, counterexample=shown, figures=figures)
 
@@ -213,14 +162,7 @@ def _confirm_least_energy(shown: Shown) -> bool:
     return as_text(load / Fraction(efficiency)) == shown["least"] and Fraction(shown["least"]) > load
 
 
-@claim(
-    PAPER,
-    "minimum-energy",
-    text="the minimum possible energy is the sum of the loads; E_MAX is drawn from 1 to 1.1 times that",
-    source="section 6.1.1",
-    recorded=CORRECTED,
-    confirm=_confirm_least_energy,
-)
+@claim("minimum-energy", confirm=_confirm_least_energy)
 def _check_least_energy(run: Run) -> Finding:
     below = 0
     for job in jobs_to_place(run):
@@ -246,14 +188,7 @@ def _check_least_energy(run: Run) -> Finding:
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
-@claim(
-    PAPER,
-    "mm-ga-min-min",
-    text="MM-GA is guaranteed to be no worse than Min-Min",
-    source="section 6.2.3",
-    under=[SIZING],
-    recorded=HOLDS,
-)
+@claim("mm-ga-min-min")
 def _check_mm_ga(run: Run) -> Finding:
     names = [name + run.choice(SIZING) for name in ("min-min", "mm-ga")]
     episodes = 20 if run.small else 100
@@ -262,10 +197,9 @@ def _check_mm_ga(run: Run) -> Finding:
     worse, better = int((evolved > first * (1 + 1e-12)).sum()), int((evolved < first).sum())
     figures = {"jobs": episodes, "worse": worse, "better": better}
     text = (
-        f"for a single plan, as it keeps the best placement found: better in {better} of {episodes} "
-        f"plans, worse in {worse};"
+        f"for a single plan, as it keeps the best placement found: better in {better} of {episodes} plans, "
+        f"worse in {worse}; nothing follows from it for the average JCT online"
     )
-    text += " nothing follows from it for the average JCT online"
     return Finding(judge(not worse), text, figures=figures)
 
 
@@ -309,6 +243,7 @@ class _Planners(Compare):
         return self.judge(run, reads, what)
 
 
+@claim("jct-grows")
 def _check_grows(run: Run) -> Finding:
     sweep = by_tasks(run)
     reads = [sweep.metric("jct", place) for place in sweep.places]
@@ -316,6 +251,7 @@ def _check_grows(run: Run) -> Finding:
     return found_by(found, what=f"from {sweep.places[0]} to {sweep.places[-1]} tasks")
 
 
+@claim("figure-4a-equal-shares")
 def _check_shares(run: Run) -> Finding:
     tasks, episodes = run.size(200, 200, 10), run.size(10, 50, 2)
     size = {"tasks": tasks, "arity": run.size(8, 8, 4)}
@@ -339,6 +275,7 @@ def _middle(sweep: Sweep) -> int:
     return min(sweep.places, key=lambda place: abs(place - 100))
 
 
+@claim("figure-4c")
 def _check_figure_4c(run: Run) -> Finding:
     sweep = by_tasks(run)
     middle = _middle(sweep)
@@ -350,6 +287,7 @@ def _check_figure_4c(run: Run) -> Finding:
     return found_by(found, what=f"{middle} tasks, times as long", more=more, placements_of_min_min=moves)
 
 
+@claim("figure-5c")
 def _check_figure_5c(run: Run) -> Finding:
     sweep = by_servers(run)
     many = sweep.places[-1]
@@ -357,6 +295,7 @@ def _check_figure_5c(run: Run) -> Finding:
     return found_by(found, what=f"{many} servers, times as long")
 
 
+@claim("figure-5c-fast")
 def _check_figure_5c_fast(run: Run) -> Finding:
     sweep = by_servers(run)
     many = sweep.places[-1]
@@ -364,6 +303,7 @@ def _check_figure_5c_fast(run: Run) -> Finding:
     return found_by(found, what=f"{many} servers")
 
 
+@claim("offline-running-time")
 def _check_running_time(run: Run) -> Finding:
     sweep = by_tasks(run)
     middle = _middle(sweep)
@@ -376,18 +316,4 @@ def _check_running_time(run: Run) -> Finding:
     return found_by(found, what=f"{middle} tasks")
 
 
-claims_in(
-    PAPER,
-    Path(__file__).with_name("claims.yaml"),
-    "one_job",
-    vars(readings),
-    _Planners,
-    {
-        "grows": _check_grows,
-        "equal_shares": _check_shares,
-        "figure_4c": _check_figure_4c,
-        "figure_5c": _check_figure_5c,
-        "figure_5c_fast": _check_figure_5c_fast,
-        "running_time": _check_running_time,
-    },
-)
+claim.compare("one_job", _Planners)

@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import compare, larger
-from schedgym.papers.shi2017.instances import (
-    FACTORS,
-    PAPER,
-    SHARES,
-    find_flaw,
-    found_correction,
-    read_job,
-)
+from schedgym.papers.shi2017.instances import FACTORS, SHARES, claim, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import (
     Number,
     SingleJob,
@@ -33,8 +26,6 @@ from schedgym.papers.shi2017.model.one_job import (
 from schedgym.papers.shi2017.model.online import Job, Outcome, Simulation, Workload, residual_shares
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
-__all__: list[str] = []
-
 Floats = npt.NDArray[np.float64]
 OWN = {"OnTaPRA": "ontapra"}
 
@@ -45,14 +36,7 @@ def _confirm_none_planned(shown: Shown) -> bool:
     return all(optra(job, p).jct == math.inf for p in placements(job))
 
 
-@claim(
-    PAPER,
-    "algorithm-4",
-    text="every iteration of SJF executes the job with the smallest completion time",
-    source="Algorithm 4, lines 6 to 11",
-    recorded=CORRECTED,
-    confirm=_confirm_none_planned,
-)
+@claim("algorithm-4", confirm=_confirm_none_planned)
 def _check_algorithm_4(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         return {} if tapra_fast(job) is None else None
@@ -70,10 +54,9 @@ def _check_algorithm_4(run: Run) -> Finding:
     if left.any() or not failures.all():
         return Finding(NOT_REPRODUCED, f"{left.tolist()} of 40 jobs are left", figures=figures)
     text = (
-        "if the plans of all waiting jobs fail, line 10 is a minimum over an empty set. If the round "
-        "ends then, all of"
+        "if the plans of all waiting jobs fail, line 10 is a minimum over an empty set. If the round ends "
+        f"then, all of 40 jobs finish, after {failures.mean():.0f} failed plans on average"
     )
-    text += f" 40 jobs finish, after {failures.mean():.0f} failed plans on average"
     return found_correction(searched, text, **figures)
 
 
@@ -115,14 +98,7 @@ def _beyond_equation_59(env: Any) -> Floats:
     return excess
 
 
-@claim(
-    PAPER,
-    "equation-59",
-    text="the online JCT is the waiting time plus the offline JCT of the scheduling algorithm",
-    source="Eq. 59",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_59,
-)
+@claim("equation-59", confirm=_confirm_equation_59)
 def _check_equation_59(run: Run) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_equation_59)
     excess = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
@@ -141,9 +117,8 @@ def _check_equation_59(run: Run) -> Finding:
     shown |= {"jct_off": as_text(planned), "jct_on": as_text(found.charged[0])}
     text = (
         f"with DRC it is an upper bound: the JCT is {-100 * with_drc.mean():.0f}% less in the mean of "
-        f"{len(with_drc)} jobs, and"
+        f"{len(with_drc)} jobs, and never more; without DRC equal in all {len(without)}"
     )
-    text += f" never more; without DRC equal in all {len(without)}"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -172,14 +147,7 @@ def _beyond_the_rack(env: Any) -> list[int]:
     return [len(beyond), int(beyond.sum())]
 
 
-@claim(
-    PAPER,
-    "drc-limits",
-    text="a job has at most its share of each rack, pod and the data centre (beta) while it runs",
-    source="Eqs. 4 and 58, with Algorithm 5",
-    recorded=CORRECTED,
-    confirm=_confirm_drc_limits,
-)
+@claim("drc-limits", confirm=_confirm_drc_limits)
 def _check_drc_limits(run: Run) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_the_rack)
     counts = {drc: np.sum(played.values("OnTaPRA", drc=drc), axis=0).tolist() for drc in (True, False)}
@@ -190,23 +158,13 @@ def _check_drc_limits(run: Run) -> Finding:
     shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(task.base), "extra": as_text(task.extra)}
     text = (
         f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks by themselves have "
-        "more than"
+        "more than a job's share of the rack. The limits hold for the vCPU reserved at the launch (checked "
+        "in every run), and without DRC at any time"
     )
-    text += (
-        " a job's share of the rack. The limits hold for the vCPU reserved at the launch (checked in "
-        "every run),"
-    )
-    text += " and without DRC at any time"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
-@claim(
-    PAPER,
-    "work-conserving",
-    text="with DRC, all vCPU of a server are in use as long as a task runs on it",
-    source="section 5, Algorithm 5",
-    recorded=HOLDS,
-)
+@claim("work-conserving")
 def _check_conserving(run: Run) -> Finding:
     calls = idle = drift = 0
     for _ in range(300 if run.small else 20_000):
@@ -228,23 +186,14 @@ def _check_conserving(run: Run) -> Finding:
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
     text = (
-        f"exactly true after all {calls:,} calls; the additional vCPU of a task is always the same share "
-        "of the vCPU that the"
-    )
-    text += (
-        " reserved vCPU leaves, as if DRC were called once (with the whole loads of the tasks, not the "
-        "loads left)"
+        f"exactly true after all {calls:,} calls; the additional vCPU of a task is always the same share of "
+        "the vCPU that the reserved vCPU leaves, as if DRC were called once (with the whole loads of the "
+        "tasks, not the loads left)"
     )
     return Finding(judge(not idle and not drift), text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "mar",
-    text="a job may better wait while few resources are available (the MAR test)",
-    source="section 5, Eq. 56 (Max_Percent is not given; 0.3 here)",
-    recorded=HOLDS,
-)
+@claim("mar")
 def _check_mar(run: Run) -> Finding:
     episodes, jobs = (4, 80) if run.small else (10, 540)
     played = run.play(

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import compare, level
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     HALF,
-    PAPER,
+    claim,
     enumerate_jobs,
     find_flaw,
     found_correction,
@@ -45,21 +45,13 @@ from schedgym.papers.shi2017.model.one_job import (
 )
 from schedgym.papers.shi2017.runs import SINGLE, TAPRA, found_by
 
-__all__: list[str] = []
-
 CLOSE = 1e-7  # relative, of floating-point optima
 
 
 # section 4.2: the relaxation -------------------------------------------------------------------------
 
 
-@claim(
-    PAPER,
-    "relaxation",
-    text="SJS-Relax-Divisible is a relaxation of SJS: its optimum is at most the least completion time",
-    source="section 4.2.1",
-    recorded=HOLDS,
-)
+@claim("relaxation")
 def _check_relaxation(run: Run) -> Finding:
     checked = above = 0
     worst = Fraction(1)
@@ -120,13 +112,7 @@ def _literal(job: SingleJob, horizon: float | None = None) -> Any:
     )
 
 
-@claim(
-    PAPER,
-    "equivalent-lp",
-    text="SJS-Relax-LP is equivalent to SJS-Relax-Divisible, a sequence of feasibility programmes",
-    source="section 4.2.1, Eqs. 36 to 54",
-    recorded=HOLDS,
-)
+@claim("equivalent-lp")
 def _check_equivalent(run: Run) -> Finding:
     checked = broken = searched = apart = solved = 0
     for job in jobs_to_place(run):
@@ -164,12 +150,10 @@ def _check_equivalent(run: Run) -> Finding:
             NOT_REPRODUCED, f"{broken} solutions do not carry over, {apart} optima differ", figures=figures
         )
     text = (
-        f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them"
+        f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them "
+        f"bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does "
+        "the single programme as printed"
     )
-    text += (
-        f" bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does"
-    )
-    text += " the single programme as printed"
     return Finding(HOLDS, text, figures=figures)
 
 
@@ -188,14 +172,7 @@ def _confirm_quotients(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "quotients",
-    text="the objective of SJS-Relax-Divisible is the largest of N M ratios of affine functions",
-    source="Eq. 39, with c >= 0 (Eq. 43)",
-    recorded=CORRECTED,
-    confirm=_confirm_quotients,
-)
+@claim("quotients", confirm=_confirm_quotients)
 def _check_quotients(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         bound, parts = relaxation(job)
@@ -226,14 +203,7 @@ def _confirm_equation_54(shown: Shown) -> bool:
     return printed and p != vcpu * horizon
 
 
-@claim(
-    PAPER,
-    "equation-54",
-    text="SJS-Relax-LP constrains c >= 0",
-    source="Eq. 54",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_54,
-)
+@claim("equation-54", confirm=_confirm_equation_54)
 def _check_equation_54(run: Run) -> Finding:
     checked = differ = negative = 0
     for job in itertools.islice(jobs_to_place(run), 0, None, 8 if run.small else 40):
@@ -249,9 +219,8 @@ def _check_equation_54(run: Run) -> Finding:
     shown = {"load": 1, "efficiency": 1, "limit": 1, "l": 1, "p": 1, "T": 1, "c": 0}
     text = (
         "c is no variable of the programme, and as printed it need not be p / T; p >= 0 is meant, which "
-        "follows"
+        f"follows from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
     )
-    text += f" from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
     return Finding(CORRECTED, text, counterexample=shown, figures=figures)
 
 
@@ -278,14 +247,7 @@ def _confirm_rounding(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "rounding",
-    text="placing each task where its largest part is may violate the energy cap",
-    source="section 4.3, Phase II, Eq. 55",
-    recorded=HOLDS,
-    confirm=_confirm_rounding,
-)
+@claim("rounding", confirm=_confirm_rounding)
 def _check_rounding(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         parts = relaxation(job).parts
@@ -319,14 +281,7 @@ def _confirm_rec(shown: Shown) -> bool:
     return none and job.energy(placement) > job.energy_cap
 
 
-@claim(
-    PAPER,
-    "rec",
-    text="REC ends with a placement that keeps the energy cap",
-    source="Algorithm 2, lines 2 to 11",
-    recorded=CORRECTED,
-    confirm=_confirm_rec,
-)
+@claim("rec", confirm=_confirm_rec)
 def _check_rec(run: Run) -> Finding:
     starts = wrong = 0
 
@@ -349,12 +304,9 @@ def _check_rec(run: Run) -> Finding:
             NOT_REPRODUCED, f"REC is wrong from {wrong} of {starts} placements", figures={"wrong": wrong}
         )
     text = (
-        "if the least energy is above E_MAX, the minimum in line 8 is over an empty set; otherwise REC "
-        "ends within the cap"
-    )
-    text += (
-        f" (all {starts:,} placements), as every move lowers the energy, and there are moves until it is "
-        "the least"
+        "if the least energy is above E_MAX, the minimum in line 8 is over an empty set; otherwise REC ends "
+        f"within the cap (all {starts:,} placements), as every move lowers the energy, and there are moves "
+        "until it is the least"
     )
     return found_correction(searched, text, starts=starts)
 
@@ -372,14 +324,7 @@ def _confirm_rec_delta(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "rec-change",
-    text="REC makes the move with the smallest change of the completion time",
-    source="Algorithm 2, line 8",
-    recorded=CORRECTED,
-    confirm=_confirm_rec_delta,
-)
+@claim("rec-change", confirm=_confirm_rec_delta)
 def _check_rec_delta(run: Run) -> Finding:
     undefined = same = 0
 
@@ -417,13 +362,7 @@ def _check_rec_delta(run: Run) -> Finding:
     return found_correction(searched, text, undefined=undefined, same_order=same)
 
 
-@claim(
-    PAPER,
-    "local-search-ends",
-    text="the local search ends (the loop of lines 9 to 18 has no other exit)",
-    source="Algorithm 1, Phase III",
-    recorded=HOLDS,
-)
+@claim("local-search-ends")
 def _check_ends(run: Run) -> Finding:
     paths = steps = most = rising = longer = 0
     for job in jobs_to_place(run):
@@ -436,10 +375,9 @@ def _check_ends(run: Run) -> Finding:
             rising += any(after >= before for before, after in itertools.pairwise(levels))
             longer += any(after[0] > before[0] for before, after in itertools.pairwise(levels))
     figures = {"paths": paths, "moves": steps, "most_moves": most, "not_falling": rising, "longer": longer}
-    text = f"{paths:,} searches, {steps:,} moves, at most {most} in one: the sorted times of the groups fall"
-    text += (
-        " lexicographically with every move, so no placement occurs twice; the completion time never "
-        "increases"
+    text = (
+        f"{paths:,} searches, {steps:,} moves, at most {most} in one: the sorted times of the groups fall "
+        "lexicographically with every move, so no placement occurs twice; the completion time never increases"
     )
     return Finding(judge(not rising and not longer), text, figures=figures)
 
@@ -476,14 +414,7 @@ def _confirm_local_optimum(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "local-search-optimal",
-    text="the local search ends as it cannot improve the completion time anymore",
-    source="section 4.3, Phase III",
-    recorded=CORRECTED,
-    confirm=_confirm_local_optimum,
-)
+@claim("local-search-optimal", confirm=_confirm_local_optimum)
 def _check_local_optimum(run: Run) -> Finding:
     ends = improvable = 0
     worst: dict[str, Number] = {"tapra": 1, "tapra-fast": 1}
@@ -522,14 +453,7 @@ def _check_local_optimum(run: Run) -> Finding:
     return found_correction(searched, text, **figures)
 
 
-@claim(
-    PAPER,
-    "fast-start",
-    text="TaPRA-fast needs no REC: it starts within the energy cap",
-    source="section 4.3.1",
-    recorded=HOLDS,
-    ours=True,
-)
+@claim("fast-start")
 def _check_fast_start(run: Run) -> Finding:
     checked = wrong = 0
     for job in jobs_to_place(run):
@@ -539,10 +463,9 @@ def _check_fast_start(run: Run) -> Finding:
         tight = dataclasses.replace(job, energy_cap=least - Fraction(1, 100))
         wrong += tapra_fast(tight) is not None or any(True for _ in placements(tight))
     text = (
-        f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails "
-        "only if every"
+        f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails only "
+        "if every algorithm does"
     )
-    text += " algorithm does"
     return Finding(judge(not wrong), text, figures={"checked": checked, "wrong": wrong})
 
 
@@ -573,14 +496,7 @@ def _confirm_fast(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "fast-within-5-percent",
-    text="TaPRA-fast loses around 5% against TaPRA, and has almost the same completion time",
-    source="abstract, section 6.1.4, Figs. 4(a) and 5(a)",
-    recorded=NOT_REPRODUCED,
-    confirm=_confirm_fast,
-)
+@claim("fast-within-5-percent", confirm=_confirm_fast)
 def _check_fast(run: Run) -> Finding:
     episodes = 60 if run.small else 200
     # the paper's points are means of 50 jobs

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["MAR", "POINTS", "RESPECTIVELY", "SIZING", "TASKS", "THRESHOLD"]
-
 #: what the names of the rivals' policies end with
 SIZING = OpenPoint(
     "vCPU of the rivals' tasks",

@@ -17,35 +17,6 @@ from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larg
 from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
-__all__ = [
-    "DRC",
-    "GENETIC",
-    "ONLINE",
-    "OTHERS",
-    "RIVALS",
-    "SCHEDULERS",
-    "SINGLE",
-    "STATED",
-    "TAPRA",
-    "Compare",
-    "Read",
-    "Sweep",
-    "against",
-    "as_stated",
-    "at",
-    "by_servers",
-    "by_tasks",
-    "found_by",
-    "median_interval",
-    "medians_of",
-    "metric",
-    "play_jobs",
-    "play_planners",
-    "play_schedulers",
-    "run_alone",
-    "seconds",
-]
-
 Floats = npt.NDArray[np.float64]
 
 SINGLE, ONLINE = "schedgym/SingleJob-v0", "schedgym/ParallelJCT-v0"

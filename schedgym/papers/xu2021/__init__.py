@@ -10,12 +10,3 @@ more cores than it has work left, and case 2 of Eq. 22 sums to j - 1.
 A counterexample is the smallest one of those enumerated, by number of jobs, number of cores, total core-slots
 and total slots.
 """
-
-from schedgym.papers.paper import import_in_order
-
-__all__ = ["MODULES"]
-
-#: in the order of the paper
-MODULES = ("fractional_flowtime", "memory", "one_resource", "all_at_once", "experiments", "figures")
-
-import_in_order(__name__, MODULES)

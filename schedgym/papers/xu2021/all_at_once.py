@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, found_against
 from schedgym.papers.xu2021.instances import (
-    PAPER,
     as_rows,
     as_schedule,
+    claim,
     find_flaw,
     read_instance,
     rule,
@@ -32,8 +32,6 @@ from schedgym.papers.xu2021.model.optima import (
     transient_least,
 )
 
-__all__: list[str] = []
-
 # section IV-C: all jobs at once ----------------------------------------------------------------------
 
 
@@ -42,14 +40,7 @@ def _confirm_z(instance: Shown) -> bool:
     return sum([rate * z] * instance["slots"]) < instance["processing"] <= sum([rate] * instance["slots"])
 
 
-@claim(
-    PAPER,
-    "transient-z",
-    text="in the transient case z = 0 leaves the cpu as the only resource",
-    source="section IV-C, before Eq. 35",
-    recorded=CORRECTED,
-    confirm=_confirm_z,
-)
+@claim("transient-z", confirm=_confirm_z)
 def _check_z(run: Run) -> Finding:
     text = "with z = 0 no job is served (Eq. 3) and P3 is 0; z = 1 is meant, as in the rest of section IV"
     return Finding(CORRECTED, text, counterexample={"processing": 1, "rate": 1, "z": 0, "slots": 1})
@@ -61,14 +52,7 @@ def _confirm_horizon(instance: Shown) -> bool:
     return instance["slots"] * cores >= work > sum(p for _, p, _ in jobs) * cores
 
 
-@claim(
-    PAPER,
-    "transient-horizon",
-    text="L = sum p is the largest number of slots that it takes to complete all jobs",
-    source="section IV-C, Eq. 35",
-    recorded=CORRECTED,
-    confirm=_confirm_horizon,
-)
+@claim("transient-horizon", confirm=_confirm_horizon)
 def _check_horizon(run: Run) -> Finding:
     narrow = 0
 
@@ -88,13 +72,7 @@ def _check_horizon(run: Run) -> Finding:
     return found_against(CORRECTED if not narrow else REFUTED, searched, text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "equation-37",
-    text="in an optimal solution sum_j y_j(t) / p_j does not increase with t",
-    source="Eq. 37",
-    recorded=HOLDS,
-)
+@claim("equation-37")
 def _check_equation_37(run: Run) -> Finding:
     checked = rising = 0
     for k in (1, 2):
@@ -149,14 +127,7 @@ def _confirm_equation_39(instance: Shown) -> bool:
     return rates == own and (broken or used > cores)
 
 
-@claim(
-    PAPER,
-    "lemma-2",
-    text="Eq. 39 is the optimal solution of problem (38)",
-    source="Lemma 2, Eq. 39",
-    recorded=CORRECTED,
-    confirm=_confirm_equation_39,
-)
+@claim("lemma-2", confirm=_confirm_equation_39)
 def _check_lemma_2(run: Run) -> Finding:
     meant = 0
 
@@ -189,19 +160,12 @@ def _check_lemma_2(run: Run) -> Finding:
         return Finding(HOLDS, f"in all {checked:,} states", figures=figures)
     text = (
         f"the printed solution is infeasible in {printed:,} of {checked:,} states (y > 1, or more than is "
-        "left); with min"
+        f"left); with min in place of max it is optimal and in whole numbers in all but {meant}"
     )
-    text += f" in place of max it is optimal and in whole numbers in all but {meant}"
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
-@claim(
-    PAPER,
-    "transient-is-svf",
-    text="the transient algorithm of Eq. 39 is smallest volume first",
-    source="section IV-C, Remark 3",
-    recorded=HOLDS,
-)
+@claim("transient-is-svf")
 def _check_transient(run: Run) -> Finding:
     checked = differ = 0
     for jobs, cores in tiny_instances(run):
@@ -245,14 +209,7 @@ def _confirm_theorem_6(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "theorem-6",
-    text="the transient algorithm minimises the sum of fractional flowtimes over all slots (Eq. 35)",
-    source="Theorem 6",
-    recorded=REFUTED,
-    confirm=_confirm_theorem_6,
-)
+@claim("theorem-6", confirm=_confirm_theorem_6)
 def _check_theorem_6(run: Run) -> Finding:
     searched: dict[int, Searched] = {}
     worst = {1: Fraction(1), 2: Fraction(1)}
@@ -333,14 +290,7 @@ def _ratios(run: Run) -> _Ratios:
     return _Ratios(checked, worst, best, excess)
 
 
-@claim(
-    PAPER,
-    "corollary-2",
-    text="the transient algorithm's flowtime is at most OPT_P1 + sum p / 2 <= 3/2 OPT_P1",
-    source="Corollary 2",
-    recorded=HOLDS,
-    confirm=_confirm_ratio_of_svf,
-)
+@claim("corollary-2", confirm=_confirm_ratio_of_svf)
 def _check_corollary_2(run: Run) -> Finding:
     found = _ratios(run)
     family = {}
@@ -365,21 +315,14 @@ def _check_corollary_2(run: Run) -> Finding:
     if worst > Fraction(3, 2) or found.excess > 0:
         return Finding(NOT_REPRODUCED, f"a ratio of {worst}", figures=figures)
     text = (
-        f"no counterexample was found: the worst ratio is {found.worst} in {found.checked:,} tiny "
-        f"instances, {ratio} in a hill"
+        f"no counterexample was found: the worst ratio is {found.worst} in {found.checked:,} tiny instances, "
+        f"{ratio} in a hill climb, and {float(max(family.values())):.3f} for wide short jobs before narrow "
+        "long ones (in the limit (1 + sqrt 2) / 2); the statement is not proven, as Theorem 6 is false"
     )
-    text += f" climb, and {float(max(family.values())):.3f} for wide short jobs before narrow long ones"
-    text += " (in the limit (1 + sqrt 2) / 2); the statement is not proven, as Theorem 6 is false"
     return Finding(HOLDS, text, witness=witness | {"schedule": as_rows(schedule)}, figures=figures)
 
 
-@claim(
-    PAPER,
-    "introduction-2-competitive",
-    text="smallest volume first has a competitive ratio of two when all jobs arrive at the same time",
-    source="section I (Corollary 2 says 3/2)",
-    recorded=HOLDS,
-)
+@claim("introduction-2-competitive")
 def _check_introduction(run: Run) -> Finding:
     found = _ratios(run)
     figures = {"checked": found.checked, "worst_ratio": str(found.worst)}
@@ -399,14 +342,7 @@ def _confirm_latency(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-45",
-    text="minimising Psi of Eq. 45 assigns tasks to machines with a small latency",
-    source="Eq. 45",
-    recorded=CORRECTED,
-    confirm=_confirm_latency,
-)
+@claim("equation-45", confirm=_confirm_latency)
 def _check_equation_45(run: Run) -> Finding:
     checked = same = 0
     for latency in itertools.product(range(4), repeat=2):

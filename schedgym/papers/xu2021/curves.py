@@ -16,22 +16,6 @@ from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.metrics import pieces
 from schedgym.problems.flowtime.workload import tables
 
-__all__ = [
-    "Sizes",
-    "by_size",
-    "fit_curve",
-    "flowtime_curve",
-    "granted_curve",
-    "offered_curve",
-    "regret_curve",
-    "service_gaps",
-    "switching_curve",
-    "unfinished_curve",
-    "used_curve",
-    "waiting",
-    "waiting_by_size",
-]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

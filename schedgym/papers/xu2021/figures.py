@@ -83,8 +83,6 @@ from schedgym.papers.xu2021.shared import (
 )
 from schedgym.problems.flowtime.problem import parse_servers
 
-__all__ = ["PAPER"]
-
 F8 = npt.NDArray[np.float64]
 
 PAPER = get_paper("xu2021")

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, found_against
 from schedgym.papers.xu2021.instances import (
     GAMMA,
-    PAPER,
     STARTS,
     K,
     as_rows,
     as_schedule,
+    claim,
     equation_27,
     find_flaw,
     literal_run,
@@ -34,8 +34,6 @@ from schedgym.papers.xu2021.model.optima import (
     fractional_best,
     multisets,
 )
-
-__all__: list[str] = []
 
 RATES = {1: ["1/3"] * 3, 2: ["1/3"] * 3 + ["1/2"] * 2, 3: ["1/3"] * 3 + ["1/2"] * 2 + ["1"]}
 
@@ -59,14 +57,7 @@ def _confirm_example(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "example-1",
-    text='under fair sharing the fractional flowtimes are 3, 5.25, "... + 6/3 + 2 = 7 1/6": a ratio of 1.1',
-    source="Example 1, Table I",
-    recorded=CORRECTED,
-    confirm=_confirm_example,
-)
+@claim("example-1", confirm=_confirm_example)
 def _check_example(run: Run) -> Finding:
     found = [_example(p, p) for p in RATES]
     printed = [_example(p, added) for p, added in zip(RATES, (1, 2, 2), strict=True)]
@@ -91,14 +82,7 @@ def _confirm_surrogate(instance: Shown) -> bool:
     return fractional_best(jobs, cores)[0] == 2 * flowtime_best(jobs, cores)[0]
 
 
-@claim(
-    PAPER,
-    "equation-6",
-    text="OPT_P2 <= 2 OPT_P1",
-    source="Eq. 6",
-    recorded=HOLDS,
-    confirm=_confirm_surrogate,
-)
+@claim("equation-6", confirm=_confirm_surrogate)
 def _check_equation_6(run: Run) -> Finding:
     worst, checked = Fraction(0), 0
     example: dict[str, Any] = {}
@@ -154,14 +138,7 @@ def _confirm_factor(instance: Shown) -> bool:
     return len(ratios) > 2 and all(2 * later > 3 * sooner for sooner, later in itertools.pairwise(ratios))
 
 
-@claim(
-    PAPER,
-    "constant-factor",
-    text="solving P2 guarantees an overall flowtime within a constant factor of the optimum",
-    source="section I",
-    recorded=REFUTED,
-    confirm=_confirm_factor,
-)
+@claim("constant-factor", confirm=_confirm_factor)
 def _check_factor(run: Run) -> Finding:
     counts = [2, 4, 8] if run.small else [2, 4, 8, 16]
     first = _nested(2)[:5]
@@ -196,15 +173,7 @@ def _confirm_surrogate_above(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "surrogate-is-no-bound",
-    text="the optimum of the surrogate P2 is a lower bound of P1 (not said; Eq. 6 has a factor of 2)",
-    source="Eq. 6",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_surrogate_above,
-)
+@claim("surrogate-is-no-bound", confirm=_confirm_surrogate_above)
 def _check_surrogate(run: Run) -> Finding:
     def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
         best, schedule = flowtime_best(jobs, cores)
@@ -226,13 +195,7 @@ def _bounds(jobs: Sequence[PooledJob], cores: int, k: int) -> dict[str, Fraction
     return bounds
 
 
-@claim(
-    PAPER,
-    "lower-bounds",
-    text="the jobs at their processing times, sum p^k, are a lower bound; by Eq. 6 so is OPT_P2 / 2",
-    source="section VI-A, Fig. 2; Eq. 6",
-    recorded=HOLDS,
-)
+@claim("lower-bounds")
 def _check_lower_bounds(run: Run) -> Finding:
     checked = 0
     largest: dict[str, Fraction] = {}
@@ -263,15 +226,7 @@ def _confirm_pooled(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "pooled-srpt-is-no-bound",
-    text="SRPT on the pooled cores, with each job's cap, is a lower bound (not said)",
-    source="section VII, on SRPT",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_pooled,
-)
+@claim("pooled-srpt-is-no-bound", confirm=_confirm_pooled)
 def _check_pooled(run: Run) -> Finding:
     smallest: Searched | None = None
     figures: dict[str, Any] = {}
@@ -292,13 +247,7 @@ def _check_pooled(run: Run) -> Finding:
     return found_against(REFUTED, smallest, text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "srpt-single-server",
-    text="SRPT is optimal for the overall flowtime on a single server (of one core)",
-    source="section VII",
-    recorded=HOLDS,
-)
+@claim("srpt-single-server")
 def _check_single(run: Run) -> Finding:
     checked = worse = 0
     for count, longest in ((2, 5), (3, 4)) if run.small else ((2, 7), (3, 5), (4, 4)):
@@ -323,15 +272,7 @@ def _confirm_below(instance: Shown) -> bool:
     return str(own) == instance["fractional"] and own < actual == instance["actual"]
 
 
-@claim(
-    PAPER,
-    "fractional-above-actual",
-    text="under OCORP the fractional flowtime is above the actual one on all workloads, not only Fig. 2's",
-    source="section VI-A",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_below,
-)
+@claim("fractional-above-actual", confirm=_confirm_below)
 def _check_fractional_above(run: Run) -> Finding:
     gammas: dict[str, Callable[[Sequence[PooledJob], int], float]] = {
         "Eq. 27": lambda jobs, cores: float(equation_27(jobs, cores)),
@@ -374,8 +315,7 @@ def _check_fractional_above(run: Run) -> Finding:
         )
     )
     text = (
-        "with Gamma of Eq. 27 and lambda from 0: a job that is served, waits and is served again has f "
-        "above p + mean"
+        "with Gamma of Eq. 27 and lambda from 0: a job that is served, waits and is served again has f above "
+        f"p + mean age{more}; with lambda from 1e11 in {found['Eq. 27', STARTS[1]].flawed:,} instances"
     )
-    text += f" age{more}; with lambda from 1e11 in {found['Eq. 27', STARTS[1]].flawed:,} instances"
     return found_against(REFUTED, searched, text, figures=figures)

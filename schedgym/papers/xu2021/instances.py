@@ -5,34 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+from schedgym.documents import read_yaml
 from schedgym.papers import Run, Shown, get_paper
+from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.xu2021 import readings
 from schedgym.papers.xu2021.model.jobs import Instance, Job, eq27
 from schedgym.papers.xu2021.model.optima import PooledJob, Schedule, multisets
 from schedgym.papers.xu2021.model.simulation import simulate
 from schedgym.papers.xu2021.readings import HORIZON, START
 
-__all__ = [
-    "GAMMA",
-    "K",
-    "PAPER",
-    "STARTS",
-    "as_rows",
-    "as_schedule",
-    "equation_27",
-    "find_flaw",
-    "literal_run",
-    "pooled",
-    "read_instance",
-    "rule",
-    "show_instance",
-    "size_of",
-    "tiny_instances",
-]
-
 PAPER = get_paper("xu2021")
+claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
 K = 2  # of the paper's experiments
 GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slots]
 #: where lambda can start: at 0, or above all weights; claims that hold for neither or both search both

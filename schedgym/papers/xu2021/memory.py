@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
-from schedgym.papers.xu2021.instances import PAPER
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
+from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.model.slot import (
     Matrix,
     Slot,
@@ -20,8 +20,6 @@ from schedgym.papers.xu2021.model.slot import (
     pack,
     placement_value,
 )
-
-__all__: list[str] = []
 
 
 def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
@@ -118,14 +116,7 @@ def _confirm_rounds(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "theorem-1-iterations",
-    text="the updates of x and z in Algorithm 1 converge within two iterations",
-    source="Theorem 1, proof",
-    recorded=HOLDS,
-    confirm=_confirm_rounds,
-)
+@claim("theorem-1-iterations", confirm=_confirm_rounds)
 def _check_iterations(run: Run) -> Finding:
     rounds: dict[int, int] = {}
     later = 0
@@ -211,14 +202,7 @@ def _confirm_operations(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "theorem-1",
-    text="a slot of OCORP+M takes O(n max M_i) operations, for n jobs and servers of M_i GB",
-    source="Theorem 1",
-    recorded=CORRECTED,
-    confirm=_confirm_operations,
-)
+@claim("theorem-1", confirm=_confirm_operations)
 def _check_theorem_1(run: Run) -> Finding:
     wide = {servers: _operations(_wide_job(servers)) for servers in (2, 8, 32, 128)}
     checked = more = 0
@@ -241,11 +225,10 @@ def _check_theorem_1(run: Run) -> Finding:
     takes, widths = (", ".join(map(str, row)) for row in ([int(ratio) for ratio in ratios], wide))
     sorting, counts = ", ".join(f"{each:.1f}" for each in compared), ", ".join(map(str, sizes))
     text = (
-        f"for one job of M cores on M servers of one core and 1 GB, the knapsack problems need {takes} "
-        f"times n max M_i cells for M = {widths}; (n + M - 1) max M_i cells are enough in all {checked:,} "
-        f"slots. The order of Eq. 21 takes {sorting} comparisons per job for n = {counts}, in total O(n "
-        "log n + (n + M) max M_i). Every x after the first is a transportation problem, which takes "
-        "longer"
+        f"for one job of M cores on M servers of one core and 1 GB, the knapsack problems need {takes} times "
+        f"n max M_i cells for M = {widths}; (n + M - 1) max M_i cells are enough in all {checked:,} slots. "
+        f"The order of Eq. 21 takes {sorting} comparisons per job for n = {counts}, in total O(n log n + (n "
+        "+ M) max M_i). Every x after the first is a transportation problem, which takes longer"
     )
     slot = _wide_job(2)
     found = _operations(slot)
@@ -275,14 +258,7 @@ def _confirm_ratio(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "theorem-2",
-    text="OCORP+M reaches min_i (M_i - m_max) / (C_i + 2 d_min) * d_min / m_max of the optimum of P3",
-    source="Theorem 2",
-    recorded=CORRECTED,
-    confirm=_confirm_ratio,
-)
+@claim("theorem-2", confirm=_confirm_ratio)
 def _check_theorem_2(run: Run) -> Finding:
     checked = above = broken = 0
     least = Fraction(10)
@@ -343,15 +319,7 @@ def _confirm_alternation(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "alternation",
-    text="optimising x and z in turn solves the slot's problem P3 (said to be approximate in Theorem 2)",
-    source="section III-A, Algorithm 1",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_alternation,
-)
+@claim("alternation", confirm=_confirm_alternation)
 def _check_alternation(run: Run) -> Finding:
     checked = below = 0
     worst = Fraction(1)
@@ -372,10 +340,9 @@ def _check_alternation(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
-        f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a "
-        "job that the first"
+        f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a job "
+        "that the first x leaves out never comes back (without backfill)"
     )
-    text += " x leaves out never comes back (without backfill)"
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)
 
 
@@ -399,14 +366,7 @@ def _confirm_knapsack(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-19",
-    text="the constructed z is worth at least as much as the optimal one",
-    source="Eq. 19, proof of Theorem 2",
-    recorded=CORRECTED,
-    confirm=_confirm_knapsack,
-)
+@claim("equation-19", confirm=_confirm_knapsack)
 def _check_equation_19(run: Run) -> Finding:
     checked = less = more = 0
     best: tuple[tuple[int, ...], dict[str, Any]] | None = None
@@ -455,14 +415,7 @@ def _confirm_hosts(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "jobs-on-a-server",
-    text="the packing policy puts at most (C_i - 2) / d_min + 2 jobs on server i",
-    source="proof of Theorem 2, before Eq. 18",
-    recorded=REFUTED,
-    confirm=_confirm_hosts,
-)
+@claim("jobs-on-a-server", confirm=_confirm_hosts)
 def _check_hosts(run: Run) -> Finding:
     checked = wide = 0
     best: tuple[tuple[int, ...], dict[str, Any]] | None = None

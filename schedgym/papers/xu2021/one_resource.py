@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, found_against
 from schedgym.papers.xu2021.instances import (
     GAMMA,
-    PAPER,
     STARTS,
     K,
     as_rows,
     as_schedule,
+    claim,
     equation_27,
     find_flaw,
     literal_run,
@@ -35,8 +35,6 @@ from schedgym.papers.xu2021.model.optima import (
     fractional_best,
 )
 from schedgym.papers.xu2021.readings import START
-
-__all__: list[str] = []
 
 # section IV-A: one resource --------------------------------------------------------------------------
 
@@ -81,14 +79,7 @@ def _confirm_lemma_1(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "lemma-1",
-    text="Eq. 22 is the optimal solution of P3 where memory is no limit",
-    source="Lemma 1, Eq. 22",
-    recorded=CORRECTED,
-    confirm=_confirm_lemma_1,
-)
+@claim("lemma-1", confirm=_confirm_lemma_1)
 def _check_lemma_1(run: Run) -> Finding:
     checked = printed = meant = 0
     best: tuple[tuple[int, ...], dict[str, Any]] | None = None
@@ -113,10 +104,9 @@ def _check_lemma_1(run: Run) -> Finding:
     if best is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
-        f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; "
-        "if case 2"
+        f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; if "
+        f"case 2 sums to j - 1, it is in {meant}"
     )
-    text += f" sums to j - 1, it is in {meant}"
     return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
 
 
@@ -144,14 +134,7 @@ def _confirm_line_7(instance: Shown) -> bool:
     return printed and job[0] >= 1 and completions([job], schedule) == [instance["completion"]]
 
 
-@claim(
-    PAPER,
-    "algorithm-1-line-7",
-    text="lambda grows by mu (p / (1 - a) - y)",
-    source="Algorithm 1, line 7",
-    recorded=CORRECTED,
-    confirm=_confirm_line_7,
-)
+@claim("algorithm-1-line-7", confirm=_confirm_line_7)
 def _check_line_7(run: Run) -> Finding:
     slots = 200 if run.small else 5_000
     served = served_right = checked = 0
@@ -168,12 +151,9 @@ def _check_line_7(run: Run) -> Finding:
     if served or example is None:
         return Finding(NOT_REPRODUCED, f"{served} of {checked} lone jobs are served", figures=figures)
     text = (
-        f"none of {checked} single jobs that arrive in slots 2 to 4 is served in {slots:,} slots (k = 1, "
-        "mu = t,"
-    )
-    text += (
-        f" lambda from 0), and a = 1 divides by 0; with Gamma - a, and Gamma of Eq. 27, {served_right} of "
-        "them finish"
+        f"none of {checked} single jobs that arrive in slots 2 to 4 is served in {slots:,} slots (k = 1, mu "
+        f"= t, lambda from 0), and a = 1 divides by 0; with Gamma - a, and Gamma of Eq. 27, {served_right} "
+        "of them finish"
     )
     return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
@@ -189,14 +169,7 @@ def _confirm_benchmark(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "dynamic-regret",
-    text="Eq. 23 compares with an offline optimum, y* of Eq. 25",
-    source="Eq. 23 to 25, section I",
-    recorded=REFUTED,
-    confirm=_confirm_benchmark,
-)
+@claim("dynamic-regret", confirm=_confirm_benchmark)
 def _check_benchmark(run: Run) -> Finding:
     checked = 0
     example: dict[str, Any] | None = None
@@ -228,14 +201,7 @@ def _confirm_fit(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-26",
-    text="the double sum of the fit is sum_j (p (T - a) / (Gamma - a) - sum_t y) over all N jobs",
-    source="Eq. 26",
-    recorded=CORRECTED,
-    confirm=_confirm_fit,
-)
+@claim("equation-26", confirm=_confirm_fit)
 def _check_equation_26(run: Run) -> Finding:
     checked = differ = wrong = 0
     example: dict[str, Any] | None = None
@@ -275,14 +241,7 @@ def _confirm_unfinished(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "fit-bounds-unfinished-work",
-    text="the fit is an upper bound of the unfinished work of the jobs that have arrived by T >= Gamma",
-    source="section IV-A, after Eq. 26",
-    recorded=HOLDS,
-    confirm=_confirm_unfinished,
-)
+@claim("fit-bounds-unfinished-work", confirm=_confirm_unfinished)
 def _check_unfinished(run: Run) -> Finding:
     checked = below = 0
     example: dict[str, Any] | None = None
@@ -352,14 +311,7 @@ def _confirm_theorem_4(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "theorem-4",
-    text="the regret of OCORP is at most C OPT^(1 - beta) / 2 * max p / d",
-    source="Theorem 4, Eq. 30",
-    recorded=REFUTED,
-    confirm=_confirm_theorem_4,
-)
+@claim("theorem-4", confirm=_confirm_theorem_4)
 def _check_theorem_4(run: Run) -> Finding:
     searched: dict[tuple[int, int], Searched] = {}
     worst = Fraction(0)
@@ -417,14 +369,7 @@ def _confirm_online(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "equation-27-online",
-    text="OCORP with Gamma of Eq. 27 decides without knowing future arrivals",
-    source="section I, Theorem 3, Eq. 27",
-    recorded=REFUTED,
-    confirm=_confirm_online,
-)
+@claim("equation-27-online", confirm=_confirm_online)
 def _check_online(run: Run) -> Finding:
     checked = differ = 0
     best: tuple[int, dict[str, Any]] | None = None
@@ -492,14 +437,7 @@ def _stand_in(seed: int) -> tuple[list[int], list[int], list[int], int]:
     return arrival, processing, cpu, int(own.server_cpu.sum())
 
 
-@claim(
-    PAPER,
-    "gamma-4000",
-    text="Gamma = 4000 slots is the Gamma of Theorem 3 for ten hours of arrivals (3600 slots)",
-    source="section VI-A, Eq. 27",
-    recorded=REFUTED,
-    confirm=_confirm_gamma,
-)
+@claim("gamma-4000", confirm=_confirm_gamma)
 def _check_gamma(run: Run) -> Finding:
     gammas = []
     for seed in range(1 if run.small else 5):
@@ -522,14 +460,7 @@ def _confirm_least_slots(instance: Shown) -> bool:
     return str(work) == instance["work_over_cores"] and instance["least"] == max(p for _, p, _ in jobs) > work
 
 
-@claim(
-    PAPER,
-    "least-makespan",
-    text="sum p d / sum C is the least number of slots in which all jobs can be completed",
-    source="section IV-A, after Theorem 3",
-    recorded=CORRECTED,
-    confirm=_confirm_least_slots,
-)
+@claim("least-makespan", confirm=_confirm_least_slots)
 def _check_least_slots(run: Run) -> Finding:
     below = 0
 
@@ -554,15 +485,7 @@ def _confirm_step(instance: Shown) -> bool:
     return k - exponent == Fraction(instance["beta"]) and not 0 <= k - exponent < 1
 
 
-@claim(
-    PAPER,
-    "step-size",
-    text="mu = t^(k + 0.5) of the experiments is a step size T^(k - beta), 0 <= beta < 1, of Theorems 3 to 5",
-    source="section VI, Theorems 3 to 5",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_step,
-)
+@claim("step-size", confirm=_confirm_step)
 def _check_step(run: Run) -> Finding:
     betas = {k: k - (k + Fraction(1, 2)) for k in range(1, 11)}
     allowed = sum(0 <= beta < 1 for beta in betas.values())
@@ -597,14 +520,7 @@ def _confirm_gap(instance: Shown) -> bool:
     return least and instance["cores"] == 1 and len(rows) > 2 and sizes == sorted(sizes)
 
 
-@claim(
-    PAPER,
-    "corollary-1",
-    text="each unfinished job is processed at least once within O(T^beta) slots, 0 <= beta < 1",
-    source="Corollary 1, Eq. 29",
-    recorded=REFUTED,
-    confirm=_confirm_gap,
-)
+@claim("corollary-1", confirm=_confirm_gap)
 def _check_corollary_1(run: Run) -> Finding:
     sizes = [4, 16, 64] if run.small else [4, 16, 64, 256, 1024]
     horizons, gaps = [], []
@@ -619,20 +535,13 @@ def _check_corollary_1(run: Run) -> Finding:
     if min(figures["gap_over_T"]) < Fraction(1, 8):
         return Finding(NOT_REPRODUCED, f"gaps {gaps} for T = {horizons}", figures=figures)
     text = (
-        f"n equal unit jobs on one core with T = Gamma = 4 n have gaps of {gaps} slots for T = "
-        f"{horizons}, which is linear in T; under"
+        f"n equal unit jobs on one core with T = Gamma = 4 n have gaps of {gaps} slots for T = {horizons}, "
+        "which is linear in T; under any policy the last of n waits n - 1 = T / 4 - 1 slots"
     )
-    text += " any policy the last of n waits n - 1 = T / 4 - 1 slots"
     return Finding(REFUTED, text, counterexample=example, figures=figures)
 
 
-@claim(
-    PAPER,
-    "theorem-3",
-    text="the dynamic fit grows at most like T^beta sqrt(N) for T <= Gamma (beta = 0 and 1/2)",
-    source="Theorem 3, Eq. 28",
-    recorded=HOLDS,
-)
+@claim("theorem-3")
 def _check_theorem_3(run: Run) -> Finding:
     return _fits(run, (0.0,))
 
@@ -685,15 +594,7 @@ def _confirm_switching(instance: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "switching-cost",
-    text="the switching cost S(t) keeps a job together: on fewer servers it costs no more",
-    source="section IV-B, Eq. 31",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_switching,
-)
+@claim("switching-cost", confirm=_confirm_switching)
 def _check_switching(run: Run) -> Finding:
     checked = less = 0
     example: dict[str, Any] | None = None
@@ -717,13 +618,7 @@ def _check_switching(run: Run) -> Finding:
     return Finding(REFUTED, text, counterexample=example, figures=figures)
 
 
-@claim(
-    PAPER,
-    "theorem-5-fit",
-    text="with a switching cost, too, the fit grows at most like T^beta sqrt(N) (beta = 0 and 1/2)",
-    source="Theorem 5, Eq. 33",
-    recorded=HOLDS,
-)
+@claim("theorem-5-fit")
 def _check_theorem_5_fit(run: Run) -> Finding:
     return _fits(run, (1.0, 30.0))
 
@@ -757,14 +652,7 @@ def _equal_jobs(run: Run) -> tuple[int, ...]:
     return (4, 16, 48) if run.small else (4, 16, 64, 256)
 
 
-@claim(
-    PAPER,
-    "theorem-5-regret",
-    text="with a switching cost the regret is O(OPT^(1 - beta / (k + 1))) for T <= Gamma (beta = 0 and 1/2)",
-    source="Theorem 5, Eq. 34",
-    under=(START,),
-    recorded={words: judge(value == 0.0) for words, value in START.choices.items()},
-)
+@claim("theorem-5-regret")
 def _check_theorem_5_regret(run: Run) -> Finding:
     found = {beta: _regrets(run, beta, int(run.choice(START))) for beta in (0.0, 0.5)}
     figures = {f"beta_{beta}": {"ratios": ratios, "done": share} for beta, (ratios, share) in found.items()}

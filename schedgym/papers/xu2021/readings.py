@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["ESTIMATION", "HORIZON", "NORM", "START"]
-
 #: the policies' option ``lambda0``
 START = OpenPoint(
     "start of lambda",

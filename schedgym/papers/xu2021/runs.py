@@ -25,27 +25,6 @@ from schedgym.problems.flowtime.metrics import fates, pieces
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
 from schedgym.problems.flowtime.workload import tables
 
-__all__ = [
-    "ALPHAS",
-    "BEYOND",
-    "ID",
-    "OCORP",
-    "OCORP_M",
-    "RULES",
-    "SHORT_JOBS",
-    "SLOT",
-    "VARIANCES",
-    "alpha_label",
-    "declared_error",
-    "describe",
-    "over_time_and_sizes",
-    "play",
-    "play_switching",
-    "play_wrong",
-    "sizes_of",
-    "stand_in",
-]
-
 F8 = npt.NDArray[np.float64]
 
 ID = "schedgym/FlowtimePacking-v0"

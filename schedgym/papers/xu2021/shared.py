@@ -18,23 +18,6 @@ from schedgym.papers.xu2021.readings import NORM
 from schedgym.papers.xu2021.runs import OCORP, OCORP_M, RULES, SLOT
 from schedgym.problems.flowtime.problem import PROBLEM
 
-__all__ = [
-    "by_class",
-    "compare_metric",
-    "judge_done",
-    "judge_least_work",
-    "judge_stated",
-    "longest_value",
-    "mean_curve",
-    "mean_of_sizes",
-    "metrics_of",
-    "norm_curves",
-    "tell_seconds",
-    "tell_share",
-    "wait_panels",
-    "work_panels",
-]
-
 F8 = npt.NDArray[np.float64]
 
 HOUR = 3600.0  # s

@@ -10,12 +10,3 @@ means a linear utility; a list has the values of tasks 1, 2, ..., and its last e
 further tasks. A counterexample is the smallest one of those enumerated, by number of jobs, slots, capacity,
 tasks and values, unless the evidence says otherwise.
 """
-
-from schedgym.papers.paper import import_in_order
-
-__all__ = ["MODULES"]
-
-#: in the order of the paper
-MODULES = ("divisible_tasks", "lemmas", "whole_tasks", "figures")
-
-import_in_order(__name__, MODULES)

@@ -12,18 +12,6 @@ import numpy.typing as npt
 from schedgym.papers import Run
 from schedgym.solvers.dual_prices import dual_prices
 
-__all__ = [
-    "LOG",
-    "POWER",
-    "Concave",
-    "fit_many",
-    "fit_theorem_1",
-    "fit_theorem_2",
-    "price_excess",
-    "run_concave",
-    "utility_of",
-]
-
 Floats = npt.NDArray[np.float64]
 
 LINEAR, POWER, LOG = range(3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import found_against
 from schedgym.papers.zheng2016.concave import (
@@ -24,11 +24,11 @@ from schedgym.papers.zheng2016.concave import (
 )
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
-    PAPER,
     ROUGH,
     algorithm_1_rule,
     as_rows,
     as_schedule,
+    claim,
     confirm_ratio,
     confirm_tight,
     draw_instance,
@@ -58,16 +58,8 @@ from schedgym.papers.zheng2016.model import (
 )
 from schedgym.papers.zheng2016.readings import FRACTIONAL
 
-__all__: list[str] = []
 
-
-@claim(
-    PAPER,
-    "theorem-3.1",
-    text="Algorithm 1 is 2-competitive",
-    source="Theorem III.1",
-    recorded=HOLDS,
-)
+@claim("theorem-3.1")
 def _check_theorem_3_1(run: Run) -> Finding:
     worst, checked = Fraction(1), 0
     for n in range(600 if run.small else 20_000):
@@ -100,14 +92,7 @@ def _check_theorem_3_1(run: Run) -> Finding:
     return Finding(HOLDS, text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "first-fit-is-tight",
-    text="the bound of 2 is tight for linear utilities and one resource (FirstFit)",
-    source="section III-B, Remark 1",
-    recorded=HOLDS,
-    confirm=lambda shown: confirm_tight(shown, algorithm_1_rule),
-)
+@claim("first-fit-is-tight", confirm=lambda shown: confirm_tight(shown, algorithm_1_rule))
 def _check_first_fit(run: Run) -> Finding:
     ratios = {}
     for n in (1, 10, 100, 1000):
@@ -137,13 +122,7 @@ def _first_fit(state: State) -> Amounts:
     return x
 
 
-@claim(
-    PAPER,
-    "reduces-to-first-fit",
-    text="for linear utilities and one resource, of which each task needs one unit, Algorithm 1 is FirstFit",
-    source="section III-B, Remark 1",
-    recorded=HOLDS,
-)
+@claim("reduces-to-first-fit")
 def _check_reduces(run: Run) -> Finding:
     checked = differ = 0
     most = 2 if run.small else 3
@@ -170,15 +149,7 @@ def _confirm_no_bound(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "fractional-bound",
-    text="the fractional solution is an upper bound to the discrete solution",
-    source="section III",
-    under=(FRACTIONAL,),
-    recorded={"offline optima": HOLDS, "solutions of Algorithm 1": REFUTED},
-    confirm=_confirm_no_bound,
-)
+@claim("fractional-bound", confirm=_confirm_no_bound)
 def _check_fractional(run: Run) -> Finding:
     cases = enumerate_instances(
         2, 2, (1, 2) if run.small else (1, 2, 3, 4), 1 if run.small else 2, 3, parallelism=2
@@ -229,14 +200,7 @@ def _confirm_example_1(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "example-1",
-    text="Algorithm 1 gets 4.9; 2 units of job 3 in slot 2, then 1 of job 1 and 1 of job 3 in slot 2, is 6",
-    source="Example 1",
-    recorded=CORRECTED,
-    confirm=_confirm_example_1,
-)
+@claim("example-1", confirm=_confirm_example_1)
 def _check_example_1(run: Run) -> Finding:
     own = play(EXAMPLE_1, algorithm_1_rule)
     got, (best, _) = value(EXAMPLE_1, own), linear_best(EXAMPLE_1)
@@ -245,12 +209,9 @@ def _check_example_1(run: Run) -> Finding:
     if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
         return Finding(NOT_REPRODUCED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
     text = (
-        "both values are right and 6 is the optimum; the printed schedule needs more resources than "
-        "there are in slot 2"
-    )
-    text += (
-        " (job 3 arrives then); the optimal schedule is 2 units of job 2 in slot 1, then 1 of job 1 and "
-        "1 of job 3"
+        "both values are right and 6 is the optimum; the printed schedule needs more resources than there "
+        "are in slot 2 (job 3 arrives then); the optimal schedule is 2 units of job 2 in slot 1, then 1 of "
+        "job 1 and 1 of job 3"
     )
     details: dict[str, Any] = {
         "printed": as_rows(AS_PRINTED),
@@ -261,13 +222,7 @@ def _check_example_1(run: Run) -> Finding:
     return Finding(CORRECTED, text, counterexample=show_instance(EXAMPLE_1) | details, figures=figures)
 
 
-@claim(
-    PAPER,
-    "example-2",
-    text="with X = 0.75 Algorithm 1 serves .5 and .5, then .75 of job 2; .25 and .75 in each slot is optimal",
-    source="Example 2",
-    recorded=HOLDS,
-)
+@claim("example-2")
 def _check_example_2(run: Run) -> Finding:
     ratios = {}
     same = True
@@ -289,13 +244,7 @@ def _four_thirds(n: int) -> Instance:
     return Instance((Job(1, 2, 2, 2, (1,), (n + 1,)), Job(1, 2, 1, 2, (1,), (n,))), (2,))
 
 
-@claim(
-    PAPER,
-    "theorem-3.2",
-    text="Algorithm 1 is optimal when all jobs have the same deadline and share a single type of resource",
-    source="Theorem III.2, section III-C (no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("theorem-3.2")
 def _check_theorem_3_2(run: Run) -> Finding:
     slots, values = (2, 2) if run.small else (3, 3)
     sizes = [(2, slots, (1, 2, 3), 2, values), *([] if run.small else [(3, 2, (1, 2), 2, 2)])]
@@ -317,13 +266,10 @@ def _check_theorem_3_2(run: Run) -> Finding:
     if flawed or bound > 1 + CLOSE or short > ROUGH:
         return Finding(NOT_REPRODUCED, f"not optimal in {flawed}, bound {bound}", figures=figures)
     text = (
-        f"exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual solution (that"
+        f"exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual solution (that "
+        f"of the proof, repaired) is feasible and at most {bound - 1:.0e} above the value. The theorem does "
+        "not repeat the section's condition, without which it is false (theorem-3.2-bounded)"
     )
-    text += (
-        f" of the proof, repaired) is feasible and at most {bound - 1:.0e} above the value. The theorem "
-        "does not"
-    )
-    text += " repeat the section's condition, without which it is false (theorem-3.2-bounded)"
     return Finding(HOLDS, text, figures=figures)
 
 
@@ -333,15 +279,7 @@ def _confirm_bounded(shown: Shown) -> bool:
     return same and confirm_ratio(algorithm_1_rule, shown) and Fraction(shown["ratio"]) > 1
 
 
-@claim(
-    PAPER,
-    "theorem-3.2-bounded",
-    text="Theorem III.2 also holds with bounds on parallelism (section III-C excludes them)",
-    source="Theorem III.2, Example 2",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_bounded,
-)
+@claim("theorem-3.2-bounded", confirm=_confirm_bounded)
 def _check_bounded(run: Run) -> Finding:
     slots, values = (2, 2) if run.small else (3, 3)
 
@@ -389,14 +327,7 @@ def _confirm_multipliers(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "unique-multipliers",
-    text="there exist unique multipliers mu, a, b, c of problem (2)",
-    source="section III-B, before Lemma III.1",
-    recorded=CORRECTED,
-    confirm=_confirm_multipliers,
-)
+@claim("unique-multipliers", confirm=_confirm_multipliers)
 def _check_multipliers(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         (job,), (c,) = instance.jobs, instance.capacity
@@ -434,14 +365,7 @@ def _confirm_lagrangian(shown: Shown) -> bool:
     ] != slopes[1]
 
 
-@claim(
-    PAPER,
-    "lagrangian",
-    text="Eq. 3 is the derivative of the Lagrangian, in which b_it is summed over j in J_t",
-    source="section III-B, Eq. 3",
-    recorded=CORRECTED,
-    confirm=_confirm_lagrangian,
-)
+@claim("lagrangian", confirm=_confirm_lagrangian)
 def _check_lagrangian(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         r, v = shares(instance, 0)[0], instance.jobs[0].values[0]

@@ -19,8 +19,6 @@ from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
 from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
 
-__all__ = ["PAPER"]
-
 F8 = npt.NDArray[np.float64]
 
 PAPER = get_paper("zheng2016")

@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from schedgym.documents import read_yaml
 from schedgym.papers import Shown, get_paper
 from schedgym.papers.exact import Number, as_text
+from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.zheng2016 import readings
 from schedgym.papers.zheng2016.model import (
     Amounts,
     Instance,
@@ -28,27 +32,8 @@ from schedgym.papers.zheng2016.model import (
     value,
 )
 
-__all__ = [
-    "CLOSE",
-    "PAPER",
-    "ROUGH",
-    "algorithm_1_rule",
-    "as_rows",
-    "as_schedule",
-    "confirm_ratio",
-    "confirm_tight",
-    "draw_instance",
-    "enumerate_instances",
-    "find_flaw",
-    "first_fit_instance",
-    "is_algorithm_1",
-    "is_only",
-    "read_instance",
-    "show_instance",
-    "show_ratio",
-]
-
 PAPER = get_paper("zheng2016")
+claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
 CLOSE = 1e-5  # relative, of floating-point optima
 ROUGH = 1e-3  # relative, of their prices
 

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import count, found_against
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
-    PAPER,
     ROUGH,
+    claim,
     draw_instance,
     enumerate_instances,
     find_flaw,
@@ -39,8 +39,6 @@ from schedgym.papers.zheng2016.model import (
     slot_caps,
     value,
 )
-
-__all__: list[str] = []
 
 
 class Case(NamedTuple):
@@ -148,24 +146,15 @@ def _lemma_1(case: Case) -> Iterator[bool]:
         yield most is not None and most <= (Fraction(y * y, 2) if case.curved else 0)
 
 
-@claim(
-    PAPER,
-    "lemma-3.1",
-    text="with alpha, beta, gamma set by the multipliers of the slots, H_j <= f_j(y_j) - f_j'(y_j) y_j",
-    source="Lemma III.1, in the proof of Theorem III.1",
-    recorded=HOLDS,
-)
+@claim("lemma-3.1")
 def _check_lemma_3_1(run: Run) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_1)
     fitted, _, short = fit_many(run, fit_theorem_1, 100 if run.small else 20_000, resources=(1, 2, 3))
     text = (
-        f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances"
+        f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances "
+        f"with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 resources a "
+        f"job's cost is at most {max(short, 0.0):.0e} of f' below it"
     )
-    text += (
-        f" with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
-        "resources a job's"
-    )
-    text += f" cost is at most {max(short, 0.0):.0e} of f' below it"
     figures = counted._asdict() | {"fitted": fitted, "largest_shortfall": short}
     return Finding(judge(counted.said and not counted.false and short <= ROUGH), text, figures=figures)
 
@@ -177,23 +166,16 @@ def _lemma_2(case: Case) -> Iterator[bool]:
         yield sum(slot.greatest) <= paid
 
 
-@claim(
-    PAPER,
-    "lemma-3.2",
-    text="for any slot t, sum_i beta_it <= sum_j f_j'(y_jt) x_jt",
-    source="Lemma III.2, in the proof of Theorem III.1",
-    recorded=HOLDS,
-)
+@claim("lemma-3.2")
 def _check_lemma_3_2(run: Run) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_2)
     fitted = 100 if run.small else 20_000
     excess = price_excess(run, fitted, resources=(1, 2, 3))
-    text = f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,}"
-    text += (
-        f" instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to "
-        "3 resources"
+    text = (
+        f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,} "
+        f"instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
+        f"resources the prices are at most {max(excess, 0.0):.0e} of their sum above it"
     )
-    text += f" the prices are at most {max(excess, 0.0):.0e} of their sum above it"
     figures = counted._asdict() | {"fitted": fitted, "largest_excess": excess}
     return Finding(judge(counted.said and not counted.false and excess <= ROUGH), text, figures=figures)
 
@@ -231,13 +213,7 @@ def _unlike(instance: Instance) -> dict[str, Any] | None:
     return None
 
 
-@claim(
-    PAPER,
-    "lemma-3.3",
-    text="f_j'(y_jt) / r_j is the same for all jobs that slot t serves and does not finish",
-    source="Lemma III.3, section III-C (one resource, no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("lemma-3.3")
 def _check_lemma_3_3(run: Run) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_3)
     searched = find_flaw(enumerate_instances(2, 2, (1, 2), 2, 2, parallelism=2, common=True), _unlike)
@@ -264,15 +240,7 @@ def _lemma_4(case: Case) -> Iterator[bool]:
                 yield _ratio(case, one, final[one]) == _ratio(case, other, final[other])
 
 
-@claim(
-    PAPER,
-    "lemma-3.4",
-    text=(
-        "later slots serve all jobs of a slot or none, and all end with the same f'/r (except complete ones)"
-    ),
-    source="Lemma III.4, section III-C (one resource, one deadline, no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("lemma-3.4")
 def _check_lemma_3_4(run: Run) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_4)
     other = count((c for c in _cases(run, alike=False) if len(c.instance.capacity) == 1), _lemma_4)
@@ -327,13 +295,7 @@ def _lemma_5(case: Case) -> Iterator[bool]:
             yield found.alpha[j] >= 0
 
 
-@claim(
-    PAPER,
-    "lemma-3.5",
-    text="with beta and alpha as redefined before it, alpha_j >= 0 for all j",
-    source="Lemma III.5, section III-C (one resource, one deadline, no bound on parallelism)",
-    recorded=HOLDS,
-)
+@claim("lemma-3.5")
 def _check_lemma_3_5(run: Run) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_5)
     text = f"true of {counted.said - counted.false:,} of {counted.said:,} jobs that are done in"
@@ -376,14 +338,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "lemma-3.6",
-    text="f'(y_j) - alpha_j - beta_t r_j <= 0 with these alpha and beta if t >= a_j, and 0 if x_jt > 0",
-    source="Lemma III.6, section III-C (one resource, one deadline, no bound on parallelism)",
-    recorded=CORRECTED,
-    confirm=_confirm_lemma_3_6,
-)
+@claim("lemma-3.6", confirm=_confirm_lemma_3_6)
 def _check_lemma_3_6(run: Run) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
     repaired = 0
@@ -414,12 +369,11 @@ def _check_lemma_3_6(run: Run) -> Finding:
     searched = find_flaw(cases, flaw)
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
     text = (
-        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, "
-        "and beta_t > 0 as slot t is full. With the"
+        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, and "
+        "beta_t > 0 as slot t is full. With the least price of slot t and all later ones as beta_t the bound "
+        f"is Algorithm 1's value in all but {repaired}. Where x_jt = 0 the lemma is true in all but "
+        f"{unserved.false} of {unserved.said:,} cases"
     )
-    text += " least price of slot t and all later ones as beta_t the bound is Algorithm 1's value in all but"
-    text += f" {repaired}. Where x_jt = 0 the lemma is true in all but {unserved.false} of {unserved.said:,}"
-    text += " cases"
     if unserved.false:
         return Finding(NOT_REPRODUCED, text, figures=figures)
     return found_against(REFUTED if repaired else CORRECTED, searched, text, figures=figures)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["EXPONENT", "FRACTIONAL", "HEAVY", "IMPROVEMENT", "MISFIT", "POINTS"]
-
 FRACTIONAL = OpenPoint(
     "fractional solution",
     says="Section III: the fractional solution is an upper bound to the discrete one.",

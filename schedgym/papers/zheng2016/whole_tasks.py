@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import count, found_against
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
-    PAPER,
+    claim,
     confirm_ratio,
     confirm_tight,
     draw_instance,
@@ -53,8 +53,6 @@ from schedgym.papers.zheng2016.model import (
 )
 from schedgym.papers.zheng2016.readings import EXPONENT
 
-__all__: list[str] = []
-
 # section IV: whole tasks -----------------------------------------------------------------------------
 
 
@@ -81,13 +79,7 @@ def _task_view_best(instance: Instance) -> Number:
     return best
 
 
-@claim(
-    PAPER,
-    "task-view",
-    text="problem (1) with whole tasks is problem (4), which leaves open the order of a job's tasks",
-    source="section IV-A, Eq. 4",
-    recorded=HOLDS,
-)
+@claim("task-view")
 def _check_task_view(run: Run) -> Finding:
     drawn = (draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3) for _ in range(150 if run.small else 3_000))
     checked, _, differ = count(drawn, lambda case: bool(_task_view_best(case) == whole_best(case)[0]))
@@ -122,13 +114,7 @@ def _worst_slot(state: State) -> Amounts:
     return min(allocations(state), key=functools.partial(gain, state))
 
 
-@claim(
-    PAPER,
-    "theorem-4.1",
-    text="Algorithm 2 is 1 + theta competitive if ALGO is within a factor theta of each slot's optimum",
-    source="Theorem IV.1",
-    recorded=HOLDS,
-)
+@claim("theorem-4.1")
 def _check_theorem_4_1(run: Run) -> Finding:
     rules: dict[str, Rule] = {
         "optimal": local_optimal,
@@ -164,14 +150,7 @@ def _check_theorem_4_1(run: Run) -> Finding:
     return Finding(HOLDS, text, figures=figures)
 
 
-@claim(
-    PAPER,
-    "greedy-2-competitive",
-    text="one resource, unit demand: greedy solves problem (5) and is 2-competitive, which is tight",
-    source="section IV-B, Remark 1",
-    recorded=HOLDS,
-    confirm=lambda shown: confirm_tight(shown, s_greedy),
-)
+@claim("greedy-2-competitive", confirm=lambda shown: confirm_tight(shown, s_greedy))
 def _check_greedy(run: Run) -> Finding:
     worst, checked, not_optimal = Fraction(1), 0, 0
     sizes = [(2, 2, (1, 2), 2, 3), (3, 2, (1,), 1, 3)]
@@ -193,9 +172,8 @@ def _check_greedy(run: Run) -> Finding:
         )
     text = (
         f"the worst ratio is {worst} in {checked:,} instances, and every slot is optimal; with the values "
-        "1.01 and 1 it is"
+        f"1.01 and 1 it is {float(ratio):.4f}"
     )
-    text += f" {float(ratio):.4f}"
     witness = show_instance(instance) | show_ratio(instance, s_greedy, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
 
@@ -255,14 +233,7 @@ def _confirm_m_types(shown: Shown) -> bool:
     return confirm_ratio(m_greedy, shown) and Fraction(shown["ratio"]) > m - Fraction(1, 10)
 
 
-@claim(
-    PAPER,
-    "m-greedy-factor",
-    text="the local greedy algorithm is within min(2, B / (B - 1)) m, which approaches m",
-    source="section IV-B",
-    recorded=HOLDS,
-    confirm=_confirm_m_types,
-)
+@claim("m-greedy-factor", confirm=_confirm_m_types)
 def _check_m_greedy(run: Run) -> Finding:
     found = _factors(run, m_greedy, m_greedy_factor, 3_000 if run.small else 200_000)
     instance = _m_types(3, 10, 100)
@@ -291,15 +262,7 @@ def _confirm_primal_dual(shown: Shown) -> bool:
     return confirm_ratio(_as_printed, shown) and float(Fraction(shown["ratio"])) > factor
 
 
-@claim(
-    PAPER,
-    "primal-dual-factor",
-    text="primal-dual is within e B / (B - 1) m^(1 / (B - 1)) of the local optimum",
-    source="section IV-B",
-    under=(EXPONENT,),
-    recorded={"numerator r_is": HOLDS, "numerator 1": REFUTED},
-    confirm=_confirm_primal_dual,
-)
+@claim("primal-dual-factor", confirm=_confirm_primal_dual)
 def _check_primal_dual(run: Run) -> Finding:
     if not run.choice(EXPONENT):
         return _check_printed_exponent()
@@ -385,14 +348,7 @@ def _confirm_deltas(shown: Shown) -> bool:
     return as_text(left / gained) == shown["delta_1"] and left / gained + 1 == Fraction(shown["printed"])
 
 
-@claim(
-    PAPER,
-    "theorem-4.2-deltas",
-    text="with rho = C / (2 C - p), delta_1 = delta_2 is least at p = C/2, where it is 1.8",
-    source="proof of Theorem IV.2",
-    recorded=CORRECTED,
-    confirm=_confirm_deltas,
-)
+@claim("theorem-4.2-deltas", confirm=_confirm_deltas)
 def _check_deltas(run: Run) -> Finding:
     parts = 20 if run.small else 200
     capacities = (2, 4, 10)
@@ -422,14 +378,7 @@ def _confirm_theorem_4_2(shown: Shown) -> bool:
     return unit and confirm_ratio(deadline_aware, shown) and Fraction(shown["ratio"]) > Fraction(9, 5)
 
 
-@claim(
-    PAPER,
-    "theorem-4.2",
-    text="Algorithm 3 is 1.8-competitive by taking rho = 2/3 and p = C/2",
-    source="Theorem IV.2",
-    recorded=CORRECTED,
-    confirm=_confirm_theorem_4_2,
-)
+@claim("theorem-4.2", confirm=_confirm_theorem_4_2)
 def _check_theorem_4_2(run: Run) -> Finding:
     beyond = 0
     worst = {c: Fraction(1) for c in (1, 2, 3, 4)}
@@ -498,15 +447,7 @@ def _confirm_heuristic(shown: Shown) -> bool:
     )
 
 
-@claim(
-    PAPER,
-    "m-greedy-dominates",
-    text="m-greedy is never worse than s-greedy (not said: Figs. 2b and 2c show means)",
-    source="section V",
-    recorded=REFUTED,
-    ours=True,
-    confirm=_confirm_heuristic,
-)
+@claim("m-greedy-dominates", confirm=_confirm_heuristic)
 def _check_dominance(run: Run) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         own, other = (value(instance, play(instance, rule)) for rule in (m_greedy, s_greedy))

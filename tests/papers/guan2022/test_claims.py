@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 from fractions import Fraction as F
@@ -13,20 +12,9 @@ from schedgym.papers import Verdict, list_claims
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.assignment import _optimum
 from schedgym.papers.guan2022.share_batches import settings
-from schedgym.papers.guan2022.statements import (
-    ASSIGNING,
-    BY_SITES,
-    DISTRIBUTIONS,
-    GENERAL_DEVIATIONS,
-    GENERAL_RESPONSES,
-    INCENTIVES,
-    LITTLE,
-    SHARED_DEVIATIONS,
-    SHARED_RESPONSES,
-)
 from tests.long import long
 from tests.papers.guan2022.test_model import lp_useful
-from tests.papers.recorded import check_recorded, instance_of
+from tests.papers.recorded import instance_of
 
 pytestmark = long
 
@@ -41,11 +29,6 @@ def parts(instance):
 
 def fractions(values):
     return [F(value) for value in values]
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_verdicts_are_as_recorded(results, name) -> None:
-    check_recorded(results[name])
 
 
 def test_measured_statements_run_under_each_reading(results) -> None:
@@ -65,16 +48,13 @@ def test_measured_statements_run_under_each_reading(results) -> None:
             assert points[1:] == (own.get(rest, []) if kind in ("amf", "gamf") else [])
         else:
             assert points[1:] == ["evenness"]
-    sentences = [*ASSIGNING, *DISTRIBUTIONS, *BY_SITES, *LITTLE, *SHARED_DEVIATIONS, *SHARED_RESPONSES]
-    sentences += [*GENERAL_DEVIATIONS, *GENERAL_RESPONSES, *INCENTIVES.values()]
-    assert measured == {*sentences, "btawj-queues", "amf-over-lifetime"}
 
 
 # the counterexamples, by linear programs ------------------------------------------------------------
 
 
 def test_sig_gamf_is_not_strategy_proof(results) -> None:
-    found = instance_of(results, "sig-gamf-strategy")
+    found = instance_of(results["guan2022/sig-gamf-strategy"])
     assert (found["slots"], found["demand"]) == ([3, 3], [[1, 2], [3, 0]])
     assert (found["job"], found["report"]) == (0, [2, 2])
     demand, slots, groups = parts(found)
@@ -88,7 +68,7 @@ def test_sig_gamf_is_not_strategy_proof(results) -> None:
 
 
 def test_sig_gamf_is_not_envy_free(results) -> None:
-    found = instance_of(results, "sig-gamf-envy")
+    found = instance_of(results["guan2022/sig-gamf-envy"])
     demand, slots, groups = parts(found)
     assert slots == [1, 1, 3] and sorted(demand) == [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
     own = model.aggregates_of(demand, slots, groups, "sig-gamf")
@@ -122,7 +102,7 @@ def gains(slots, groups, most):
 
 def test_the_lie_is_the_smallest(results) -> None:
     """By jobs, sites, groups, slots and tasks: the model finds none smaller, and finds it."""
-    found = instance_of(results, "sig-gamf-strategy")
+    found = instance_of(results["guan2022/sig-gamf-strategy"])
     assert sum(map(sum, found["demand"])) == 6
     sizes = [(1, 1, slots, 99) for slots in range(1, 7)] + [(2, 1, slots, 99) for slots in range(2, 7)]
     sizes += [(2, 2, slots, 99) for slots in range(2, 6)] + [(2, 2, 6, 5)]
@@ -133,36 +113,6 @@ def test_the_lie_is_the_smallest(results) -> None:
 
 
 # confirmations can fail ----------------------------------------------------------------------------
-
-STATED = {
-    "figure-1.1": ("completions", [4, 7, 10]),
-    "balanced-allocation": ("best", "1"),
-    "completion-estimate": ("first_printed", 0),
-    "greedy-level": ("loads", [0, 0]),
-    "table-3.2": ("outstanding", 0),
-    "m-approximation": ("optimum", 4),
-    "algorithm-5-sig": ("slots", [2, 2]),
-    "sig-gamf-envy": ("useful", "4/3"),
-    "sig-gamf-strategy": ("report", [1, 2]),
-    "sig-gamf-is-sig-amf": ("slots", [2, 2]),
-    "rational-allocations": ("matrix", [[["1", "0"], ["0", "1"]]]),
-    "algorithm-7": ("slots", [2, 1]),
-    "algorithm-7-sig": ("solution", ["1", "3/2", "3/2"]),
-    "gamf-decided-balance": ("slots", [4, 2]),
-}
-
-
-AGAINST = {Verdict.REFUTED, Verdict.CORRECTED}
-
-
-@pytest.mark.parametrize("name", [e.name for e in list_claims(PAPER) if AGAINST & set(e.recorded.values())])
-def test_changed_counterexamples_are_not_confirmed(results, name) -> None:
-    (entry,) = list_claims(name)
-    found = copy.deepcopy(dict(results[name].finding.counterexample))
-    assert entry.confirm(found)
-    key, value = STATED[entry.name.partition("/")[2]]
-    assert key in found
-    assert not entry.confirm(found | {key: value})
 
 
 def confirm(name, **instance):

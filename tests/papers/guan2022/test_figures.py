@@ -220,9 +220,9 @@ def test_queues_and_lifetimes_agree_with_a_recount(ended) -> None:
 
 def test_decided_balance_is_that_of_the_solvers(run) -> None:
     """AMF's aggregates deviate no more than IMF's at any decision, so neither on average."""
-    found = statements.judge_decided(run, runs.fitted(run), "AMF", "AMF", "IMF", 0.0)
+    found = statements.judge_decided(run, runs.fitted(run), "AMF", "IMF")
     assert found.measured.startswith("mean deviation of the decided aggregates: AMF against IMF")
-    back = statements.judge_decided(run, runs.fitted(run), "IMF", "IMF", "AMF", 0.0)
+    back = statements.judge_decided(run, runs.fitted(run), "IMF", "AMF")
     assert back.verdict == NOT_REPRODUCED
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from fractions import Fraction as F
 
 import numpy as np
@@ -14,19 +13,12 @@ from schedgym.papers.zheng2016 import lemmas, model
 from schedgym.papers.zheng2016.instances import algorithm_1_rule
 from schedgym.papers.zheng2016.model import Instance, Job, State
 from tests.long import long
-from tests.papers.recorded import check_recorded, instance_of
+from tests.papers.recorded import instance_of
 from tests.papers.zheng2016.test_model import tiny_instances
 
 pytestmark = long
 
 PAPER = "zheng2016"
-CLAIMS = [entry.name for entry in list_claims(PAPER)]
-WITH_INSTANCE = [name for name in CLAIMS if list_claims(name)[0].confirm is not None]
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_verdicts_are_as_recorded(results, name) -> None:
-    check_recorded(results[name])
 
 
 # the lemmas --------------------------------------------------------------------------------------------
@@ -130,38 +122,11 @@ def test_figures(results) -> None:
 
 # confirmations can fail --------------------------------------------------------------------------------
 
-STATED = {
-    "first-fit-is-tight": ("got", 1000),
-    "fractional-bound": ("m_greedy", 4),
-    "example-1": ("printed", [[0, 2, 0], [1, 0, 1]]),
-    "theorem-3.2-bounded": ("deadline", [2, 1]),
-    "lemma-3.6": ("left", 0),
-    "unique-multipliers": ("multipliers", [[1, 0, 0], [1, 0, 0]]),
-    "lagrangian": ("printed", 0),
-    "greedy-2-competitive": ("schedule", [[1, 0], [1, 0]]),
-    "m-greedy-factor": ("ratio", "3"),
-    "primal-dual-factor": ("got", 2),
-    "theorem-4.2": ("value", [[1], [6]]),
-    "theorem-4.2-deltas": ("delta_1", "9/5"),
-    "m-greedy-dominates": ("s_greedy", 4),
-}
-
-
-@pytest.mark.parametrize("name", WITH_INSTANCE)
-def test_changed_instances_are_not_confirmed(results, name) -> None:
-    (entry,) = list_claims(name)
-    instances = [finding.counterexample or finding.witness for finding in results[name].findings.values()]
-    found = copy.deepcopy(dict(next(filter(None, instances))))
-    assert entry.confirm(found)
-    key, value = STATED[entry.name.partition("/")[2]]
-    assert found[key] != value
-    assert not entry.confirm(found | {key: value})
-
 
 def test_what_is_stated_of_a_rule_is_recomputed(results) -> None:
     """Other schedules, other values, an instance on which the rule has a choice."""
     (entry,) = list_claims(f"{PAPER}/theorem-3.2-bounded")
-    found = dict(instance_of(results, "theorem-3.2-bounded"))
+    found = dict(instance_of(results["zheng2016/theorem-3.2-bounded"]))
     for change in (
         {"got": 6, "ratio": "1"},
         {"schedule": [[1, 1], [1, 2]]},

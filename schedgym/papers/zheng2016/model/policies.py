@@ -28,16 +28,6 @@ from schedgym.papers.zheng2016.model.whole_tasks import (
     s_greedy,
 )
 
-__all__ = [
-    "CONTINUOUS",
-    "DEADLINE_POLICIES",
-    "DISCRETE",
-    "policies",
-    "simulate",
-    "slot_gaps",
-]
-
-
 CONTINUOUS: dict[str, Rule] = {
     "concave": concave,
     "s-greedy": s_greedy_continuous,
