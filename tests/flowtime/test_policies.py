@@ -30,7 +30,7 @@ from schedgym.problems.flowtime.rules import RULES
 from schedgym.problems.flowtime.workload import slots_needed
 from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
-from tests.long import long, some
+from tests.long import long, some, thinned
 from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,7 +149,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
-@pytest.mark.parametrize(("kind", "name", "options"), some(OPTIONS, of=5))
+@pytest.mark.parametrize(("kind", "name", "options"), some(thinned(OPTIONS, of=2), of=3))
 def test_schedules_are_the_models(
     kind: str, name: str, options: dict[str, Any], packing: str, tmp_path: Any
 ) -> None:
@@ -321,7 +321,7 @@ VIEWS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize(("name", "options", "view"), some(VIEWS, of=6))
+@pytest.mark.parametrize(("name", "options", "view"), some(thinned(VIEWS, of=2), of=3))
 def test_other_views_contain_the_policies(
     name: str, options: dict[str, Any], view: str, kind: str, packing: str, tmp_path: Any
 ) -> None:

@@ -43,7 +43,7 @@ from schedgym.problems.geo.rules import (
     work_sizes,
 )
 from schedgym.solvers.balance import SiteLists, make_site_lists
-from tests.long import long, of_trials, trials
+from tests.long import long, of_trials, trials, weekly
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-9
@@ -192,7 +192,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 @long
 @pytest.mark.parametrize(("rule", "options"), VARIANTS)
 def test_assign_is_the_models(rule: str, options: dict[str, Any]) -> None:
-    for x, case in enumerate(states(500, 1)):
+    for x, case in enumerate(states(weekly(500), 1)):
         given = {name: value for name, value in options.items() if name not in ("greedy", "in_place")}
         placement = "greedy" if options.get("greedy", True) else "associated"
         order, counts = model.assign_policy(case.instance, case.view, rule, placement=placement, **given)
@@ -293,7 +293,7 @@ def expected_aggregates(case: Case, base: str) -> tuple[model.Problem, list[F]]:
 def test_fair_has_the_models_aggregates(rule: str) -> None:
     base = rule.removeprefix("opt-")
     several = 0
-    for case in states(400, 4):
+    for case in states(weekly(400), 4):
         share = run_fair(case, rule)
         cube = check_shares(case, not rule.endswith("gamf"), share)
         if rule == "imf":
