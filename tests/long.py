@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-__all__ = ["SLOW_VIEWS", "WEEKLY", "all_but", "long", "of_trials", "some", "thinned", "trials", "weekly"]
+__all__ = [
+    "SLOW_VIEWS",
+    "WEEKLY",
+    "all_but",
+    "long",
+    "of_trials",
+    "of_week",
+    "some",
+    "thinned",
+    "trials",
+    "weekly",
+]
 
 long = pytest.mark.long
 
@@ -21,13 +32,15 @@ EVERY = FUZZ >= 2000  # make test-all draws every random case
 #: .ci/checks has the whole product of what a test is parametrised by
 WEEKLY = FUZZ >= 20_000
 
+weekly = pytest.mark.skipif(not WEEKLY, reason="for .ci/checks")
+
 
 def trials(count: int) -> range:
     """Return the numbers of ``count`` random cases, in ``make test`` of a fifth of them and at least 20."""
     return range(count if EVERY else min(count, max(count // 5, 20)))
 
 
-def weekly(count: int) -> int:
+def of_week(count: int) -> int:
     """Return how many random cases a long test has: a fifth of ``count``, in ``.ci/checks`` all of them."""
     return count if WEEKLY else count // 5
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +18,7 @@ from schedgym.core.problem import list_problems
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.errors import InvalidSchedule
+from tests.interpreted import results_of
 from tests.long import long, of_trials, trials
 from tests.records import damage
 
@@ -156,12 +153,7 @@ def numbers_of_some_schedules() -> dict[str, list[list[float]]]:
 def test_compiled_and_interpreted_agree() -> None:
     function = numbers_of_some_schedules.__name__
     code = f"import json; from {__name__} import {function}; print(json.dumps({function}()))"
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=variables
-    )
-    assert done.returncode == 0, done.stderr
-    interpreted = json.loads(done.stdout)
+    interpreted = results_of(code, NUMBA_DISABLE_JIT="1")
     for name, rows in numbers_of_some_schedules().items():
         rtol = 1e-6 if name == "flowtime" else 1e-12  # a bound is found by iterations
         for mine, theirs in zip(rows, interpreted[name], strict=True):
