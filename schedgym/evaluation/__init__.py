@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from schedgym.evaluation.plot import plot_comparison
     from schedgym.evaluation.recording import record_episode
     from schedgym.evaluation.report import write_report
-    from schedgym.evaluation.runner import How, compare, evaluate, sweep
+    from schedgym.evaluation.runner import How, compare, evaluate
     from schedgym.evaluation.scoring import score
     from schedgym.evaluation.statistics import bootstrap_interval
     from schedgym.evaluation.store import ResultsStore
@@ -44,7 +44,6 @@ __all__ = [
     "record_episode",
     "run_sweep",
     "score",
-    "sweep",
     "tune",
     "tuned_options",
     "write_report",
@@ -58,7 +57,7 @@ _MODULES = {
     "recording": ("record_episode",),
     "report": ("write_report",),
     "episodes": ("play",),
-    "runner": ("How", "compare", "evaluate", "sweep"),
+    "runner": ("How", "compare", "evaluate"),
     "scoring": ("score",),
     "statistics": ("bootstrap_interval",),
     "store": ("ResultsStore",),

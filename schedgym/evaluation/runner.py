@@ -42,13 +42,13 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "check_keywords", "compare", "evaluate", "sweep"]
+__all__ = ["How", "check_keywords", "compare", "evaluate"]
 
 EPISODES = 20  # with the generator
 
 
 class How(TypedDict, total=False):
-    """The conditions of an evaluation: keyword arguments of :func:`evaluate` and :func:`sweep`.
+    """The conditions of an evaluation: keyword arguments of :func:`evaluate` and :func:`compare`.
 
     Attributes:
         parameters: parameters of the environment.
@@ -105,34 +105,6 @@ def evaluate(
     return compare(env_id, policies, {}, episodes, seed, **how).frame
 
 
-def sweep(
-    env_id: str,
-    policies: Any,
-    grid: Mapping[str, Sequence[Any]],
-    episodes: int | None = None,
-    seed: int = 0,
-    **how: Unpack[How],
-) -> pd.DataFrame:
-    """:func:`evaluate` in every combination of parameter values.
-
-    Args:
-        env_id: as for :func:`evaluate`.
-        policies: as for :func:`evaluate`.
-        grid: parameter -> values; the product of all is run.
-        episodes: as for :func:`evaluate`; None may mean another number in each setting.
-        seed: the same in every setting.
-        **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
-
-    Returns:
-        the frame of :func:`evaluate` with one column more per swept parameter, in front.
-
-    Raises:
-        InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
-            objectives.
-    """
-    return compare(env_id, policies, grid, episodes, seed, **how).frame
-
-
 def compare(
     env_id: str,
     policies: Any = None,
@@ -145,19 +117,27 @@ def compare(
     engine: Engine | None = None,
     **how: Unpack[How],
 ) -> Evaluation:
-    """Run :func:`sweep`; the result has its frame, and the statistics of it.
+    """Run policies on the same workloads in every combination of parameter values.
 
     Args:
         env_id: as for :func:`evaluate`.
         policies: as for :func:`evaluate`.
-        grid: as for :func:`sweep`; None: one setting.
-        episodes: as for :func:`sweep`.
-        seed: as for :func:`sweep`.
+        grid: parameter -> values, all of whose combinations are run; None: one setting.
+        episodes: as for :func:`evaluate`; None may mean another number in each setting.
+        seed: as for :func:`evaluate`, the same in every setting.
         observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
             function of a module, as other processes call it, too. None: nothing is observed.
         memory: episodes that it knows are not run again; the others are added to it.
         engine: takes the place of ``n_jobs``: who compares again and again keeps its workers.
-        **how: as for :func:`sweep`.
+        **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
+
+    Returns:
+        the frame of :func:`evaluate` with one column more per parameter of ``grid``, in front, and its
+        statistics.
+
+    Raises:
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
+            objectives.
     """
     check_keywords("evaluate", how, How)
     grid = grid or {}

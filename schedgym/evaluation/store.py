@@ -732,7 +732,7 @@ class ResultsStore:
     def frame(
         self, id: str | None = None, *, metrics: Sequence[str] | None = None, code: str | None = None
     ) -> pd.DataFrame:
-        """Every episode's metrics, as :func:`~schedgym.evaluation.runner.sweep` gives them.
+        """Every episode's metrics, as :func:`~schedgym.evaluation.runner.compare` gives them.
 
         Args:
             id: environment id; None: all.

@@ -13,7 +13,7 @@ from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.evaluation import canvas, compare, episodes, evaluate, plot, plot_comparison, sweep
+from schedgym.evaluation import canvas, compare, episodes, evaluate, plot, plot_comparison
 from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.sweeps import make_spec, run_sweep
@@ -88,7 +88,9 @@ def test_workloads_of_different_sizes():
 
 
 def test_a_sweep_has_a_column_per_parameter():
-    frame = sweep(ID, "bf-exec", {"servers": [2, 3], "load": [None, 0.9]}, 2, parameters={"tasks": 20})
+    frame = compare(
+        ID, "bf-exec", {"servers": [2, 3], "load": [None, 0.9]}, 2, parameters={"tasks": 20}
+    ).frame
     assert list(frame.columns)[:3] == ["servers", "load", "policy"]
     assert len(frame.drop_duplicates(["servers", "load"])) == 4
     single = evaluate(ID, "bf-exec", 2, parameters={"tasks": 20, "servers": 3, "load": 0.9})
@@ -397,7 +399,7 @@ def test_a_sweep_of_geo_has_one_objective():
     id = "schedgym/GeoFair-v0"
     small = {"jobs": 5, "sites": 3}
     with pytest.raises(InvalidParameter, match="a sweep has one, got fairness, mean_response"):
-        sweep(id, "fcfs", {"objective": ["response", "fairness"]}, 2, parameters=small)
+        compare(id, "fcfs", {"objective": ["response", "fairness"]}, 2, parameters=small)
     for objective, name in (("response", "mean_response"), ("weighted", "weighted_cost")):
         found = compare(id, ["amf", "fcfs"], episodes=2, parameters={**small, "objective": objective})
         assert found.objective.name == name and found.views == {"fcfs": "assignment"}
@@ -416,7 +418,7 @@ def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
     evaluate(ID, ["picky", "bf-exec", "fcfs"], 3, parameters=SMALL)
     assert len(made) == 2
     made.clear()
-    sweep(ID, ["bf-exec", "picky"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
+    compare(ID, ["bf-exec", "picky"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
     assert len(made) == 8  # each setting is looked at once before all runs
 
 

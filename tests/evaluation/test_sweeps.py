@@ -8,7 +8,7 @@ import pytest
 from schedgym.core.problem import get_problem
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidStore, SchedgymError, UnknownName
-from schedgym.evaluation import engines, episodes, evaluate, plan, sweep, sweeps
+from schedgym.evaluation import compare, engines, episodes, evaluate, plan, sweeps
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_spec, run_sweep
@@ -43,7 +43,8 @@ def test_a_sweep_gives_what_evaluate_gives(path, chunk):
     assert (result.done, result.skipped, result.failed) == (12 * (1 if chunk is None else 2), 0, [])
     stored = values(path)
     for seed in (3, 5):
-        frame = sweep(ID, ["bf-exec", "fcfs"], {"tasks": [20, 40]}, 4, seed, parameters={"servers": 3})
+        given = {"servers": 3}
+        frame = compare(ID, ["bf-exec", "fcfs"], {"tasks": [20, 40]}, 4, seed, parameters=given).frame
         for row in frame.itertuples():
             assert stored.pop((row.tasks, row.policy, row.episode, row.seed, row.metric)) == row.value
     assert stored == {}
