@@ -17,7 +17,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation import evaluate, run_sweep
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.plan import depends_on
-from schedgym.evaluation.runner import observed_sweep
+from schedgym.evaluation.runner import compare
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.test_packaging import FOLDERS, ROOT
@@ -117,7 +117,8 @@ def test_remembered_episodes_are_known_by_the_contents_of_files(tmp_path: Path, 
         given = {"trace": str(trace), "nodes": str(nodes), "trace_format": "alibaba2020", "tasks": 8}
         given |= {"servers": 1}
         memory.mark()
-        frame, _ = observed_sweep(ID, ["fcfs"], {}, 1, parameters=given, memory=memory, progress=False)
+        found = compare(ID, ["fcfs"], episodes=1, parameters=given, memory=memory, progress=False)
+        frame = found.frame
         own = evaluate(ID, ["fcfs"], 1, parameters=given, progress=False)
         names = ["policy", "episode", "metric", "value"]
         assert frame[names].equals(own[names])
@@ -136,7 +137,7 @@ def test_workloads_in_memory_are_remembered_by_their_contents(tmp_path: Path) ->
     workloads = [make_workload(tasks[:count], [[1.0, 1.0]]) for count in (1, 2)]
     for given, runs in ((workloads, True), (workloads, False), (workloads[::-1], True)):
         memory.mark()
-        observed_sweep(ID, ["fcfs"], {}, workloads=given, memory=memory, progress=False)
+        compare(ID, ["fcfs"], workloads=given, memory=memory, progress=False)
         assert (memory.ran > 0) is runs
 
 
