@@ -131,7 +131,7 @@ class Rollouts:
         one = {name: array[0] for name, array in simulator.observation.items()}
         self.layout = layout_of(problem.name, simulator.interface.view, one)
         metric = problem.metric(problem.objective_of(simulator.parameters))
-        self.objective, self.sign = metric.name, -1.0 if metric.better == "max" else 1.0
+        self.objective, self.sign = metric.name, metric.sign
         self.num_envs, self.part, self.decisions = num_envs, part, 0
 
     def episodes(self, seed: int, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

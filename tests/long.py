@@ -1,4 +1,4 @@
-"""What ``make test`` leaves to ``make test-all``: tests that are marked ``long``, and most random cases."""
+"""What ``make test`` leaves to ``make test-all``, and that to ``.ci/checks``: tests, and random cases."""
 
 from __future__ import annotations
 
@@ -9,19 +9,40 @@ from typing import Any
 
 import pytest
 
-__all__ = ["SLOW_VIEWS", "all_but", "long", "of_trials", "some", "trials"]
+__all__ = [
+    "SLOW_VIEWS",
+    "WEEKLY",
+    "all_but",
+    "long",
+    "of_trials",
+    "of_week",
+    "some",
+    "thinned",
+    "trials",
+    "weekly",
+]
 
 long = pytest.mark.long
 
 #: in the names of tests: views that name a rule, and so compile the rules of the policies once more
 SLOW_VIEWS = re.compile(r"(FlowtimePacking|GeoAssign|GeoFair)-v0-(rule|fair-rule)[-\]]")
 
-EVERY = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 2000  # make test-all draws every random case
+FUZZ = int(os.environ.get("SCHEDGYM_FUZZ", "0"))
+EVERY = FUZZ >= 2000  # make test-all draws every random case
+#: .ci/checks has the whole product of what a test is parametrised by
+WEEKLY = FUZZ >= 20_000
+
+weekly = pytest.mark.skipif(not WEEKLY, reason="for .ci/checks")
 
 
 def trials(count: int) -> range:
     """Return the numbers of ``count`` random cases, in ``make test`` of a fifth of them and at least 20."""
     return range(count if EVERY else min(count, max(count // 5, 20)))
+
+
+def of_week(count: int) -> int:
+    """Return how many random cases a long test has: a fifth of ``count``, in ``.ci/checks`` all of them."""
+    return count if WEEKLY else count // 5
 
 
 def of_trials(count: int) -> int:
@@ -47,3 +68,8 @@ def some(cases: Iterable[Any], keep: int = 1, of: int | None = None) -> list[Any
             values = case if isinstance(case, tuple) else (case,)
             chosen.append(pytest.param(*values, marks=long))
     return chosen
+
+
+def thinned(cases: Iterable[Any], of: int) -> list[Any]:
+    """Leave all cases to ``.ci/checks`` but the first of every ``of``."""
+    return list(cases)[:: 1 if WEEKLY else of]

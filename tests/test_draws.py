@@ -89,35 +89,57 @@ def test_seeds_and_episodes_differ_and_repeat(name: str, values: dict[str, Any],
         assert all(mine != theirs for i, mine in enumerate(found) for theirs in found[:i])
 
 
+def drawn(room: Any, source: Any, tasks: int, mask: Any, seeds: list[int], episodes: Any) -> tuple[Any, Any]:
+    """What the kernel says and what it writes, where numbers stood of which no draw is made."""
+    sizes = {**source.sizes, **({"task": tasks} if "task" in source.sizes else {})}
+    jobs = allocate(room.Jobs, sizes, len(mask))
+    for array in jobs[1:]:
+        array[...] = -9
+    if hasattr(source, "lists"):
+        source.set_lists(jobs, slice(None))
+    drawing = room.Drawing(source.arrays, jobs, *[None] * (len(members(room.Drawing)) - 2))
+    for _ in range(2):  # drawing again changes nothing
+        with np.errstate(over="ignore"):  # uncompiled, modular arithmetic would warn
+            needed = room.draw(*tabled(drawing, source.sizes), mask, root_seeds(seeds), episodes)
+    return needed, jobs
+
+
 @each
 def test_batches_equal_single_draws(name: str, values: dict[str, Any], tmp_path: Path) -> None:
     """Also into arrays that are too long and full of unlikely numbers; what is not drawn stays."""
     room, source = source_of(name, values, tmp_path)
     seeds, episodes, mask = [3, 8, 9], np.array([0, 4, 1]), np.array([True, False, True])
     own = [room.generate(seed, int(episode), source) for seed, episode in zip(seeds, episodes, strict=True)]
-    more = {dimension: source.sizes[dimension] + 500 for dimension in ("task",) if dimension in source.sizes}
-    jobs = allocate(room.Jobs, source.sizes | more, 3)
-    for array in jobs[1:]:
-        array[...] = -9
+    _, jobs = drawn(room, source, source.sizes.get("task", 0) + 500, mask, seeds, episodes)
     same = getattr(source, "lists", {})
-    if same:
-        source.set_lists(jobs, slice(None))
-    drawing = room.Drawing(source.arrays, jobs, *[None] * (len(members(room.Drawing)) - 2))
-    for _ in range(2):  # drawing again changes nothing
-        with np.errstate(over="ignore"):  # uncompiled, modular arithmetic would warn
-            room.draw(*tabled(drawing, source.sizes), mask, root_seeds(seeds), episodes)
-        for field, array in jobs._asdict().items():
-            if field in ("size", *same):
-                continue
-            assert (array[1] == -9).all(), field
-            for b in (0, 2):
-                tables = room.tables(own[b], same["sites"]) if same else room.tables(own[b])
-                expected = getattr(tables, field)
-                part = (b, *(slice(length) for length in expected.shape))
-                assert_array_equal(array[part], expected, field)
-                rest = array[b].copy()
-                rest[part[1:]] = -9
-                assert (rest == -9).all(), field
+    for field, array in jobs._asdict().items():
+        if field in ("size", *same):
+            continue
+        assert (array[1] == -9).all(), field
+        for b in (0, 2):
+            tables = room.tables(own[b], same["sites"]) if same else room.tables(own[b])
+            expected = getattr(tables, field)
+            part = (b, *(slice(length) for length in expected.shape))
+            assert_array_equal(array[part], expected, field)
+            rest = array[b].copy()
+            rest[part[1:]] = -9
+            assert (rest == -9).all(), field
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [(name, values) for name in ("geo", "parallel-jct") for values in CASES[name]]
+)
+def test_too_small_arrays_say_what_is_needed(name: str, values: dict[str, Any], tmp_path: Path) -> None:
+    """Where it is drawn how many tasks a job has; with that room all is as with more."""
+    room, source = source_of(name, values, tmp_path)
+    which: Any = np.ones(2, dtype=bool), [3, 9], np.array([0, 1])
+    needed, large = drawn(room, source, 3000, *which)
+    for tasks in (0, 1, needed - 1):
+        assert drawn(room, source, tasks, *which)[0] == needed
+    again, exact = drawn(room, source, needed, *which)
+    assert again == needed
+    for mine, theirs in zip(exact, large, strict=True):
+        assert_array_equal(mine, theirs[:, : mine.shape[1]] if mine.ndim > 1 else theirs)
 
 
 SCRIPT = """

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidAction
 from schedgym.testing import difference, sample_action
-from tests.long import some
+from tests.long import some, thinned
 from tests.test_all_problems import CASES, short, small
 
 COUNT = 3  # environments
@@ -158,7 +158,7 @@ class Histories(RuleBasedStateMachine):
             assert mine.workload == theirs.workload and mine.digest() == theirs.digest()
 
 
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=20))
+@pytest.mark.parametrize(("id", "view"), some(thinned(CASES, of=2), of=10))
 def test_histories(id: str, view: dict[str, Any]) -> None:
     check = settings(max_examples=8, stateful_step_count=10, phases=[Phase.generate])
     run_state_machine_as_test(lambda: Histories(id, view), settings=check)

@@ -26,6 +26,7 @@ from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.solvers.max_min import water_into
+from tests.interpreted import results_of
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,20 +83,13 @@ counts = [
 """
 
 
-def run(code: str, **environment: str) -> dict:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=variables
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
 @long
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path) -> None:
     """Freshly compiled (of code from a cache inspect_llvm says nothing), and as plain Python."""
-    compiled = run(PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path))
-    interpreted = run(PLAY + "print(json.dumps([digests]))", NUMBA_DISABLE_JIT="1")
+    compiled = results_of(
+        PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path)
+    )
+    interpreted = results_of(PLAY + "print(json.dumps([digests]))", NUMBA_DISABLE_JIT="1")
     assert len(compiled[0]) == 18
     assert compiled[0] == interpreted[0]
     assert compiled[1] == [[0], [0]], "one specialisation serves all views and observations"
@@ -142,7 +136,7 @@ def test_a_kernel_is_stamped_by_the_contents_of_what_it_is_made_of(tmp_path) -> 
 
 
 def test_the_files_of_a_kernel_are_found_through_their_imports() -> None:
-    first, second = run(STAMPS)[1]
+    first, second = results_of(STAMPS)[1]
     assert {"problems/queue_delay/rules.py", "schedgym/core/heap.py", "schedgym/core/jit.py"} <= set(first)
     assert {"schedgym/solvers/placement.py", "problems/single_job/workload.py"} <= set(second)
     assert not any("single_job" in path or "traces" in path for path in first)

@@ -27,7 +27,7 @@ from schedgym.testing import (
     infeasible_action,
     sample_action,
 )
-from tests.long import some
+from tests.long import WEEKLY, some, thinned
 from tests.test_all_problems import CASES, IDS, short
 
 ID = "schedgym/QueueDelay-v0"
@@ -44,7 +44,7 @@ def steps(id: str) -> int:
 
 
 def every_mode(cases: list[Any]) -> list[Any]:
-    """Return each case in each mode; make test has every fourth case, in modes that take turns."""
+    """Return each case in one mode, by turns, in .ci/checks in every mode; make test has a sixth of them."""
     given = [
         pytest.param(
             *getattr(case, "values", case),
@@ -53,9 +53,9 @@ def every_mode(cases: list[Any]) -> list[Any]:
             marks=getattr(case, "marks", ()),
         )
         for i, case in enumerate(cases)
-        for mode in (*MODES[i % 3 :], *MODES[: i % 3])
+        for mode in thinned((*MODES[i % 3 :], *MODES[: i % 3]), of=3)
     ]
-    return some(given, of=6 * len(MODES))
+    return some(given, of=18 if WEEKLY else 6)
 
 
 @pytest.mark.parametrize(("id", "view", "mode"), every_mode(CASES))

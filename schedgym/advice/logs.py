@@ -18,8 +18,9 @@ from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
+from schedgym.evaluation.engines import Engine
 from schedgym.evaluation.episodes import lower_bound
-from schedgym.evaluation.runner import observed_sweep
+from schedgym.evaluation.runner import compare
 from schedgym.traces.base import Trace, offered_load
 from schedgym.traces.feed import MOST, PART, select
 
@@ -155,7 +156,7 @@ def run(
     policies: Mapping[str, Any],
     factor: float = 1.0,
     seed: int = 0,
-    n_jobs: int = 1,
+    engine: Engine | None = None,
     progress: bool | None = None,
     slot: float = 1.0,
 ) -> Run:
@@ -167,7 +168,7 @@ def run(
         policies: label -> name or policy.
         factor: number by which the log's load is multiplied: the times between arrivals are divided by it.
         seed: of random policies.
-        n_jobs: processes.
+        engine: runs the policies; None: this process.
         progress: as for :func:`~schedgym.evaluation.runner.evaluate`.
         slot: length of the problem's slots [s].
     """
@@ -176,21 +177,20 @@ def run(
     given = log.parameters(traces[0])
     workloads: list[Workload] = [log.workload_of(trace, slot) for trace in traces]
     unit = slot if log.OUTCOME.timed else 1.0
-    frame, observed = observed_sweep(
+    evaluation = compare(
         log.ID,
         policies,
-        {},
         seed=seed,
         observe=observe,
         parameters=given,
         workloads=workloads,
-        n_jobs=n_jobs,
+        engine=engine,
         progress=progress,
     )
     outcomes: dict[str, list[Floats]] = {label: [] for label in policies}
     records: dict[str, list[ScheduleRecord]] = {label: [] for label in policies}
     seconds = dict.fromkeys(policies, 0.0)
-    for one in observed:
+    for one in evaluation.observed:
         values, record = one.values
         outcomes[one.policy].append(unit * values[parts[one.episode].others :])
         # one copy of the workload for all policies
@@ -198,9 +198,9 @@ def run(
         seconds[one.policy] += one.seconds
     sizes = [part.jobs for part in parts]
     bounds, alone = [], []
-    swept = frame[frame["metric"] == "bound"].groupby("episode")["value"].first()
+    ((_, comparison),) = evaluation.comparisons()
     for i, (part, trace, workload, size) in enumerate(zip(parts, traces, workloads, sizes, strict=True)):
-        bound = swept.get(i)
+        bound = None if comparison.bounds is None else float(comparison.bounds[i])
         if part.carried:  # the sweep's is of the tasks that ran already, too
             own = log.workload_of(select(trace, slice(part.carried, None)), slot)
             bound = lower_bound(problem, own, problem.build(log.ID, given))

@@ -13,6 +13,7 @@ from schedgym.advice.logs import cut, run
 from schedgym.core.problem import get_problem
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.wording import time_text
 from schedgym.extras import require
 from schedgym.traces.base import OPTIONAL, Trace, fitting
@@ -169,7 +170,7 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
     feed = log.feed(trace if fits.all() else select(trace, fits))
     parts = cut(feed.trace, seed, feed.most, feed.part)
     policies = {name: name for name in log.REPLAYED}
-    predicted = run(found, parts, policies, seed=seed, n_jobs=n_jobs).outcomes
+    predicted = run(found, parts, policies, seed=seed, engine=make_engine("local", n_jobs)).outcomes
     result = compare_with_record(own_tasks(parts), predicted)
     if result is None:
         raise InvalidParameter(f"start: the {trace.name} trace has no recorded starts")

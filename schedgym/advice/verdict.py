@@ -10,41 +10,38 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.advice.logs import Part, Run, cut, loads, run
+from schedgym.advice.comparison import LoadComparison, all_at_once, is_idle
+from schedgym.advice.logs import Part, cut, loads, run
 from schedgym.advice.page import text_of
 from schedgym.advice.reading import How as Reading
 from schedgym.advice.reading import read_log, size_text
 from schedgym.advice.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
+from schedgym.advice.sentences import AGENT, say_best, say_idle, say_limits
 from schedgym.advice.stretch import Stretch, find_stretch
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.runner import check_keywords, count_processes
-from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
-from schedgym.evaluation.wording import four_digits, interval_text, outcome_text, time_text
+from schedgym.evaluation.engines import make_engine
+from schedgym.evaluation.runner import check_keywords
+from schedgym.evaluation.wording import four_digits, time_text
 from schedgym.extras import require
 from schedgym.traces.base import LeftOut, Trace, fitting
-from schedgym.traces.feed import WAIT, Feed, Outcome, select
+from schedgym.traces.feed import WAIT, Feed, select
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-__all__ = ["Advice", "Comparison", "How", "advise"]
+__all__ = ["Advice", "How", "advise"]
 
 Floats = npt.NDArray[np.float64]
 
 ORDER = ("flowtime", "partial-value", "geo", "queue-delay")  # the first that a log feeds is the default
 RAMP = (1.5, 2.0, 4.0)
 FURTHER = (8.0, 16.0, 32.0, 64.0)  # where policies do not differ up to there
-NEGLIGIBLE = 1e-3  # of the median duration: a shorter mean wait is none
-AGENT = "agent"
 PAIRS = 4_000  # of visible jobs and machines that the agent looks at in a decision: some ms
 FEWEST, MOST_VISIBLE = 8, 64  # jobs that it sees
-RELATIVE = 0.01  # a smaller difference is none
-#: what a policy knows, in words
-KNOWN = {"execution": "how long jobs run", "value": "what jobs are worth", "deadline": "deadlines"}
 
 
 class How(Reading, total=False):
@@ -72,87 +69,6 @@ class How(Reading, total=False):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Comparison:
-    """The policies on the log, at a multiple of its load.
-
-    Attributes:
-        factor: number by which the times between arrivals were divided.
-        reference: the policy that differences refer to.
-        run: outcomes of the tasks.
-        knows: policy -> what it must know beyond sizes, e.g. "execution".
-    """
-
-    factor: float
-    reference: str
-    run: Run
-    knows: Mapping[str, str]
-    outcome: Outcome = WAIT
-
-    def table(self) -> pd.DataFrame:
-        """A row per policy, the best first.
-
-        Columns: policy; mean (of the windows' mean outcomes, e.g. waits [s]) with low and high (95%
-        interval); p95 and longest outcome of a job, p5 and least where more is better; difference (to the
-        reference's mean) with difference_low and difference_high, paired by window; relative (the same over
-        the reference's mean) with relative_low and relative_high, nan where that mean may be 0; bound (best
-        mean that any policy could reach); knows; seconds (that the policy took to decide). The intervals of
-        differences are those of :meth:`against`.
-        """
-        less = self.outcome.better == "min"
-        tail, worst = ("p95", "longest") if less else ("p5", "least")
-        base = self.run.means(self.reference)
-        rows: list[dict[str, Any]] = []
-        for policy, waits in self.run.outcomes.items():
-            means = self.run.means(policy)
-            low, high = bootstrap_interval(means)
-            relative = float((means - base).mean() / base.mean()) if base.mean() > 0 else np.nan
-            bounds = (np.nan, np.nan)
-            if base.mean() > 0:
-                bounds = ratio_interval(means - base, base, self._confidence)
-            difference = self.against(policy, self.reference)
-            rows.append(
-                {
-                    "policy": policy,
-                    **{"mean": float(means.mean()), "low": low, "high": high},
-                    tail: float(np.quantile(waits, 0.95 if less else 0.05)),
-                    worst: float(waits.max() if less else waits.min()),
-                    **dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True)),
-                    **{"relative": relative, "relative_low": bounds[0], "relative_high": bounds[1]},
-                    "bound": self.run.bound,
-                    "knows": self.knows[policy],
-                    "seconds": self.run.seconds[policy],
-                }
-            )
-        sign = self.outcome.sign
-        rows.sort(key=lambda row: (sign * row["mean"], row["policy"] != self.reference))
-        frame: pd.DataFrame = require("pandas").DataFrame(rows)
-        return frame
-
-    def against(self, policy: str, other: str) -> tuple[float, float, float]:
-        """Difference of mean outcomes, policy minus other, with its interval, paired by window.
-
-        Intervals of the differences of all policies to one of them are widened so that together they hold
-        with 95% (Bonferroni): the best policy is chosen in the same windows in which it is tested.
-        """
-        difference = self.run.means(policy) - self.run.means(other)
-        return (float(difference.mean()), *bootstrap_interval(difference, self._confidence))
-
-    @property
-    def _confidence(self) -> float:
-        return 1.0 - 0.05 / max(len(self.run.outcomes) - 1, 1)
-
-    @property
-    def differ(self) -> bool:
-        """True if a policy differs significantly from the reference, by more than 1% (:meth:`against`)."""
-        least = RELATIVE * float(self.run.means(self.reference).mean())
-        for policy in self.run.outcomes:
-            difference, low, high = self.against(policy, self.reference)
-            if (low > 0 or high < 0) and abs(difference) > least:
-                return True
-        return False
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class Advice:
     """The result of :func:`advise`; ``print`` shows it.
 
@@ -170,8 +86,8 @@ class Advice:
     """
 
     read: tuple[str, ...]
-    comparison: Comparison
-    ramp: tuple[Comparison, ...]
+    comparison: LoadComparison
+    ramp: tuple[LoadComparison, ...]
     replay: Replay | None
     verdict: str
     notes: tuple[str, ...]
@@ -237,19 +153,19 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     trace = read.trace
     if how.get("preemptible", False):
         trace = dataclasses.replace(trace, preemptible=np.ones(len(trace.arrival)))
-    processes = count_processes(how.get("n_jobs", -1))
+    engine = make_engine("local", how.get("n_jobs", -1), stays=True)  # one run follows another
     problem, others = _choose(trace, how.get("problem"))
     feed = _feed(problem, trace)
     module, trace = problem.module("log"), feed.trace
     parts = cut(trace, seed, feed.most, feed.part)
     lines = (*read.lines, *_facts(read.trace, feed, parts), *feed.lines)
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
-    own: dict[str, Any] = {"seed": seed, "n_jobs": processes, "progress": how.get("progress")}
+    own: dict[str, Any] = {"seed": seed, "engine": engine, "progress": how.get("progress")}
     own["slot"] = feed.slot
     found = run(problem, parts, policies, **own)
-    comparison = Comparison(1.0, module.REFERENCE, found, knows, module.OUTCOME)
-    idle = _idle(trace, comparison)
-    ramp: tuple[Comparison, ...] = ()
+    comparison = LoadComparison(1.0, module.REFERENCE, found, knows, module.OUTCOME)
+    idle = is_idle(trace, comparison)
+    ramp: tuple[LoadComparison, ...] = ()
     if idle and len(comparison.run.windows) > 1:
         ramp = _ramp(problem, trace, parts, comparison, policies, own)
     last = ramp[-1] if ramp else comparison
@@ -260,8 +176,8 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         comparison,
         ramp,
         compare_with_record(own_tasks(parts), replayed) if replayed else None,
-        _verdict(comparison, ramp, trace) if idle else _best(comparison),
-        (*note, *_notes(trace, comparison, parts, module.LEFT_OUT)),
+        say_idle(comparison, ramp, trace) if idle else say_best(comparison),
+        (*note, *say_limits(trace, comparison, parts, module.LEFT_OUT)),
         problem.name,
         others,
         find_stretch(last.run, parts, shown, module.REFERENCE, module.OUTCOME),
@@ -389,157 +305,21 @@ def _policies(
     return {AGENT: trained, **policies}, knows, note  # it takes longest, so it begins
 
 
-def _idle(trace: Trace, comparison: Comparison) -> bool:
-    """Return True if jobs hardly wait under the reference; they may wait under other policies."""
-    return comparison.reference not in _waiting(trace, comparison)
-
-
-def _waiting(trace: Trace, comparison: Comparison) -> set[str]:
-    """The policies under which what jobs lose by sharing the cluster is not negligible."""
-    run, sign = comparison.run, comparison.outcome.sign
-    least = NEGLIGIBLE * (float(np.median(trace.duration)) if comparison.outcome.timed else run.alone)
-    return {
-        policy for policy in run.outcomes if not sign * (float(run.means(policy).mean()) - run.alone) < least
-    }
-
-
 def _ramp(
     problem: Problem,
     trace: Trace,
     parts: Sequence[Part],
-    own: Comparison,
+    own: LoadComparison,
     policies: Mapping[str, Any],
     how: Mapping[str, Any],
-) -> tuple[Comparison, ...]:
+) -> tuple[LoadComparison, ...]:
     """The policies but the agent at higher loads, up to the first at which they differ."""
-    found: list[Comparison] = []
+    found: list[LoadComparison] = []
     names = {label: policy for label, policy in policies.items() if label != AGENT}
-    most = _all_at_once(trace)
+    most = all_at_once(trace)
     for factor in RAMP if most <= 1.0 else (*RAMP, *FURTHER):
         result = run(problem, parts, names, factor, **how)
-        found.append(Comparison(factor, own.reference, result, own.knows, own.outcome))
-        if found[-1].differ and not _idle(trace, found[-1]):
+        found.append(LoadComparison(factor, own.reference, result, own.knows, own.outcome))
+        if found[-1].differ and not is_idle(trace, found[-1]):
             break
     return tuple(found)
-
-
-def _all_at_once(trace: Trace) -> float:
-    """Share of the machines that all tasks would take together, of the resource that they take most of."""
-    shares = [trace.cores.sum() / trace.machine_cores.sum()]
-    if trace.machine_memory.any():
-        shares.append(trace.memory.sum() / trace.machine_memory.sum())
-    return float(max(shares))
-
-
-# what is said --------------------------------------------------------------------------------------
-
-
-def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
-    """The sentence on a log in which next to nothing waits."""
-    shares = loads(trace).values()
-    load = f" ({100 * max(shares):.3g}%)" if shares else ""
-    waiting = _waiting(trace, own)
-    whom = "whatever the policy" if not waiting else f"under {own.reference}"
-    if waiting == {AGENT}:
-        whom = "under every policy but the agent"
-    text = f"{own.outcome.idle} at the log's own load{load}, {whom}"
-    if not ramp:
-        return f"{text}; whether policies differ at a higher load cannot be told from so few jobs."
-    last = ramp[-1]
-    if not last.differ or _idle(trace, last):
-        if _idle(trace, last):
-            text += f"; nor at {last.factor:g} times that load, under {own.reference}"
-        else:
-            text += f"; policies do not differ at {last.factor:g} times that load either"
-        share = _all_at_once(trace)
-        return text + (
-            "." if share > 1 else f", and all its jobs at once would take {100 * share:.3g}% of it."
-        )
-    return f"{text}; policies begin to differ at {last.factor:g} times that load, where: {_best(last)}"
-
-
-def _best(comparison: Comparison) -> str:
-    """The sentence on the best policy."""
-    table, outcome = comparison.table(), comparison.outcome
-    first, second = table.iloc[0], table.iloc[1]
-    name, reference, windows = first["policy"], comparison.reference, len(comparison.run.windows)
-
-    def show(value: float) -> str:
-        return outcome_text(outcome, value)
-
-    def gain(row: Any, what: str, factor: float) -> tuple[float, float]:  # as a number above 0
-        ends = [-outcome.sign * factor * row[f"{what}_{end}"] for end in ("low", "high")]
-        return min(ends), max(ends)
-
-    mean, least = show(first["mean"]), gain(first, "difference", 1.0)[0]
-    less, most = ("less", "shortest") if outcome.better == "min" else ("more", "largest")
-    slight = name != reference and least > 0 and abs(first["relative"]) <= RELATIVE
-    if name == reference or slight:
-        mean = show(float(comparison.run.means(reference).mean()))
-        limit = f" by more than {100 * RELATIVE:g}%" if slight else ""
-        text = f"No policy serves this cluster better than {reference}{limit}: {outcome.says.format(mean)}"
-    elif not least > 0:
-        base, low, high = (
-            first["mean"] - first["difference"],
-            first["difference_low"],
-            first["difference_high"],
-        )
-        text = f"{name} has the {most} mean {outcome.name}, {mean} against {show(base)} under {reference}"
-        text += ", but that may be chance" if np.isfinite(least) else ""
-        text += f" (interval of the difference {interval_text(low, high, show)}, {windows} windows)"
-    else:
-        text = f"{name} serves this cluster best: {outcome.says.format(mean)}, "
-        interval = f"{interval_text(*gain(first, 'difference', 1.0), show)} {less}"
-        if gain(first, "relative", 100.0)[0] > 0:  # else the two intervals would contradict each other
-            interval = f"{interval_text(*gain(first, 'relative', 100.0))}%"
-        text += f"{abs(100 * first['relative']):.3g}% {less} than under {reference} "
-        text += f"(interval {interval}, {windows} windows of the log)"
-    difference = np.array(comparison.against(name, second["policy"])[1:])
-    chance = not (-outcome.sign * difference > 0).all()
-    if not slight and name != reference and second["policy"] != reference and chance:
-        text += f"; it cannot be told from {second['policy']} ({show(second['mean'])})"
-    bound = comparison.run.bound
-    if bound is not None and bound > 0:
-        text += f", and no policy can have {less} than {show(bound)}"
-    return text + "." + ("" if slight else _blind(comparison, table))
-
-
-def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
-    """The best of the policies that need not know durations, or the like, if the best one does."""
-    needed = table.iloc[0]["knows"]
-    rest = table[table["knows"] == ""]
-    if not needed or rest.empty:
-        return ""
-    what = " and ".join(KNOWN.get(name, name) for name in needed.split(", "))
-    best, outcome = rest.iloc[0], comparison.outcome
-    base = table[table["policy"] == comparison.reference].iloc[0]
-    if outcome.sign * (best["mean"] - base["mean"]) >= 0:
-        return f" It must know {what}; of those that need not, none is better than {base['policy']}."
-    return (
-        f" It must know {what}; of those that need not, {best['policy']} is best "
-        f"({outcome_text(outcome, best['mean'])})."
-    )
-
-
-def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part], left_out: Sequence[str]) -> list[str]:
-    windows = len(comparison.run.windows)
-    notes = []
-    if max(loads(trace).values(), default=0.0) > 1.0:
-        notes.append(
-            "The jobs offer more than the machines can do, so that the queue grows as long as the log lasts"
-            + ("; parts that begin without one show less than all of its effect." if len(parts) > 1 else ".")
-        )
-    if windows < 2:
-        notes.append("The log is too short for intervals: they need two windows of jobs.")
-    elif windows < 8:
-        notes.append(f"Intervals of only {windows} windows tend to be too narrow.")
-    else:
-        notes.append("Windows follow one another: where a queue outlasts one, intervals are too narrow.")
-    notes.append(
-        "Intervals of differences are widened so that those of all policies hold together with 95% "
-        "(Bonferroni)."
-    )
-    unfinished = [name for name, waits in comparison.run.outcomes.items() if not np.isfinite(waits).all()]
-    if unfinished:
-        notes.append(f"Some jobs are never done under {', '.join(unfinished)}.")
-    return [*notes, f"Not in the model: {'; '.join((*left_out, *LEFT_OUT))}."]

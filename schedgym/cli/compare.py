@@ -9,7 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,6 +43,9 @@ from schedgym.evaluation.wording import (
     value_text,
 )
 from schedgym.extras import require
+
+if TYPE_CHECKING:
+    from schedgym.evaluation.comparison import Evaluation
 
 __all__ = ["Asked", "compare"]
 
@@ -170,15 +173,15 @@ def compare(asked: Asked, **given: str | None) -> None:
     inches = asked.inches  # refuses what is no length
     for module in ("pandas", *(("matplotlib",) if picture is not None else ())):
         require(module)
+    from schedgym.evaluation import runner
     from schedgym.evaluation.export import write_csv
     from schedgym.evaluation.plot import FORMATS, plot_comparison
-    from schedgym.evaluation.runner import sweep
 
     wanted = _plan(asked, {name: text for name, text in given.items() if text is not None})
     check_output(asked.json)
     check_output(asked.csv)
     check_output(picture, FORMATS)
-    frame = sweep(
+    evaluation = runner.compare(
         wanted.id,
         {**wanted.acting, **wanted.searching},
         wanted.grid,
@@ -191,25 +194,25 @@ def compare(asked: Asked, **given: str | None) -> None:
     if wanted.searching:
         from schedgym.evaluation.best_known import take_best
 
-        frame = take_best(frame)
-    context = _context(wanted, frame)
+        evaluation = take_best(evaluation)
+    context = _context(wanted, evaluation)
     seconds = time.monotonic() - began
-    _print_comparison(wanted.problem, frame, wanted.reference, f"{context} · {seconds:.1f} s")
-    _print_trainings(wanted, frame)
+    _print_comparison(evaluation, wanted.reference, f"{context} · {seconds:.1f} s")
+    _print_trainings(wanted, evaluation)
     if asked.tuned is not None:
-        _print_tuned(wanted, frame)
-    _print_searching(wanted, frame)
-    _print_statements(frame)
+        _print_tuned(wanted, evaluation)
+    _print_searching(wanted, evaluation)
+    _print_statements(evaluation)
     if picture is not None:
         title = None if asked.title else ""
         plot_comparison(
-            frame, picture, reference=wanted.reference, title=title, subtitle=context, width=inches
+            evaluation, picture, reference=wanted.reference, title=title, subtitle=context, width=inches
         )
     if asked.csv is not None:
         with atomic_write(asked.csv) as stream:
-            write_csv(stream, [frame])
+            write_csv(stream, [evaluation.frame])
     if asked.json is not None:
-        write_json(_report(wanted, frame), asked.json)
+        write_json(_report(wanted, evaluation), asked.json)
     written = [str(path) for path in (picture, asked.csv, asked.json) if path is not None]
     if written:
         say(f"wrote {', '.join(written)}")
@@ -363,20 +366,19 @@ def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
     return [list(seeds) for seeds in several]
 
 
-def _trainings(plan: _Plan, frame: Any) -> list[dict[str, Any]]:
+def _trainings(plan: _Plan, evaluation: "Evaluation") -> list[dict[str, Any]]:
     """The agents that one configuration trained with several seeds, against the best baseline, by setting."""
-    from schedgym.evaluation.statistics import compare_trainings, episode_table, split_settings
-
+    baselines = [label for label, own in plan.acting.items() if isinstance(own, str)]
     groups = _groups({label: own for label, own in plan.acting.items() if not isinstance(own, str)})
-    found = []
-    better = plan.problem.metric(frame.attrs["objective"]).better or "min"
-    for setting, part in split_settings(frame):
-        table = episode_table(part, frame.attrs["objective"])
-        rivals = {name: table[name].to_numpy() for name, own in plan.acting.items() if isinstance(own, str)}
-        for labels in groups:
-            own = compare_trainings(table[labels].to_numpy().T, rivals, better)
-            found.append({"setting": setting, "agents": labels, **dataclasses.asdict(own)})
-    return found
+    return [
+        {
+            "setting": setting,
+            "agents": labels,
+            **dataclasses.asdict(comparison.improvement(labels, baselines)),
+        }
+        for setting, comparison in evaluation.comparisons()
+        for labels in groups
+    ]
 
 
 def _split_options(
@@ -395,7 +397,7 @@ def _split_options(
     return {label: policy_options(label, problem, given) for label, given in texts.items()}
 
 
-def _context(plan: _Plan, frame: Any) -> str:
+def _context(plan: _Plan, evaluation: "Evaluation") -> str:
     """Describe the runs in one line: the id, parameters that differ from its defaults, episodes, seed."""
     fields = plan.problem.parameters.__dataclass_fields__
     parts = [plan.id]
@@ -404,33 +406,32 @@ def _context(plan: _Plan, frame: Any) -> str:
             text = Path(value).name if isinstance(value, str) else value_text(value)
             parts.append(f"{key}={text}")
     parts += [f"{key}={','.join(value_text(v) for v in values)}" for key, values in plan.grid.items()]
-    count, seed = frame.attrs["episodes"], frame.attrs["seed"]
+    count, seed = evaluation.episodes, evaluation.seed
     return " · ".join([*parts, f"{count} episode{'s' if count != 1 else ''}", f"seed {seed}"])
 
 
-def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
+def _report(plan: _Plan, evaluation: "Evaluation") -> dict[str, Any]:
     """The comparison as JSON data."""
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.statements import examine
-    from schedgym.evaluation.statistics import paired_differences, summarize
 
     return {
         "problem": plan.problem.name,
         "id": plan.id,
-        "objective": frame.attrs["objective"],
-        "unit": plan.problem.metric(frame.attrs["objective"]).unit,
+        "objective": evaluation.objective.name,
+        "unit": evaluation.objective.unit,
         "reference": plan.reference,
-        "views": frame.attrs["views"],
-        "policy_seconds": frame.attrs["policy_seconds"],
+        "views": evaluation.views,
+        "policy_seconds": evaluation.policy_seconds,
         "tuned": {label: entry["options"] for label, entry in plan.tuned.items()},
-        "summary": summarize(frame).to_dict("records"),
-        "differences": paired_differences(frame, plan.reference).to_dict("records"),
-        "trainings": _trainings(plan, frame),
+        "summary": evaluation.summary().to_dict("records"),
+        "differences": evaluation.differences(plan.reference).to_dict("records"),
+        "trainings": _trainings(plan, evaluation),
         "best_known": {label: dataclasses.asdict(own.budget) for label, own in plan.searching.items()},
-        "statements": [dataclasses.asdict(item) for item in examine(frame)],
-        "values": frame.to_dict("list"),
+        "statements": [dataclasses.asdict(item) for item in examine(evaluation)],
+        "values": evaluation.frame.to_dict("list"),
         "manifest": make_manifest(
-            seeds=[frame.attrs["seed"]], parameters={**plan.base, **plan.grid}, options=plan.options
+            seeds=[evaluation.seed], parameters={**plan.base, **plan.grid}, options=plan.options
         ),
     }
 
@@ -438,12 +439,12 @@ def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
 # what is printed -----------------------------------------------------------------------------------
 
 
-def _print_statements(frame: Any) -> None:
+def _print_statements(evaluation: "Evaluation") -> None:
     """Print the paper's statements about these policies, with the verdict on these workloads."""
     from schedgym.evaluation.statements import examine
 
     rows = []
-    for item in examine(frame):
+    for item in examine(evaluation):
         setting = ", ".join(f"{name} {value_text(value)}" for name, value in item.setting.items())
         text = f"{item.statement.policy} has a better {item.statement.metric} than {item.rival}"
         rows.append(
@@ -463,13 +464,14 @@ def _print_statements(frame: Any) -> None:
         say("percentages: of the mean of the policy named second (in the table above: of the reference's)")
 
 
-def _print_comparison(problem: Problem, frame: Any, reference: str, context: str) -> None:
-    from schedgym.evaluation.statistics import paired_differences, plain, setting_columns, summarize
+def _print_comparison(evaluation: "Evaluation", reference: str, context: str) -> None:
+    from schedgym.evaluation.comparison import plain
 
-    summary = summarize(frame)
-    differences = paired_differences(frame, reference)
-    swept = setting_columns(frame)
-    means = frame.groupby([*swept, "policy", "metric"], dropna=False, sort=False)["value"].mean()
+    problem, swept = evaluation.problem, evaluation.swept
+    summary = evaluation.summary()
+    differences = evaluation.differences(reference)
+    groups = evaluation.frame.groupby([*swept, "policy", "metric"], dropna=False, sort=False)
+    means: dict[Any, Any] = groups["value"].mean().to_dict()
     averages = {tuple(plain(part) for part in key): float(value) for key, value in means.items()}
 
     def key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
@@ -478,14 +480,14 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     other = {key(row): row for row in differences.to_dict("records")}
     bounded = bool(summary["bound"].notna().any())
     # a reference close to 0 in some episodes has no relative interval
-    many = frame.attrs["episodes"] > 1
+    many = evaluation.episodes > 1
     absolute = bool(differences["relative_low" if many else "relative"].isna().any())
-    objective, variant = frame.attrs["objective"], problem.ids[frame.attrs["id"]]
+    objective, variant = evaluation.objective.name, problem.ids[evaluation.id]
     names = [name for name in variant.table if name != objective]
-    unit = problem.metric(objective).unit
+    unit = evaluation.objective.unit
     fixed = [*swept, "policy", _heading(problem, objective), "95% interval"]
     fixed += ["ratio to bound"] * bounded
-    took = {key(row): 1000 * row["seconds"] for row in frame.attrs["policy_seconds"]}
+    took = {key(row): 1000 * row["seconds"] for row in evaluation.policy_seconds}
     fixed += [f"vs {reference} [{unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
     fixed.append("policy time [ms]")
     rows: list[list[str] | None] = []
@@ -507,11 +509,11 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
             count = round(share * row["episodes"])
             truncated.append(f"{row['policy']} ({count} of {row['episodes']})")
     _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
-    _print_notes(frame, bounded, truncated)
+    _print_notes(evaluation, bounded, truncated)
     say(context)
 
 
-def _print_trainings(plan: _Plan, frame: Any) -> None:
+def _print_trainings(plan: _Plan, evaluation: "Evaluation") -> None:
     """Print what the agents that one configuration trained with several seeds are worth together."""
 
     def interval(own: Mapping[str, float], show: Callable[[float], str] = four_digits) -> str:
@@ -520,8 +522,8 @@ def _print_trainings(plan: _Plan, frame: Any) -> None:
     def percent(share: float) -> str:
         return f"{percent_text(100 * share)}%"
 
-    objective = _heading(plan.problem, frame.attrs["objective"])
-    for own in _trainings(plan, frame):
+    objective = _heading(plan.problem, evaluation.objective.name)
+    for own in _trainings(plan, evaluation):
         setting = "".join(f"{name} {value_text(value)}: " for name, value in own["setting"].items())
         say(
             f"{setting}{len(own['agents'])} trainings, from {own['agents'][0]} to {own['agents'][-1]}: "
@@ -531,7 +533,7 @@ def _print_trainings(plan: _Plan, frame: Any) -> None:
         )
 
 
-def _print_searching(plan: _Plan, frame: Any) -> None:
+def _print_searching(plan: _Plan, evaluation: "Evaluation") -> None:
     """Print what the row of the best known schedules is, and how far the best policy is from them."""
     from schedgym.evaluation.best_known import distances
 
@@ -540,12 +542,12 @@ def _print_searching(plan: _Plan, frame: Any) -> None:
             f"{label}: no policy, but the best schedule known of each episode: a policy's, or that of an "
             f"offline search which knows all of the episode ({own.budget}, from the shipped agent)"
         )
-        for setting, policy, distance in distances(frame):
+        for setting, policy, distance in distances(evaluation):
             where = "".join(f"{name} {value_text(value)}: " for name, value in setting.items())
             say(f"{where}the best policy, {policy}, is {percent_text(100 * distance)}% from it in the mean")
 
 
-def _print_tuned(plan: _Plan, frame: Any) -> None:
+def _print_tuned(plan: _Plan, evaluation: "Evaluation") -> None:
     """Print the options that were tuned, and where they were found."""
     if not plan.tuned:
         say("tuned: no policy has options that were found better than its defaults")
@@ -555,7 +557,7 @@ def _print_tuned(plan: _Plan, frame: Any) -> None:
         say(f"tuned: {label} {options_text(entry['options'])}, found on {where}")
         first = entry.get("choosing", [0])[0]
         if own.get("trace") is not None and own["trace"] == plan.fixed.get("trace"):
-            if frame.attrs["seed"] != 0 or frame.attrs["episodes"] > first:
+            if evaluation.seed != 0 or evaluation.episodes > first:
                 say(f"these windows may be among those of the tuning: --seed 0 --episodes {first} has others")
 
 
@@ -579,7 +581,7 @@ def _print_fitted(
     console.print(table)
 
 
-def _print_notes(frame: Any, bounded: bool, truncated: list[str]) -> None:
+def _print_notes(evaluation: "Evaluation", bounded: bool, truncated: list[str]) -> None:
     notes = [
         "means over the episodes; *: the interval excludes 0",
         "policy time: median CPU time of an episode's decisions (an agent in compiled code: of all of it)",
@@ -587,14 +589,14 @@ def _print_notes(frame: Any, bounded: bool, truncated: list[str]) -> None:
     if bounded:
         notes.append("ratio to bound: of the means, - where the bound is 0")
     say("; ".join(notes))
-    episodes, distinct = frame.attrs["episodes"], frame.attrs["distinct"]
+    episodes, distinct = evaluation.episodes, evaluation.distinct
     if distinct < episodes:
         say(f"{episodes} episodes over {distinct} different lists of jobs: intervals are too narrow")
     elif 1 < episodes < FEW:
         say(f"only {episodes} episodes: intervals of so few tend to be too narrow")
     if truncated:
         say(f"episodes that ended with work left (its charge is included): {', '.join(truncated)}")
-    if views := frame.attrs["views"]:
+    if views := evaluation.views:
         text = ", ".join(f"{policy} ({view})" for policy, view in views.items())
         say(f"in a view of their own: {text}")
 

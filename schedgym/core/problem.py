@@ -61,6 +61,11 @@ class Metric:
     better: str = ""
     recorded: bool = True
 
+    @property
+    def sign(self) -> float:
+        """-1 where more is better, else 1: of a value times it, less is better."""
+        return -1.0 if self.better == "max" else 1.0
+
 
 @dataclasses.dataclass(frozen=True)
 class View:

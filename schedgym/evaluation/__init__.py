@@ -10,54 +10,56 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from schedgym.evaluation.comparison import Comparison, Evaluation
     from schedgym.evaluation.episodes import play
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
     from schedgym.evaluation.recording import record_episode
     from schedgym.evaluation.report import write_report
-    from schedgym.evaluation.runner import How, evaluate, sweep
+    from schedgym.evaluation.runner import How, compare, evaluate
     from schedgym.evaluation.scoring import score
-    from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
+    from schedgym.evaluation.statistics import bootstrap_interval
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import SweepSpec, load_spec, make_spec, run_sweep
     from schedgym.evaluation.tuned import tuned_options
     from schedgym.evaluation.tuning import Tuning, tune
 
 __all__ = [
+    "Comparison",
+    "Evaluation",
     "How",
     "ResultsStore",
     "SweepSpec",
     "Tuning",
     "bootstrap_interval",
+    "compare",
     "evaluate",
     "load_spec",
     "make_manifest",
     "make_spec",
-    "paired_differences",
     "play",
     "plot_comparison",
     "plot_schedule",
     "record_episode",
     "run_sweep",
     "score",
-    "summarize",
-    "sweep",
     "tune",
     "tuned_options",
     "write_report",
 ]
 
 _MODULES = {
+    "comparison": ("Comparison", "Evaluation"),
     "gantt": ("plot_schedule",),
     "manifest": ("make_manifest",),
     "plot": ("plot_comparison",),
     "recording": ("record_episode",),
     "report": ("write_report",),
     "episodes": ("play",),
-    "runner": ("How", "evaluate", "sweep"),
+    "runner": ("How", "compare", "evaluate"),
     "scoring": ("score",),
-    "statistics": ("bootstrap_interval", "paired_differences", "summarize"),
+    "statistics": ("bootstrap_interval",),
     "store": ("ResultsStore",),
     "sweeps": ("SweepSpec", "load_spec", "make_spec", "run_sweep"),
     "tuned": ("tuned_options",),

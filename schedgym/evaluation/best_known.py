@@ -27,7 +27,7 @@ import dataclasses
 import math
 import re
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +39,7 @@ from schedgym.core.policy import Interface
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.statistics import episode_table, lower_is_better, split_settings
-
-if TYPE_CHECKING:
-    import pandas as pd
+from schedgym.evaluation.comparison import Evaluation
 
 __all__ = ["BEST_KNOWN", "BestKnown", "Budget", "distances", "take_best"]
 
@@ -160,7 +157,7 @@ class _Climb:
         problem = simulator.problem
         metric = problem.metric(problem.objective_of(simulator.parameters))
         self.index = simulator.metric_names.index(metric.name)
-        self.sign = -1.0 if metric.better == "max" else 1.0
+        self.sign = metric.sign
         segment = scorer.layout.segments[0]
         self.spread = scorer.spread()
         self.successes = np.ones((2, len(SIZES)))  # of parameters, and of keys
@@ -230,39 +227,33 @@ class _Climb:
         return time.process_time() - began >= cast(float, budget.seconds)
 
 
-def take_best(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame in which the search has the values of the best policy in each episode where that beats it.
+def take_best(evaluation: Evaluation) -> Evaluation:
+    """Give the search the values of the best policy in each episode where that beats it.
 
     Args:
-        frame: a frame of :func:`~schedgym.evaluation.runner.sweep` in which the search is :data:`BEST_KNOWN`.
+        evaluation: results of policies, among which the search is :data:`BEST_KNOWN`.
     """
-    objective, found = frame.attrs["objective"], frame.copy()
-    sign = 1.0 if lower_is_better(frame, objective) else -1.0
-    for _, part in split_settings(frame):
-        table = episode_table(part, objective)
-        costs, own = sign * table.to_numpy(), list(table.columns).index(BEST_KNOWN)
-        for episode, row in zip(table.index, costs, strict=True):
-            if row.min() < row[own]:
-                rows = part[part["episode"] == episode]
-                best = rows[rows["policy"] == table.columns[row.argmin()]].set_index("metric")["value"]
+    found, name = evaluation.frame.copy(), evaluation.objective.name
+    for _, part in evaluation.parts():
+        for _, rows in part.groupby(["seed", "episode"]):
+            costs = evaluation.objective.sign * rows[rows["metric"] == name].set_index("policy")["value"]
+            if costs.min() < costs[BEST_KNOWN]:
+                best = rows[rows["policy"] == costs.idxmin()].set_index("metric")["value"]
                 places = rows.index[rows["policy"] == BEST_KNOWN]
                 found.loc[places, "value"] = best.reindex(found.loc[places, "metric"]).to_numpy()
-    return found
+    return dataclasses.replace(evaluation, frame=found)
 
 
-def distances(frame: pd.DataFrame) -> list[tuple[dict[str, Any], str, float]]:
-    """Compare the best policy with the best known schedules, in each setting of a frame that has both.
+def distances(evaluation: Evaluation) -> list[tuple[dict[str, Any], str, float]]:
+    """Compare the best policy with the best known schedules, in each setting of an evaluation that has both.
 
     Returns:
         the setting, the policy with the best mean, and its mean over the best known schedules', less 1.
     """
-    objective = frame.attrs["objective"]
-    sign = 1.0 if lower_is_better(frame, objective) else -1.0
     found = []
-    for setting, part in split_settings(frame):
-        means = episode_table(part, objective).mean()
-        policies = means.drop(BEST_KNOWN)
-        policy = str((sign * policies).idxmin())
-        known = float(means[BEST_KNOWN])
-        found.append((setting, policy, float(means[policy]) / known - 1.0 if known else math.nan))
+    for setting, comparison in evaluation.comparisons():
+        means = {label: float(table.mean()) for label, table in comparison.tables.items()}
+        known = means.pop(BEST_KNOWN)
+        policy = min(means, key=lambda label: comparison.metric.sign * means[label])
+        found.append((setting, policy, means[policy] / known - 1.0 if known else math.nan))
     return found

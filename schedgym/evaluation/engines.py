@@ -1,4 +1,4 @@
-"""Engines: they run the units of a sweep, and once more those whose worker died.
+"""Engines: they run units of work, and once more those whose worker died.
 
 An engine calls a function on each unit and yields each result as soon as it is there. The exception of a
 unit comes back as text. A unit whose worker dies is tried once more, alone, when all others are done. With a
@@ -14,18 +14,20 @@ import dataclasses
 import functools
 import itertools
 import os
+import pickle
 import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import numpy as np
 
 from schedgym.errors import InvalidParameter, RunAborted, UnknownName
-from schedgym.evaluation.runner import count_processes
 from schedgym.extras import require
 
-__all__ = ["ENGINES", "Engine", "Failure", "make_engine"]
+__all__ = ["ENGINES", "Engine", "Failure", "count_processes", "make_engine", "progress_bar"]
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -36,6 +38,8 @@ LONGEST = 1e6  # s that can be a unit's time limit
 LOOK = 0.5  # s between two looks at the time of units that have a limit
 START = 30.0  # s after which the time of a unit begins, also when its worker has not started
 IDLE = 10.0  # s after which a worker without work ends, also when nobody is left to tell it
+SLOW = 2.0  # s before a progress bar shows
+HOUR = 3600.0  # s over which it takes the speed: units may last minutes
 #: threads of a worker's libraries: as many as there are cores for each
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -46,9 +50,27 @@ class Failure:
 
     Attributes:
         error: the traceback, or a message that its worker died, or that it took too long.
+        exception: of the unit; None if there is none, or if it cannot be sent between processes.
     """
 
     error: str
+    exception: BaseException | None = dataclasses.field(default=None, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        exception = self.exception
+        try:
+            pickle.loads(pickle.dumps(exception))
+        except Exception:
+            exception = None
+        return Failure, (self.error, exception)
+
+    def reraise(self) -> NoReturn:
+        """Raise the exception of the unit, or if it has none RunAborted."""
+        if self.exception is None:
+            raise RunAborted(self.error.strip().splitlines()[-1])
+        if self.exception.__traceback__ is None:  # of another process
+            self.exception.add_note(self.error)
+        raise self.exception
 
 
 class WorkerDied(Exception):
@@ -103,7 +125,7 @@ def _guarded(function: Callable[[U], R], unit: U) -> R | Failure:
         except BaseException as error:
             if interrupts or isinstance(error, GeneratorExit):
                 raise
-            return Failure(traceback.format_exc())
+            return Failure(traceback.format_exc(), error)
 
 
 def _drain(
@@ -133,44 +155,56 @@ def _drain(
             for handle in pool.kill_late(list(running), limit):
                 yield running.pop(handle), Failure(f"TimeoutError: took longer than {limit:g} s")
 
-    try:
-        fill(left, pool.slots)
+    fill(left, pool.slots)
+    while running:
+        results = list(ended())
+        fill(left, pool.slots)  # before whoever takes results takes time
+        died += [unit for unit, result in results if isinstance(result, WorkerDied)]
+        yield from ((unit, result) for unit, result in results if not isinstance(result, WorkerDied))
+    for unit in died:
+        fill([unit], 1)
         while running:
-            results = list(ended())
-            fill(left, pool.slots)  # before whoever takes results takes time
-            died += [unit for unit, result in results if isinstance(result, WorkerDied)]
-            yield from ((unit, result) for unit, result in results if not isinstance(result, WorkerDied))
-        for unit in died:
-            fill([unit], 1)
-            while running:
-                for _, outcome in ended():
-                    if isinstance(outcome, WorkerDied):
-                        why = " ".join(str(outcome).split())
-                        outcome = Failure(f"{DIED}, also when tried again alone: {why}")
-                    yield unit, outcome
-    finally:
-        pool.close()
+            for _, outcome in ended():
+                if isinstance(outcome, WorkerDied):
+                    why = " ".join(str(outcome).split())
+                    outcome = Failure(f"{DIED}, also when tried again alone: {why}")
+                yield unit, outcome
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Engine:
     """Runs a function on units.
 
     Attributes:
         pool: makes the workers; None: units run in this very process, which dies with a unit that dies.
+        processes: units that run at once; -1: one per core of a cluster.
         limit: the longest that a unit may take [s]; None: as long as it takes.
+        stays: True if workers wait for the next run, for some seconds; they know the code of when they began.
     """
 
     pool: Callable[[], _Pool] | None
+    processes: int = 1
     limit: float | None = None
+    stays: bool = False
+    _waiting: _Pool | None = None
 
     def run(
         self, function: Callable[[U], R], units: Iterable[U]
     ) -> Generator[tuple[U, R | Failure], None, None]:
         """Yield (unit, result) in the order in which they end; closing the iterator ends all work."""
         if self.pool is None:
-            return ((unit, _guarded(function, unit)) for unit in units)
-        return _drain(self.pool(), function, units, self.limit)
+            yield from ((unit, _guarded(function, unit)) for unit in units)
+            return
+        pool, self._waiting = self._waiting or self.pool(), None
+        try:
+            yield from _drain(pool, function, units, self.limit)
+        except BaseException:
+            pool.close()
+            raise
+        if self.stays:
+            self._waiting = pool
+        else:
+            pool.close()
 
 
 def _load(function: Callable[[Any], Any]) -> None:
@@ -324,7 +358,14 @@ class _Ray:
             self.ray.shutdown()
 
 
-def make_engine(name: str, n_jobs: int = -1, limit: float | None = None) -> Engine:
+def count_processes(n_jobs: int) -> int:
+    """The number of processes that ``n_jobs`` means; -1: one per core."""
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
+    return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
+
+
+def make_engine(name: str, n_jobs: int = -1, limit: float | None = None, *, stays: bool = False) -> Engine:
     """An engine.
 
     Args:
@@ -333,6 +374,7 @@ def make_engine(name: str, n_jobs: int = -1, limit: float | None = None) -> Engi
         n_jobs: units at once; -1: one per core, of the cluster. With 1 and "local" all runs in this process,
             unless there is a limit.
         limit: the longest that a unit may take [s], compilation included; None: as long as it takes.
+        stays: see :class:`Engine`.
 
     Raises:
         UnknownName: for another name.
@@ -346,8 +388,42 @@ def make_engine(name: str, n_jobs: int = -1, limit: float | None = None) -> Engi
     if name == "local":
         processes = count_processes(n_jobs)
         here = processes == 1 and limit is None
-        return Engine(None if here else functools.partial(_Processes, processes), limit)
+        return Engine(None if here else functools.partial(_Processes, processes), processes, limit, stays)
     require("ray", "ray")
     if n_jobs != -1 and n_jobs < 1:
         raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
-    return Engine(functools.partial(_Ray, n_jobs, limit is not None), limit)
+    return Engine(functools.partial(_Ray, n_jobs, limit is not None), n_jobs, limit, stays)
+
+
+@contextlib.contextmanager
+def progress_bar(total: int, show: bool | None, what: str = "episodes") -> Iterator[Callable[[int], None]]:
+    """Yield a function that counts episodes that have ended; a bar on stderr shows them after two seconds.
+
+    Args:
+        total: episodes to run.
+        show: None: only where stderr is a terminal.
+        what: the word for them.
+    """
+    rich, began = require("rich.progress"), time.monotonic()
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        console=require("rich.console").Console(stderr=True),
+        transient=True,
+        speed_estimate_period=HOUR,
+    )
+    task = bar.add_task(what, total=total)
+    wanted = bar.console.is_terminal if show is None else show
+
+    def advance(episodes: int) -> None:
+        if wanted and time.monotonic() - began > SLOW:
+            bar.start()
+        bar.update(task, advance=episodes)
+
+    try:
+        yield advance
+    finally:
+        if bar.live.is_started:  # else it would print an empty line
+            bar.stop()

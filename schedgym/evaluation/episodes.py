@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import json
 import math
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
@@ -98,6 +100,7 @@ class Step(NamedTuple):
     """An episode after its begin, or after a step.
 
     Attributes:
+        observation: of which the next decision is made.
         reward: of the step; 0 at the begin.
         seconds: time on the wall that the policy took for its decision, without that of compiling [s].
         ended: True after the last step.
@@ -105,6 +108,7 @@ class Step(NamedTuple):
         info: of the step.
     """
 
+    observation: Any
     reward: float = 0.0
     seconds: float = 0.0
     ended: bool = False
@@ -113,15 +117,22 @@ class Step(NamedTuple):
 
 
 def steps(
-    env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0, label: str = ""
+    env: SchedulingEnv,
+    policy: Policy,
+    *,
+    seed: int = 0,
+    episode: int = 0,
+    label: str = "",
+    workload: Workload | None = None,
 ) -> Iterator[Step]:
     """Play an episode step by step, for arguments as of :func:`play`; yields its begin, and each step.
 
     The state of the environment is that after the step until the next one is asked for.
     """
-    observation, _ = env.reset(seed=seed, options={"episode": episode})
+    options: dict[str, Any] = {"episode": episode} if workload is None else {"workload": workload}
+    observation, _ = env.reset(seed=seed, options=options)
     policy.reset(env.interface, policy_rng(seed, episode, label))
-    yield Step()
+    yield Step(observation)
     step, clock, ended = env.step, time.perf_counter, False
     while not ended:
         began = clock() - COMPILATION.seconds
@@ -129,7 +140,7 @@ def steps(
         seconds = clock() - COMPILATION.seconds - began
         observation, reward, terminated, truncated, info = step(action)
         ended = terminated or truncated
-        yield Step(reward, seconds, ended, bool(truncated), info)
+        yield Step(observation, reward, seconds, ended, bool(truncated), info)
 
 
 def play(
@@ -139,6 +150,7 @@ def play(
     seed: int = 0,
     episode: int = 0,
     label: str = "",
+    workload: Workload | None = None,
     check: bool = True,
 ) -> Outcome:
     """Run one episode to its end and check it.
@@ -149,6 +161,7 @@ def play(
         seed: seed of the environment and, with ``episode`` and ``label``, of the policy.
         episode: number of the episode of that seed.
         label: the policy's name in messages.
+        workload: of the episode; None: that of seed and episode.
         check: False leaves out the checks of rewards and schedule.
 
     Raises:
@@ -159,7 +172,7 @@ def play(
     began, ran = time.perf_counter(), time.process_time()
     total = seconds = 0.0
     try:
-        for step in steps(env, policy, seed=seed, episode=episode, label=label):
+        for step in steps(env, policy, seed=seed, episode=episode, label=label, workload=workload):
             if getattr(policy, "compiled_rollout", None) is not None:
                 outcome = _roll_out(env, policy)
                 break
@@ -191,7 +204,7 @@ def _roll_out(env: SchedulingEnv, policy: Any) -> Outcome:
 def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
     metric = env.problem.metric(env.problem.objective_of(env.simulator.parameters))
     objective = outcome.metrics[metric.name]
-    total = outcome.total if metric.better == "max" else -outcome.total
+    total = -metric.sign * outcome.total
     error, scale = abs(total - objective), max(abs(total), abs(objective))
     if error <= RELATIVE_TOLERANCE * scale:
         return
@@ -211,7 +224,7 @@ def _slack(workload: Workload) -> float:
 
 def checked_gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
     """:func:`check_bound` where the workload's rounding ``slack`` is known."""
-    gap = bound - objective if metric.better == "max" else objective - bound
+    gap = metric.sign * (objective - bound)
     if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
         raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
     return gap
@@ -249,11 +262,46 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
     return float(value)
 
 
+class Environments:
+    """The environments of a run's last setting: a process reads a trace once per view, not per job.
+
+    Sent to another process, it is the one that this process has for the run.
+    """
+
+    most = 8  # with workloads every episode has one of its own
+
+    def __init__(self, run: str | None = None) -> None:
+        self._run = run or uuid.uuid4().hex
+        self._setting = -1
+        self._made: dict[str, SchedulingEnv] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _environments_of, (self._run,)
+
+    def get(self, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
+        """The environment of a setting with these parameters."""
+        if setting != self._setting:
+            self._made.clear()
+            self._setting = setting
+        key = json.dumps(parameters, sort_keys=True, default=repr)
+        env = self._made.pop(key, None) or make_env(id, parameters)
+        self._made[key] = env  # the one used last is the last
+        if len(self._made) > self.most:
+            del self._made[next(iter(self._made))]
+        return env
+
+
+@functools.lru_cache(maxsize=1)
+def _environments_of(run: str) -> Environments:
+    """Those of this process for the last run that has sent it something."""
+    return Environments(run)
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """Episodes of one policy (None: the bounds) in one setting: the work that a process gets at once."""
 
-    run: str
+    environments: Environments
     setting: int
     id: str
     parameters: dict[str, Any]
@@ -281,35 +329,8 @@ class Result:
     cpu: float = 0.0
 
 
-class Environments:
-    """A cache of the environments of the last setting: a process reads a trace once per view, not per job."""
-
-    most = 8  # with workloads every episode has one of its own
-    setting: tuple[str, int] = ("", 0)
-    envs: ClassVar[dict[str, SchedulingEnv]] = {}
-
-    @classmethod
-    def get(cls, run: str, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
-        """The environment of a run's setting with these parameters."""
-        if cls.setting != (run, setting):
-            cls.clear()
-            cls.setting = run, setting
-        key = json.dumps(parameters, sort_keys=True, default=repr)
-        env = cls.envs.pop(key, None) or make_env(id, parameters)
-        cls.envs[key] = env  # the one used last is the last
-        if len(cls.envs) > cls.most:
-            del cls.envs[next(iter(cls.envs))]
-        return env
-
-    @classmethod
-    def clear(cls) -> None:
-        """Forget all environments."""
-        cls.setting = "", 0
-        cls.envs.clear()
-
-
 def check_entrant(
-    run: str, id: str, entrant: Entrant, more: Mapping[str, Any] | None = None
+    environments: Environments, id: str, entrant: Entrant, more: Mapping[str, Any] | None = None
 ) -> SchedulingEnv:
     """The environment of an entrant, with ``more`` parameters; refuses what cannot run in it.
 
@@ -317,7 +338,7 @@ def check_entrant(
         UnknownName, InvalidParameter: for parameters with which no environment can be made, or a policy that
             cannot act in it.
     """
-    env = Environments.get(run, entrant.setting, id, {**entrant.parameters, **(more or {})})
+    env = environments.get(entrant.setting, id, {**entrant.parameters, **(more or {})})
     if entrant.label is not None:
         copy.copy(entrant.policy).reset(env.interface, policy_rng(0, 0, entrant.label))
     return env
@@ -330,7 +351,7 @@ def run_episodes(job: Job) -> Iterator[Result]:
         if job.files:
             parameters = {**parameters, "workload": job.files[episode]}
         began, observed = time.process_time(), None
-        env = Environments.get(job.run, job.setting, job.id, parameters)
+        env = job.environments.get(job.setting, job.id, parameters)
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.files import check_output
-from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.canvas import (
     ASIDE,
@@ -29,15 +28,8 @@ from schedgym.evaluation.canvas import (
     series_colour,
     typeset,
 )
-from schedgym.evaluation.statistics import (
-    bootstrap_interval,
-    episode_table,
-    objective_of,
-    paired_differences,
-    plain,
-    setting_columns,
-    summarize,
-)
+from schedgym.evaluation.comparison import Evaluation, plain
+from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -54,7 +46,7 @@ NARROW = 7.0  # a narrower picture has its panels below one another, and smaller
 
 
 def plot_comparison(
-    frame: pd.DataFrame,
+    evaluation: Evaluation,
     path: str | Path,
     *,
     reference: str | None = None,
@@ -72,7 +64,7 @@ def plot_comparison(
     logarithmic axis; where a value is not positive, differences are drawn.
 
     Args:
-        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        evaluation: result of :func:`~schedgym.evaluation.runner.compare`.
         path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
         reference: policy that differences refer to; None: the id's, or the first one.
         metric: None: the objective.
@@ -82,32 +74,30 @@ def plot_comparison(
         width: in inches; below 7, as in the column of a paper, panels stand below one another.
 
     Raises:
-        InvalidParameter: for another kind of file, an empty frame, or a width below 2.5.
-        UnknownName: for a reference or a metric that the frame does not have.
+        InvalidParameter: for another kind of file, an empty result, or a width below 2.5.
+        UnknownName: for a reference or a metric that it does not have.
         gymnasium.error.DependencyNotInstalled: without matplotlib.
     """
     check_output(path, FORMATS)
-    if frame.empty:
-        raise InvalidParameter("nothing to draw: the frame is empty")
+    if evaluation.frame.empty:
+        raise InvalidParameter("nothing to draw: the result is empty")
     if not 2.5 <= width <= 40:
         raise InvalidParameter(f"width: must be from 2.5 to 40 inches, got {width}")
     matplotlib = require("matplotlib")
-    metric = objective_of(frame, metric)
-    problem = get_problem(frame.attrs["problem"]) if "problem" in frame.attrs else None
-    variant = problem.ids.get(frame.attrs.get("id", "")) if problem else None
-    policies = list(dict.fromkeys(frame["policy"]))
+    shown = evaluation.metric_of(metric)
+    variant = evaluation.problem.ids[evaluation.id]
     if reference is None:
-        reference = variant.reference if variant and variant.reference in policies else policies[0]
-    unit = "" if problem is None or metric in ("bound", "gap") else problem.metric(metric).unit
-    label = metric.replace("_", " ") + (f" [{unit}]" if unit else "")
+        policies = evaluation.policies
+        reference = variant.reference if variant.reference in policies else policies[0]
+    label = shown.name.replace("_", " ") + (f" [{shown.unit}]" if shown.unit else "")
     if title is None:
-        title = variant.title if variant else ""
+        title = variant.title
     scale = 1.0 if width >= NARROW else 0.75
     style = {key: value * scale if key.endswith("size") else value for key, value in STYLE.items()}
     with matplotlib.rc_context(style):
-        drawing = _Drawing(frame, metric, typeset(label), reference, confidence)
+        drawing = _Drawing(evaluation, shown.name, typeset(label), reference, confidence)
         drawing.width, drawing.letters, drawing.head = width, scale, 0.62 if title else 0.1
-        figure = drawing.sweep() if setting_columns(frame) else drawing.single()
+        figure = drawing.sweep() if evaluation.swept else drawing.single()
         if title:
             add_head(figure, title, subtitle)
         save_figure(figure, path)
@@ -206,22 +196,20 @@ class _Drawing:
     """One comparison: the data and the settings that all its panels share."""
 
     def __init__(
-        self, frame: pd.DataFrame, metric: str, label: str, reference: str, confidence: float
+        self, evaluation: Evaluation, metric: str, label: str, reference: str, confidence: float
     ) -> None:
-        self.frame, self.metric, self.label = frame, metric, label
+        self.evaluation, self.metric, self.label = evaluation, metric, label
         self.reference, self.confidence = reference, confidence
-        self.summary = summarize(frame, metric, confidence)
-        self.differences = paired_differences(frame, reference, metric, confidence)
-        self.policies = list(dict.fromkeys(frame["policy"]))
+        self.summary = evaluation.summary(metric, confidence)
+        self.differences = evaluation.differences(reference, metric, confidence)
+        self.policies, frame = evaluation.policies, evaluation.frame
         self.bounded = bool(self.summary["bound"].notna().any())
         self.width, self.letters, self.head = WIDTH, 1.0, 0.62  # inches, a factor, inches
         values = frame.loc[frame["metric"] == metric, "value"].to_numpy(dtype=float)
         shares = self.differences["relative"].to_numpy(dtype=float)
         self.ratios = bool((values > 0).all() and np.isfinite(shares).all())
         self.bound_hidden = False
-        problem = get_problem(frame.attrs["problem"]) if self.bounded else None
-        upper = problem is not None and problem.metric(frame.attrs["objective"]).better == "max"
-        self.bound_label = "upper bound" if upper else "lower bound"
+        self.bound_label = "lower bound" if evaluation.objective.sign > 0 else "upper bound"
         self.interval = f"{confidence * 100:g}% interval"
 
     def colour(self, policy: str) -> str:
@@ -257,21 +245,22 @@ class _Drawing:
     def single(self) -> Any:
         ranked = self.summary.sort_values("mean", kind="stable")
         rows = list(ranked["policy"])
-        table = episode_table(self.frame, self.metric)
+        ((_, comparison),) = self.evaluation.comparisons(self.metric)
+        tables = {policy: table[0] for policy, table in comparison.tables.items()}
         lines = len(rows) + self.bounded
         wide = self.width >= NARROW
         figure, grid = self.panels(1, 0.58 + (0.52 if wide else 0.27) * lines, width_ratios=(1.15, 1))
         left, right = grid[0]
         for y, policy in enumerate(rows):
-            self._strip(left, y, table[policy].to_numpy(), self.colour(policy))
+            self._strip(left, y, tables[policy], self.colour(policy))
         ticks, labels = list(range(len(rows))), [as_label(policy) for policy in rows]
         if self.bounded:
-            bound = episode_table(self.frame, "bound").iloc[:, 0].to_numpy()
+            bound = np.asarray(comparison.bounds)
             self._strip(left, len(rows), bound, BOUND)
             left.axvline(bound.mean(), **BOUND_LINE, linewidth=1.1, zorder=1)
             ticks.append(len(rows))
             labels.append(self.bound_label)
-        values = table.to_numpy().ravel()
+        values = np.concatenate(list(tables.values()))
         if self.bounded and (bound > 0).all():
             values = np.concatenate([values, bound])
         scale = _scale(left.xaxis, values, not wide)
@@ -297,7 +286,7 @@ class _Drawing:
         left.set_xlabel(f"{self.label} of each episode")
         bare(left, "x")
         left.tick_params(axis="y", length=0)
-        self._single_differences(right, rows, table)
+        self._single_differences(right, rows, tables)
         bare(right, "x")
         right.tick_params(axis="y", length=0, labelleft=not wide)
         right.set_ylim((len(rows) if not wide else lines) - 0.45, -0.55)
@@ -321,15 +310,15 @@ class _Drawing:
         mark = {"markersize": 7 * size, "markerfacecolor": colour, "markeredgecolor": "white", "zorder": 5}
         axes.plot([mean], [y], "D", **mark)
 
-    def _single_differences(self, axes: Any, rows: list[str], table: pd.DataFrame) -> None:
-        base = table[self.reference].to_numpy()
+    def _single_differences(self, axes: Any, rows: list[str], tables: dict[str, F8]) -> None:
+        base = tables[self.reference]
         by_policy = self.differences.set_index("policy")
         axes.axvline(float(self.ratios), color=INK, linewidth=1.0, zorder=1)
         shown = [np.array([float(self.ratios)])]
         for y, policy in enumerate(rows):
             text = "reference"
             if policy != self.reference:
-                values = table[policy].to_numpy()
+                values = tables[policy]
                 values = values / base if self.ratios else values - base
                 mean, low, high = (float(part[0]) for part in self.compared(by_policy.loc[[policy]]))
                 colour = self.colour(policy)
@@ -383,8 +372,8 @@ class _Drawing:
     # a sweep ---------------------------------------------------------------------------------------
 
     def sweep(self) -> Any:
-        first, *others = setting_columns(self.frame)
-        episodes = self.frame[self.frame["metric"] == self.metric]
+        first, *others = self.evaluation.swept
+        episodes = self.evaluation.frame[self.evaluation.frame["metric"] == self.metric]
         tables = (episodes, self.summary, self.differences)
         panels: list[tuple[dict[str, Any], Any, Any, Any]] = [({}, *tables)]
         if others:
@@ -393,7 +382,7 @@ class _Drawing:
             a, b, c = tables
             panels = [(key, _where(a, key), _where(b, key), _where(c, key)) for key in keys]
         figure, grid = self.panels(len(panels), 3.7 if self.width >= NARROW else 0.7 * self.width)
-        values = list(dict.fromkeys(plain(value) for value in self.frame[first]))
+        values = list(dict.fromkeys(plain(value) for value in episodes[first]))
         for (left, right), (key, runs, summary, differences) in zip(grid, panels, strict=True):
             self._means(left, first, values, summary, runs)
             self._sweep_differences(right, first, values, differences)

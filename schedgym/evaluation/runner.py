@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import tempfile
-import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,6 +15,8 @@ from schedgym.core.problem import Metric, Problem
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation.comparison import Evaluation, Observed
+from schedgym.evaluation.engines import Engine, Failure, make_engine, progress_bar
 from schedgym.evaluation.episodes import (
     Environments,
     Job,
@@ -24,7 +24,6 @@ from schedgym.evaluation.episodes import (
     Result,
     check_entrant,
     checked_gap,
-    run_episodes,
     run_job,
 )
 from schedgym.evaluation.memory import Memory
@@ -43,68 +42,13 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "Observed", "check_keywords", "evaluate", "observed_sweep", "sweep"]
+__all__ = ["How", "check_keywords", "compare", "evaluate"]
 
 EPISODES = 20  # with the generator
-SLOW = 2.0  # s before a progress bar shows
-HOUR = 3600.0  # s over which it takes the speed: units may last minutes
-
-
-@dataclasses.dataclass(frozen=True)
-class Observed:
-    """The return value of an observer at the end of an episode.
-
-    Attributes:
-        setting: swept parameter -> value.
-        policy: label.
-        episode: its number.
-        seconds: time that the policy took [s]; see :class:`Outcome`.
-        values: the return value of the observer.
-    """
-
-    setting: dict[str, Any]
-    policy: str
-    episode: int
-    seconds: float
-    values: Any
-
-
-@contextlib.contextmanager
-def progress_bar(total: int, show: bool | None, what: str = "episodes") -> Iterator[Callable[[int], None]]:
-    """Yield a function that counts episodes that have ended; a bar on stderr shows them after two seconds.
-
-    Args:
-        total: episodes to run.
-        show: None: only where stderr is a terminal.
-        what: the word for them.
-    """
-    rich, began = require("rich.progress"), time.monotonic()
-    bar = rich.Progress(
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeRemainingColumn(),
-        console=require("rich.console").Console(stderr=True),
-        transient=True,
-        speed_estimate_period=HOUR,
-    )
-    task = bar.add_task(what, total=total)
-    wanted = bar.console.is_terminal if show is None else show
-
-    def advance(episodes: int) -> None:
-        if wanted and time.monotonic() - began > SLOW:
-            bar.start()
-        bar.update(task, advance=episodes)
-
-    try:
-        yield advance
-    finally:
-        if bar.live.is_started:  # else it would print an empty line
-            bar.stop()
 
 
 class How(TypedDict, total=False):
-    """The conditions of an evaluation: keyword arguments of :func:`evaluate` and :func:`sweep`.
+    """The conditions of an evaluation: keyword arguments of :func:`evaluate` and :func:`compare`.
 
     Attributes:
         parameters: parameters of the environment.
@@ -150,9 +94,7 @@ def evaluate(
         a tidy frame with one row per policy x episode x metric and the columns policy, episode, seed,
         metric, value. Metrics are the problem's, in its units, and "truncated" (0 or 1), "bound" (on the
         optimum of the episode's workload, the same for every policy) and "gap" (objective minus bound; where
-        the objective is maximised bound minus objective). ``attrs`` holds problem, id, objective, seed,
-        episodes, parameters, views (policy -> view, of those not in the baselines' view), and distinct: how
-        many episodes have jobs of their own.
+        the objective is maximised bound minus objective). :func:`compare` gives its statistics, too.
 
     Raises:
         UnknownName, InvalidParameter: for a bad id, policy, option or parameter.
@@ -160,105 +102,82 @@ def evaluate(
         RuntimeError: when rewards do not sum to the objective, or an objective beats its bound: a bug.
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
-    return sweep(env_id, policies, {}, episodes, seed, **how)
+    return compare(env_id, policies, {}, episodes, seed, **how).frame
 
 
-def sweep(
+def compare(
     env_id: str,
-    policies: Any,
-    grid: Mapping[str, Sequence[Any]],
-    episodes: int | None = None,
-    seed: int = 0,
-    **how: Unpack[How],
-) -> pd.DataFrame:
-    """:func:`evaluate` in every combination of parameter values.
-
-    Args:
-        env_id: as for :func:`evaluate`.
-        policies: as for :func:`evaluate`.
-        grid: parameter -> values; the product of all is run.
-        episodes: as for :func:`evaluate`; None may mean another number in each setting.
-        seed: the same in every setting.
-        **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
-
-    Returns:
-        the frame of :func:`evaluate` with one column more per swept parameter, in front;
-        ``attrs["swept"]`` names them.
-
-    Raises:
-        InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
-            objectives.
-    """
-    return observed_sweep(env_id, policies, grid, episodes, seed, **how)[0]
-
-
-def observed_sweep(
-    env_id: str,
-    policies: Any,
-    grid: Mapping[str, Sequence[Any]],
+    policies: Any = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
     episodes: int | None = None,
     seed: int = 0,
     *,
     observe: Observer | None = None,
     memory: Memory | None = None,
+    engine: Engine | None = None,
     **how: Unpack[How],
-) -> tuple[pd.DataFrame, list[Observed]]:
-    """Run :func:`sweep`, and call ``observe`` on the environment after each episode.
+) -> Evaluation:
+    """Run policies on the same workloads in every combination of parameter values.
 
-    ``observe`` is called with the environment when an episode has ended (its ``record()``, its simulator); it
-    is a function of a module, as other processes call it, too. None: ``values`` are None. Episodes that
-    ``memory`` knows are not run again; the others are added to it. All other arguments are those of
-    :func:`sweep`.
+    Args:
+        env_id: as for :func:`evaluate`.
+        policies: as for :func:`evaluate`.
+        grid: parameter -> values, all of whose combinations are run; None: one setting.
+        episodes: as for :func:`evaluate`; None may mean another number in each setting.
+        seed: as for :func:`evaluate`, the same in every setting.
+        observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
+            function of a module, as other processes call it, too. None: nothing is observed.
+        memory: episodes that it knows are not run again; the others are added to it.
+        engine: takes the place of ``n_jobs``: who compares again and again keeps its workers.
+        **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
 
     Returns:
-        the frame, and an entry for each setting, policy and episode, in this order.
+        the frame of :func:`evaluate` with one column more per parameter of ``grid``, in front, and its
+        statistics.
+
+    Raises:
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
+            objectives.
     """
     check_keywords("evaluate", how, How)
-    pandas = require("pandas")
+    grid = grid or {}
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
     base = dict(how.get("parameters") or {})
     given = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings)
-    processes = count_processes(how.get("n_jobs", 1))
+    engine = engine or make_engine("local", how.get("n_jobs", 1))
     check_counts(episodes, seed)
     objective = find_objective(problem, id, [{**base, **setting} for setting in settings])
     with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
-        try:
-            workloads = how.get("workloads")
-            files = () if workloads is None else _store(problem, workloads, Path(folder))
-            runs = _Runs(problem, id, given, files, episodes, seed, observe)
-            jobs = runs.plan([{**base, **setting} for setting in settings], processes)
-            known, jobs = ([], jobs) if memory is None else memory.recall(jobs)
-            new = _run(jobs, processes, how.get("progress"))
-            results = [*known, *(new if memory is None else memory.keep(new))]
-        finally:
-            Environments.clear()
+        workloads = how.get("workloads")
+        files = () if workloads is None else _store(problem, workloads, Path(folder))
+        runs = _Runs(problem, id, given, files, episodes, seed, observe)
+        jobs = runs.plan([{**base, **setting} for setting in settings], engine.processes)
+        known, jobs = ([], jobs) if memory is None else memory.recall(jobs)
+        new = _run(jobs, engine, how.get("progress"))
+        results = [*known, *(new if memory is None else memory.keep(new))]
     order = list(given)
     ran = [result for result in results if result.label is not None]
     ran.sort(key=lambda result: (result.setting, order.index(str(result.label)), result.episode))
     bounds = {(r.setting, r.episode): r.values for r in results if r.label is None}
-    frame = pandas.DataFrame(
-        _rows(objective, settings, seed, ran, bounds),
-        columns=[*settings[0], "policy", "episode", "seed", "metric", "value"],
-    )
+    columns = [*grid, "policy", "episode", "seed", "metric", "value"]
+    rows = _rows(objective, settings, seed, ran, bounds)
     views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
-    usual = (None,) if "view" not in grid else (None, *grid["view"])
-    if "view" in base:
-        usual = (base["view"],)
-    frame.attrs = {
-        "problem": problem.name,
-        "id": id,
-        "objective": objective.name,
-        "seed": seed,
-        "episodes": max(runs.counts),
-        "distinct": min(runs.distinct),
-        "swept": list(grid),
-        "parameters": base,
-        "views": {label: view for label, view in views.items() if view not in usual},
-        "policy_seconds": _policy_seconds(settings, ran),
-    }
-    observed = [Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran]
-    return cast("pd.DataFrame", frame), observed
+    usual = (base["view"],) if "view" in base else (None, *grid.get("view", ()))
+    return Evaluation(
+        problem,
+        id,
+        objective,
+        require("pandas").DataFrame(rows, columns=columns),
+        swept=tuple(grid),
+        parameters=base,
+        seed=seed,
+        episodes=max(runs.counts),
+        distinct=min(runs.distinct),
+        views={label: str(view) for label, view in views.items() if view not in usual},
+        policy_seconds=_policy_seconds(settings, ran),
+        observed=[Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran],
+    )
 
 
 @dataclasses.dataclass
@@ -274,28 +193,34 @@ class _Runs:
     observe: Observer | None
     counts: list[int] = dataclasses.field(default_factory=list)
     distinct: list[int] = dataclasses.field(default_factory=list)
+    environments: Environments = dataclasses.field(default_factory=Environments)
 
     def plan(self, settings: Sequence[Mapping[str, Any]], processes: int) -> list[Job]:
-        """Make jobs of about equal size for so many processes; raises an error if something cannot run."""
-        run = uuid.uuid4().hex
+        """Make jobs of about equal size for so many processes, or for this one jobs of an episode.
+
+        Raises an error if something cannot run.
+        """
         jobs: list[Job] = []
         for own, acting in zip(
             settings, entrants(self.problem, self.id, settings, self.policies.items()), strict=True
         ):
             if self.files and own.get("workload") is not None:
                 raise InvalidParameter("workloads: the parameters name a workload file already")
-            count, different = self._count(acting, run)
+            count, different = self._count(acting)
             self.counts.append(count)
             self.distinct.append(different)
             size = max(1, min(count, count * len(acting) * len(settings) // (4 * processes)))
+            if processes == 1:
+                size = 1  # nothing is sent, and what is remembered is lost by the episode
             for entrant in acting:
                 for first in range(0, count, size):
                     chunk = tuple(range(first, min(first + size, count)))
-                    where = (run, entrant.setting, self.id, entrant.parameters, self.files, self.seed)
-                    jobs.append(Job(*where, entrant.label, entrant.policy, chunk, self.observe))
+                    where = (self.environments, entrant.setting, self.id, entrant.parameters, self.files)
+                    who = (self.seed, entrant.label, entrant.policy)
+                    jobs.append(Job(*where, *who, chunk, self.observe))
         return jobs
 
-    def _count(self, acting: Sequence[Entrant], run: str) -> tuple[int, int]:
+    def _count(self, acting: Sequence[Entrant]) -> tuple[int, int]:
         """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
 
         Raises an error for parameters, or for policies in their view, that cannot run.
@@ -306,7 +231,7 @@ class _Runs:
                 text = f"{self.episodes} are more than the {len(self.files)} workloads"
                 raise InvalidParameter(f"episodes: {text}")
             first = {"workload": self.files[0]}
-        env, *_ = [check_entrant(run, self.id, entrant, first) for entrant in acting]
+        env, *_ = [check_entrant(self.environments, self.id, entrant, first) for entrant in acting]
         if self.files:
             count = len(self.files) if self.episodes is None else self.episodes
             return count, count
@@ -315,13 +240,6 @@ class _Runs:
         windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
         count = self.episodes or windows or EPISODES
         return count, min(count, windows or count)
-
-
-def count_processes(n_jobs: int) -> int:
-    """The number of processes that ``n_jobs`` means; -1: one per core."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
-    return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
 
 
 def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tuple[str, ...]:
@@ -338,21 +256,17 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
     return tuple(files)
 
 
-def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterator[Result]:
-    with progress_bar(sum(len(job.episodes) for job in jobs), progress) as advance:
-        if processes == 1:
-            for job in jobs:
-                for result in run_episodes(job):
-                    yield result
-                    advance(1)
-            return
-        joblib = require("joblib")
-        parallel = joblib.Parallel(
-            n_jobs=processes, backend="loky", batch_size=1, return_as="generator_unordered"
-        )
-        for chunk in parallel(joblib.delayed(run_job)(job) for job in jobs):
-            yield from chunk
-            advance(len(chunk))
+def _run(jobs: list[Job], engine: Engine, progress: bool | None) -> Iterator[Result]:
+    """Run jobs; raises the exception of one that fails."""
+    with (
+        progress_bar(sum(len(job.episodes) for job in jobs), progress) as advance,
+        contextlib.closing(engine.run(run_job, jobs)) as ended,
+    ):
+        for job, results in ended:
+            if isinstance(results, Failure):
+                results.reraise()
+            yield from results
+            advance(len(job.episodes))
 
 
 def _policy_seconds(settings: list[dict[str, Any]], ran: Iterable[Result]) -> list[dict[str, Any]]:

@@ -17,14 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
+from schedgym.evaluation.comparison import Comparison, Improvement, resamples_of
 from schedgym.evaluation.statistics import (
     Estimate,
-    Improvement,
-    compare_trainings,
-    estimate,
     interquartile_mean,
     performance_profile,
-    performance_ratios,
     stratified_interval,
 )
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
@@ -35,8 +32,7 @@ __all__ = ["Board", "Entry", "Setting", "read_boards", "setting_text", "short_va
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
 
-DRAWS = 1_000_000  # numbers drawn for one interval, as far as LEAST_RESAMPLES allow
-LEAST_RESAMPLES, MOST_RESAMPLES = 400, 10_000
+DRAWS = 1_000_000  # numbers drawn for one interval
 NAN = float("nan")
 
 
@@ -157,7 +153,7 @@ class Board:
         if not strata:
             return Estimate()
         values = np.concatenate([np.ravel(stratum) for stratum in strata])
-        resamples = min(2000, _resamples(len(values)))
+        resamples = min(2000, resamples_of(len(values), DRAWS))
         value = interquartile_mean(values)
         return Estimate(value, *stratified_interval(strata, confidence=confidence, resamples=resamples))
 
@@ -169,7 +165,7 @@ class Board:
         strata = chosen.strata(policy)
         if not strata:
             return None
-        resamples = min(1000, _resamples(sum(stratum.size for stratum in strata)))
+        resamples = min(1000, resamples_of(sum(stratum.size for stratum in strata), DRAWS))
         return performance_profile(strata, thresholds, confidence, resamples)
 
 
@@ -233,10 +229,9 @@ def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> B
     reference = policies[0] if policies else ""
     if variant is not None and variant.reference in policies:
         reference = variant.reference
-    sign = -1.0 if metric.better == "max" else 1.0
     for setting in settings:
         _compare(setting.entries, metric, reference, confidence)
-        setting.entries.sort(key=lambda entry: (np.isnan(entry.mean.value), sign * entry.mean.value))
+        setting.entries.sort(key=lambda entry: (np.isnan(entry.mean.value), metric.sign * entry.mean.value))
     return Board(id, problem, variant, metric, settings, swept, common, policies, reference)
 
 
@@ -260,65 +255,24 @@ def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) ->
     return Setting(dict(stored.parameters), label, order, entries, float(known.mean()) if known.size else NAN)
 
 
-def _resamples(values: int) -> int:
-    return int(np.clip(DRAWS // max(values, 1), LEAST_RESAMPLES, MOST_RESAMPLES))
-
-
-def _estimate(table: F8, confidence: float, over: F8 | None = None) -> Estimate:
-    return estimate(table, over, confidence, _resamples(table.size))
-
-
 def _compare(entries: list[Entry], metric: Metric, reference: str, confidence: float) -> None:
     """Fill in the statistics of one setting's entries."""
-    sign = -1.0 if metric.better == "max" else 1.0
-    base = next((entry for entry in entries if entry.policy == reference), None)
-    columns = np.concatenate([entry.table for entry in entries]) if entries else np.empty((0, 0))
-    ratios = None
-    if not (columns < 0).any():
-        ratios = performance_ratios(columns.T, metric.better or "min").T
-    first = 0
+    tables = {entry.policy: entry.table for entry in entries}
+    comparison = Comparison(metric, tables, entries[0].bounds, confidence, draws=DRAWS)
+    baselines = [entry.policy for entry in entries if not entry.trainings]
+    ratios = comparison.ratios()
     for entry in entries:
-        last = first + len(entry.table)
-        entry.ratios = ratios[first:last] if ratios is not None else None
-        first = last
-        ran = entry.complete
-        table = entry.table[:, ran]
-        entry.mean = _estimate(table, confidence)
+        label, table = entry.policy, comparison.values(entry.policy)
+        entry.ratios = ratios.get(label)
+        entry.mean = comparison.mean(label)
         stratum = table if len(table) > 1 else table[0]
-        resamples = min(2000, _resamples(table.size))
+        resamples = min(2000, resamples_of(table.size, DRAWS))
         interval = stratified_interval([stratum], confidence=confidence, resamples=resamples)
         entry.middle = Estimate(interquartile_mean(table), *interval)
-        bounded = ran & ~np.isnan(entry.bounds)
-        if bounded.any() and bounded.sum() == ran.sum():
-            gaps = sign * (table - entry.bounds[ran])
-            entry.gap = _estimate(gaps, confidence)
-            if entry.bounds[ran].mean() > 0:
-                entry.relative_gap = _estimate(gaps, confidence, entry.bounds[ran])
-        if base is None or entry is base:
-            continue
-        both = ran & base.complete
-        if not both.any():
-            continue
-        rival = base.table[:, both].mean(axis=0)
-        differences = entry.table[:, both] - rival
-        entry.difference = _estimate(differences, confidence)
-        if rival.mean() != 0:
-            entry.relative = _estimate(differences, confidence, np.sign(rival.mean()) * rival)
-        entry.won = float((sign * differences < 0).mean())
-        entry.tied = float((differences == 0).mean())
-    _compare_trainings(entries, metric, confidence)
-
-
-def _compare_trainings(entries: list[Entry], metric: Metric, confidence: float) -> None:
-    """Compare each agent with the best of the policies that ran all of its episodes."""
-    for entry in entries:
-        ran = entry.complete
-        rivals = {
-            rival.policy: rival.table[0, ran]
-            for rival in entries
-            if not rival.trainings and rival.complete[ran].all()
-        }
-        if entry.trainings and ran.any() and rivals:
-            table = entry.table[:, ran]
-            better = metric.better or "min"
-            entry.improvement = compare_trainings(table, rivals, better, confidence, _resamples(table.size))
+        entry.gap, entry.relative_gap = comparison.gap(label), comparison.gap(label, relative=True)
+        if reference in tables and label != reference:
+            own = comparison.against(label, reference)
+            entry.difference, entry.relative = own.difference, own.relative
+            entry.won, entry.tied = own.won, own.tied
+        if entry.trainings:
+            entry.improvement = comparison.improvement([label], baselines)

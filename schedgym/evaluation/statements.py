@@ -6,13 +6,10 @@ import dataclasses
 import enum
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from schedgym.core.problem import Statement, get_problem
-from schedgym.evaluation.statistics import paired_differences, split_settings
-
-if TYPE_CHECKING:
-    import pandas as pd
+from schedgym.core.problem import Statement
+from schedgym.evaluation.comparison import Evaluation
 
 __all__ = [
     "CORRECTED",
@@ -86,34 +83,30 @@ class Examined:
     verdict: Verdict
 
 
-def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) -> list[Examined]:
-    """Examine those statements whose policies a frame compares.
+def examine(evaluation: Evaluation, statements: Sequence[Statement] | None = None) -> list[Examined]:
+    """Examine those statements whose policies an evaluation compares.
 
     Args:
-        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        evaluation: results of policies.
         statements: with one episode, their gains need not be significant. None: those of the problem's paper,
             on workloads of its generator only, as they say nothing of other workloads.
     """
-    problem = get_problem(frame.attrs["problem"])
-    given = {**frame.attrs.get("parameters", {}), **dict.fromkeys(frame.attrs.get("swept", ()), "")}
+    given = {**evaluation.parameters, **dict.fromkeys(evaluation.swept, "")}
     if statements is None and any(given.get(name) is not None for name in ("trace", "workload")):
         return []
-    present = set(frame["policy"])
     found = []
-    for statement in problem.statements if statements is None else statements:
-        rivals = [rival for rival in statement.rivals if rival in present]
-        if statement.policy not in present:
+    for statement in evaluation.problem.statements if statements is None else statements:
+        rivals = [rival for rival in statement.rivals if rival in evaluation.policies]
+        if statement.policy not in evaluation.policies:
             continue
-        sign = -1.0 if problem.metric(statement.metric).better != "max" else 1.0
-        for setting, part in split_settings(frame):
-            part.attrs.update(frame.attrs)
+        for setting, comparison in evaluation.comparisons(statement.metric):
             for rival in rivals:
-                rows = paired_differences(part, rival, statement.metric)
-                row = rows[rows["policy"] == statement.policy].iloc[0]
-                gain = sign * float(row["relative"])
-                low, high = sorted((sign * float(row["relative_low"]), sign * float(row["relative_high"])))
+                own = comparison.against(statement.policy, rival).relative
+                ends = (-comparison.metric.sign * end for end in (own.value, own.low, own.high))
+                gain, low, high = next(ends), *sorted(ends)
                 verdict = judge_gain(gain, low, statement.by)
                 if statements is None and math.isnan(low):
-                    verdict = Verdict.OPEN if part["episode"].nunique() < 2 else Verdict.UNDEFINED
+                    few = len(comparison.tables[rival][0]) < 2
+                    verdict = Verdict.OPEN if few else Verdict.UNDEFINED
                 found.append(Examined(statement, rival, setting, gain, low, high, verdict))
     return found

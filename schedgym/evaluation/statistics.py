@@ -1,4 +1,4 @@
-"""Statistics of paired runs: bootstrap intervals, summaries, differences to a reference, aggregates.
+"""Statistics of paired runs: bootstrap intervals, aggregates, profiles.
 
 Episodes are the units that are resampled: the policies of one episode met the same workload, so their
 differences are taken within the episode first. Intervals of means are bias-corrected and accelerated (BCa;
@@ -13,45 +13,30 @@ interquartile means and performance profiles, resampled within each setting (str
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.extras import require
-
-if TYPE_CHECKING:
-    import pandas as pd
+from schedgym.errors import InvalidParameter
 
 __all__ = [
     "Estimate",
-    "Improvement",
     "bootstrap_interval",
-    "compare_trainings",
-    "episode_table",
     "estimate",
     "improvements",
     "interquartile_mean",
     "judge_interval",
-    "lower_is_better",
-    "paired_differences",
     "performance_profile",
     "performance_ratios",
-    "plain",
     "ratio_interval",
-    "setting_columns",
-    "split_settings",
     "stratified_interval",
-    "summarize",
     "two_level_interval",
 ]
 
 F8 = npt.NDArray[np.float64]
 
-COLUMNS = ("policy", "episode", "seed", "metric", "value")
 BATCH = 4_000_000  # numbers drawn at once
 NONE = (float("nan"), float("nan"))  # where there is no interval
 
@@ -349,7 +334,7 @@ def estimate(
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(means if over is None else means / over.mean(), axis=0))
     if not np.isfinite(value):
-        return Estimate()
+        return Estimate(value) if over is None else Estimate()
     if len(table) > 1:
         return Estimate(value, *two_level_interval(table, over, confidence, resamples, statistic=statistic))
     if over is None:
@@ -357,7 +342,7 @@ def estimate(
     return Estimate(value, *ratio_interval(table[0], over, confidence, resamples))
 
 
-def improvements(table: F8, rival: F8, better: str = "min") -> F8:
+def improvements(table: F8, rival: F8, sign: float = 1.0) -> F8:
     """Compare values with a rival's of the same episodes; the mean is the probability of improvement.
 
     This is the Mann-Whitney statistic within each episode, averaged over the episodes (Agarwal et al. 2021,
@@ -366,67 +351,12 @@ def improvements(table: F8, rival: F8, better: str = "min") -> F8:
     Args:
         table: one number per training and episode, [trainings, episodes].
         rival: numbers of the same episodes, [episodes].
-        better: "min" or "max".
+        sign: 1 where less is better, else -1.
 
     Returns:
         an array shaped as ``table``: 1 where it is better, 1/2 where equal, 0 where worse.
     """
-    sign = -1.0 if better == "max" else 1.0
     return (1.0 + np.sign(sign * (np.asarray(rival) - table))) / 2.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Improvement:
-    """The trainings of one configuration against the best baseline, on the same episodes.
-
-    Attributes:
-        rival: label of the baseline with the best mean; "": there is none.
-        rival_mean: its mean.
-        value: interquartile mean over the trainings of their mean objectives.
-        difference: the same of the differences to the baseline.
-        relative: the same over the baseline's mean; without an interval where that mean may be 0.
-        probability: that a training is better than the baseline in an episode; see :func:`improvements`.
-    """
-
-    rival: str = ""
-    rival_mean: float = float("nan")
-    value: Estimate = Estimate()
-    difference: Estimate = Estimate()
-    relative: Estimate = Estimate()
-    probability: Estimate = Estimate()
-
-
-def compare_trainings(
-    table: F8,
-    rivals: Mapping[str, F8],
-    better: str = "min",
-    confidence: float = 0.95,
-    resamples: int = 10_000,
-) -> Improvement:
-    """Compare the trainings of one configuration with the best of several baselines.
-
-    Args:
-        table: the objective, one number per training and episode, [trainings, episodes].
-        rivals: label of a baseline -> its objective in the same episodes, [episodes].
-        better: "min" or "max".
-        confidence: confidence level of the intervals.
-        resamples: number of bootstrap samples.
-    """
-    best = max if better == "max" else min
-    rival = best(rivals, key=lambda label: float(rivals[label].mean()))
-    base = rivals[rival]
-
-    def middle(values: F8, over: F8 | None = None) -> Estimate:
-        return estimate(values, over, confidence, resamples, interquartile_mean)
-
-    return Improvement(
-        rival,
-        float(base.mean()),
-        middle(table),
-        middle(table - base),
-        middle(table - base, np.sign(base.mean()) * base),
-        estimate(improvements(table, base, better), None, confidence, resamples),
-    )
 
 
 def performance_ratios(table: F8, better: str = "min") -> F8:
@@ -508,159 +438,3 @@ def performance_profile(
                 drawn[part] += np.einsum("rs,re,set->rt", by_seed, weights, hits, optimize=True)
     low, high = np.quantile(drawn / total, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return share, low, high
-
-
-def setting_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns of a frame that name its settings: the swept parameters."""
-    return [str(name) for name in frame.columns if name not in COLUMNS]
-
-
-def split_settings(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """(swept parameter -> value, rows) for each setting, in order of first appearance."""
-    names = setting_columns(frame)
-    if not names:
-        yield {}, frame
-        return
-    for key, part in frame.groupby(names, sort=False, dropna=False):
-        values = [plain(value) for value in (key if isinstance(key, tuple) else (key,))]
-        yield dict(zip(names, values, strict=True)), part
-
-
-def plain(value: Any) -> Any:
-    """A swept value as it was given: pandas turns None into nan, and numbers into numpy's."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return None
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def episode_table(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Values of one metric in one setting: a row per episode, a column per policy in order of appearance.
-
-    Raises:
-        UnknownName: when the frame has no such metric.
-    """
-    rows = frame[frame["metric"] == metric]
-    if rows.empty:
-        raise UnknownName("metric", metric, [str(name) for name in frame["metric"].unique()])
-    table = rows.pivot(index="episode", columns="policy", values="value")
-    return table[list(dict.fromkeys(rows["policy"]))]
-
-
-def objective_of(frame: pd.DataFrame, metric: str | None) -> str:
-    """``metric``, or the objective that the frame carries in its attrs."""
-    if metric is not None:
-        return metric
-    if "objective" not in frame.attrs:
-        raise InvalidParameter("metric: the frame does not say its objective; name a metric")
-    return str(frame.attrs["objective"])
-
-
-def lower_is_better(frame: pd.DataFrame, metric: str) -> bool:
-    """Return True if less of a metric is better, or if the frame does not know its problem."""
-    if "problem" not in frame.attrs or metric in ("bound", "gap", "truncated"):
-        return True
-    return get_problem(frame.attrs["problem"]).metric(metric).better != "max"
-
-
-def summarize(frame: pd.DataFrame, metric: str | None = None, confidence: float = 0.95) -> pd.DataFrame:
-    """Mean and interval of a metric per setting and policy.
-
-    Args:
-        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
-        metric: None: the objective.
-        confidence: confidence level of the intervals.
-
-    Returns:
-        a frame with the swept parameters and the columns policy, episodes, mean, low, high (the metric's
-        unit), bound (mean over the episodes), ratio (of the means of the metric and the bound; nan without a
-        positive bound, or for a metric other than the objective).
-    """
-    pandas = require("pandas")
-    metric = objective_of(frame, metric)
-    rows = []
-    for setting, part in split_settings(frame):
-        table = episode_table(part, metric)
-        bounds = None
-        if metric == frame.attrs.get("objective") and (part["metric"] == "bound").any():
-            bounds = episode_table(part, "bound")
-        for policy in table.columns:
-            values = table[policy].to_numpy()
-            low, high = bootstrap_interval(values, confidence)
-            bound = float(bounds[policy].mean()) if bounds is not None else float("nan")
-            ratio = float(values.mean()) / bound if bound > 0 else float("nan")
-            rows.append(
-                {
-                    **setting,
-                    "policy": policy,
-                    "episodes": len(values),
-                    "mean": float(values.mean()),
-                    "low": low,
-                    "high": high,
-                    "bound": bound,
-                    "ratio": ratio,
-                }
-            )
-    return cast("pd.DataFrame", pandas.DataFrame(rows))
-
-
-def paired_differences(
-    frame: pd.DataFrame, reference: str, metric: str | None = None, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Each policy minus a reference, episode by episode.
-
-    Args:
-        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
-        reference: label of the policy to compare with.
-        metric: None: the objective.
-        confidence: confidence level of the intervals.
-
-    Returns:
-        a frame with the swept parameters and the columns policy, episodes, difference, low, high (mean
-        difference in the metric's unit), relative, relative_low, relative_high (mean difference over the
-        reference's mean), won, tied (shares of the episodes in which the policy is better than, or equal to,
-        the reference). The reference itself has no row. Values may be nan: see :func:`bootstrap_interval`.
-
-    Raises:
-        UnknownName: when the reference was not run, or the frame has no such metric.
-        InvalidParameter: when the policies did not run the same episodes.
-    """
-    pandas = require("pandas")
-    metric = objective_of(frame, metric)
-    sign = 1.0 if lower_is_better(frame, metric) else -1.0
-    columns = "policy episodes difference low high relative relative_low relative_high won tied"
-    rows = []
-    for setting, part in split_settings(frame):
-        table = episode_table(part, metric)
-        if reference not in table.columns:
-            raise UnknownName("reference policy", reference, [str(name) for name in table.columns])
-        if table.isna().any(axis=None):
-            raise InvalidParameter(f"{metric}: not every policy ran every episode, nothing to pair")
-        base = table[reference].to_numpy()
-        for policy in table.columns:
-            if policy == reference:
-                continue
-            values = table[policy].to_numpy()
-            difference = values - base
-            low, high = bootstrap_interval(difference, confidence)
-            relative = relative_low = relative_high = float("nan")
-            if base.mean() != 0:
-                relative = float(difference.mean() / abs(base.mean()))
-                relative_low, relative_high = ratio_interval(
-                    difference, np.sign(base.mean()) * base, confidence
-                )
-            rows.append(
-                {
-                    **setting,
-                    "policy": policy,
-                    "episodes": len(values),
-                    "difference": float(difference.mean()),
-                    "low": low,
-                    "high": high,
-                    "relative": relative,
-                    "relative_low": relative_low,
-                    "relative_high": relative_high,
-                    "won": float((sign * difference < 0).mean()),
-                    "tied": float((difference == 0).mean()),
-                }
-            )
-    return cast("pd.DataFrame", pandas.DataFrame(rows, columns=[*setting_columns(frame), *columns.split()]))

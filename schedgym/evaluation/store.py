@@ -732,7 +732,7 @@ class ResultsStore:
     def frame(
         self, id: str | None = None, *, metrics: Sequence[str] | None = None, code: str | None = None
     ) -> pd.DataFrame:
-        """Every episode's metrics, as :func:`~schedgym.evaluation.runner.sweep` gives them.
+        """Every episode's metrics, as :func:`~schedgym.evaluation.runner.compare` gives them.
 
         Args:
             id: environment id; None: all.
@@ -741,8 +741,7 @@ class ResultsStore:
 
         Returns:
             a tidy frame with the columns id, a column per parameter that has several values in an id, policy,
-            training_seed (only if agents are there; missing for others), episode, seed, metric, value. Of one
-            id, ``attrs`` holds problem, id, objective, swept and parameters as the frame of ``sweep``.
+            training_seed (only if agents are there; missing for others), episode, seed, metric, value.
 
         Raises:
             UnknownName: for an id, metric or version that is not there.
@@ -770,13 +769,6 @@ class ResultsStore:
         tidy = pandas.concat(parts[1:] or parts, ignore_index=True)
         for name in ("episode", "seed", "metric", "value"):
             frame[name] = tidy[name]
-        frame.attrs = {"swept": swept}
-        if len({s.id for s in settings}) == 1:
-            first = settings[0]
-            frame.attrs |= {"problem": first.problem, "id": first.id}
-            frame.attrs["parameters"] = {n: v for n, v in first.parameters.items() if n not in swept}
-            if len({s.objective for s in settings}) == 1:
-                frame.attrs["objective"] = first.objective
         return cast("pd.DataFrame", frame)
 
     def contenders(self, setting: Setting) -> Iterator[Contender]:

@@ -27,7 +27,6 @@ import importlib
 import itertools
 import os
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.engines import Failure, make_engine, progress_bar
 from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_job
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
@@ -58,7 +57,7 @@ from schedgym.evaluation.plan import (
     resolve_id,
     resolve_policies,
 )
-from schedgym.evaluation.runner import EPISODES, progress_bar
+from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.tuned import tuned_options
 
@@ -406,49 +405,41 @@ def run_sweep(
             continues.
     """
     began = time.monotonic()
-    workers = make_engine(engine, n_jobs, unit_timeout)
+    workers, environments = make_engine(engine, n_jobs, unit_timeout), Environments()
     settings = _plan(spec)
     done, is_new = 0, not os.path.exists(store_path)
     if is_new:  # else only what is left to run is checked: an environment may read a long trace
-        _check(itertools.chain(*settings))
+        _check(environments, itertools.chain(*settings))
     with ResultsStore(store_path, "w") as store:
         left, skipped = _units(settings, spec, store, retry_failed)
         if not is_new:
-            _check({id(contender): contender for _, contender in left}.values())
+            _check(environments, {id(contender): contender for _, contender in left}.values())
         if left:
             store.add_manifest(
                 make_manifest(
                     seeds=spec.seeds, sweep=dataclasses.asdict(spec), code=package_version(), engine=engine
                 )
             )
-            run = uuid.uuid4().hex
-            tasks = ((unit, _job(run, unit, contender)) for unit, contender in left)
+            tasks = ((unit, _job(environments, unit, contender)) for unit, contender in left)
             with (
                 progress_bar(sum(unit.episodes for unit, _ in left), progress) as advance,
                 contextlib.closing(workers.run(_execute, tasks)) as results,
             ):
-                try:
-                    for (unit, _), outcome in results:
-                        done += _keep(store, unit, outcome)
-                        advance(unit.episodes)
-                finally:
-                    Environments.clear()
+                for (unit, _), outcome in results:
+                    done += _keep(store, unit, outcome)
+                    advance(unit.episodes)
         failed = _failed(store, settings, spec)
         store.check_files()
     return SweepResult(done, skipped, failed, time.monotonic() - began)
 
 
-def _check(contenders: Iterable[_Contender]) -> None:
+def _check(environments: Environments, contenders: Iterable[_Contender]) -> None:
     """Refuse what cannot run: an environment, or a policy in it."""
-    run = uuid.uuid4().hex
-    try:
-        for contender in contenders:
-            check_entrant(run, contender.line.setting.id, contender.entrant)
-    finally:
-        Environments.clear()
+    for contender in contenders:
+        check_entrant(environments, contender.line.setting.id, contender.entrant)
 
 
-def _job(run: str, unit: Unit, contender: _Contender) -> Job:
+def _job(environments: Environments, unit: Unit, contender: _Contender) -> Job:
     episodes = tuple(range(unit.first, unit.first + unit.episodes))
     entrant = contender.entrant
     parameters = dict(entrant.parameters)
@@ -456,7 +447,7 @@ def _job(run: str, unit: Unit, contender: _Contender) -> Job:
         parameters[name] = os.path.abspath(parameters[name])
     line = unit.line
     return Job(
-        *(run, entrant.setting, line.setting.id, parameters, ()),
+        *(environments, entrant.setting, line.setting.id, parameters, ()),
         *(unit.seed, line.policy, entrant.policy, episodes),
     )
 

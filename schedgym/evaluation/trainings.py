@@ -32,9 +32,8 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.engines import Failure, make_engine, progress_bar
 from schedgym.evaluation.plan import code_version
-from schedgym.evaluation.runner import progress_bar
 from schedgym.evaluation.statistics import Estimate, stratified_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
@@ -177,7 +176,7 @@ def run_trainings(
         how = {"engine": engine, "n_jobs": n_jobs, "unit_timeout": unit_timeout, "progress": progress}
         failed |= _validate(spec, seeds, how)
         agents = list(_trained(spec, [seed for seed in seeds if f"seed {seed}" not in failed]))
-    sign = -1.0 if spec.config.metric.better == "max" else 1.0
+    sign = spec.config.metric.sign
     ranked = sorted(agents, key=lambda a: sign * a.validation.value if a.change is None else a.change)
     median = ranked[len(ranked) // 2] if ranked else None
     return TrainingsResult(agents, median, failed, done, time.monotonic() - began)

@@ -15,10 +15,11 @@ import dataclasses
 import itertools
 import math
 import tempfile
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from schedgym.core.policy import PolicySpec, get_policy_spec, make_policy
 from schedgym.core.problem import Metric, Problem
@@ -26,17 +27,14 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.documents import canonical, check_whole
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError
+from schedgym.evaluation.comparison import DIFFERENCES, Comparison, Difference
 from schedgym.evaluation.episodes import Environments, check_entrant
 from schedgym.evaluation.plan import code_version, entrants, find_objective, resolve_id
 from schedgym.evaluation.runner import EPISODES
-from schedgym.evaluation.statistics import paired_differences, summarize
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
 from schedgym.evaluation.wording import options_text
 from schedgym.extras import require
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Tuning", "tune"]
 
@@ -59,7 +57,7 @@ class Tuning:
         tried: option -> its values.
         refused: candidate -> why the policy cannot act with it here.
         candidates: one for each candidate, the best first: "options" that differ from the defaults, "mean" of
-            the objective, and the keys of :func:`~schedgym.evaluation.statistics.paired_differences` for its
+            the objective, and the keys of ``Evaluation.differences`` for its
             difference to the defaults (nan for the defaults themselves), on the validation episodes.
         judged: the same for the best candidate on the test episodes, and "default_mean", the mean of the
             defaults there; None if the defaults have the best mean.
@@ -93,7 +91,7 @@ class Tuning:
         """
         if self.judged is None:
             return False
-        name, sign = ("low", 1.0) if self.objective.better == "max" else ("high", -1.0)
+        name, sign = "low" if self.objective.better == "max" else "high", -self.objective.sign
         ends = sign * self.judged[name], sign * self.judged[f"relative_{name}"]
         return bool(ends[0] > 0 and not ends[1] <= 0)
 
@@ -168,10 +166,7 @@ def tune(
     with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
         path = Path(store) if store is not None else Path(folder) / "tune.db"
         trial = _Trial(problem, id, spec, given, path, n_jobs, progress)
-        try:
-            trial.prepare(episodes)
-        finally:
-            Environments.clear()
+        trial.prepare(episodes)
         return _search(trial, values)
 
 
@@ -209,7 +204,7 @@ class _Trial:
     first: int = 0
     episodes: int = EPISODES
     refused: dict[str, str] = dataclasses.field(default_factory=dict)
-    run_id: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+    environments: Environments = dataclasses.field(default_factory=Environments)
 
     @property
     def policy(self) -> str:
@@ -246,7 +241,7 @@ class _Trial:
         """The environment in which the policy acts with these options; InvalidParameter if it refuses."""
         policy = make_policy(self.spec.name, **options)
         (_, entrant), *_ = entrants(self.problem, self.id, [self.parameters], [(self.policy, policy)])
-        return check_entrant(self.run_id, self.id, entrant)
+        return check_entrant(self.environments, self.id, entrant)
 
     def admits(self, options: Options) -> bool:
         """Return True if the policy can act with these options; else note why not."""
@@ -257,8 +252,8 @@ class _Trial:
             return False
         return True
 
-    def run(self, candidates: Sequence[Options], first: int) -> pd.DataFrame:
-        """Run candidates from an episode on; return a tidy frame of their objectives."""
+    def run(self, candidates: Sequence[Options], first: int) -> Comparison:
+        """Run candidates from an episode on, and compare their objectives."""
         labels = {self.label(options): options for options in candidates}
         experiment = Experiment(
             self.id,
@@ -271,50 +266,40 @@ class _Trial:
         for unit in result.failed:
             last = unit["error"].strip().splitlines()[-1]
             raise SchedgymError(f"{unit['policy'] or 'bounds'}, seed {unit['seed']}: {last}")
-        return self._read(set(labels), first)
-
-    def _read(self, labels: set[str], first: int) -> pd.DataFrame:
-        metric, rows = self.metric, []
+        episodes = range(first, first + self.episodes)
         with ResultsStore(self.store) as store:
-            for setting in store.settings(code_version(), self.id):
-                if canonical(dict(setting.parameters)) != canonical(self.parameters):
-                    continue
-                for line in store.contenders(setting):
-                    if line.policy in labels:
-                        found = line.tidy([metric.name])
-                        found = found[(found["seed"] == self.seed) & (found["episode"] >= first)]
-                        found = found[found["episode"] < first + self.episodes]
-                        rows.append(found.assign(policy=line.policy))
-        frame: pd.DataFrame = require("pandas").concat(rows, ignore_index=True)
-        frame.attrs = {"problem": self.problem.name, "id": self.id, "objective": metric.name}
-        return frame
+            found = {
+                line.policy: line.values[self.metric.name].loc[self.seed].reindex(episodes).to_numpy()
+                for setting in store.settings(code_version(), self.id)
+                if canonical(dict(setting.parameters)) == canonical(self.parameters)
+                for line in store.contenders(setting)
+                if line.policy in labels
+            }
+        return Comparison(self.metric, {label: found[label][np.newaxis] for label in labels})
 
     def measure(self, candidates: Sequence[Options], first: int) -> list[dict[str, Any]]:
         """Candidates with their means and paired differences to the defaults, in the order given."""
-        frame = self.run(candidates, first)
-        summary = {row["policy"]: row for row in summarize(frame).to_dict("records")}
-        other = {row["policy"]: row for row in paired_differences(frame, self.policy).to_dict("records")}
-        names = ("difference", "low", "high", "relative", "relative_low", "relative_high", "won", "tied")
-        nothing = dict.fromkeys(names, math.nan)
-        return [
-            {
-                "options": options,
-                "mean": summary[label]["mean"],
-                **{name: other.get(label, nothing)[name] for name in names},
-            }
-            for options in candidates
-            for label in [self.label(options)]
-        ]
-
-    def sign(self) -> float:
-        """By which a mean becomes one of which less is better."""
-        return -1.0 if self.metric.better == "max" else 1.0
+        comparison = self.run(candidates, first)
+        rows = []
+        for options in candidates:
+            label = self.label(options)
+            own = comparison.against(label, self.policy) if options else Difference()
+            numbers = *dataclasses.astuple(own.difference), *dataclasses.astuple(own.relative)
+            names = DIFFERENCES.split()[2:]
+            rows.append(
+                {
+                    "options": options,
+                    "mean": comparison.mean(label).value,
+                    **dict(zip(names, (*numbers, own.won, own.tied), strict=True)),
+                }
+            )
+        return rows
 
 
 def _search(trial: _Trial, values: dict[str, tuple[Any, ...]]) -> Tuning:
     """Try candidates, and judge the best."""
     tried = _tried(trial, values)
-    sign = trial.sign()
+    sign = trial.metric.sign
     measured = sorted(trial.measure(tried, trial.first), key=lambda row: sign * row["mean"])  # ties: as tried
     best = measured[0]["options"]
     second = trial.first + trial.episodes
@@ -348,23 +333,20 @@ def _tried(trial: _Trial, values: dict[str, tuple[Any, ...]]) -> list[Options]:
         found = {trial.label(own): own for own in map(changes, combinations)}
         return [own for label, own in found.items() if label not in trial.refused and trial.admits(own)]
 
-    try:
-        if math.prod(map(len, values.values())) <= MOST:
-            every = itertools.product(*values.values())
-            return admitted([dict(zip(values, own, strict=True)) for own in every])
-        best: Options = {}
-        tried: dict[str, Options] = {trial.label(best): best}
-        before: Options | None = None
-        while best != before:
-            before = best
-            for name, own in values.items():
-                row = admitted([{**defaults, **best, name: value} for value in own])
-                tried |= {trial.label(options): options for options in row}
-                measured = trial.measure([{}, *filter(None, row)], trial.first)
-                best = min(
-                    (found for found in measured if found["options"] in row),
-                    key=lambda found: trial.sign() * found["mean"],
-                )["options"]
-        return list(tried.values())
-    finally:
-        Environments.clear()
+    if math.prod(map(len, values.values())) <= MOST:
+        every = itertools.product(*values.values())
+        return admitted([dict(zip(values, own, strict=True)) for own in every])
+    best: Options = {}
+    tried: dict[str, Options] = {trial.label(best): best}
+    before: Options | None = None
+    while best != before:
+        before = best
+        for name, own in values.items():
+            row = admitted([{**defaults, **best, name: value} for value in own])
+            tried |= {trial.label(options): options for options in row}
+            measured = trial.measure([{}, *filter(None, row)], trial.first)
+            best = min(
+                (found for found in measured if found["options"] in row),
+                key=lambda found: trial.metric.sign * found["mean"],
+            )["options"]
+    return list(tried.values())

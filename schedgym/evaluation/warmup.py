@@ -10,10 +10,10 @@ from schedgym.agents.files import list_pretrained
 from schedgym.agents.policy import make_agent
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.problem import list_problems
+from schedgym.evaluation.engines import Failure, count_processes, make_engine
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.plan import resolve_id
-from schedgym.evaluation.runner import count_processes, evaluate
-from schedgym.extras import require
+from schedgym.evaluation.runner import evaluate
 from schedgym.testing import sample_action
 
 __all__ = ["warm_up"]
@@ -36,12 +36,14 @@ def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
     """
     every = [id for problem in list_problems().values() for id in problem.ids]
     ids: Sequence[str] = [resolve_id(name)[1] for name in names] or every
-    joblib = require("joblib")
-    parallel = joblib.Parallel(n_jobs=min(count_processes(n_jobs), len(ids)), return_as="generator_unordered")
-    yield from parallel(joblib.delayed(_compile)(id) for id in ids)
+    engine = make_engine("local", min(count_processes(n_jobs), len(ids)))
+    for id, seconds in engine.run(_compile, ids):
+        if isinstance(seconds, Failure):
+            seconds.reraise()
+        yield id, seconds
 
 
-def _compile(id: str) -> tuple[str, float]:
+def _compile(id: str) -> float:
     """Take a step in each view of an id; run its default policies and its agent for a short episode."""
     before, problem = COMPILATION.seconds, resolve_id(id)[0]
     small = problem.presets["small"]
@@ -57,4 +59,4 @@ def _compile(id: str) -> tuple[str, float]:
         observation, _ = env.reset(seed=0)
         agent.reset(env.interface, np.random.default_rng(0))
         agent(observation)  # another kernel than the one that plays whole episodes
-    return id, COMPILATION.seconds - before
+    return COMPILATION.seconds - before

@@ -19,11 +19,12 @@ from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
+from schedgym.evaluation.comparison import plain
+from schedgym.evaluation.engines import count_processes
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.plan import package_version
-from schedgym.evaluation.runner import count_processes
-from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
+from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.extras import require
 from schedgym.papers.drawing import Panel, Series, coinciding, draw
 from schedgym.papers.judging import Judged
@@ -56,7 +57,7 @@ def lines(
         labels: policy -> label; policies without a label are left out. None: all policies, by their names.
         factor: factor by which values are multiplied, e.g. to change units.
     """
-    table = summarize(played.frame, metric)
+    table = played.summary(metric)
     made = []
     for policy in played.policies:
         if labels is not None and policy not in labels:
@@ -71,7 +72,7 @@ def lines(
 
 def bound(played: Played, x: str, label: str = "lower bound", factor: float = 1.0) -> Series:
     """Return the mean bound on the objective over a swept parameter."""
-    table = summarize(played.frame)
+    table = played.summary()
     rows = table[table["policy"] == played.policies[0]]
     values = rows["bound"].to_numpy(dtype=float) * factor
     return Series(label, [plain(value) for value in rows[x]], values.tolist(), bound=True)

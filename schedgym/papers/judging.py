@@ -27,7 +27,7 @@ from schedgym.evaluation.statements import (
     examine,
     judge_gain,
 )
-from schedgym.evaluation.statistics import bootstrap_interval, lower_is_better, ratio_interval
+from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
 from schedgym.papers.run import Played
 
 __all__ = [
@@ -347,11 +347,11 @@ def judge_better(played: Played, claim: str, *statements: Statement) -> Judged:
         if policy not in played.policies:
             raise UnknownName("policy", policy, played.policies)
     found = []
-    for entry in examine(played.frame, statements):
+    for entry in examine(played, statements):
         name = f"{entry.statement.policy} against {entry.rival}"
         place = where(entry.setting)
         gain = Comparison(name, entry.gain, entry.low, entry.high, place, verdict=entry.verdict)
-        found.append(-gain if lower_is_better(played.frame, entry.statement.metric) else gain)
+        found.append(-gain if played.metric_of(entry.statement.metric).sign > 0 else gain)
     metrics = dict.fromkeys(said.metric.replace("_", " ") for said in statements)
     return judge_claim(claim, found, what=", ".join(metrics))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -12,17 +11,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.policy import make_policy
 from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.comparison import Evaluation as Played
+from schedgym.evaluation.engines import Engine, make_engine
+from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.memory import Memory
-from schedgym.evaluation.runner import Observed, observed_sweep
-from schedgym.evaluation.statistics import plain
+from schedgym.evaluation.runner import compare
 from schedgym.papers.readings import OpenPoint
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-__all__ = ["SCALES", "Played", "Run"]
+__all__ = ["SCALES", "Played", "Run", "play_workload"]
 
 F8 = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -33,70 +37,21 @@ Observer = Callable[[Any], Any]
 SCALES = ("small", "paper", "tiny")
 
 
-@dataclasses.dataclass(frozen=True)
-class Played:
-    """Results of policies that were run.
+def play_workload(
+    id: str, policy: str, workload: Workload, parameters: Mapping[str, Any] | None = None, **options: Any
+) -> ScheduleRecord:
+    """Run a registered policy on one workload, and return its checked schedule.
 
-    Attributes:
-        frame: result of :func:`~schedgym.evaluation.runner.sweep`.
-        observed: results of the observer, for each setting, policy and episode.
+    Args:
+        id: environment id.
+        policy: full name of the policy.
+        workload: the workload.
+        parameters: parameters of the environment.
+        options: options of the policy.
     """
-
-    frame: pd.DataFrame
-    observed: Sequence[Observed]
-
-    @property
-    def policies(self) -> list[str]:
-        """Labels of the policies, in order."""
-        return list(dict.fromkeys(entry.policy for entry in self.observed))
-
-    def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:
-        """Return a policy's observed values by episode, in the settings that agree with ``setting``.
-
-        Args:
-            policy: label of the policy.
-            name: entry of the result of the observer; None: the whole result.
-            setting: swept parameter = value.
-        """
-        return [
-            entry.values if name is None else entry.values[name]
-            for entry in self.observed
-            if entry.policy == policy and all(entry.setting[key] == value for key, value in setting.items())
-        ]
-
-    def metric(self, policy: str, name: str, **setting: Any) -> F8:
-        """Return a metric of a policy by episode, in the settings that agree with ``setting``.
-
-        Args:
-            policy: label of the policy.
-            name: name of the metric.
-            setting: swept parameter = value.
-        """
-        rows = self._rows[policy, name]
-        for key, value in setting.items():
-            rows = rows[[plain(own) == value for own in rows[key]]]
-        return rows["value"].to_numpy(dtype=float)
-
-    @functools.cached_property
-    def _rows(self) -> dict[Any, pd.DataFrame]:
-        return dict(iter(self.frame.sort_values("episode", kind="stable").groupby(["policy", "metric"])))
-
-    def where(self, **setting: Any) -> Played:
-        """Return the runs with the given parameter values; these parameters no longer count as swept."""
-        keep = np.ones(len(self.frame), dtype=bool)
-        for name, value in setting.items():
-            keep &= np.array([plain(own) == value for own in self.frame[name]])
-        frame = self.frame[keep].drop(columns=list(setting))
-        frame.attrs = {
-            **self.frame.attrs,
-            "swept": [n for n in self.frame.attrs["swept"] if n not in setting],
-        }
-        observed = [
-            dataclasses.replace(entry, setting={k: v for k, v in entry.setting.items() if k not in setting})
-            for entry in self.observed
-            if all(entry.setting[key] == value for key, value in setting.items())
-        ]
-        return Played(frame, observed)
+    env = make_env(id, parameters)
+    play(env, make_policy(policy, **options), label=policy, workload=workload)
+    return env.record()
 
 
 @dataclasses.dataclass
@@ -110,6 +65,7 @@ class Run:
         progress: True to show a progress bar; None: only if stderr is a terminal.
         rng: random numbers of one claim or figure; see :meth:`alone`.
         reading: open point of the paper -> choice; other points have their defaults.
+        engine: runs the episodes.
         memory: the episodes that were run.
         shared: CPU seconds that took what :meth:`once` returned again; episodes are counted by ``memory``.
 
@@ -124,6 +80,7 @@ class Run:
     progress: bool | None = None
     rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
     reading: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    engine: Engine | None = dataclasses.field(default=None, repr=False)
     memory: Memory = dataclasses.field(default_factory=Memory, repr=False)
     _done: dict[str, tuple[Any, float]] = dataclasses.field(default_factory=dict, repr=False)
     shared: float = 0.0
@@ -133,6 +90,8 @@ class Run:
             raise UnknownName("scale", self.scale, SCALES)
         if not 0 <= self.seed < EVALUATION_SEEDS:
             raise InvalidParameter(f"seed: must be from 0 to {EVALUATION_SEEDS - 1}, got {self.seed}")
+        if self.engine is None:
+            self.engine = make_engine("local", self.n_jobs, stays=True)  # many runs follow each other
 
     @property
     def small(self) -> bool:
@@ -180,7 +139,7 @@ class Run:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         observe: Observer | None = None,
     ) -> Played:
-        """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.observed_sweep`.
+        """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.compare`.
 
         Episodes that were run before, for another claim, figure or reading, are not run again.
 
@@ -193,17 +152,16 @@ class Run:
             options: label -> options of the policy.
             observe: called with the environment at the end of an episode; must be a function of a module.
         """
-        frame, observed = observed_sweep(
+        return compare(
             id,
             policies,
-            grid or {},
+            grid,
             episodes,
             self.seed,
             observe=observe,
             memory=self.memory,
+            engine=self.engine,
             parameters=parameters,
             options=options,
-            n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        return Played(frame, observed)

@@ -15,13 +15,14 @@ import pytest
 
 import schedgym
 from schedgym import cli
-from schedgym.advice import logs, page, replay, stretch, verdict
+from schedgym.advice import comparison, logs, page, replay, sentences, stretch, verdict
 from schedgym.advice.stretch import find_stretch
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation import statistics
 from schedgym.evaluation.canvas import svg_text
 from schedgym.evaluation.runner import evaluate
+from schedgym.evaluation.statistics import Estimate
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
 from tests.long import long
@@ -99,7 +100,7 @@ def compared(waits, size=5):
     outcomes = {name: np.repeat(np.asarray(means, dtype=float), size) for name, means in waits.items()}
     windows = tuple(slice(i, i + size) for i in range(0, len(next(iter(outcomes.values()))), size))
     run = logs.Run(outcomes, windows, None, dict.fromkeys(outcomes, 0.0))
-    return verdict.Comparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
+    return comparison.LoadComparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
 
 
 @long
@@ -111,38 +112,45 @@ def test_the_best_of_several_policies_is_tested_for_being_chosen():
         found = compared(waits)
         best = found.table().iloc[0]["policy"]
         alone = statistics.bootstrap_interval(waits[best] - waits["p0"])[1] < 0
-        text = verdict._best(found)
+        text = sentences.say_best(found)
         assert (" *" in str(page._comparison(found, ""))) == found.differ
         single += alone
         false += "serves this cluster best: a job waits" in text
     assert single >= 6 and false <= 2
     better = compared({"fcfs": rng.normal(100, 10, 20), "other": rng.normal(50, 10, 20)})
-    assert better.differ and verdict._best(better).startswith("other serves this cluster best")
+    assert better.differ and sentences.say_best(better).startswith("other serves this cluster best")
 
 
 def test_an_interval_beside_a_gain_never_includes_none(monkeypatch):
     rng = np.random.default_rng(1)
     base = rng.normal(100, 10, 20)
     found = compared({"fcfs": base, "other": base - 50 + rng.normal(0, 5, 20)})
-    assert "50" in verdict._best(found) and "%, 20 windows" in verdict._best(found)
-    monkeypatch.setattr(verdict, "ratio_interval", lambda *_: (-0.7, 0.0))  # the other interval excludes 0
-    assert " s less, 20 windows of the log)" in verdict._best(found) and ".. 70%" not in verdict._best(found)
+    assert "50" in sentences.say_best(found) and "%, 20 windows" in sentences.say_best(found)
+    own = found.means.against("other", "fcfs")
+    spread = dataclasses.replace(own, relative=Estimate(own.relative.value, -0.7, 0.0))  # not the other
+    monkeypatch.setattr(type(found.means), "against", lambda *_: spread)
+    assert " s less, 20 windows of the log)" in sentences.say_best(
+        found
+    ) and ".. 70%" not in sentences.say_best(found)
 
 
 def test_idle_goes_by_the_median_duration_and_not_by_the_agent():
     frame = log(101).assign(run_time=[10.0] * 100 + [1e6])
     found = compared({"fcfs": [0.5, 0.5], "agent": [0.5, 0.5]})
-    assert not verdict._idle(trace(frame), found), "the mean duration is 1000 times the usual one"
-    assert verdict._idle(trace(frame), compared({"fcfs": [0.0, 0.001], "agent": [50, 60]}))
+    assert not comparison.is_idle(trace(frame), found), "the mean duration is 1000 times the usual one"
+    assert comparison.is_idle(trace(frame), compared({"fcfs": [0.0, 0.001], "agent": [50, 60]}))
 
 
 def test_the_ramp_and_the_verdict_look_at_the_same_log(monkeypatch):
     monkeypatch.setattr(verdict, "cut", lambda trace, seed, *_: logs.cut(trace, seed, 100, 100))
     seen = []
-    idle = verdict._idle
-    monkeypatch.setattr(
-        verdict, "_idle", lambda whole, one: seen.append(len(whole.arrival)) or idle(whole, one)
-    )
+
+    def note(whole, one, idle=comparison.is_idle):
+        seen.append(len(whole.arrival))
+        return idle(whole, one)
+
+    monkeypatch.setattr(verdict, "is_idle", note)
+    monkeypatch.setattr(sentences, "is_idle", note)
     schedgym.advise(log(gap=25.0), servers=3, cpus=8, memory=32, **QUICK)
     assert len(seen) > 2 and set(seen) == {300}
     few = schedgym.advise(log(4, gap=1e4), servers=3, cpus=8, memory=32, **QUICK)
@@ -152,10 +160,8 @@ def test_the_ramp_and_the_verdict_look_at_the_same_log(monkeypatch):
 
 def test_the_seed_is_passed_on_and_checked(monkeypatch):
     seeds = []
-    sweep = logs.observed_sweep
-    monkeypatch.setattr(
-        logs, "observed_sweep", lambda *a, **how: seeds.append(how["seed"]) or sweep(*a, **how)
-    )
+    sweep = logs.compare
+    monkeypatch.setattr(logs, "compare", lambda *a, **how: seeds.append(how["seed"]) or sweep(*a, **how))
     schedgym.advise(BUSY, servers=3, cpus=8, memory=32, seed=7, **QUICK)
     replay(trace(BUSY, start=trace(BUSY).arrival), seed=8)
     assert seeds == [7, 8]

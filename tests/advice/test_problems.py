@@ -331,11 +331,11 @@ def test_every_agent_takes_part():
 
 
 def test_a_slight_gain_is_none():
-    from tests.advice.test_advice import compared, verdict
+    from tests.advice.test_advice import compared, sentences
 
     rng = np.random.default_rng(0)
     base = rng.normal(100, 10, 20)
-    text = verdict._best(compared({"fcfs": base, "other": base * 0.995}))
+    text = sentences.say_best(compared({"fcfs": base, "other": base * 0.995}))
     assert text.startswith("No policy serves this cluster better than fcfs by more than 1%: a job waits 98")
 
 

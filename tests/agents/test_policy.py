@@ -28,7 +28,7 @@ from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.episodes import make_env
-from schedgym.evaluation.runner import evaluate
+from schedgym.evaluation.runner import compare, evaluate
 from tests.agents.cases import CASES, COMPILED_SLOWLY, SHIPPED, fitted, vector
 from tests.long import all_but, long
 from tests.test_all_problems import IDS, busy, small
@@ -218,12 +218,14 @@ def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
     names = list(get_problem(id).ids[id].policies[-2:])
     parameters = small(id)
     parameters.pop("window", None)
-    frame = evaluate(id, {**dict(zip(names, names, strict=True)), **agents}, 3, 8, parameters=parameters)
+    acting = {**dict(zip(names, names, strict=True)), **agents}
+    evaluation = compare(id, acting, {}, 3, 8, parameters=parameters)
+    frame = evaluation.frame
     alone = evaluate(id, names, 3, 8, parameters=parameters)
     assert list(dict.fromkeys(frame["policy"])) == [*names, "first", "second"]
     before = frame[~frame["policy"].isin(agents)]
     assert before.reset_index(drop=True).equals(alone), "agents change what policies come to"
-    assert {label: frame.attrs["views"][label] for label in agents} == dict.fromkeys(agents, view)
+    assert {label: evaluation.views[label] for label in agents} == dict.fromkeys(agents, view)
     theirs, mine = make_env(id, parameters), make_env(id, agents["first"].acting_parameters(id, parameters))
     assert mine.interface.view == view and mine.interface.observation != theirs.interface.observation
     for episode in range(3):

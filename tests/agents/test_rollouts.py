@@ -21,7 +21,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play, steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
 from tests.agents.columns import COLUMNS, TokenRows
-from tests.long import all_but
+from tests.long import all_but, thinned
 from tests.test_all_problems import IDS, small
 
 next_of = pure_kernel(lambda mask, i, end: next_set(mask, i, end))
@@ -79,7 +79,7 @@ def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
     assert seen > 20
 
 
-@pytest.mark.parametrize(("form", "window"), FORMS, ids=["linear", "hidden"])
+@pytest.mark.parametrize(("form", "window"), thinned(FORMS[::-1], of=2))
 @pytest.mark.parametrize(("id", "view"), compiled(PLAYED))
 def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, Any], window: Any) -> None:
     env, layout = vector(id, view)

@@ -25,7 +25,7 @@ from schedgym.core import cuda
 from schedgym.core.arrays import members
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 from tests.core.host_gpu import Elsewhere, HostGPU
-from tests.long import long, some
+from tests.long import long, thinned
 from tests.test_all_problems import CASES, short
 
 ID = "schedgym/QueueDelay-v0"
@@ -363,19 +363,17 @@ def views_of(*wanted: tuple[str, str]) -> list[Any]:
 @long
 @pytest.mark.parametrize(
     ("id", "view"),
-    some(
-        views_of(
-            ("QueueDelay", "pick"),
-            ("FlowtimePacking", "priority"),
-            ("PartialValue", "priority"),
-            ("GeoAssign", "pick"),
-            ("SingleJob", "place"),
-            ("SingleJob", "search"),
-            ("ParallelJCT", "pick"),
-        )
+    views_of(
+        ("QueueDelay", "pick"),
+        ("FlowtimePacking", "priority"),
+        ("PartialValue", "priority"),
+        ("GeoAssign", "pick"),
+        ("SingleJob", "place"),
+        ("SingleJob", "search"),
+        ("ParallelJCT", "pick"),
     ),
 )
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", thinned(MODES, of=2))
 def test_compiled_trajectories_are_those_of_the_cpu(id: str, view: str, mode: str, gpu: HostGPU) -> None:
     fallback = {"fallback": "gsa"} if view == "search" else {}
     parameters = short(id, view=view, observation="features", **fallback)

@@ -19,8 +19,7 @@ from schedgym.evaluation import best_known
 from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget, distances, take_best
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.plan import default_policies
-from schedgym.evaluation.runner import evaluate
-from schedgym.evaluation.statistics import episode_table
+from schedgym.evaluation.runner import compare
 from tests.agents.cases import COMPILED_SLOWLY
 from tests.long import all_but, long, some
 
@@ -82,11 +81,11 @@ def test_the_optimum_of_a_toy_is_found(id: str, name: str) -> None:
     if problem.name == "flowtime":
         given = {"kind": module.kind_of(workload)}
     policies = {BEST_KNOWN: search_of(id, TRIES.get((id, name), 400))}
-    frame = evaluate(id, policies, workloads=[workload], parameters=given)
-    found = float(episode_table(frame, frame.attrs["objective"]).at[0, BEST_KNOWN])
+    evaluation = compare(id, policies, workloads=[workload], parameters=given)
+    metric = evaluation.objective
+    (found,) = evaluation.metric(BEST_KNOWN, metric.name)
     if (id, name) in UNSAID:
-        better = problem.metric(frame.attrs["objective"]).better
-        assert found < optimum if better == "max" else found > optimum
+        assert metric.sign * found > metric.sign * optimum
     else:
         assert found == pytest.approx(optimum, rel=1e-9)
 
@@ -98,19 +97,21 @@ def test_it_is_between_bound_and_policies(id: str) -> None:
     problem = get_problem(id)
     names = {name: name for name in default_policies(problem, id, [SMALL[id]])[:3]}
     acting = {**names, agent: BestKnown(load_pretrained(id), Budget(evaluations=1))}
-    frame = evaluate(
-        id, {**acting, BEST_KNOWN: search_of(id, 60)}, 2, seed=424242, parameters=SMALL[id], progress=False
+    acting = {**acting, BEST_KNOWN: search_of(id, 60)}
+    found = compare(id, acting, episodes=2, seed=424242, parameters=SMALL[id], progress=False)
+    del acting[BEST_KNOWN]
+    metric = found.objective
+    before, after = (
+        {label: metric.sign * own.metric(label, metric.name) for label in own.policies}
+        for own in (found, take_best(found))
     )
-    metric = problem.metric(frame.attrs["objective"])
-    sign = -1.0 if metric.better == "max" else 1.0
-    before, after = (sign * episode_table(own, metric.name) for own in (frame, take_best(frame)))
     assert (before[BEST_KNOWN] <= before[agent]).all(), "the search begins at the agent"
-    assert after[BEST_KNOWN].to_list() == before.min(axis=1).to_list()
-    assert after[list(acting)].equals(before[list(acting)])
-    if (frame["metric"] == "gap").any():
-        assert (episode_table(take_best(frame), "gap")[BEST_KNOWN] >= -1e-6).all()
-    [(setting, policy, distance)] = distances(take_best(frame))
-    assert setting == {} and policy in acting and sign * distance >= -1e-12
+    assert after.pop(BEST_KNOWN).tolist() == np.min(list(before.values()), axis=0).tolist()
+    assert all(after[label].tolist() == before[label].tolist() for label in acting)
+    if (found.frame["metric"] == "gap").any():
+        assert (take_best(found).metric(BEST_KNOWN, "gap") >= -1e-6).all()
+    [(setting, policy, distance)] = distances(take_best(found))
+    assert setting == {} and policy in acting and metric.sign * distance >= -1e-12
 
 
 def played(id: str, evaluations: int, seed: int = 424242) -> tuple[float, str]:

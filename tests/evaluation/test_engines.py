@@ -271,3 +271,34 @@ def test_a_sweep_on_a_ray_cluster(cluster, tmp_path):
     keys = ["tasks", "policy", "seed", "episode", "metric"]
     frames = [ResultsStore(tmp_path / name).frame().sort_values(keys) for name in ("ray.db", "local.db")]
     assert frames[0].reset_index(drop=True).equals(frames[1].reset_index(drop=True))
+
+
+class Unsendable(Exception):
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def fail(unit):
+    raise Unsendable(unit, 2) if unit == "unsendable" else InvalidParameter(unit)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_exception_of_a_unit_is_raised_where_it_is_asked_for(n_jobs):
+    results = dict(make_engine("local", n_jobs).run(fail, ["bad", "unsendable"]))
+    with pytest.raises(InvalidParameter, match="bad") as raised:
+        results["bad"].reraise()
+    assert n_jobs == 1 or "in fail" in raised.value.__notes__[0]  # the traceback of the other process
+    with pytest.raises(Unsendable if n_jobs == 1 else RunAborted, match="unsendable"):
+        results["unsendable"].reraise()
+    with pytest.raises(RunAborted, match="worker died, also when tried again"):
+        dict(make_engine("local", 2).run(work, [-3]))[-3].reraise()
+
+
+def test_workers_that_stay_serve_the_next_run():
+    engine = make_engine("local", 2, stays=True)
+    workers = [{worker for _, worker in engine.run(sleep, [0.5, 0.5])} for _ in range(2)]
+    assert workers[0] == workers[1] and len(workers[0]) == 2
+    results = engine.run(sleep, [0.0, 60.0])
+    assert next(results)[1] in workers[0]
+    results.close()
+    assert workers[0].isdisjoint(worker for _, worker in engine.run(sleep, [0.0]))

@@ -16,7 +16,7 @@ from schedgym.core.policy import list_policies
 from schedgym.errors import LONGEST, one_line, printable
 from schedgym.evaluation import canvas, plot
 from schedgym.evaluation.export import export
-from schedgym.evaluation.runner import sweep
+from schedgym.evaluation.runner import compare
 from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.wording import make_console
 
@@ -147,10 +147,10 @@ def letters(monkeypatch):
 @pytest.mark.parametrize("parameters", [{}, {"servers": [2, 3], "normalize": [False, True]}])
 def test_a_name_is_no_formula_in_a_comparison(tmp_path, letters, name, parameters):
     policies = {name: "fcfs", f"{name}2": "ff"}
-    frame = sweep("QueueDelay-v0", policies, parameters, 2, parameters={"tasks": 5}, n_jobs=1)
+    found = compare("QueueDelay-v0", policies, parameters, 2, parameters={"tasks": 5})
     how = {"reference": name, "title": name * 9, "subtitle": name * 9}
     for file in ("wide.svg", "wide.png", "narrow.svg"):
-        plot.plot_comparison(frame, tmp_path / file, width=3.5 if "narrow" in file else 11, **how)
+        plot.plot_comparison(found, tmp_path / file, width=3.5 if "narrow" in file else 11, **how)
     texts = texts_of((tmp_path / "wide.svg").read_text())
     assert not dangerous("".join(texts))
     assert any(one_line(name) in text for text in texts) and any(

@@ -13,7 +13,7 @@ from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.evaluation import canvas, episodes, evaluate, plot, plot_comparison, sweep
+from schedgym.evaluation import canvas, compare, episodes, evaluate, plot, plot_comparison
 from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.sweeps import make_spec, run_sweep
@@ -41,7 +41,6 @@ def test_the_frame_is_tidy_and_complete():
     assert len(frame) == 2 * 3 * (len(METRICS) + 3)
     assert set(frame["seed"]) == {5}
     assert np.isfinite(frame["value"]).all()
-    assert frame.attrs["objective"] == "mean_delay"
 
 
 def test_every_policy_meets_the_generators_workloads():
@@ -89,7 +88,9 @@ def test_workloads_of_different_sizes():
 
 
 def test_a_sweep_has_a_column_per_parameter():
-    frame = sweep(ID, "bf-exec", {"servers": [2, 3], "load": [None, 0.9]}, 2, parameters={"tasks": 20})
+    frame = compare(
+        ID, "bf-exec", {"servers": [2, 3], "load": [None, 0.9]}, 2, parameters={"tasks": 20}
+    ).frame
     assert list(frame.columns)[:3] == ["servers", "load", "policy"]
     assert len(frame.drop_duplicates(["servers", "load"])) == 4
     single = evaluate(ID, "bf-exec", 2, parameters={"tasks": 20, "servers": 3, "load": 0.9})
@@ -229,9 +230,9 @@ def test_the_manifest_says_what_was_run():
 def test_the_picture_is_not_blank(tmp_path, grid):
     from matplotlib.image import imread
 
-    frame = sweep(ID, ["bf-exec", "fcfs"], grid, 4, parameters={"tasks": 60})
+    found = compare(ID, ["bf-exec", "fcfs"], grid, 4, parameters={"tasks": 60})
     path = tmp_path / "p.png"
-    plot_comparison(frame, path, subtitle="a line")
+    plot_comparison(found, path, subtitle="a line")
     image = imread(path)
     assert image.shape[0] > 300 and image.shape[1] > 1000
     inked = (image[..., :3].min(axis=2) < 0.9).mean()
@@ -240,17 +241,17 @@ def test_the_picture_is_not_blank(tmp_path, grid):
 
 
 def test_pictures_of_the_extremes(tmp_path):
-    frame = evaluate(ID, "fcfs", 1, parameters=SMALL)
-    plot_comparison(frame, tmp_path / "one.svg")
-    idle = evaluate(ID, ["fcfs", "ff-all"], 3, parameters={"tasks": 5, "servers": 8})
-    assert idle[idle["metric"] == "mean_delay"]["value"].eq(0).all()
+    found = compare(ID, "fcfs", episodes=1, parameters=SMALL)
+    plot_comparison(found, tmp_path / "one.svg")
+    idle = compare(ID, ["fcfs", "ff-all"], episodes=3, parameters={"tasks": 5, "servers": 8})
+    assert not any(idle.metric(policy, "mean_delay").any() for policy in idle.policies)
     plot_comparison(idle, tmp_path / "zero.pdf")
     assert (tmp_path / "one.svg").stat().st_size > 1000
     assert (tmp_path / "zero.pdf").stat().st_size > 1000
     with pytest.raises(InvalidParameter, match="must end in"):
-        plot_comparison(frame, tmp_path / "p.jpg")
+        plot_comparison(found, tmp_path / "p.jpg")
     with pytest.raises(UnknownName, match="reference"):
-        plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
+        plot_comparison(found, tmp_path / "p.png", reference="bf-exec")
     assert not (tmp_path / "p.png").exists()
 
 
@@ -259,11 +260,12 @@ def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis(tmp_path, monkeypat
     figures = []
     monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
     parameters = dict(schedgym.get_problem(ID).presets["small"])
-    frame = evaluate(ID, ["bf-exec", "dot-exec", "fcfs"], 20, parameters=parameters)
+    found = compare(ID, ["bf-exec", "dot-exec", "fcfs"], episodes=20, parameters=parameters)
+    frame = found.frame
     delays = frame[frame["metric"] == "mean_delay"]
     frame.loc[frame["metric"] == "bound", "value"] = 0.0
     assert delays["value"].max() > 10 * delays["value"].min() > 0
-    plot_comparison(frame, tmp_path / "p.png")
+    plot_comparison(found, tmp_path / "p.png")
     axes = figures[0].axes[0]
     assert axes.get_xscale() == "log"
     low, high = axes.get_xlim()
@@ -278,8 +280,8 @@ def drawn(monkeypatch, tmp_path):
     figures = []
     monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
 
-    def draw(frame, **more):
-        plot_comparison(frame, tmp_path / "p.pdf", **more)
+    def draw(found, **more):
+        plot_comparison(found, tmp_path / "p.pdf", **more)
         figures[-1].canvas.draw()
         return figures[-1]
 
@@ -290,8 +292,8 @@ FLOW = "schedgym/FlowtimePacking-v0"
 
 
 def test_ratios_stand_on_a_logarithmic_axis(drawn):
-    frame = evaluate(FLOW, ["ocorp", "fifo", "tetris"], 6, parameters={"jobs": 20})
-    figure = drawn(frame)
+    found = compare(FLOW, ["ocorp", "fifo", "tetris"], episodes=6, parameters={"jobs": 20})
+    figure, frame = drawn(found), found.frame
     left, right = figure.axes
     assert right.get_xscale() == "log" and right.get_xlabel() == "cost / that of ocorp"
     assert left.get_xlabel() == "cost [slots$^{k}$] of each episode"
@@ -300,18 +302,18 @@ def test_ratios_stand_on_a_logarithmic_axis(drawn):
     dots = np.concatenate([c.get_offsets()[:, 0] for c in right.collections])
     expected = np.concatenate([cost[name] / cost["ocorp"] for name in ("fifo", "tetris")])
     assert np.allclose(np.sort(dots), np.sort(expected))
-    swept = drawn(sweep(FLOW, ["ocorp", "fifo"], {"load": [0.7, 1.1]}, 3, parameters={"jobs": 20}))
+    swept = drawn(compare(FLOW, ["ocorp", "fifo"], {"load": [0.7, 1.1]}, 3, parameters={"jobs": 20}))
     assert swept.axes[1].get_yscale() == "log"
 
 
 def test_values_of_zero_have_differences(drawn):
-    idle = evaluate(ID, ["fcfs", "ff-all"], 3, parameters={"tasks": 5, "servers": 8})
+    idle = compare(ID, ["fcfs", "ff-all"], episodes=3, parameters={"tasks": 5, "servers": 8})
     assert "difference to" in drawn(idle).axes[1].get_xlabel()
 
 
 def test_a_picture_for_a_column_of_a_paper(drawn):
-    frame = evaluate(FLOW, ["ocorp", "fifo"], 4, parameters={"jobs": 20})
-    figure = drawn(frame, width=3.5, title="")
+    found = compare(FLOW, ["ocorp", "fifo"], episodes=4, parameters={"jobs": 20})
+    figure = drawn(found, width=3.5, title="")
     assert figure.get_figwidth() == 3.5 and not figure.texts
     top, bottom = (axes.get_position() for axes in figure.axes)
     assert bottom.y1 < top.y0  # below one another
@@ -320,7 +322,7 @@ def test_a_picture_for_a_column_of_a_paper(drawn):
     boxes = [box for box in boxes if top.x0 <= box.x0 / figure.bbox.width <= top.x1]
     assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
     with pytest.raises(InvalidParameter, match="width"):
-        drawn(frame, width=1)
+        drawn(found, width=1)
 
 
 def test_every_policy_has_a_colour_of_its_own():
@@ -355,24 +357,25 @@ def test_a_policy_acts_in_a_view_of_its_own(picky):
     frame = evaluate(ID, ["picky", "bf-exec"], 3, parameters=SMALL)
     assert values(frame, "mean_delay", "picky") == values(frame, "mean_delay", "bf-exec")
     assert values(frame, "bound", "picky") == values(frame, "bound", "bf-exec")
-    assert frame.attrs["views"] == {"picky": "pick"}
+    assert compare(ID, ["picky", "bf-exec"], episodes=1, parameters=SMALL).views == {"picky": "pick"}
     made = evaluate(ID, [schedgym.make_policy("queue-delay/picky")], 3, parameters=SMALL)
     assert values(made, "mean_delay", "picky") == values(frame, "mean_delay", "picky")
-    swept = sweep(ID, ["picky", "bf-exec"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
-    assert swept.attrs["views"] == {"picky": "pick"}
+    swept = compare(ID, ["picky", "bf-exec"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
+    assert swept.views == {"picky": "pick"}
     with pytest.raises(InvalidParameter, match="not in view 'placement'"):  # the user's choice holds
         evaluate(ID, "picky", 3, parameters={**SMALL, "view": "placement"})
-    chosen = sweep(ID, "picky", {"view": ["pick"]}, 2, parameters=SMALL)
-    assert chosen.attrs["views"] == {}
-    assert values(chosen, "mean_delay", "picky") == values(frame, "mean_delay", "picky")[:2]
+    chosen = compare(ID, "picky", {"view": ["pick"]}, 2, parameters=SMALL)
+    assert chosen.views == {}
+    assert values(chosen.frame, "mean_delay", "picky") == values(frame, "mean_delay", "picky")[:2]
 
 
 def test_a_parameter_of_one_view_is_for_the_policies_that_act_there(tmp_path):
     id, given = "schedgym/SingleJob-v0", {"tasks": 10, "arity": 4, "max_moves": 1}
     few, many = ({**given, "max_moves": count} for count in (1, 100))
     policies = {"planned": "min-min", "agent": make_agent("pretrained", id)}
-    frame = evaluate(id, policies, 4, parameters={**few, "fallback": "none"})
-    assert frame.attrs["views"] == {"agent": "search"}
+    found = compare(id, policies, episodes=4, parameters={**few, "fallback": "none"})
+    frame = found.frame
+    assert found.views == {"agent": "search"}
     assert set(values(frame, "decisions", "agent")) == {1.0}
     assert max(values(evaluate(id, policies, 4, parameters=many), "decisions", "agent")) > 1
     alone = evaluate(id, "min-min", 4, parameters={"tasks": 10, "arity": 4})
@@ -396,15 +399,16 @@ def test_a_sweep_of_geo_has_one_objective():
     id = "schedgym/GeoFair-v0"
     small = {"jobs": 5, "sites": 3}
     with pytest.raises(InvalidParameter, match="a sweep has one, got fairness, mean_response"):
-        sweep(id, "fcfs", {"objective": ["response", "fairness"]}, 2, parameters=small)
+        compare(id, "fcfs", {"objective": ["response", "fairness"]}, 2, parameters=small)
     for objective, name in (("response", "mean_response"), ("weighted", "weighted_cost")):
-        frame = evaluate(id, ["amf", "fcfs"], 2, parameters={**small, "objective": objective})
-        assert frame.attrs["objective"] == name and frame.attrs["views"] == {"fcfs": "assignment"}
+        found = compare(id, ["amf", "fcfs"], episodes=2, parameters={**small, "objective": objective})
+        assert found.objective.name == name and found.views == {"fcfs": "assignment"}
+        frame = found.frame
         bounds = {policy: values(frame, "bound", policy) for policy in ("amf", "fcfs")}
         assert bounds["amf"] == bounds["fcfs"]
         gaps = np.array(values(frame, name, "amf")) - bounds["amf"]
         assert np.array_equal(values(frame, "gap", "amf"), gaps)
-    assert evaluate(id, "amf", 1, parameters=small).attrs["objective"] == "fairness"
+    assert compare(id, "amf", episodes=1, parameters=small).objective.name == "fairness"
 
 
 def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
@@ -414,7 +418,7 @@ def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
     evaluate(ID, ["picky", "bf-exec", "fcfs"], 3, parameters=SMALL)
     assert len(made) == 2
     made.clear()
-    sweep(ID, ["bf-exec", "picky"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
+    compare(ID, ["bf-exec", "picky"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
     assert len(made) == 8  # each setting is looked at once before all runs
 
 

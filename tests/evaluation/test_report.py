@@ -16,21 +16,20 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from schedgym.core.policy import make_policy
-from schedgym.core.problem import list_problems
+from schedgym.core.problem import get_problem, list_problems
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt
+from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.plan import acting_parameters
 from schedgym.evaluation.report import write_report
-from schedgym.evaluation.runner import sweep
+from schedgym.evaluation.runner import evaluate
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import (
     Estimate,
     interquartile_mean,
-    paired_differences,
     performance_ratios,
     stratified_interval,
-    summarize,
     two_level_interval,
 )
 from schedgym.evaluation.store import Line, ResultsStore, Unit
@@ -257,15 +256,13 @@ def test_the_numbers_are_those_of_a_comparison(folder):
     for setting in board.settings:
         parts = []
         for seed in SEEDS:
-            servers = {"servers": [setting.parameters["servers"]]}
-            part = sweep(QUEUE, ["bf-exec", "fcfs"], servers, EPISODES, seed, parameters=fixed)
-            attrs, part = part.attrs, part.drop(columns="servers")
-            part["episode"] += 1000 * seed
-            parts.append(part)
-        frame = pd.concat(parts, ignore_index=True)
-        frame.attrs = attrs
-        means = summarize(frame).set_index("policy")
-        differences = paired_differences(frame, "bf-exec").set_index("policy")
+            own = fixed | {"servers": setting.parameters["servers"]}
+            parts.append(evaluate(QUEUE, ["bf-exec", "fcfs"], EPISODES, seed, parameters=own))
+        problem = get_problem(QUEUE)
+        rows = pd.concat(parts, ignore_index=True)
+        found = Evaluation(problem, QUEUE, problem.metric("mean_delay"), rows)
+        means = found.summary().set_index("policy")
+        differences = found.differences("bf-exec").set_index("policy")
         for policy in ("bf-exec", "fcfs"):
             entry, row = setting.entry(policy), means.loc[policy]
             assert (entry.mean.value, entry.mean.low, entry.mean.high) == pytest.approx(

@@ -7,13 +7,15 @@ import pandas as pd
 import pytest
 
 from schedgym.core import problem as problems
-from schedgym.core.problem import Statement, get_problem, list_problems
-from schedgym.evaluation import statements
+from schedgym.core.problem import Statement, list_problems
 from schedgym.evaluation.statements import examine
+from tests.evaluations import evaluation_of
+
+TENTH = Statement("here", "bf-exec", ("fcfs",), "mean_delay", 0.1)
 
 
-def frame(values, problem="queue-delay", swept=None):
-    """A frame of mean delays: policy -> one value per episode."""
+def results(values, statements, swept=None, **more):
+    """Mean delays, policy -> one value per episode, of a problem whose paper states something of them."""
     rows = [
         {"policy": policy, "episode": e, "seed": 0, "metric": "mean_delay", "value": value}
         for policy, row in values.items()
@@ -23,20 +25,11 @@ def frame(values, problem="queue-delay", swept=None):
     if swept:
         table = pd.concat([table.assign(servers=s) for s in swept])
         table = table[["servers", *(c for c in table.columns if c != "servers")]]
-    table.attrs = {"problem": problem, "objective": "mean_delay"}
-    return table
+    made = evaluation_of(table, swept=("servers",) if swept else (), **more)
+    return dataclasses.replace(made, problem=dataclasses.replace(made.problem, statements=statements))
 
 
-@pytest.fixture
-def state(monkeypatch):
-    def put(*stated):
-        described = dataclasses.replace(get_problem("queue-delay"), statements=stated)
-        monkeypatch.setattr(statements, "get_problem", lambda name: described)
-
-    return put
-
-
-def test_verdicts(state):
+def test_verdicts():
     rng = np.random.default_rng(0)
     base = rng.uniform(90, 110, 40)
     values = {
@@ -46,8 +39,8 @@ def test_verdicts(state):
         "the-same": base + rng.normal(scale=5, size=40),
         "better": base * 0.9,
     }
-    state(Statement("here", "bf-exec", tuple(values)[1:], "mean_delay", 0.2))
-    found = {item.rival: item for item in examine(frame(values))}
+    stated = Statement("here", "bf-exec", tuple(values)[1:], "mean_delay", 0.2)
+    found = {item.rival: item for item in examine(results(values, [stated]))}
     assert {rival: item.verdict for rival, item in found.items()} == {
         "much-worse": "holds",
         "half-as-bad": "in part",
@@ -59,39 +52,38 @@ def test_verdicts(state):
     assert found["better"].gain == pytest.approx(-1 / 9, abs=1e-9)
 
 
-def test_each_setting_has_its_verdict_and_absent_policies_none(state):
-    state(
-        Statement("here", "bf-exec", ("fcfs", "absent"), "mean_delay"), Statement("", "absent", ("fcfs",), "")
-    )
-    found = examine(frame({"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]}, swept=[10, 20]))
+def test_each_setting_has_its_verdict_and_absent_policies_none():
+    stated = [
+        *(
+            Statement("here", "bf-exec", ("fcfs", "absent"), "mean_delay"),
+            Statement("", "absent", ("fcfs",), ""),
+        )
+    ]
+    found = examine(results({"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]}, stated, [10, 20]))
     assert [(item.rival, item.setting, item.verdict) for item in found] == [
         ("fcfs", {"servers": 10}, "holds"),
         ("fcfs", {"servers": 20}, "holds"),
     ]
 
 
-def test_one_episode_has_no_interval(state):
-    state(Statement("here", "bf-exec", ("fcfs",), "mean_delay", 0.1))
-    (item,) = examine(frame({"bf-exec": [1.0], "fcfs": [2.0]}))
+def test_one_episode_has_no_interval():
+    (item,) = examine(results({"bf-exec": [1.0], "fcfs": [2.0]}, [TENTH]))
     assert item.verdict == "one episode: no interval, no verdict"
     assert np.isnan(item.low) and item.gain == 0.5
 
 
-def test_a_ratio_to_a_mean_of_0_is_none(state):
-    state(Statement("here", "bf-exec", ("fcfs",), "mean_delay", 0.1))
-    (item,) = examine(frame({"bf-exec": [1.0, 0.0], "fcfs": [0.0, 0.0]}))
+def test_a_ratio_to_a_mean_of_0_is_none():
+    (item,) = examine(results({"bf-exec": [1.0, 0.0], "fcfs": [0.0, 0.0]}, [TENTH]))
     assert item.verdict == "the other mean may be 0: no ratio, no verdict" and np.isnan(item.gain)
 
 
-def test_the_paper_says_nothing_of_other_workloads_than_its_own(state):
-    state(Statement("here", "bf-exec", ("fcfs",), "mean_delay"))
-    given = frame({"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]})
-    given.attrs["parameters"] = {"trace": None, "servers": 8}
-    assert examine(given)
-    for attrs in ({"parameters": {"trace": "jobs.swf"}}, {"swept": ["workload"]}):
-        other = given.copy()
-        other.attrs = given.attrs | attrs
-        assert not examine(other)
+def test_the_paper_says_nothing_of_other_workloads_than_its_own():
+    own = results(
+        {"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]}, [TENTH], parameters={"trace": None, "servers": 8}
+    )
+    assert examine(own)
+    for more in ({"parameters": {"trace": "jobs.swf"}}, {"swept": ("workload",)}):
+        assert not examine(dataclasses.replace(own, **more))
 
 
 @pytest.mark.parametrize("name", sorted(list_problems()))

@@ -9,23 +9,23 @@ import pandas as pd
 import pytest
 import scipy.stats
 
+from schedgym.core.problem import Metric
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.comparison import Comparison
 from schedgym.evaluation.statistics import (
     Estimate,
     bootstrap_interval,
-    compare_trainings,
     estimate,
     improvements,
     interquartile_mean,
     judge_interval,
-    paired_differences,
     performance_profile,
     performance_ratios,
     ratio_interval,
     stratified_interval,
-    summarize,
     two_level_interval,
 )
+from tests.evaluations import evaluation_of
 
 
 @pytest.fixture(autouse=True)
@@ -87,32 +87,34 @@ def test_ratios():
 
 
 def frame(**policies):
-    """A frame of mean_delay by policy, with a bound of 1 in every episode."""
+    """Rows of mean_delay by policy, with a bound of 1 in every episode."""
     rows = [
         {"policy": policy, "episode": e, "seed": 0, "metric": metric, "value": value}
         for policy, delays in policies.items()
         for e, delay in enumerate(delays)
         for metric, value in (("mean_delay", float(delay)), ("bound", 1.0))
     ]
-    made = pd.DataFrame(rows)
-    made.attrs = {"objective": "mean_delay", "problem": "queue-delay"}
-    return made
+    return pd.DataFrame(rows)
+
+
+def results(**policies):
+    return evaluation_of(frame(**policies))
 
 
 def test_summaries():
-    table = summarize(frame(a=[2, 4, 6], b=[3, 3, 3])).set_index("policy")
+    table = results(a=[2, 4, 6], b=[3, 3, 3]).summary().set_index("policy")
     assert table.loc["a", "mean"] == 4 and table.loc["a", "ratio"] == 4
     assert table.loc["a", "low"] < 4 < table.loc["a", "high"]
     assert (table.loc["b", "low"], table.loc["b", "high"]) == (3, 3)
     assert list(table["episodes"]) == [3, 3]
     with pytest.raises(UnknownName, match="metric"):
-        summarize(frame(a=[1, 2]), "makespan")
+        results(a=[1, 2]).summary("utilization_cpu")
 
 
 def test_differences_are_paired():
     spread = np.array([10.0, 100.0, 1000.0, 50.0, 500.0, 5.0])
-    table = paired_differences(frame(ref=spread, worse=spread + 2, mixed=spread + [1, -1, 0, 0, 0, 0]), "ref")
-    table = table.set_index("policy")
+    made = results(ref=spread, worse=spread + 2, mixed=spread + [1, -1, 0, 0, 0, 0])
+    table = made.differences("ref").set_index("policy")
     assert list(table.index) == ["worse", "mixed"]
     worse, mixed = table.loc["worse"], table.loc["mixed"]
     assert (worse["difference"], worse["low"], worse["high"]) == pytest.approx((2, 2, 2))
@@ -126,25 +128,21 @@ def test_differences_are_paired():
 def test_more_is_better_for_some_metrics():
     made = frame(ref=[0.5, 0.5], more=[0.6, 0.7])
     made["metric"] = made["metric"].replace("mean_delay", "utilization_cpu")
-    assert paired_differences(made, "ref", "utilization_cpu")["won"].tolist() == [1.0]
+    assert evaluation_of(made).differences("ref", "utilization_cpu")["won"].tolist() == [1.0]
 
 
 def test_a_reference_of_zero_has_no_relative_difference():
-    row = paired_differences(frame(ref=[0, 0], b=[1, 3]), "ref").iloc[0]
+    row = results(ref=[0, 0], b=[1, 3]).differences("ref").iloc[0]
     assert row["difference"] == 2 and math.isnan(row["relative"]) and math.isnan(row["relative_low"])
 
 
 def test_unpaired_frames_are_refused():
     made = frame(ref=[1, 2, 3], b=[1, 2, 3])
-    made = made[~((made["policy"] == "b") & (made["episode"] == 2))]
-    made.attrs = {"objective": "mean_delay"}
+    made = evaluation_of(made[~((made["policy"] == "b") & (made["episode"] == 2))])
     with pytest.raises(InvalidParameter, match="nothing to pair"):
-        paired_differences(made, "ref")
+        made.differences("ref")
     with pytest.raises(UnknownName, match="reference"):
-        paired_differences(made, "bf")
-    with pytest.raises(InvalidParameter, match="objective"):
-        made.attrs = {}
-        summarize(made)
+        made.differences("bf")
 
 
 def test_settings_are_kept_apart():
@@ -153,11 +151,10 @@ def test_settings_are_kept_apart():
         part = frame(ref=[1 * scale, 2 * scale], b=[2 * scale, 4 * scale])
         part.insert(0, "servers", servers)
         parts.append(part)
-    made = pd.concat(parts)
-    made.attrs = parts[0].attrs
-    summary = summarize(made).set_index(["servers", "policy"])
+    made = evaluation_of(pd.concat(parts), swept=("servers",))
+    summary = made.summary().set_index(["servers", "policy"])
     assert summary.loc[(20, "b"), "mean"] == 15
-    differences = paired_differences(made, "ref").set_index("servers")
+    differences = made.differences("ref").set_index("servers")
     assert differences["relative"].tolist() == [1.0, 1.0]
     assert differences["difference"].tolist() == [1.5, 7.5]
 
@@ -373,13 +370,22 @@ def test_the_probability_of_improvement_is_mann_whitneys_in_each_episode(better)
         own = {"own": table[:, episode], "rival": rival[[episode]]}
         greater = scipy.stats.mannwhitneyu(own[first], own[second], method="asymptotic").statistic
         expected.append(greater / 6)
-    assert improvements(table, rival, better).mean(axis=0) == pytest.approx(expected)
+    assert improvements(table, rival, 1.0 if better == "min" else -1.0).mean(axis=0) == pytest.approx(
+        expected
+    )
 
 
 def test_trainings_are_compared_with_the_best_baseline():
     table = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 9.0]])
     rivals = {"far": np.array([9.0, 9.0]), "near": np.array([2.0, 4.0])}
-    found = compare_trainings(table, rivals)
+
+    def improvement(table, rivals, better="min"):
+        tables = {label: row[np.newaxis] for label, row in rivals.items()}
+        return Comparison(Metric("m", "", "", better), tables | {"own": table}).improvement(
+            ["own"], [*rivals]
+        )
+
+    found = improvement(table, rivals)
     assert (found.rival, found.rival_mean) == ("near", 3.0)
     assert found.value.value == interquartile_mean([2.0, 2.0, 6.0])
     assert found.difference.value == interquartile_mean([-1.0, -1.0, 3.0])
@@ -388,9 +394,9 @@ def test_trainings_are_compared_with_the_best_baseline():
     assert (found.probability.low, found.probability.high) == two_level_interval(
         improvements(table, rivals["near"])
     )
-    more = compare_trainings(table, rivals, "max")
+    more = improvement(table, rivals, "max")
     assert more.rival == "far" and more.probability.value == pytest.approx(0.5 / 6)
-    negative = compare_trainings(-table, {"near": -rivals["near"]}, "max")
+    negative = improvement(-table, {"near": -rivals["near"]}, "max")
     assert negative.relative.value == pytest.approx(-found.relative.value), "a share of the rival's size"
-    nothing = compare_trainings(table, {"zero": np.zeros(2)})
+    nothing = improvement(table, {"zero": np.zeros(2)})
     assert math.isnan(nothing.relative.value) and nothing.difference == nothing.value

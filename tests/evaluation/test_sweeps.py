@@ -8,7 +8,7 @@ import pytest
 from schedgym.core.problem import get_problem
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidStore, SchedgymError, UnknownName
-from schedgym.evaluation import episodes, evaluate, plan, runner, sweep, sweeps
+from schedgym.evaluation import compare, engines, episodes, evaluate, plan, sweeps
 from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_spec, run_sweep
@@ -43,7 +43,8 @@ def test_a_sweep_gives_what_evaluate_gives(path, chunk):
     assert (result.done, result.skipped, result.failed) == (12 * (1 if chunk is None else 2), 0, [])
     stored = values(path)
     for seed in (3, 5):
-        frame = sweep(ID, ["bf-exec", "fcfs"], {"tasks": [20, 40]}, 4, seed, parameters={"servers": 3})
+        given = {"servers": 3}
+        frame = compare(ID, ["bf-exec", "fcfs"], {"tasks": [20, 40]}, 4, seed, parameters=given).frame
         for row in frame.itertuples():
             assert stored.pop((row.tasks, row.policy, row.episode, row.seed, row.metric)) == row.value
     assert stored == {}
@@ -218,7 +219,7 @@ def test_a_format_of_ones_own_is_part_of_what_was_run(path, tmp_path, monkeypatc
 def test_a_bar_shows_the_time_left(path, monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(runner, "SLOW", -1.0)
+    monkeypatch.setattr(engines, "SLOW", -1.0)
     run_sweep(spec(chunk=1), path, n_jobs=1, progress=True)
     shown = capfd.readouterr().err
     assert "episodes" in shown and "48" in shown and "0:00:0" in shown

@@ -1,10 +1,14 @@
-"""Random instances for the tests."""
+"""Random instances for the tests, as workloads and back."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
+from schedgym.core.workload import Workload
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob
+from schedgym.problems.flowtime.workload import make_mapreduce, make_workload, tables
 
 
 def random_instance(
@@ -41,3 +45,50 @@ def random_instance(
         held = 0 if memory is None else rng.randint(1, max(memory))
         jobs.append(Job(a, rng.randint(1, longest), rng.randint(1, most), held))
     return Instance(jobs, cpu, memory)
+
+
+def workload_of(instance: Instance) -> Workload:
+    """An instance of the model as a workload."""
+    jobs = sorted(instance.jobs, key=lambda job: job.arrival)
+    arrival = [job.arrival for job in jobs]
+    if model.is_mapreduce(instance):
+        latency = None
+        if jobs[0].latency is not None:
+            latency = [row for job in jobs for phase in job.latency for row in phase]
+        columns = ([getattr(job, name) for job in jobs] for name in ("tasks", "processing", "cpu"))
+        return make_mapreduce(arrival, *columns, instance.cpu, latency=latency)
+    said, held = [job.declared_cpu for job in jobs], [job.declared_memory for job in jobs]
+    two = instance.memory is not None
+    return make_workload(
+        arrival,
+        [job.processing for job in jobs],
+        [job.cpu for job in jobs],
+        instance.cpu,
+        memory=[job.memory for job in jobs] if two else None,
+        server_memory=instance.memory,
+        declared_cpu=None if None in said else said,
+        declared_memory=held if two and None not in held else None,
+    )
+
+
+def instance_of(workload: Workload) -> Instance:
+    """A workload as an instance of the model."""
+    jobs = {name: array.tolist() for name, array in workload.jobs.items()}
+    cluster = {name: array.tolist() for name, array in workload.cluster.items()}
+    rows: list[Any] = []
+    first = tables(workload).first_task.tolist()
+    for j, arrival in enumerate(jobs["arrival"]):
+        if "map_tasks" not in jobs:
+            names = ("processing", "cpu", "memory", "declared_cpu", "declared_memory")
+            rows.append(Job(arrival, **{name: jobs[name][j] for name in names if name in jobs}))
+            continue
+        pairs = [
+            tuple(jobs[f"{z}_{name}"][j] for z in ("map", "reduce"))
+            for name in ("tasks", "processing", "cpu")
+        ]
+        latency = None
+        if workload.tasks:
+            own = workload.tasks["latency"].tolist()[first[j] : first[j + 1]]
+            latency = (own[: pairs[0][0]], own[pairs[0][0] :])
+        rows.append(MapReduceJob(arrival, *pairs, latency))
+    return Instance(rows, cluster["cpu"], cluster.get("memory"))

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.papers.xu2021 import model
@@ -21,41 +20,10 @@ from schedgym.problems.flowtime.metrics import fates, validate
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
-from tests.flowtime.instances import random_instance
+from tests.flowtime.instances import random_instance, workload_of
 from tests.long import some, trials
 
 ID = "schedgym/FlowtimePacking-v0"
-
-
-def workload_of(instance: model.Instance) -> Workload:
-    """The instance as a workload."""
-    jobs = instance.jobs
-    if model.is_mapreduce(instance):
-        latency = None
-        if any(job.latency is not None for job in jobs):
-            latency = [row for job in jobs for phase in job.latency for row in phase]
-        return make_mapreduce(
-            [job.arrival for job in jobs],
-            [job.tasks for job in jobs],
-            [job.processing for job in jobs],
-            [job.cpu for job in jobs],
-            instance.cpu,
-            latency=latency,
-        )
-    fields: dict[str, Any] = {}
-    if instance.memory is not None:
-        fields = {"memory": [job.memory for job in jobs], "server_memory": instance.memory}
-    if jobs[0].declared_cpu is not None:
-        fields["declared_cpu"] = [job.declared_cpu for job in jobs]
-        if instance.memory is not None:
-            fields["declared_memory"] = [job.declared_memory for job in jobs]
-    return make_workload(
-        [job.arrival for job in jobs],
-        [job.processing for job in jobs],
-        [job.cpu for job in jobs],
-        instance.cpu,
-        **fields,
-    )
 
 
 def instances(kind: str, count: int, seed: int) -> list[model.Instance]:
@@ -142,7 +110,7 @@ def play(env: Any, instance: model.Instance, rng: np.random.Generator, mode: str
 
 
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize(("k", "alpha"), some([(2.5, 3.0), (2.0, 0.0), (1.0, 0.5)]))
+@pytest.mark.parametrize(("k", "alpha"), some([(2.5, 3.0), (2.0, 0.0), (1.0, 0.5), (3.0, 7.5)]))
 def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) -> None:
     rng = np.random.default_rng(int(10 * k))
     for instance in instances(kind, 40, int(100 * k)):

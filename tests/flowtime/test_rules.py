@@ -5,11 +5,7 @@ Tests are long whose kernels nothing else compiles: test_policies.py compares wh
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -42,7 +38,8 @@ from schedgym.problems.flowtime.rules import (
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime.instances import random_instance
-from tests.long import long, of_trials, some, trials
+from tests.interpreted import check_compiled_anew
+from tests.long import long, of_trials, some, trials, weekly
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARE = 2  # rows behind those that count
@@ -676,22 +673,6 @@ print(json.dumps([results, counts]))
 NAMES = ("allocate_by_priority", "allocate_by_rule", "cheapest_cores", "memory_allocation", "plus_allocation")
 
 
-def play(**environment: str) -> list[Any]:
-    result = subprocess.run(
-        [sys.executable, "-c", PLAY.replace("NAMES", repr(NAMES))],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
-    assert result.returncode == 0, result.stderr
-    return list(json.loads(result.stdout))
-
-
-@long
+@weekly
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
-    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
-    compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))
-    assert set(counts) == set(NAMES)
-    assert not any(counts.values()), counts
-    assert play(NUMBA_DISABLE_JIT="1") == [compiled, {}]
+    assert set(check_compiled_anew(PLAY.replace("NAMES", repr(NAMES)), tmp_path)) == set(NAMES)

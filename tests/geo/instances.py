@@ -1,10 +1,13 @@
-"""Random instances of the model, on which the kernels are held to it."""
+"""Random instances of the model, on which the kernels are held to it, as workloads and back."""
 
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
+from schedgym.core.workload import Workload
 from schedgym.papers.guan2022.model import Instance, Job, Number
+from schedgym.problems.geo.workload import make_workload
 
 
 def random_instance(
@@ -48,3 +51,30 @@ def random_instance(
         )
         jobs.append(Job(clock, tasks))
     return Instance(slots, jobs)
+
+
+def workload_of(instance: Instance, order: list[int] | None = None) -> Workload:
+    """The instance; its tasks, listed job by job, stand in ``order``."""
+    rows = [(i, d, sites) for i, job in enumerate(instance.jobs) for d, sites in job.tasks]
+    job, duration, sites = zip(*(rows if order is None else [rows[x] for x in order]), strict=True)
+    arrival = [float(job.arrival) for job in instance.jobs]
+    return make_workload(arrival, job, [float(d) for d in duration], list(map(list, sites)), instance.slots)
+
+
+def rows_of(workload: Workload) -> list[tuple[int, ...]]:
+    """The sites of each task."""
+    return [tuple(site for site in row if site >= 0) for row in workload.tasks["sites"].tolist()]
+
+
+def instance_of(workload: Workload) -> Instance:
+    """A workload as an instance of the model, with fractions."""
+    rows = list(zip(workload.tasks["duration"].tolist(), rows_of(workload), strict=True))
+    jobs = workload.tasks["job"].tolist()
+    made = [
+        Job(
+            Fraction(arrival),
+            tuple((Fraction(d), sites) for job, (d, sites) in zip(jobs, rows, strict=True) if job == i),
+        )
+        for i, arrival in enumerate(workload.jobs["arrival"].tolist())
+    ]
+    return Instance(workload.cluster["slots"].tolist(), made)

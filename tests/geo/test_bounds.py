@@ -18,8 +18,8 @@ from schedgym.problems.geo import bounds
 from schedgym.problems.geo.metrics import metrics, validate
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import generate, make_source
-from tests.geo.instances import random_instance
-from tests.geo.test_metrics import make_record, make_workload, schedules
+from tests.geo.instances import random_instance, workload_of
+from tests.geo.schedules import make_record, runs
 from tests.long import of_trials, trials
 
 
@@ -53,7 +53,7 @@ def test_bounds_equal_the_model() -> None:
         )
         order = list(range(sum(len(job.tasks) for job in instance.jobs)))
         rng.shuffle(order)
-        workload = make_workload(instance, order)
+        workload = workload_of(instance, order)
         each = [float(model.job_bound(instance, i)) for i in range(len(instance.jobs))]
         np.testing.assert_allclose(bounds.job_bounds(workload), each, rtol=1e-12)
         known = {name: float(value) for name, value in model.lower_bounds(instance).items()}
@@ -73,11 +73,11 @@ def test_by_hand() -> None:
         Job(1, ((Fraction(1, 2), (1,)),)),
         Job(50, ((1, (0,)),)),
     ]
-    workload = make_workload(Instance((1, 2), jobs))
+    workload = workload_of(Instance((1, 2), jobs))
     assert bounds.job_bounds(workload).tolist() == [4.0, 0.5, 1.0]
     # pooled speed 3: job 1 preempts at 1 (6 > 1/2), done at 7/6; job 0 at 19/6; job 2 after 1/3
     assert bounds.pooled_bound(workload) == pytest.approx((19 / 6 + 1 / 6 + 1 / 3) / 3)
-    crowded = make_workload(Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))]))
+    crowded = workload_of(Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))]))
     assert bounds.job_bounds(crowded).tolist() == [4.0]
     assert bounds.response_bound(crowded) == 4.0
 
@@ -85,19 +85,19 @@ def test_by_hand() -> None:
 def test_mixed_by_hand() -> None:
     # n jobs of one task of 1 on one slot, all at 0: the mean completion is (n + 1) / 2, of one job alone 1
     for n in (1, 2, 5, 20):
-        workload = make_workload(Instance((1,), [Job(3, ((1, (0,)),))] * n))
+        workload = workload_of(Instance((1,), [Job(3, ((1, (0,)),))] * n))
         assert bounds.mixed_bound(workload) == pytest.approx((n + 1) / 2, rel=1e-6)
     # two slots: mean busy time n / 4, and half a second after it; pooled alone says (n + 1) / 4
-    workload = make_workload(Instance((2,), [Job(3, ((1, (0,)),))] * 20))
+    workload = workload_of(Instance((2,), [Job(3, ((1, (0,)),))] * 20))
     assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
     assert 5.5 <= bounds.mixed_bound(workload) <= 5.5 + 1e-9
     # each site has its own jobs: one machine for both would be idle half of the time
     jobs = [Job(0, ((1, (0,)),))] * 20 + [Job(100, ((1, (1,)),))] * 20
-    assert bounds.mixed_bound(make_workload(Instance((1, 1), jobs))) == pytest.approx(10.5, rel=1e-3)
+    assert bounds.mixed_bound(workload_of(Instance((1, 1), jobs))) == pytest.approx(10.5, rel=1e-3)
 
 
 def test_objectives() -> None:
-    workload = make_workload(Instance((1,), [Job(0, ((2, (0,)), (2, (0,))))]))
+    workload = workload_of(Instance((1,), [Job(0, ((2, (0,)), (2, (0,))))]))
     assert bounds.lower_bound(workload) == 4.0
     for objective, expected in (("response", 4.0), ("fairness", None), ("weighted", 3.0)):
         weight = 0.25 if objective == "weighted" else 0.5
@@ -146,9 +146,8 @@ def test_fairness_has_no_bound_above_zero(changes: dict[str, float]) -> None:
 
 def test_no_policy_is_better() -> None:
     tight = 0
-    for instance, outcome in schedules(300, 2):
-        workload = make_workload(instance)
-        mean = float(model.metrics_assign(instance, outcome)["mean_response"])
+    for run in runs(300, 2):
+        workload, mean = run.record.workload, run.metrics["mean_response"]
         for bound in (bounds.mixed_bound, bounds.pooled_bound, bounds.response_bound):
             assert bound(workload) <= mean * (1 + 1e-9)
         tight += bounds.response_bound(workload) > 0.999 * mean
@@ -194,7 +193,7 @@ def test_no_schedule_is_better() -> None:
         if sum(len(job.tasks) for job in instance.jobs) > 6:
             continue
         count += 1
-        workload = make_workload(instance)
+        workload = workload_of(instance)
         best = optimum(instance)
         alone, pooled = bounds.job_bounds(workload).mean(), bounds.pooled_bound(workload)
         mixed, all = bounds.mixed_bound(workload), bounds.response_bound(workload)
@@ -243,7 +242,7 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         tasks = [(10.0 ** rng.uniform(-3, 3), rng.choice(pool)) for _ in range(8)]
         tasks += [(rng.uniform(1, 2) * 1e-3, rng.choice(pool)) for _ in range(300)]
         exact = model.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
-        (bound,) = bounds.job_bounds(make_workload(Instance(slots, [Job(0, tuple(tasks))])))
+        (bound,) = bounds.job_bounds(workload_of(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
 
 

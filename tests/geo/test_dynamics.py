@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.papers.guan2022 import model
@@ -21,26 +20,10 @@ from schedgym.problems.geo.dynamics import DECIDE
 from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.workload import make_workload, tables
-from tests.geo.instances import random_instance
+from tests.geo.instances import random_instance, workload_of
 from tests.long import long, some, trials
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
-
-
-def workload_of(instance: model.Instance) -> Workload:
-    """The instance as a workload, its tasks job by job."""
-    tasks = [(i, duration, sites) for i, job in enumerate(instance.jobs) for duration, sites in job.tasks]
-    width = max(len(sites) for _, _, sites in tasks)
-    lists = np.full((len(tasks), width), -1)
-    for t, (_, _, sites) in enumerate(tasks):
-        lists[t, : len(sites)] = sites
-    return make_workload(
-        [float(job.arrival) for job in instance.jobs],
-        [i for i, _, _ in tasks],
-        [float(duration) for _, duration, _ in tasks],
-        lists,
-        list(instance.slots),
-    )
 
 
 def numbered(instance: model.Instance) -> model.Instance:

@@ -32,7 +32,7 @@ from tests.geo.test_dynamics import (
     workload_of,
 )
 from tests.geo.test_workload import SWIM
-from tests.long import long, some, trials
+from tests.long import long, some, thinned, trials
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
@@ -404,7 +404,7 @@ ROLLED: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @long
-@pytest.mark.parametrize(("id", "view", "rule", "options", "parameters"), ROLLED)
+@pytest.mark.parametrize(("id", "view", "rule", "options", "parameters"), thinned(ROLLED, of=3))
 def test_compiled_rollouts_play_what_the_policy_decides(
     id: str,
     view: str,

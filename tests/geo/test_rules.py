@@ -5,11 +5,7 @@ Most are long: test_policies.py compares whole schedules, and needs no kernel of
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from fractions import Fraction as F
 from pathlib import Path
@@ -43,7 +39,8 @@ from schedgym.problems.geo.rules import (
     work_sizes,
 )
 from schedgym.solvers.balance import SiteLists, make_site_lists
-from tests.long import long, of_trials, trials
+from tests.interpreted import check_compiled_anew
+from tests.long import long, of_trials, of_week, trials, weekly
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-9
@@ -192,7 +189,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 @long
 @pytest.mark.parametrize(("rule", "options"), VARIANTS)
 def test_assign_is_the_models(rule: str, options: dict[str, Any]) -> None:
-    for x, case in enumerate(states(500, 1)):
+    for x, case in enumerate(states(of_week(500), 1)):
         given = {name: value for name, value in options.items() if name not in ("greedy", "in_place")}
         placement = "greedy" if options.get("greedy", True) else "associated"
         order, counts = model.assign_policy(case.instance, case.view, rule, placement=placement, **given)
@@ -293,7 +290,7 @@ def expected_aggregates(case: Case, base: str) -> tuple[model.Problem, list[F]]:
 def test_fair_has_the_models_aggregates(rule: str) -> None:
     base = rule.removeprefix("opt-")
     several = 0
-    for case in states(400, 4):
+    for case in states(of_week(400), 4):
         share = run_fair(case, rule)
         cube = check_shares(case, not rule.endswith("gamf"), share)
         if rule == "imf":
@@ -527,22 +524,6 @@ print(json.dumps([results, counts]))
 """
 
 
-def play(**environment: str) -> list[Any]:
-    result = subprocess.run(
-        [sys.executable, "-c", PLAY],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
-    assert result.returncode == 0, result.stderr
-    return list(json.loads(result.stdout))
-
-
-@long
+@weekly
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
-    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
-    compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))
-    assert len(counts) == 4
-    assert not any(counts.values()), counts
-    assert play(NUMBA_DISABLE_JIT="1") == [compiled, {}]
+    assert len(check_compiled_anew(PLAY, tmp_path)) == 4

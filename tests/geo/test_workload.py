@@ -8,39 +8,32 @@ import json
 import math
 import os
 from collections import Counter
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from schedgym.core.arrays import allocate, declarations, sizes_of
-from schedgym.core.random import root_seeds
-from schedgym.core.tables import MADE_HERE, tabled
+from schedgym.core.arrays import declarations, sizes_of
 from schedgym.core.workload import Workload
-from schedgym.core.workload_files import load_workload, save_workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo import problem
 from schedgym.problems.geo.workload import (
     DURATIONS,
-    LAST_TIME,
     LONGEST,
     PARETO_LEAST,
     PARETO_SHAPE,
-    SCHEMA,
     SINGLE,
     SIZE_MU,
     SIZE_SIGMA,
     TOYS,
-    Drawing,
     Jobs,
     Source,
-    draw,
     from_trace,
     generate,
     group_numbers,
@@ -53,6 +46,7 @@ from schedgym.problems.geo.workload import (
 )
 from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
+from tests.geo.instances import instance_of, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -71,49 +65,10 @@ SOUND: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"arrival": [1.0, 0.0]}, "jobs.arrival[1]: must not decrease, got 0 after 1"),
-        ({"arrival": [-1.0, 0.0]}, "jobs.arrival[0]: must be >= 0 (s), got -1"),
-        ({"arrival": []}, "jobs.arrival: must not be empty"),
-        ({"arrival": [0.0, 1.0, 2.0]}, "jobs: job [2] has no task"),
-        ({"job": [0, 0, 0]}, "jobs: job [1] has no task"),
-        ({"job": [0, 1, 2]}, "tasks.job[2]: there are 2 jobs, got 2"),
-        ({"job": [0, -1, 1]}, "tasks.job[1]: must be >= 0 (job), got -1"),
-        ({"job": [0, 0.5, 1]}, "tasks.job[1]: must be a whole number, got 0.5"),
-        ({"job": [0, 1]}, "tasks.duration: must have one value per task: 2 as in tasks.job, got 3"),
-        ({"duration": [2.0, 0.0, 1.0]}, "tasks.duration[1]: must be > 0 (s), got 0"),
-        ({"duration": [2.0, math.nan, 1.0]}, "tasks.duration[1]: must be finite, got nan"),
-        ({"duration": [2.0, True, 1.0]}, "tasks.duration[1]: must be a number"),
-        (
-            {"duration": [2.0, 1.0, LAST_TIME]},
-            "tasks: last arrival plus all durations must be <= 1e+12 s, got 1e+12",
-        ),
-        ({"sites": [[0], [3, 1], [1]]}, "tasks.sites[1][0]: there are 3 sites, got 3"),
-        ({"sites": [[0], [1, 2], [1, 0, 9]]}, "tasks.sites[2][2]: there are 3 sites, got 9"),
-        ({"sites": [[0], [2, 1, 2], [1]]}, "tasks.sites[1]: site 2 appears twice"),
-        ({"sites": [[0], [], [1]]}, "tasks.sites[1]: task has no available site"),
-        ({"sites": [[], [], []]}, "tasks.sites[0]: task has no available site"),
-        ({"sites": np.array([[0], [0], [-1]])}, "tasks.sites[2]: task has no available site"),
-        ({"sites": [[0], [1, -1], [1]]}, "tasks.sites[1][1]: must be >= 0 (site), got -1"),
-        ({"sites": [[0], [0], [0, 0.5]]}, "tasks.sites[2][1]: must be a whole number, got 0.5"),
-        ({"sites": [[0], [0]]}, "tasks.sites: must have one value per task: 3 as in tasks.job, got 2"),
-        ({"slots": [1, 0, 1]}, "cluster.slots[1]: must be >= 1 (slots), got 0"),
-        ({"slots": [1, 1, 10**6 + 1]}, "cluster.slots[2]: must be <= 1e+06 (slots), got 1e+06"),
-        ({"slots": [1, 1.5, 1]}, "cluster.slots[1]: must be a whole number, got 1.5"),
-    ],
-)
-def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidWorkload) as caught:
-        make_workload(**(SOUND | changes))
-    assert str(caught.value) == message
-
-
 LEAST = PARETO_LEAST * 2.0  # s
 
 
-def test_a_sound_workload() -> None:
+def test_a_sound_workload(tmp_path: Path) -> None:
     workload = make_workload(**SOUND)
     assert repr(workload) == (
         "Workload('geo', jobs[2]: arrival; tasks[3]: job, duration, sites; cluster[3]: slots)"
@@ -122,14 +77,10 @@ def test_a_sound_workload() -> None:
     assert workload.cluster["slots"].dtype == np.int64
     assert make_workload(**(SOUND | {"sites": workload.tasks["sites"]})) == workload
     assert DURATIONS == problem.DURATIONS
-
-
-def test_the_example_in_the_package(tmp_path: Path) -> None:
-    path = ROOT / "schedgym/problems/geo/example.json"
-    workload = load_workload(path)
-    assert workload.problem == "geo" and len(tables(workload).sites) == 7
-    save_workload(workload, tmp_path / "again.json")
-    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
+    save_workload(workload, tmp_path / "w.json")
+    assert json.loads((tmp_path / "w.json").read_text())["tasks"]["sites"] == SOUND["sites"]
+    with pytest.raises(InvalidWorkload, match=r"^tasks.sites\[2\]: task has no available site$"):
+        make_workload(**(SOUND | {"sites": np.array([[0], [0], [-1]])}))
 
 
 @st.composite
@@ -150,22 +101,7 @@ def workloads(draw: st.DrawFn, most: int = 12) -> Workload:
     )
 
 
-@given(workload=workloads(), suffix=st.sampled_from([".json", ".npz"]))
-@settings(max_examples=50)
-def test_files_give_back_the_same_workload(workload: Workload, suffix: str, tmp_path_factory) -> None:
-    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
-    save_workload(workload, path)
-    assert load_workload(path, SCHEMA) == workload
-    if suffix == ".json":
-        lists = json.loads(path.read_text())["tasks"]["sites"]
-        assert lists == [[site for site in row if site >= 0] for row in workload.tasks["sites"].tolist()]
-
-
 # Tables ---------------------------------------------------------------------------------------
-
-
-def rows_of(workload: Workload) -> list[tuple[int, ...]]:
-    return [tuple(site for site in row if site >= 0) for row in workload.tasks["sites"].tolist()]
 
 
 @given(workload=workloads())
@@ -274,15 +210,6 @@ def source_of(
 
 def one_job(tasks: int, sites: int, **options: Any) -> Source:
     return source_of(1, sites, 1, trace=(np.zeros(1), np.array([tasks])), **options)
-
-
-def test_same_seed_same_workload() -> None:
-    source = source_of(40, 6, 3)
-    w = generate(3, 2, source)
-    assert w == generate(3, 2, source) == generate(3, 2, source_of(40, 6, 3))
-    assert generate(3, 3, source) != w != generate(4, 2, source)
-    assert w.jobs["arrival"][0] == 0 and (np.diff(w.jobs["arrival"]) > 0).all()
-    assert w.cluster["slots"].tolist() == [3] * 6
 
 
 @pytest.mark.parametrize("choices", [1, 2, 5])
@@ -416,6 +343,7 @@ def test_arrivals_are_scaled_to_the_utilization(utilization: float, trace: bool)
 def test_arrivals_are_poisson() -> None:
     w = generate(0, 0, source_of(100_000, 1, 1, 1, max_tasks=1))
     gaps = np.diff(w.jobs["arrival"])
+    assert w.jobs["arrival"][0] == 0 and (gaps > 0).all()
     gaps /= gaps.mean()
     assert (gaps > 1).mean() == pytest.approx(math.exp(-1), abs=0.01)
 
@@ -484,32 +412,6 @@ def test_jobs_of_an_episode_share_no_draws() -> None:
 # The draw into batch arrays -----------------------------------------------------------------------
 
 
-def draw_batch(
-    source: Source, tasks: int, mask: list[bool], seeds: list[int], episodes: list[int]
-) -> tuple[int, Jobs]:
-    """What the kernel says and what it writes, where numbers stood of which no draw is made."""
-    jobs = allocate(Jobs, source.sizes | {"job": source.jobs + 3, "task": tasks}, len(mask))
-    for array in (jobs.arrival, jobs.task_start, jobs.duration, jobs.group, jobs.task_index):
-        array[:] = -9
-    source.set_lists(jobs, slice(None))
-    table = tabled(Drawing(source.arrays, jobs, MADE_HERE), source.sizes)
-    with np.errstate(over="ignore"):
-        needed = draw(*table, np.array(mask), root_seeds(seeds), np.array(episodes))
-    return needed, jobs
-
-
-@pytest.mark.parametrize("tasks", [0, 1, 30, 50])
-def test_too_small_arrays_say_what_is_needed(tasks: int) -> None:
-    source = source_of(20, 5, 2)
-    which: Any = ([True, True], [3, 9], [0, 1])
-    needed, large = draw_batch(source, 600, *which)
-    assert draw_batch(source, tasks, *which)[0] == needed
-    again, exact = draw_batch(source, needed, *which)
-    assert again == needed
-    for mine, theirs in zip(exact, large, strict=True):
-        assert_array_equal(mine, theirs[:, : mine.shape[1]] if mine.ndim == 2 else theirs)
-
-
 def test_the_first_guess_holds_every_window_of_a_trace() -> None:
     counts = np.random.default_rng(0).integers(1, 40, 100)
     source = source_of(10, 6, 1, trace=(np.arange(100.0), counts))
@@ -568,9 +470,6 @@ def test_sources_from_parameters(tmp_path: Path) -> None:
     w = generate(0, 0, source)
     assert sizes(w).tolist() == [1, 3, 4, 1]
     assert np.allclose(w.jobs["arrival"] / w.jobs["arrival"][-1], [0, 9 / 16.5, 9 / 16.5, 1])
-    options = {"zipf": 0.5, "utilization": 0.7, "durations": "per-job", "duration_cap": 9.0, "max_tasks": 20}
-    parameters = problem.GeoParameters(jobs=30, sites=5, slots=3, choices=3, **options)
-    assert generate(1, 1, make_source(parameters)) == generate(1, 1, source_of(30, 5, 3, 3, **options))
 
 
 def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
@@ -671,23 +570,10 @@ def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
     assert best_by_search(name) == toy(name)[1] == TOYS[name][2]
 
 
-def as_instance(workload: Workload) -> model.Instance:
-    rows = list(zip(workload.tasks["duration"].tolist(), rows_of(workload), strict=True))
-    jobs = workload.tasks["job"].tolist()
-    made = [
-        model.Job(
-            Fraction(arrival),
-            tuple((Fraction(d), sites) for job, (d, sites) in zip(jobs, rows, strict=True) if job == i),
-        )
-        for i, arrival in enumerate(workload.jobs["arrival"].tolist())
-    ]
-    return model.Instance(workload.cluster["slots"].tolist(), made)
-
-
 @pytest.mark.parametrize("name", list(TOYS))
 def test_no_algorithm_beats_the_optimum_of_a_toy(name: str) -> None:
     workload, optimum = toy(name)
-    instance = as_instance(workload)
+    instance = instance_of(workload)
     reached = []
     for policies, simulate in (
         (model.ASSIGN_POLICIES, model.simulate_assign),

@@ -15,8 +15,8 @@ from schedgym.cli import main as command
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
-from schedgym.evaluation import plan, runner
-from schedgym.evaluation.episodes import Job, Result
+from schedgym.evaluation import episodes, plan
+from schedgym.evaluation.episodes import Environments, Job, Result
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import (
@@ -115,14 +115,14 @@ def test_a_paper_that_is_not_known() -> None:
 
 def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
     ran = []
-    original = runner.run_episodes
+    original = episodes.run_episodes
 
     def strike(job):
         for result in original(job):
             ran.append(result)
             yield dataclasses.replace(result, cpu=1000.0)
 
-    monkeypatch.setattr(runner, "run_episodes", strike)
+    monkeypatch.setattr(episodes, "run_episodes", strike)
     two, three, ten = reproduce("nn2000", scale="tiny", folder=tmp_path, n_jobs=1)
     assert len(ran) == 2 * 3 * 3  # settings, episodes, policies with the bound
     # what it shares with the figure before counts as the time that it took there
@@ -133,7 +133,7 @@ def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
 
 def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeypatch) -> None:
     ran = []
-    original = runner.run_episodes
+    original = episodes.run_episodes
 
     def interrupted(job):
         for result in original(job):
@@ -144,13 +144,13 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
 
     arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
     with monkeypatch.context() as patched:
-        patched.setattr(runner, "run_episodes", interrupted)
+        patched.setattr(episodes, "run_episodes", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reproduce("nn2000/fig2", **arguments)
     with (tmp_path / figures.EPISODES).open("ab") as stream:
         stream.write(b"cut off in the middle of a li")
     again = []
-    monkeypatch.setattr(runner, "run_episodes", lambda job: again.append(job.episodes) or original(job))
+    monkeypatch.setattr(episodes, "run_episodes", lambda job: again.append(job.episodes) or original(job))
     (resumed,) = reproduce("nn2000/fig2", **arguments)
     assert len(ran) + sum(map(len, again)) == 2 * 3 * 3  # settings, episodes, policies with the bound
     assert not (tmp_path / figures.EPISODES).exists()
@@ -160,7 +160,7 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
 
 
 def test_results_of_other_code_are_not_recalled(tmp_path, monkeypatch) -> None:
-    job = Job("run", 0, ID, {}, (), 0, "a", make_policy("queue-delay/fcfs"), (0, 1))
+    job = Job(Environments(), 0, ID, {}, (), 0, "a", make_policy("queue-delay/fcfs"), (0, 1))
     path = tmp_path / "episodes"
     first = Memory(path)
     assert first.recall([job]) == ([], [job])
@@ -253,7 +253,7 @@ def test_observers_and_settings() -> None:
     assert played.values("fcfs", "tasks", servers=2) == [60, 60, 60]
     assert len(played.values("fcfs")) == 6
     part = played.where(servers=2)
-    assert len(part.values("fcfs")) == 3 and part.frame.attrs["swept"] == []
+    assert len(part.values("fcfs")) == 3 and part.swept == ()
     assert "servers" not in part.frame and set(part.frame.policy) == {"bf-exec", "fcfs"}
     table = part.frame[part.frame.metric == "mean_delay"].set_index(["policy", "episode"]).value
     assert played.metric("fcfs", "mean_delay", servers=2).tolist() == table["fcfs"].tolist()

@@ -9,7 +9,7 @@ import pytest
 
 from schedgym.core.problem import Statement
 from schedgym.errors import UnknownName
-from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, ratio_interval
+from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
 from schedgym.papers import Run
 from schedgym.papers.judging import (
     HOLDS,
@@ -180,7 +180,7 @@ def test_statements_are_read_in_all_settings() -> None:
         "schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], 3, {"servers": [2, 4]}, parameters={"tasks": 60}
     )
     for metric in ("mean_delay", "utilization_cpu_backlog"):
-        rows = paired_differences(played.frame, "fcfs", metric)
+        rows = played.differences("fcfs", metric)
         found = judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
         for servers, value in zip(rows.servers, rows.relative, strict=True):
             assert f"{100 * value:+.1f}% (" in found.measured and f") at servers {servers}" in found.measured

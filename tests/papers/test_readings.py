@@ -150,11 +150,11 @@ def test_readings_judge_the_same_statements() -> None:
 
 
 def test_policies_that_a_reading_leaves_alone_run_once(monkeypatch) -> None:
-    import schedgym.evaluation.runner as runner
+    from schedgym.evaluation import episodes
 
     ran = []
-    original = runner.run_episodes
-    monkeypatch.setattr(runner, "run_episodes", lambda job: ran.append(job.label) or original(job))
+    original = episodes.run_episodes
+    monkeypatch.setattr(episodes, "run_episodes", lambda job: ran.append(job.label) or original(job))
     shared = Run("tiny")
     arguments = {"episodes": 2, "parameters": {"tasks": 20, "servers": 2}}
     first = shared.alone("fig").play("schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], **arguments)

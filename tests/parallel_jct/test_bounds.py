@@ -18,7 +18,7 @@ from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import generate, make_source, tables
 from tests.long import long
 from tests.parallel_jct import linear_programs, random_jobs
-from tests.parallel_jct.test_metrics import draw, make_workload, runs
+from tests.parallel_jct.schedules import draw, simulations, workload_of
 
 BOUNDS = (bounds.pooled_bound, bounds.mixed_bound, bounds.lower_bound)
 
@@ -58,7 +58,7 @@ def test_job_bounds_equal_slow_ones(drc: bool) -> None:
     for x in range(60):
         own = {"weighted": x % 5 < 2, "power": x % 7 < 3}
         instance = random_jobs.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0, **own)
-        computed = bounds.job_bounds(make_workload(instance), given(drc))
+        computed = bounds.job_bounds(workload_of(instance), given(drc))
         for i, job in enumerate(instance.jobs):
             relaxed = linear_programs.job_bound(instance, i, drc)
             ratio = 1.1 if instance.energy_cap_ratio is None else instance.energy_cap_ratio
@@ -109,7 +109,7 @@ def test_alone_with_and_without_drc_by_hand() -> None:
     limits = (one_job.Limit("server", (0,), 1), one_job.Limit("server", (1,), 1))
     limits += (one_job.Limit("dc", (0, 1), 0.35),)
     jobs = (online.Job(3.0, (100.0,), ((1.0, 0.1),)),)
-    workload = make_workload(online.Workload(jobs, (10.0, 10.0), limits))
+    workload = workload_of(online.Workload(jobs, (10.0, 10.0), limits))
     assert bounds.job_bounds(workload, given(True)) == pytest.approx([10.0])
     assert bounds.job_bounds(workload, given(False)) == pytest.approx([100 / 7])
     assert bounds.lower_bound(workload, given(False)) == pytest.approx(100 / 7)
@@ -124,7 +124,7 @@ def test_capacities_that_are_no_limits_by_hand() -> None:
     """A job may have 14 vCPU on a server of 8; then all jobs together may have even more."""
     jobs = (online.Job(0.0, (70.0,), ((1.0, 1.0),)), online.Job(0.0, (70.0,), ((1.0, 1.0),)))
     instance = online.Workload(jobs, (8.0, 20.0), (one_job.Limit("dc", (0, 1), 0.5),))
-    workload = make_workload(instance)
+    workload = workload_of(instance)
     for drc, times in ((False, [5.0, 5.0]), (True, [3.5, 3.5])):
         assert bounds.job_bounds(workload, given(drc)) == pytest.approx(times)
         assert bounds.lower_bound(workload, given(drc)) == pytest.approx(times[0])
@@ -141,7 +141,7 @@ def test_capacities_that_are_no_limits() -> None:
         outcome = online.Simulation(
             instance, planner=random_planner(rng), drc=x % 4 < 2, mar=False, draw=draw, delta_t=1.0
         ).run()
-        bound = bounds.lower_bound(make_workload(instance), given(x % 4 < 2))
+        bound = bounds.lower_bound(workload_of(instance), given(x % 4 < 2))
         assert bound <= outcome.average_jct * (1 + 1e-9)
 
 
@@ -153,7 +153,7 @@ def test_pooled_by_hand() -> None:
     ones = ((1.0, 1.0),)
     jobs = [online.Job(0.0, (200.0,), ones), online.Job(2.0, (40.0,), ones), online.Job(50.0, (20.0,), ones)]
     instance = online.Workload(tuple(jobs), (10.0, 10.0), one_job.fat_tree(2))
-    workload = make_workload(instance)
+    workload = workload_of(instance)
     assert bounds.pooled_bound(workload) == pytest.approx((12 + 2 + 1) / 3)
     for max_time, expected in ((50.5, 12 + 2 + 0.5), (10.0, 10 + 2), (3.0, 3 + 1), (2.0, 2.0)):
         assert bounds.pooled_bound(workload, given(max_time=max_time)) == pytest.approx(expected / 3)
@@ -163,7 +163,7 @@ def test_mixed_by_hand() -> None:
     """n jobs of one task of 10 s on a server of 10: the mean completion is (n + 1) / 2."""
     for n in (1, 2, 5, 20):
         jobs = tuple(online.Job(3.0, (10.0,), ((1.0,),)) for _ in range(n))
-        workload = make_workload(online.Workload(jobs, (10.0,), (one_job.Limit("server", (0,), 1),) * 2))
+        workload = workload_of(online.Workload(jobs, (10.0,), (one_job.Limit("server", (0,), 1),) * 2))
         for bound in BOUNDS:
             assert bound(workload) == pytest.approx((n + 1) / 2, rel=1e-4)
         # cut off in the middle: all n jobs wait until they are served, or for the end
@@ -173,11 +173,11 @@ def test_mixed_by_hand() -> None:
         assert bounds.mixed_bound(workload, given(max_time=3.0 + cut)) <= expected * (1 + 1e-9)
     # two servers: half a second is the mean time at which a job of one task is served, before its end
     jobs = tuple(online.Job(3.0, (10.0,), ((1.0, 1.0),)) for _ in range(20))
-    workload = make_workload(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 1)))
+    workload = workload_of(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 1)))
     assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
     assert 5.5 * (1 - 1e-5) <= bounds.mixed_bound(workload) <= 5.5 * (1 + 1e-9)  # the end is far off
     # without DRC a job has at most half of them
-    workload = make_workload(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 0.25)))
+    workload = workload_of(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 0.25)))
     assert 6.0 * (1 - 1e-5) <= bounds.mixed_bound(workload, given(False)) <= 6.0 * (1 + 1e-9)
 
 
@@ -186,8 +186,8 @@ def test_no_run_is_better() -> None:
     tight = 0
     rng = random.Random(4)
     for max_time in (1e5, 1e5, 4.0, 12.0, 40.0):
-        for x, (instance, outcome) in enumerate(runs(40, 5, max_time=max_time)):
-            workload, parameters = make_workload(instance), given(x % 4 < 2, max_time)
+        for x, (instance, outcome) in enumerate(simulations(40, 4, max_time), 4):
+            workload, parameters = workload_of(instance), given(x % 4 < 2, max_time)
             results = [bound(workload, parameters) for bound in BOUNDS]
             alone = bounds.job_bounds(workload, parameters).mean()
             cost = float(outcome.average_jct)
@@ -217,7 +217,7 @@ def test_no_schedule_of_equal_jobs_is_better() -> None:
             online.Job(0.0, (float(rng.randint(20, 60)),), ((1.0, rng.choice((0.5, 1.0))),)) for _ in range(4)
         )
         instance = online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 1), 1.0)
-        bound = bounds.lower_bound(make_workload(instance))
+        bound = bounds.lower_bound(workload_of(instance))
         costs = [
             float(
                 online.Simulation(
@@ -270,9 +270,9 @@ def test_prices_rise_to_those_of_the_linear_program() -> None:
 def test_prices_make_the_pooled_bound_stronger() -> None:
     """Tasks of a job are efficient on the small server alone: the large one does not help."""
     jobs = tuple(online.Job(0.0, (10.0,), ((1.0, 0.5),)) for _ in range(10))
-    workload = make_workload(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1)))
+    workload = workload_of(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1)))
     assert bounds.pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
-    free = make_workload(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1), 2.0))
+    free = workload_of(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1), 2.0))
     assert bounds.pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import random
@@ -18,11 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from schedgym.core.arrays import allocate
-from schedgym.core.random import root_seeds
-from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
-from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.problem import PROBLEM, READINGS, ParallelJCTParameters
@@ -31,12 +26,9 @@ from schedgym.problems.parallel_jct.workload import (
     SCHEMA,
     TOYS,
     WEIBULL,
-    Drawing,
-    Jobs,
     Source,
     TraceJobs,
     cap_of_round,
-    draw,
     energy_draw,
     from_trace,
     generate,
@@ -52,6 +44,7 @@ from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
 from tests.parallel_jct import energy, linear_programs, random_jobs
+from tests.parallel_jct.schedules import workload_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -70,97 +63,6 @@ SOUND: dict[str, Any] = {
     "arity": 2,
 }
 MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"arrival": [1.0, 0.0]}, "jobs.arrival[1]: must not decrease, got 0 after 1"),
-        ({"arrival": [-1.0, 0.0]}, "jobs.arrival[0]: must be >= 0 (s), got -1"),
-        ({"arrival": [0.0, 2e12]}, "jobs.arrival[1]: must be <= 1e+12 (s), got 2e+12"),
-        ({"arrival": []}, "jobs.arrival: must not be empty"),
-        ({"arrival": [0.0, 1.0, 2.0]}, "jobs: job [2] has no task"),
-        ({"job": [0, 0, 0]}, "jobs: job [1] has no task"),
-        ({"job": [0, 1, 2]}, "tasks.job[2]: there are 2 jobs, got 2"),
-        ({"job": [1, 0, 1]}, "tasks.job[1]: must not decrease, got 0 after 1"),
-        ({"job": [0, -1, 1]}, "tasks.job[1]: must be >= 0 (job), got -1"),
-        ({"job": [0, 0.5, 1]}, "tasks.job[1]: must be a whole number, got 0.5"),
-        ({"job": [0, 1]}, "tasks.load: must have one value per task: 2 as in tasks.job, got 3"),
-        ({"load": [4.0, 0.0, 1.0]}, "tasks.load[1]: must be >= 1e-30 (vCPU s), got 0"),
-        ({"load": [4.0, math.nan, 1.0]}, "tasks.load[1]: must be finite, got nan"),
-        ({"load": [4.0, 1e13, 1.0]}, "tasks.load[1]: must be <= 1e+12 (vCPU s), got 1e+13"),
-        (
-            {"efficiency": [[1, 1], [1, 0], [1, 1]]},
-            "tasks.efficiency[1][1]: must be > 0 (share of the load), got 0",
-        ),
-        (
-            {"efficiency": [[1, 1], [1, 1], [1.5, 1]]},
-            "tasks.efficiency[2][0]: must be <= 1 (share of the load), got 1.5",
-        ),
-        (
-            {"efficiency": [[1], [1], [1]]},
-            "cluster.cpu: must have one value per server: 1 as in tasks.efficiency, got 2",
-        ),
-        (
-            {"efficiency": [[1, 1], [1, 1], [1e-300, 1]]},
-            "jobs: the largest possible energy of job [1] must be <= 1e+18 vCPU s, got 3e+300",
-        ),
-        (
-            {"energy_cap_ratio": [1.0]},
-            "jobs.energy_cap_ratio: must have one value per job: 2 as in jobs.arrival, got 1",
-        ),
-        (
-            {"energy_cap_ratio": [1.0, 0.0]},
-            "jobs.energy_cap_ratio[1]: must be > 0 (cap / energy at efficiency 1), got 0",
-        ),
-        (
-            {"energy_cap_ratio": [1.0, 1e7]},
-            "jobs.energy_cap_ratio[1]: must be <= 1e+06 (cap / energy at efficiency 1), got 1e+07",
-        ),
-        ({"power": [1.0, 1.0]}, "tasks.power: must have one value per task: 3 as in tasks.job, got 2"),
-        ({"power": [1.0, 0.0, 1.0]}, "tasks.power[1]: must be >= 1e-09 (per vCPU), got 0"),
-        ({"power": [1.0, 1.0, math.nan]}, "tasks.power[2]: must be finite, got nan"),
-        ({"power": [2e9, 1.0, 1.0]}, "tasks.power[0]: must be <= 1e+09 (per vCPU), got 2e+09"),
-        (
-            {"load": [4.0, 1e11, 1.0], "power": [1.0, 1e9, 1.0]},
-            "jobs: the largest possible energy of job [1] must be <= 1e+18 vCPU s, got 4e+20",
-        ),
-        (
-            {**MATRIX, "groups": [[1, 1e9], [1, 0]], "cpu": [1e9, 1e9]},
-            "cluster.groups[0]: must limit a job to <= 2e+09 (vCPU, by weight), got 5e+17",
-        ),
-        (
-            {**MATRIX, "groups": [[1, 1e-9], [1, 0]], "cpu": [20.0, 3.0], "server_caps": False},
-            "cluster.cpu[1]: its groups must limit a job to <= 2e+09 (vCPU), got 1e+10",
-        ),
-        ({"energy_seed": -1}, "parameters.energy_seed: must be >= 0 (), got -1"),
-        ({"energy_seed": 0.5}, "parameters.energy_seed: must be a whole number, got 0.5"),
-        ({"energy_seed": 2**54}, "parameters.energy_seed: must be <= 9.0072e+15 (), got 1.80144e+16"),
-        ({"cpu": [2.0, 0.0]}, "cluster.cpu[1]: must be > 0 (vCPU), got 0"),
-        (
-            {"cpu": [2.0, 1e-30]},
-            "jobs: the longest possible time of job [0] alone must be <= 1e+30 s, got 4e+31",
-        ),
-        ({"arity": 5}, "cluster.arity: must be even, got 5"),
-        ({"arity": 4}, "cluster.cpu: a fat tree of arity 4 has 16 servers, got 2"),
-        ({"arity": None}, "cluster: must have arity or groups, and not both"),
-        ({"groups": [[1, 1]]}, "cluster: must have arity or groups, and not both"),
-        ({"beta": {"rack": 0.5, "pods": 0.5}}, "cluster.beta.pods: unknown field; did you mean 'pod'?"),
-        ({**MATRIX, "beta": None}, "cluster.beta: missing"),
-        (
-            {**MATRIX, "beta": [0.5]},
-            "cluster.beta: must have one value per group: 2 as in cluster.groups, got 1",
-        ),
-        (
-            {**MATRIX, "groups": [[1, 0], [1, 0]], "server_caps": False},
-            "cluster.groups: server [1] is in no group",
-        ),
-    ],
-)
-def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidWorkload) as caught:
-        make_workload(**(SOUND | changes))
-    assert str(caught.value) == message
 
 
 def test_there_are_no_absolute_limits() -> None:
@@ -194,25 +96,6 @@ def test_a_sound_workload() -> None:
     ]
 
 
-def as_workload(given: online.Workload) -> Workload:
-    """The model's workload; its server limits come first."""
-    own = sum(limit.kind == "server" for limit in given.limits)
-    rows = given.limits[own:]
-    ratio = None if given.energy_cap_ratio is None else [given.energy_cap_ratio] * len(given.jobs)
-    return make_workload(
-        [job.arrival for job in given.jobs],
-        [i for i, job in enumerate(given.jobs) for _ in job.load],
-        [load for job in given.jobs for load in job.load],
-        [row for job in given.jobs for row in job.efficiency],
-        given.capacity,
-        groups=[[row.weight(j) for j in range(len(given.capacity))] for row in rows],
-        beta=[row.share for row in rows],
-        server_caps=own > 0,
-        energy_cap_ratio=ratio,
-        power=[a for job in given.jobs for a in job.power] or None,
-    )
-
-
 def as_model(workload: Workload) -> online.Workload:
     """The model's workload, of equal ratios; its limits by the model's own means where it has them."""
     table = tables(workload)
@@ -244,17 +127,13 @@ def as_model(workload: Workload) -> online.Workload:
     )
 
 
-@given(seed=seeds, fixed=st.booleans(), suffix=st.sampled_from([".json", ".npz"]))
-def test_files_give_back_the_same_instance(seed: int, fixed: bool, suffix: str, tmp_path_factory) -> None:
+@given(seed=seeds, fixed=st.booleans())
+def test_tables_say_what_the_model_says(seed: int, fixed: bool) -> None:
     own = {"weighted": seed % 2 == 0, "power": seed % 3 == 0}
     instance = random_jobs.random_workload(random.Random(seed), fixed_ratio=fixed, **own)
-    workload = as_workload(instance)
+    workload = workload_of(instance)
     assert has_powers(workload) == ("power" in workload.tasks) == own["power"]
-    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
-    save_workload(workload, path)
-    again = load_workload(path)
-    assert again == workload and again.checked
-    back = as_model(again)
+    back = as_model(workload)
     assert [(job[:3], job.alphas) for job in back.jobs] == [(job[:3], job.alphas) for job in instance.jobs]
     assert back.capacity == instance.capacity
     assert back.energy_cap_ratio == instance.energy_cap_ratio
@@ -262,44 +141,12 @@ def test_files_give_back_the_same_instance(seed: int, fixed: bool, suffix: str, 
     for mine, theirs in zip(back.limits, instance.limits, strict=True):
         assert mine[1:3] == theirs[1:3]
         assert [mine.weight(j) for j in servers] == [theirs.weight(j) for j in servers]
-    table = tables(again)
+    table = tables(workload)
     assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
     assert table.ideal_energy.tolist() == [job.ideal_energy for job in instance.jobs]
     assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
     work = [job._replace(power=()).least_energy for job in instance.jobs]
     assert table.least_work.tolist() == work
-
-
-@pytest.mark.parametrize("suffix", [".json", ".npz"])
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        MATRIX,
-        {"beta": {"rack": 0.5, "pod": 1, "data_centre": 1}, "server_caps": False},
-        {"energy_seed": 2**53 - 1, "energy_cap_ratio": [1.0, 2.0], "server_caps": True},
-    ],
-)
-def test_every_form_survives_files(suffix: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    workload = make_workload(**(SOUND | changes))
-    path = tmp_path / f"w{suffix}"
-    save_workload(workload, path)
-    again = load_workload(path, SCHEMA)
-    assert again == workload
-    for mine, theirs in zip(tables(again), tables(workload), strict=True):
-        assert_array_equal(mine, theirs)
-
-
-def test_the_example_in_the_package(tmp_path: Path) -> None:
-    path = ROOT / "schedgym/problems/parallel_jct/example.json"
-    workload = load_workload(path)
-    table = tables(workload)
-    assert len(table.arrival) == 16 and table.most_tasks == 9 and table.efficiency.shape[1] == 16
-    content = json.loads(path.read_text())
-    assert set(content["cluster"]) == {"cpu", "arity", "beta", "server_caps"}
-    assert table.energy_seed == content["parameters"]["energy_seed"]
-    save_workload(workload, tmp_path / "again.json")
-    assert load_workload(tmp_path / "again.json") == workload
 
 
 # Energy caps ------------------------------------------------------------------------------------
@@ -394,20 +241,6 @@ def test_the_cap_of_a_round(
 def source_of(jobs: int | str, arity: int, trace: TraceJobs | None = None, **options: Any) -> Source:
     given = {} if trace is None else {"trace": "given"}
     return Source(ParallelJCTParameters(jobs=jobs, arity=arity, **given, **options), trace)
-
-
-def arrays(source: Source, environments: int, tasks: int, jobs: int = 0) -> Jobs:
-    """What a draw fills, of unlikely numbers; ``jobs`` more than there are."""
-    own = allocate(Jobs, source.sizes | {"job": source.jobs + jobs, "task": tasks}, environments)
-    for array in own:
-        array[:] = -9
-    return own
-
-
-def draw_into(source: Source, jobs: Jobs, mask: Any, roots: Any, episodes: Any) -> int:
-    table = tabled(Drawing(source.arrays, jobs), {})
-    with np.errstate(over="ignore"):
-        return draw(*table, mask, roots, episodes)
 
 
 def sizes(workload: Workload) -> np.ndarray:
@@ -508,42 +341,6 @@ def test_streams_are_apart() -> None:
     assert len(np.unique(base.tasks["load"])) == count
     scaled = generate(5, 1, source_of(60, 4, load_max=2000.0))
     assert_allclose(scaled.tasks["load"], 2 * base.tasks["load"], rtol=1e-15)
-
-
-def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
-    source = source_of(20, 4, rack_share=0.5, server_caps=False)
-    got = arrays(source, 2, 2000)
-    roots = root_seeds([5, 6])
-    draw_into(source, got, np.ones(2, dtype=bool), roots, np.array([0, 3]))
-    for b, (seed, episode) in enumerate(((5, 0), (6, 3))):
-        workload = generate(seed, episode, source)
-        save_workload(workload, tmp_path / "w.npz")
-        table = tables(load_workload(tmp_path / "w.npz"))
-        count = int(got.first_task[b, -1])
-        for name in set(Jobs._fields) - {"load", "efficiency", "power"}:
-            assert_array_equal(getattr(table, name), getattr(got, name)[b])
-        for name in ("load", "efficiency", "power"):
-            assert_array_equal(getattr(table, name), getattr(got, name)[b, :count])
-            assert (getattr(got, name)[b, count:] == -9).all()
-        assert_array_equal(table.matrix, source.groups.matrix)
-        assert_array_equal(table.share, source.groups.share)
-        instance = as_model(workload)
-        assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
-        assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
-
-
-@pytest.mark.parametrize("tasks", [0, 1, 100, 300])
-def test_too_small_arrays_say_what_is_needed(tasks: int) -> None:
-    source = source_of(20, 4)
-    mask, roots, episodes = np.ones(2, dtype=bool), root_seeds([3, 9]), np.array([0, 1])
-    large = arrays(source, 2, 1400)
-    needed = draw_into(source, large, mask, roots, episodes)
-    small = arrays(source, 2, tasks)
-    assert needed > tasks and draw_into(source, small, mask, roots, episodes) == needed
-    exact = arrays(source, 2, needed)
-    assert draw_into(source, exact, mask, roots, episodes) == needed
-    for mine, theirs in zip(exact, large, strict=True):
-        assert_array_equal(mine, theirs[:, : mine.shape[1]] if mine.ndim > 1 else theirs)
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -737,26 +534,9 @@ def test_facebook_2010() -> None:
 
 
 def test_sources_from_parameters() -> None:
-    parameters = ParallelJCTParameters(
-        jobs=9,
-        reading="shape-half",
-        most_tasks=4,
-        rate=1.5,
-        load_max=20.0,
-        efficiency_min=0.5,
-        cpu=3.0,
-        arity=4,
-        rack_share=0.9,
-        pod_share=0.8,
-        data_centre_share=0.7,
-        server_caps=False,
-    )
-    options: dict[str, Any] = {"reading": "shape-half", "most_tasks": 4, "rate": 1.5, "load_max": 20.0}
-    options |= {"efficiency_min": 0.5, "cpu": 3.0, "rack_share": 0.9, "pod_share": 0.8}
-    same = source_of(9, 4, data_centre_share=0.7, server_caps=False, **options)
-    source = make_source(parameters)
+    shares = {"rack_share": 0.9, "pod_share": 0.8, "data_centre_share": 0.7}
+    source = make_source(ParallelJCTParameters(jobs=9, arity=4, server_caps=False, **shares))
     workload = generate(1, 1, source)
-    assert workload == generate(1, 1, same)
     assert workload.cluster["beta"].tolist() == [0.9, 0.8, 0.7] and not workload.cluster["server_caps"]
     assert_array_equal(source.groups.share, [0.9] * 8 + [0.8] * 4 + [0.7])
     default = make_source(ParallelJCTParameters())

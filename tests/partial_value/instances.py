@@ -1,11 +1,13 @@
-"""Instances for the tests: random ones, and jobs of one value."""
+"""Instances for the tests: random ones, and jobs of one value; as workloads and back."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 
+from schedgym.core.workload import Workload
 from schedgym.papers.zheng2016.model import KINDS, LINEAR, Instance, Job
+from schedgym.problems.partial_value.workload import make_workload, tables
 
 
 def make_job(
@@ -71,3 +73,39 @@ def random_instance(
         alpha = rng.choice([0.25, 0.5, 0.75])
         jobs.append(Job(arrival, until, parallel, tasks, demand, (v,), rng.choice(kinds), alpha))
     return Instance(tuple(jobs), capacity, discrete)
+
+
+def workload_of(instance: Instance) -> Workload:
+    """An instance as a workload; its jobs must be in order of arrival."""
+    jobs = instance.jobs
+    return make_workload(
+        arrival=[job.arrival for job in jobs],
+        deadline=[job.deadline for job in jobs],
+        parallelism=[job.parallelism for job in jobs],
+        tasks=[job.tasks for job in jobs],
+        demand=[list(job.demand) for job in jobs],
+        utility=[job.kind for job in jobs],
+        value=[job.values[0] for job in jobs],
+        capacity=list(instance.capacity),
+        exponent=[job.alpha for job in jobs],
+    )
+
+
+def instance_of(workload: Workload, discrete: bool = False) -> Instance:
+    """A workload as an instance of the model."""
+    own = tables(workload)
+    jobs = (
+        make_job(a, d, x, y, tuple(r), v, KINDS[k], alpha)
+        for a, d, x, y, r, v, k, alpha in zip(
+            own.arrival.tolist(),
+            own.deadline.tolist(),
+            own.parallelism.tolist(),
+            own.tasks.tolist(),
+            own.demand.tolist(),
+            own.value.tolist(),
+            own.utility.tolist(),
+            own.exponent.tolist(),
+            strict=True,
+        )
+    )
+    return Instance(tuple(jobs), tuple(own.capacity.tolist()), discrete)

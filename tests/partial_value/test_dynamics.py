@@ -18,28 +18,11 @@ from schedgym.papers.zheng2016 import model
 from schedgym.problems.partial_value.dynamics import DECIDE, ORDERED
 from schedgym.problems.partial_value.metrics import metrics, validate
 from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
-from schedgym.problems.partial_value.workload import make_workload
 from tests.long import some
 from tests.papers.zheng2016.test_model import EXAMPLE_1, example_2
-from tests.partial_value.instances import make_job, random_instance
+from tests.partial_value.instances import make_job, random_instance, workload_of
 
 ID = "schedgym/PartialValue-v0"
-
-
-def ours(instance: model.Instance) -> Any:
-    """The model's instance as one of our workloads; jobs by arrival, as our files have them."""
-    jobs = instance.jobs
-    return make_workload(
-        arrival=[job.arrival for job in jobs],
-        deadline=[job.deadline for job in jobs],
-        parallelism=[job.parallelism for job in jobs],
-        tasks=[job.tasks for job in jobs],
-        demand=[list(job.demand) for job in jobs],
-        utility=[job.kind for job in jobs],
-        value=[job.values[0] for job in jobs],
-        capacity=list(instance.capacity),
-        exponent=[job.alpha for job in jobs],
-    )
 
 
 def draw(rng: random.Random, **options: Any) -> model.Instance:
@@ -49,7 +32,7 @@ def draw(rng: random.Random, **options: Any) -> model.Instance:
 
 def environment(instance: model.Instance, folder: Any, **parameters: Any) -> Any:
     path = folder / "workload.npz"
-    save_workload(ours(instance), path)
+    save_workload(workload_of(instance), path)
     given = {"window": "all", "model": "discrete" if instance.discrete else "continuous", **parameters}
     return gym.make(ID, workload=str(path), disable_env_checker=True, **given).unwrapped
 
@@ -318,7 +301,7 @@ def test_an_episode_has_no_more_steps_than_its_workload_may_have_slots(
     with pytest.raises(InvalidWorkload, match=f"^{re.escape(str(tmp_path))}.*: {refused}"):
         environment(late, tmp_path, view="allocation")
     with pytest.raises(InvalidWorkload, match=f"^{refused}"):
-        env.reset(options={"workload": ours(late)})
+        env.reset(options={"workload": workload_of(late)})
     # 2 slots with 1 task, and 9 slots with 4 tasks
     with pytest.raises(InvalidWorkload, match=r"jobs\.tasks\[1\]: 2 jobs may have 30 whole.* these have 38"):
         environment(instance, tmp_path, model="discrete")
@@ -343,15 +326,15 @@ def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
         environment(half, tmp_path, model="discrete")
     env = gym.make(ID, single=True, model="continuous", disable_env_checker=True).unwrapped
     with pytest.raises(InvalidWorkload, match="2 resources, the environment has 1"):
-        env.reset(options={"workload": ours(half)})
+        env.reset(options={"workload": workload_of(half)})
     with pytest.raises(InvalidParameter, match="prices"):
         gym.make(ID, view="prices", model="discrete")
     discrete = gym.make(ID, model="discrete", disable_env_checker=True).unwrapped
     with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
-        discrete.reset(options={"workload": ours(half)})
+        discrete.reset(options={"workload": workload_of(half)})
     small = gym.make(ID, jobs=2, view="rule", disable_env_checker=True).unwrapped
     many = model.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
-    small.reset(seed=0, options={"workload": ours(many)})  # the arrays grow
+    small.reset(seed=0, options={"workload": workload_of(many)})  # the arrays grow
     _, _, _, _, info = small.step(RULES.index("fifo"))
     assert small.simulator.arrays.schedule.served[0].sum() == pytest.approx(10.0)
 

@@ -1,130 +1,35 @@
-"""Metrics, fates and the validator of schedules: against the plain model, and by breaking each rule."""
+"""Metrics, fates and the validator by hand; random schedules: tests/test_all_records.py."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
-from schedgym.core.arrays import allocate
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.tables import tabled
-from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.zheng2016 import model
-from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Outcome
-from schedgym.problems.partial_value.metrics import (
-    FULL,
-    Episode,
-    Metrics,
-    Schedule,
-    fates,
-    measure,
-    metrics,
-    validate,
+from schedgym.papers.zheng2016.model import LOG, Instance, Outcome
+from schedgym.problems.partial_value.metrics import FULL, fates, metrics, validate
+from tests.partial_value.instances import make_job
+from tests.partial_value.schedules import (
+    INSTANCE,
+    JOBS,
+    SCHEDULE,
+    changed,
+    example,
+    record_of,
+    runs,
+    with_rows,
 )
-from schedgym.problems.partial_value.problem import METRICS, UTILITIES
-from schedgym.problems.partial_value.workload import Jobs, tables
-from tests.partial_value.instances import make_job, random_instance
-
-NAMES = [metric.name for metric in METRICS if metric.recorded]
 
 
-def workload_of(instance: Instance) -> Workload:
-    """The instance as a workload; its jobs must be in order of arrival."""
-    jobs = instance.jobs
-    assert [job.arrival for job in jobs] == sorted(job.arrival for job in jobs)
-    columns = ("arrival", "deadline", "parallelism", "tasks")
-    return Workload(
-        "partial-value",
-        jobs={
-            **{name: np.array([float(getattr(job, name)) for job in jobs]) for name in columns},
-            "value": np.array([float(job.values[0]) for job in jobs]),
-            "demand": np.array([job.demand for job in jobs], dtype=float),
-            "utility": np.array([UTILITIES.index(job.kind) for job in jobs]),
-            "exponent": np.array([job.alpha for job in jobs]),
-        },
-        cluster={"capacity": np.array(instance.capacity, dtype=float)},
-    )
-
-
-def record_of(instance: Instance, outcome: Outcome) -> ScheduleRecord:
-    """The model's schedule as rows."""
-    rows = [(t, j, x) for t, row in enumerate(outcome.allocation, 1) for j, x in enumerate(row) if x > 0]
-    slot = np.array([row[0] for row in rows], dtype=float)
-    return ScheduleRecord(
-        workload=workload_of(instance),
-        job=np.array([row[1] for row in rows], dtype=np.int64),
-        server=np.zeros(len(rows), dtype=np.int64),
-        start=slot - 1,
-        end=slot,
-        amount=np.array([row[2] for row in rows], dtype=float).reshape(len(rows), 1),
-        final_time=float(len(outcome.allocation)),
-        truncated=False,
-    )
-
-
-def in_order(instance: Instance) -> Instance:
-    return instance._replace(jobs=tuple(sorted(instance.jobs, key=lambda job: job.arrival)))
-
-
-def runs(count: int, seed: int) -> Iterator[tuple[Instance, Outcome]]:
-    """Runs of all policies of both models; one instance in two is adversarial."""
-    rng = random.Random(seed)
-    for n in range(count):
-        instance = in_order(
-            random_instance(
-                rng,
-                discrete=n % 2 == 1,
-                resources=1 + n % 3,
-                adversarial=n % 4 < 2,
-                max_share=rng.choice([0.3, 1.0]),
-            )
-        )
-        names = [name for name in model.policies(instance) if name != "deadline-aware"]
-        # the slow one is about slots, not about records
-        name = rng.choice([name for name in names if name != "local-optimal"])
-        yield instance, model.simulate(instance, name)
-
-
-def test_metrics_are_the_models() -> None:
-    seen = {"full": 0, "early": 0, "expired": 0, "never": 0, "completed": 0}
-    for instance, outcome in runs(80, 1):
-        found = metrics(record_of(instance, outcome))
-        assert list(found) == NAMES
-        jobs, horizon, slots = instance.jobs, model.horizon(instance), len(outcome.allocation)
-        wanted = model.metrics(instance, outcome)
-        most = sum(model.utility(job, job.tasks) for job in jobs)
-        loads = [model.load(instance, x) for x in outcome.allocation]
-        full = sum(max(load) >= 1 - 1e-6 for load in loads)
-        assert found == pytest.approx(
-            {
-                "value": wanted.value,
-                "value_share": wanted.value / most,
-                "mean_served": sum(y / job.tasks for job, y in zip(jobs, outcome.served, strict=True))
-                / len(jobs),
-                "completed": len(jobs) - wanted.expired,
-                "expired": wanted.expired,
-                "never_served": wanted.never_served,
-                "utilization": sum(wanted.utilisation) / len(wanted.utilisation),
-                "peak_utilization": max(wanted.utilisation),
-                "full_slots": full / horizon,
-                "slots": slots,
-            },
-            rel=1e-12,
-        )
-        assert all(type(value) is float for value in found.values())
-        seen["full"] += full > 0
-        seen["early"] += slots < horizon
-        seen["expired"] += wanted.expired > 0
-        seen["never"] += wanted.never_served > 0
-        seen["completed"] += wanted.expired < len(jobs)
-    assert min(seen.values()) >= 3, seen
+def with_fields(fields: Callable[[ScheduleRecord], dict[str, Any]]) -> ScheduleRecord:
+    """The example with something else in it."""
+    return dataclasses.replace(example(), **fields(example()))
 
 
 def test_a_job_that_lacks_a_rounding_error_is_complete() -> None:
@@ -135,43 +40,16 @@ def test_a_job_that_lacks_a_rounding_error_is_complete() -> None:
     assert metrics(record_of(Instance((job,), (1.0,)), outcome))["completed"] == 1.0
 
 
-def test_fates_are_the_models() -> None:
-    for instance, outcome in runs(40, 2):
-        found = fates(record_of(instance, outcome))
-        assert found["served"] == pytest.approx(list(outcome.served), rel=1e-12)
-        values = [model.utility(job, y) for job, y in zip(instance.jobs, outcome.served, strict=True)]
-        assert found["value"] == pytest.approx(values, rel=1e-12)
-        assert sum(found["value"]) == pytest.approx(metrics(record_of(instance, outcome))["value"])
-        assert all(type(value) is float for column in found.values() for value in column)
+def test_schedules_of_whole_tasks_are_accepted() -> None:
+    for n, run in enumerate(runs(120, 3), 3):
+        validate(run.record, whole=n % 2 == 1)
 
 
-def test_valid_schedules_are_accepted() -> None:
-    for instance, outcome in runs(120, 3):
-        validate(record_of(instance, outcome), whole=instance.discrete)
-
-
-# by hand --------------------------------------------------------------------------------------------
-
-# slots 1 to 4; job 1 is complete after slot 2, job 2 may be served in slots 3 and 4 only
-JOBS = (
-    make_job(1.0, 2.0, 2.0, 3.0, (2.0, 0.0), 2.0, LINEAR),
-    make_job(1.0, 3.5, 2.0, 3.0, (1.0, 1.0), 3.0, POWER, 0.25),
-    make_job(2.5, 4.0, 1.0, 2.0, (0.5, 4.0), 1.0, LOG),
-)
-INSTANCE = Instance(JOBS, (4.0, 4.0), discrete=True)
-SCHEDULE = [[1.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
-
-
-def by_hand(**changes: Any) -> ScheduleRecord:
-    record = record_of(INSTANCE, model.replay(INSTANCE, SCHEDULE))
-    return dataclasses.replace(record, **changes)
-
-
-def test_metrics_by_hand() -> None:
+def test_metrics_example() -> None:
     value = 2 * 2 + 3 * 3**0.25 + math.log(3)
     most = 2 * 3 + 3 * 3**0.25 + math.log(3)
     # loads: (1, .5), (.75, .25), (.125, 1), (.125, 1)
-    assert metrics(by_hand()) == pytest.approx(
+    assert metrics(example()) == pytest.approx(
         {
             "value": value,
             "value_share": value / most,
@@ -186,8 +64,8 @@ def test_metrics_by_hand() -> None:
         },
         rel=1e-14,
     )
-    assert fates(by_hand())["served"] == [2.0, 3.0, 2.0]
-    validate(by_hand(), whole=True)
+    assert fates(example())["served"] == [2.0, 3.0, 2.0]
+    validate(example(), whole=True)
 
 
 def test_without_a_row() -> None:
@@ -223,173 +101,33 @@ def test_full_slots() -> None:
     assert found["peak_utilization"] == pytest.approx(max(loads) / 4, rel=1e-14)
 
 
-def test_only_the_masked_are_measured() -> None:
-    """Environments of different sizes, among padding that must not count."""
-    records = [
-        by_hand(),
-        record_of(
-            INSTANCE._replace(jobs=JOBS[:2]),
-            model.replay(INSTANCE._replace(jobs=JOBS[:2]), [row[:2] for row in SCHEDULE[:2]]),
-        ),
-    ]
-    wanted = [metrics(record) for record in records]
-    sizes = {"job": 5, "resource": 2}
-    episode = Episode(*(allocate(kind, sizes, 3) for kind in (Jobs, Schedule, Metrics)))
-    jobs, schedule = episode.jobs, episode.schedule
-    for array in (*jobs[1:], schedule.served):
-        array[...] = 7
-    for b, record in ((0, records[0]), (2, records[1])):
-        for array, own in zip(jobs, tables(record.workload), strict=True):
-            array[(b, *(slice(length) for length in own.shape))] = own
-        n = jobs.size["jobs"][b]
-        schedule.served[b, :n] = np.bincount(record.job, record.amount[:, 0], n)
-        schedule.load[b] = (jobs.share[b, record.job] * record.amount).sum(axis=0)
-        schedule.totals[b] = (
-            record.final_time,
-            round(wanted[b // 2]["full_slots"] * jobs.deadline[b, :n].max()),
-        )
-    episode.metrics.values.view(np.float64)[...] = -1.0
-    measure(*tabled(episode, {}), np.array([True, False, True]))
-    out = episode.metrics.values
-    for b in (0, 2):
-        assert {name: out[name][b] for name in NAMES} == wanted[b // 2]
-    assert all(out[name][1] == -1.0 for name in NAMES)
-    assert (out["repaired"] == -1.0).all()  # it is the simulator's
-
-
-# the validator: every rule broken, one at a time -------------------------------------------------------
-
-
-def changed(name: str, row: int, value: float) -> Callable[[], ScheduleRecord]:
-    """The record by hand with one number of a row changed."""
-
-    def make() -> ScheduleRecord:
-        array = getattr(by_hand(), name).copy()
-        array[row] = value
-        return by_hand(**{name: array})
-
-    return make
-
-
-def moved(row: int, slot: float) -> Callable[[], ScheduleRecord]:
-    """The record by hand with a row in another slot, in order."""
-    return with_rows(
-        lambda rows: [(*rows[r][:1], slot, rows[r][2]) if r == row else rows[r] for r in range(6)]
-    )
-
-
-def with_rows(change: Callable[[list[Any]], list[Any]], **more: Any) -> Callable[[], ScheduleRecord]:
-    """The record by hand with other rows (job, slot, tasks), sorted; and other attributes."""
-
-    def make() -> ScheduleRecord:
-        record = by_hand()
-        rows = list(zip(record.job.tolist(), record.end.tolist(), record.amount[:, 0].tolist(), strict=True))
-        rows = sorted(change(rows), key=lambda row: (row[1], row[0]))
-        job, slot, amount = (np.array(column) for column in zip(*rows, strict=True))
-        return by_hand(
-            job=job,
-            server=np.zeros_like(job),
-            start=slot - 1,
-            end=slot,
-            amount=amount[:, None],
-            **more,
-        )
-
-    return make
-
-
-def swapped(rows: list[int]) -> Callable[[], ScheduleRecord]:
-    """The record by hand with its rows in another order."""
-
-    def make() -> ScheduleRecord:
-        record = by_hand()
-        return by_hand(**{name: getattr(record, name)[rows] for name in ("job", "start", "end", "amount")})
-
-    return make
-
-
-# rows: (job 0, slot 1), (1, 1), (0, 2), (1, 2), (2, 3), (2, 4)
-BROKEN: dict[str, tuple[Callable[[], ScheduleRecord], str]] = {
-    "shape of job": (
-        lambda: by_hand(job=np.zeros((6, 1), dtype=np.int64)),
-        "job: must have one value",
-    ),
-    "shape of server": (lambda: by_hand(server=np.zeros(5, dtype=np.int64)), "server: must have one value"),
-    "shape of start": (lambda: by_hand(start=np.zeros(7)), "start: must have one value"),
-    "shape of end": (lambda: by_hand(end=np.zeros(0)), "end: must have one value"),
-    "shape of amount": (lambda: by_hand(amount=np.ones((6, 2))), r"amount: must have the shape \[6, 1\]"),
-    "no such job": (changed("job", 5, 3), r"row \[5\] names a job"),
-    "negative job": (changed("job", 0, -1), r"row \[0\] names a job"),
-    "no such server": (changed("server", 2, 1), r"row \[2\] names a server"),
-    "no start": (changed("start", 1, math.nan), r"row \[1\] has no start"),
-    "no end": (changed("end", 1, math.inf), r"row \[1\] has no start or end"),
-    "half a slot": (changed("start", 0, 0.5), r"row \[0\] does not start with a slot"),
-    "two slots": (changed("end", 0, 2.0), r"row \[0\] is not one slot"),
-    "an empty slot": (changed("end", 0, 0.0), r"row \[0\] is not one slot"),
-    "slot 0": (
-        with_rows(lambda rows: [(0, 0.0, 1.0), *rows[1:]]),
-        r"row \[0\] is before the first slot",
-    ),
-    "after the end": (lambda: by_hand(final_time=3.0), r"row \[5\] is after the end"),
-    "without an end": (lambda: by_hand(final_time=math.nan), r"row \[0\] is after the end"),
-    "jobs out of order": (swapped([1, 0, 2, 3, 4, 5]), r"job \[0\] in slot 1: rows must be sorted"),
-    "slots out of order": (swapped([0, 2, 1, 3, 4, 5]), r"job \[1\] in slot 1: rows must be sorted"),
-    "two rows of a job": (
-        with_rows(lambda rows: [*rows[:4], (2, 3.0, 0.5), (2, 3.0, 0.5), rows[5]]),
-        r"job \[2\] in slot 3: rows must be sorted by slot and job, one for each",
-    ),
-    "no tasks": (changed("amount", 3, 0.0), r"job \[1\] in slot 2: its tasks must be a number > 0"),
-    "negative tasks": (changed("amount", 3, -1.0), r"its tasks must be a number > 0"),
-    "NaN tasks": (changed("amount", 3, math.nan), r"its tasks must be a number > 0"),
-    "infinitely many tasks": (changed("amount", 3, math.inf), r"its tasks must be a number > 0"),
-    "part of a task": (changed("amount", 2, 0.5), r"job \[0\] in slot 2: its tasks must be a whole number"),
-    "before it arrives": (moved(4, 2.0), r"job \[2\] in slot 2: is served before it arrives"),
-    "after its deadline": (moved(2, 3.0), r"job \[0\] in slot 3: is served after its deadline"),
-    "more than it can run": (changed("amount", 4, 2.0), r"job \[2\] in slot 3: gets more tasks than it can"),
-    "more than it has": (changed("amount", 3, 2.0), r"job \[1\] in slot 2: gets more tasks than it has"),
-    "complete": (
-        with_rows(lambda rows: [*rows, (1, 3.0, 1.0)]),
-        r"job \[1\] in slot 3: is served although it is complete",
-    ),
-    "overloaded": (changed("amount", 0, 2.0), r"resource \[0\] in slot 1: its load is 1.5"),
-    "ends late": (lambda: by_hand(final_time=5.0), "final_time: must be 4, got 5"),
-    "ends between slots": (lambda: by_hand(final_time=4.5), r"final_time: must be a slot, got 4.5"),
-    "ends early": (with_rows(lambda rows: rows[:5], final_time=3.0), "final_time: must be 4, got 3"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_rules(name: str) -> None:
-    make, message = BROKEN[name]
-    with pytest.raises(InvalidSchedule, match=message):
-        validate(make(), whole=True)
-
-
 def test_parts_of_tasks_are_the_discrete_models_fault_only() -> None:
-    validate(changed("amount", 2, 0.5)())
+    validate(with_fields(changed("amount", 2, 0.5)))
+    with pytest.raises(InvalidSchedule, match=r"^job \[0\] in slot 2: its tasks must be a whole number$"):
+        validate(with_fields(changed("amount", 2, 0.5)), whole=True)
     with pytest.raises(InvalidSchedule, match="resource"):
-        validate(changed("amount", 0, 1.0 + 1e-6)())
+        validate(with_fields(changed("amount", 0, 1.0 + 1e-6)))
 
 
 def test_rounding_is_no_fault() -> None:
     """A load of 1 + 1e-9 fits, amounts may be off by a relative 1e-9 only."""
-    validate(changed("amount", 0, 1.0 + 1.9e-9)())  # half of it is its share: a load of 1 + .95e-9
+    validate(with_fields(changed("amount", 0, 1.0 + 1.9e-9)))  # half of it is its share: a load of 1 + .95e-9
     with pytest.raises(InvalidSchedule, match="load"):
-        validate(changed("amount", 0, 1.0 + 2.1e-9)())
-    validate(changed("amount", 4, 1.0 + 0.9e-9)())
+        validate(with_fields(changed("amount", 0, 1.0 + 2.1e-9)))
+    validate(with_fields(changed("amount", 4, 1.0 + 0.9e-9)))
     with pytest.raises(InvalidSchedule, match="gets more tasks than it can run"):
-        validate(changed("amount", 4, 1.0 + 1.1e-9)())
-    validate(changed("amount", 3, 1.0 + 2.9e-9)())
+        validate(with_fields(changed("amount", 4, 1.0 + 1.1e-9)))
+    validate(with_fields(changed("amount", 3, 1.0 + 2.9e-9)))
     with pytest.raises(InvalidSchedule, match="gets more tasks than it has"):
-        validate(changed("amount", 3, 1.0 + 3.1e-9)())
+        validate(with_fields(changed("amount", 3, 1.0 + 3.1e-9)))
 
 
 def test_truncated_episodes() -> None:
     """They may end early, never late."""
-    validate(with_rows(lambda rows: rows[:5], final_time=3.0, truncated=True)())
-    validate(by_hand(truncated=True))
+    validate(with_fields(with_rows(lambda rows: rows[:5], final_time=3.0, truncated=True)))
+    validate(dataclasses.replace(example(), truncated=True))
     with pytest.raises(InvalidSchedule, match="final_time"):
-        validate(by_hand(final_time=5.0, truncated=True))
+        validate(dataclasses.replace(example(), final_time=5.0, truncated=True))
 
 
 def test_episodes_end_when_nothing_is_left() -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +14,7 @@ from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
+from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -361,12 +358,4 @@ print(json.dumps(results))
 
 @long
 def test_compiled_and_interpreted_agree() -> None:
-    def play(**environment: str) -> list:
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-        result = subprocess.run(
-            [sys.executable, "-c", PLAY], capture_output=True, text=True, cwd=ROOT, env=variables
-        )
-        assert result.returncode == 0, result.stderr
-        return json.loads(result.stdout)
-
-    assert play() == play(NUMBA_DISABLE_JIT="1")
+    check_interpreted(PLAY)

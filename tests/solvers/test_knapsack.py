@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +14,7 @@ from scipy.optimize import LinearConstraint, milp
 from schedgym.errors import InvalidParameter
 from schedgym.papers.xu2021 import model
 from schedgym.solvers.knapsack import knapsack
+from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,12 +130,4 @@ print(json.dumps([knapsack(*draw(rng, 90, x % 2 == 0)).tolist() for x in range(4
 
 @long
 def test_compiled_and_interpreted_agree() -> None:
-    def play(**environment: str) -> list[Any]:
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-        result = subprocess.run(
-            [sys.executable, "-c", PLAY], capture_output=True, text=True, cwd=ROOT, env=variables
-        )
-        assert result.returncode == 0, result.stderr
-        return list(json.loads(result.stdout))
-
-    assert play() == play(NUMBA_DISABLE_JIT="1")
+    check_interpreted(PLAY)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +17,7 @@ from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.papers.xu2021 import model
 from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
+from tests.interpreted import check_interpreted
 from tests.long import long, trials
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -255,12 +252,4 @@ print(json.dumps(results))
 
 @long
 def test_compiled_and_interpreted_agree() -> None:
-    def play(**environment: str) -> list[Any]:
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-        result = subprocess.run(
-            [sys.executable, "-c", PLAY], capture_output=True, text=True, cwd=ROOT, env=variables
-        )
-        assert result.returncode == 0, result.stderr
-        return list(json.loads(result.stdout))
-
-    assert play() == play(NUMBA_DISABLE_JIT="1")
+    check_interpreted(PLAY)

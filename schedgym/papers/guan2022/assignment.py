@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.evaluation.runner import observed_sweep
+from schedgym.evaluation.runner import compare
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import claim
@@ -259,8 +259,8 @@ def _placed_beside(slots: Sequence[int], ahead: int, tasks: int) -> dict[str, li
     rows = first + [(int(ahead > 0), 1.0, [0, 1])] * tasks
     job, duration, sites = zip(*rows, strict=True)
     workload = make_workload([0.0] * (1 + (ahead > 0)), job, duration, list(sites), slots)
-    _, seen = observed_sweep(ASSIGN, SWAPPED, {}, 1, 0, observe=placements, workloads=[workload])
-    return {entry.policy: entry.values[-1] for entry in seen}
+    seen = compare(ASSIGN, SWAPPED, episodes=1, observe=placements, workloads=[workload])
+    return {entry.policy: entry.values[-1] for entry in seen.observed}
 
 
 def _confirm_swap(instance: Shown) -> bool:

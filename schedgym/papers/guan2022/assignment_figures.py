@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schedgym.evaluation.runner import observed_sweep
+from schedgym.evaluation.runner import compare
 from schedgym.papers import (
     HOLDS,
     IN_PART,
@@ -58,9 +58,7 @@ def _example(run: Run) -> Outcome:
     policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
 
     def make() -> Played:
-        return Played(
-            *observed_sweep(ASSIGN, policies, {}, 1, run.seed, observe=worked_example, workloads=[workload])
-        )
+        return compare(ASSIGN, policies, {}, 1, run.seed, observe=worked_example, workloads=[workload])
 
     played = run.once("table3.1", make)
     jobs = ["job 1", "job 2", "job 3", "mean"]

@@ -356,6 +356,5 @@ def aggressive(
 
 def only(played: Played, policies: Iterable[str]) -> Played:
     """Return the runs of some of the policies."""
-    labels = list(policies)
-    frame = played.frame[played.frame["policy"].isin(labels)]
-    return Played(frame, [entry for entry in played.observed if entry.policy in labels])
+    labels = set(policies)
+    return played.select(lambda _, policy: policy in labels)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.episodes import make_env, policy_rng
-from schedgym.evaluation.statistics import bootstrap_interval, split_settings
+from schedgym.evaluation.episodes import make_env, steps
+from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
 from schedgym.papers.guan2022.findings import PAPER, claim
 from schedgym.papers.guan2022.readings import INCENTIVE
@@ -60,7 +60,7 @@ def _named(judged: Judged, name: str) -> Judged:
 def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
     """Return the settings in ascending order, without one swept parameter."""
     found: list[dict[str, Any]] = []
-    for setting, _ in split_settings(played.frame):
+    for setting, _ in played.parts():
         setting.pop(without, None)
         if setting not in found:
             found.append(setting)
@@ -70,18 +70,18 @@ def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
 def swept_values(played: Played) -> list[list[Any]]:
     """Return the values of each swept parameter in ascending order."""
     settings = settings_of(played)
-    return [sorted({setting[name] for setting in settings}) for name in played.frame.attrs["swept"]]
+    return [sorted({setting[name] for setting in settings}) for name in played.swept]
 
 
 def response_at(played: Played, policy: str, *values: Any) -> F8:
     """Return the response [s] of each episode at given values of the swept parameters."""
-    setting = dict(zip(played.frame.attrs["swept"], values, strict=True))
+    setting = dict(zip(played.swept, values, strict=True))
     return played.metric(policy, RESPONSE, **setting)
 
 
 def place_of_first(played: Played, value: Any) -> str:
     """Describe the place at which the first swept parameter has a value."""
-    return where({played.frame.attrs["swept"][0]: value})
+    return where({played.swept[0]: value})
 
 
 def compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
@@ -310,22 +310,17 @@ def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int, episode: i
         most: at least so many decisions, evenly spread, if the episode has so many.
         episode: number of the episode.
     """
-    acting = make_policy(f"geo/{policy}")
     seen: Decisions = []
-    observation, _ = env.reset(seed=seed, options={"episode": episode})
-    acting.reset(env.interface, policy_rng(seed, episode, policy))
-    done, every, count = False, 1, 0
-    while not done:
-        active = int(observation["active"][0])
-        if count % every == 0:
-            tasks = observation["waiting"][:active] + observation["running"][:active].sum(axis=2)
-            seen.append((tasks.astype(np.int64), observation["sites"].copy()))
+    every = 1
+    acting = make_policy(f"geo/{policy}")
+    for count, step in enumerate(steps(env, acting, seed=seed, episode=episode, label=policy)):
+        if count % every == 0 and not step.ended:
+            active, shown = int(step.observation["active"][0]), step.observation
+            tasks = shown["waiting"][:active] + shown["running"][:active].sum(axis=2)
+            seen.append((tasks.astype(np.int64), shown["sites"].copy()))
             if len(seen) == 2 * most:  # keep every other one, and look at half as many from here
                 del seen[1::2]
                 every *= 2
-        count += 1
-        observation, _, terminated, truncated, _ = env.step(acting(observation))
-        done = terminated or truncated
     return seen
 
 

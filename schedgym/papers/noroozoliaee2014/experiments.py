@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,6 @@ from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import play_instance, sweep_policies
 from schedgym.papers.searches import Searched, count
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 FFD = ("ffd-nb", "ffd-dp")
 COMPARED = ("bf-exec", *(name + end for end in HEAD.choices.values() for name in FFD), "fcfs")
 RESOURCES = ("cpu", "memory")
@@ -51,16 +48,15 @@ class _Compared(NamedTuple):
         return ", ".join(f"{n}: {r:+.0%} [{low:+.0%}, {high:+.0%}]" for n, r, low, high in rows)
 
 
-def _compare(frame: pd.DataFrame, reference: str, rival: str, metric: str) -> _Compared:
-    from schedgym.evaluation.statistics import paired_differences
-
-    pair = frame[frame["policy"].isin([reference, rival])]
-    own = paired_differences(pair, reference, metric)
+def _compare(played: Played, reference: str, rival: str, metric: str) -> _Compared:
+    pair = played.select(lambda _, policy: policy in (reference, rival))
+    own = pair.differences(reference, metric)
     names = ("servers", "relative", "relative_low", "relative_high")
     return _Compared(*(own[name].tolist() for name in names))
 
 
-def _means(frame: pd.DataFrame, policy: str, metric: str) -> list[float]:
+def _means(played: Played, policy: str, metric: str) -> list[float]:
+    frame = played.frame
     own = frame[(frame["policy"] == policy) & (frame["metric"] == metric)]
     return [float(mean) for mean in own.groupby("servers")["value"].mean()]
 
@@ -96,12 +92,12 @@ def _lowest_delay(rival: str) -> None:
 
     @claim(f"figure-3-{rival}")
     def _check(run: Run) -> Finding:
-        frame = sweep_policies(run, COMPARED).frame
-        found = _compare(frame, "bf-exec", rival + (run.choice(HEAD) if of_ffd else ""), "mean_delay")
+        played = sweep_policies(run, COMPARED)
+        found = _compare(played, "bf-exec", rival + (run.choice(HEAD) if of_ffd else ""), "mean_delay")
         clear = sum(low > 0 for low in found.low)
         text = f"{rival.upper()}'s delay against BF-EXEC's at {found.shown()}, significantly longer at"
         text += f" {clear} of {len(found.low)}"
-        own = _rounded(_means(frame, "bf-exec", "mean_delay"), 1)
+        own = _rounded(_means(played, "bf-exec", "mean_delay"), 1)
         verdict = verdict_of(judge(low > 0) for low in found.low)
         return Finding(verdict, text, figures={**found._asdict(), "bf_exec": own})
 
@@ -117,15 +113,15 @@ def _check_more_servers(run: Run) -> Finding:
     found = [grows(name, _by_servers(played, name, "mean_delay"), falls=True) for name in COMPARED]
     said = judge_claim("", found, what=f"from {servers[0]} to {servers[-1]} servers")
     figures = {entry.name: _rounded([entry.value, entry.low, entry.high]) for entry in found}
-    means = {name: _rounded(_means(played.frame, name, "mean_delay"), 1) for name in COMPARED}
+    means = {name: _rounded(_means(played, name, "mean_delay"), 1) for name in COMPARED}
     return Finding(Verdict(said.verdict), said.measured, figures=figures | {"means": means})
 
 
 @claim("execution-times")
 def _check_execution_times(run: Run) -> Finding:
     rivals = ("bfd-nb", "bfd-dp", "bfd-product")
-    frame = sweep_policies(run, ("bf-exec", *rivals)).frame
-    found = {rival: _compare(frame, "bf-exec", rival, "mean_delay") for rival in rivals}
+    played = sweep_policies(run, ("bf-exec", *rivals))
+    found = {rival: _compare(played, "bf-exec", rival, "mean_delay") for rival in rivals}
     clear = [low > 0 for each in found.values() for low in each.low]
     relative = {name: _rounded(each.relative) for name, each in found.items()}
     least, most = (pick(map(pick, relative.values())) for pick in (min, max))
@@ -138,18 +134,18 @@ def _check_execution_times(run: Run) -> Finding:
 
 @claim("figure-2-order")
 def _check_highest_utilisation(run: Run) -> Finding:
-    frame, window = sweep_policies(run, COMPARED).frame, run.choice(WINDOW)
+    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
     rivals = _rivals(run)
     more, less = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0)
     cases: list[bool] = []
     for resource in RESOURCES:
         for rival in rivals:
-            found = _compare(frame, "bf-exec", rival, f"utilization_{resource}{window}")
+            found = _compare(played, "bf-exec", rival, f"utilization_{resource}{window}")
             cases += (high < 0 for high in found.high)
             more[rival] += sum(high < 0 for high in found.high)
             less[rival] += sum(low > 0 for low in found.low)
     settings = len(cases) // len(rivals)
-    cpu = _rounded(_means(frame, "bf-exec", f"utilization_cpu{window}"))
+    cpu = _rounded(_means(played, "bf-exec", f"utilization_cpu{window}"))
     text = f"BF-EXEC's cpu {', '.join(f'{share:.0%}' for share in cpu)}; significantly more (less), of"
     text += f" {settings} settings, than "
     text += ", ".join(f"{rival.upper()} in {more[rival]} ({less[rival]})" for rival in rivals)
@@ -174,8 +170,8 @@ def _check_levels(run: Run) -> Finding:
 
 @claim("figure-2-fcfs")
 def _check_utilisation_fcfs(run: Run) -> Finding:
-    frame, window = sweep_policies(run, COMPARED).frame, run.choice(WINDOW)
-    found = [_compare(frame, "bf-exec", "fcfs", f"utilization_{name}{window}") for name in RESOURCES]
+    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
+    found = [_compare(played, "bf-exec", "fcfs", f"utilization_{name}{window}") for name in RESOURCES]
     clear = [high < 0 for each in found for high in each.high]
     text = (
         f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {sum(clear)} of "
@@ -221,10 +217,10 @@ def _more_used_and_later(rival: str) -> Searched:
 @claim("utilisation-is-not-delay", confirm=_confirm_utilisation)
 def _check_utilisation_delay(run: Run) -> Finding:
     rival = f"ffd-nb{run.choice(HEAD)}"
-    frame = sweep_policies(run, COMPARED).frame
+    played = sweep_policies(run, COMPARED)
     searched = _more_used_and_later(rival)
-    delay = _compare(frame, "bf-exec", rival, "mean_delay")
-    used = _compare(frame, "bf-exec", rival, "utilization_cpu_to_last_arrival")
+    delay = _compare(played, "bf-exec", rival, "mean_delay")
+    used = _compare(played, "bf-exec", rival, "utilization_cpu_to_last_arrival")
     both = sum(d > 0 and u > 0 for d, u in zip(delay.low, used.low, strict=True))
     text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and has a longer delay, in"
     text += f" {searched.flawed} of {searched.checked:,} tiny instances; in the runs, to the last arrival,"
@@ -235,7 +231,7 @@ def _check_utilisation_delay(run: Run) -> Finding:
 
 @claim("outperforms")
 def _check_outperforms(run: Run) -> Finding:
-    frame, rivals = sweep_policies(run, COMPARED).frame, _rivals(run)
+    played, rivals = sweep_policies(run, COMPARED), _rivals(run)
     metrics = {"mean_delay": "longer delays"}
     metrics |= {f"utilization_{name}{run.choice(WINDOW)}": f"less {name} in use" for name in RESOURCES}
     cases: list[bool] = []
@@ -243,7 +239,7 @@ def _check_outperforms(run: Run) -> Finding:
     for metric, words in metrics.items():
         behind = []
         for rival in rivals:
-            found = _compare(frame, "bf-exec", rival, metric)
+            found = _compare(played, "bf-exec", rival, metric)
             delayed, idle = [low > 0 for low in found.low], [high < 0 for high in found.high]
             behind += delayed if metric == "mean_delay" else idle
         cases += behind

@@ -34,8 +34,8 @@ def _labels(run: Run) -> dict[str, str]:
 
 
 def _sizes(played: Played) -> str:
-    episodes = played.frame.attrs["episodes"]
-    tasks = played.frame.attrs["parameters"]["tasks"]
+    episodes = played.episodes
+    tasks = played.parameters["tasks"]
     return f"{episodes} draws of {tasks} tasks from a stand-in for Google's trace"
 
 

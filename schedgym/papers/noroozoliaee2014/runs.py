@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from schedgym.papers import Played, Run
 from schedgym.papers.noroozoliaee2014.model import Instance
+from schedgym.papers.run import play_workload
 
 ID = "schedgym/QueueDelay-v0"
 
@@ -30,22 +29,12 @@ def play_instance(instance: Instance, name: str) -> _Played:
 
 def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float]], name: str) -> _Played:
     """Run a registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
-    from schedgym.core.policy import make_policy
-    from schedgym.evaluation.episodes import make_env
-    from schedgym.problems.queue_delay.metrics import fates, metrics, validate
+    from schedgym.problems.queue_delay.metrics import fates, metrics
     from schedgym.problems.queue_delay.workload import make_workload
 
-    env = make_env(ID, {"tasks": len(tasks), "servers": len(servers)})
     registered, options = _registered(name)
-    policy = make_policy(f"queue-delay/{registered}", **options)
-    observation, _ = env.reset(options={"workload": make_workload(tasks, servers)})
-    policy.reset(env.interface, np.random.default_rng(0))
-    ended = False
-    while not ended:
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        ended = terminated or truncated
-    record = env.record()
-    validate(record)
+    sizes = {"tasks": len(tasks), "servers": len(servers)}
+    record = play_workload(ID, f"queue-delay/{registered}", make_workload(tasks, servers), sizes, **options)
     fate = fates(record)
     return _Played(fate["start"], fate["server"], metrics(record))
 

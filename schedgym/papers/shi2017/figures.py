@@ -109,7 +109,7 @@ def _panels(sweep: Sweep) -> list[Panel]:
 
 
 def _episodes(played: Played) -> str:
-    return f"{played.frame.attrs['episodes']} draws"
+    return f"{played.episodes} draws"
 
 
 @figure("fig4")
@@ -117,7 +117,7 @@ def _tasks(run: Run) -> Outcome:
     sweep = by_tasks(run)
     names = ("4a-smallest", "4a", "4a-fast", "4b-few", "4b-many", "4c")
     said = _claims(run, "jct-grows", *(f"figure-{name}" for name in names))
-    servers = sweep.played.frame.attrs["parameters"]["arity"] ** 3 // 4
+    servers = sweep.played.parameters["arity"] ** 3 // 4
     sizes = f"{_episodes(sweep.played)} of a job, {servers} servers"
     return Outcome(_panels(sweep), said, sizes, ONE_JOB)
 
@@ -126,7 +126,7 @@ def _tasks(run: Run) -> Outcome:
 def _servers(run: Run) -> Outcome:
     sweep = by_servers(run)
     said = _claims(run, *(f"figure-{name}" for name in ("5a-fast", "5a", "5b-few", "5b", "5c", "5c-fast")))
-    tasks = sweep.played.frame.attrs["parameters"]["tasks"]
+    tasks = sweep.played.parameters["tasks"]
     sizes = f"{_episodes(sweep.played)} of a job of {tasks} tasks"
     return Outcome(_panels(sweep), said, sizes, ONE_JOB)
 
@@ -169,7 +169,7 @@ def _of_schedulers(played: Played) -> list[Series]:
 @figure("fig6")
 def _online(run: Run) -> Outcome:
     planners, schedulers = play_planners(run), play_schedulers(run)
-    fewer, jobs = (played.frame.attrs["parameters"]["jobs"] for played in (planners, schedulers))
+    fewer, jobs = (played.parameters["jobs"] for played in (planners, schedulers))
     all_four = (*TAPRA, *GENETIC)
     times = _bars({drc: seconds(planners, drc=drc) for drc in DRC}, all_four, timed=True)
     bars: dict[str, Any] = {"kind": "bars"}

@@ -211,7 +211,7 @@ class _Schedulers(Compare):
 
 
 def _jobs(played: Played) -> str:
-    return f"{played.frame.attrs['parameters']['jobs']} jobs"
+    return f"{played.parameters['jobs']} jobs"
 
 
 @claim("slf-approximates-sjf")

@@ -238,7 +238,7 @@ class _Planners(Compare):
             sweep = SWEEPS[name](run, TAPRA if self.only else None)
             for place in {"first": sweep.places[:1], "last": sweep.places[-1:]}.get(self.at, sweep.places):
                 where = f"{place} {name}"
-                what = where if self.at else f"means of {sweep.played.frame.attrs['episodes']} draws"
+                what = where if self.at else f"means of {sweep.played.episodes} draws"
                 reads.append(("" if self.at else where, sweep.metric(self.metric, place)))
         return self.judge(run, reads, what)
 

@@ -14,6 +14,7 @@ from scipy.stats import binom
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run, Verdict
 from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger, level
+from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
 Floats = npt.NDArray[np.float64]
@@ -93,12 +94,12 @@ def by_servers(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
     played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=tasks)
     frame = played.frame.rename(columns={"arity": "servers"})
     frame["servers"] = frame["servers"] ** 3 // 4
-    frame.attrs = {**played.frame.attrs, "swept": ["servers"]}
     observed = [
         dataclasses.replace(entry, setting={"servers": entry.setting["arity"] ** 3 // 4})
         for entry in played.observed
     ]
-    return Sweep(Played(frame, observed), "servers", [arity**3 // 4 for arity in arities])
+    named = dataclasses.replace(played, frame=frame, swept=("servers",), observed=observed)
+    return Sweep(named, "servers", [arity**3 // 4 for arity in arities])
 
 
 def play_jobs(
@@ -180,23 +181,13 @@ def run_alone(
         efficiency: efficiency of the task on all servers.
         more: ``energy_cap_ratio`` or ``energy_seed`` of the workload; parameters of the environment.
     """
-    from schedgym.core.policy import make_policy
-    from schedgym.evaluation.episodes import make_env
     from schedgym.problems.parallel_jct.workload import make_workload
 
     servers = arity**3 // 4
     caps = {name: more.pop(name) for name in ("energy_cap_ratio", "energy_seed") if name in more}
     row, cpu = np.full((1, servers), efficiency), np.full(servers, capacity)
     workload = make_workload([0.0], [0], [load], row, cpu, arity=arity, **caps)
-    env = make_env(ONLINE, {"arity": arity, **more})
-    observation, _ = env.reset(options={"workload": workload})
-    acting = make_policy(f"parallel-jct/{policy}")
-    acting.reset(env.interface, np.random.default_rng(0))
-    done = False
-    while not done:
-        observation, _, terminated, truncated, _ = env.step(acting(observation))
-        done = terminated or truncated
-    return env.record()
+    return play_workload(ONLINE, f"parallel-jct/{policy}", workload, {"arity": arity, **more})
 
 
 # comparisons -----------------------------------------------------------------------------------------

@@ -578,11 +578,9 @@ def _rounded(played: Played) -> Judged:
 
 def _beats(run: Run, played: Played, most: float) -> Judged:
     """Judge that OCORP is better than all rules in the settings up to a variance."""
-    frame = played.frame[played.frame["variance"] <= most]
-    frame.attrs = played.frame.attrs
-    observed = [entry for entry in played.observed if entry.setting["variance"] <= most]
+    few = played.select(lambda setting, _: setting["variance"] <= most)
     claim = f"OCORP beats all other schemes up to a variance of {most}"
-    return judge_better(Played(frame, observed), claim, Statement("", OCORP, tuple(RULES), run.choice(NORM)))
+    return judge_better(few, claim, Statement("", OCORP, tuple(RULES), run.choice(NORM)))
 
 
 def _best_rule(run: Run, played: Played) -> Judged:

@@ -185,8 +185,7 @@ def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Played:
 
 def sizes_of(played: Played) -> str:
     """Describe the sizes of runs."""
-    attrs = played.frame.attrs
-    return f"{attrs['episodes']} draws of {describe(attrs['parameters'])}"
+    return f"{played.episodes} draws of {describe(played.parameters)}"
 
 
 def describe(parameters: Mapping[str, Any]) -> str:

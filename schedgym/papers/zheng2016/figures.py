@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Statement
 from schedgym.documents import read_yaml
-from schedgym.evaluation.statistics import split_settings, summarize
 from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, get_paper
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
@@ -73,12 +72,12 @@ def _windows(run: Run) -> dict[str, list[float]]:
 
 def _places(played: Played) -> list[float]:
     """Return the swept values."""
-    return [float(value) for setting, _ in split_settings(played.frame) for value in setting.values()]
+    return [float(value) for setting, _ in played.parts() for value in setting.values()]
 
 
 def _values(played: Played, policy: str, metric: str = "value") -> F8:
     """Return a metric of a policy's runs [places, episodes]."""
-    return np.array([played.metric(policy, metric, **setting) for setting, _ in split_settings(played.frame)])
+    return np.array([played.metric(policy, metric, **setting) for setting, _ in played.parts()])
 
 
 def _lead(run: Run, played: Played, policy: str, rival: str) -> F8:
@@ -161,15 +160,14 @@ def _outcome(
     played: Played, x: str, bound: str, said: Sequence[Judged], remarks: Sequence[str], sizes: str = ""
 ) -> Outcome:
     """Return a figure of one panel with all policies and the bound."""
-    table = summarize(played.frame, "bound")
+    table = played.summary("bound")
     rows = table[table["policy"] == played.policies[0]]
     mean, low, high = (rows[name].tolist() for name in ("mean", "low", "high"))
     series = [
-        *lines(played, played.frame.attrs["swept"][0]),
+        *lines(played, played.swept[0]),
         Series(bound, _places(played), mean, low, high, bound=True),
     ]
-    attributes = played.frame.attrs
-    own = f"{attributes['episodes']} draws of {attributes['parameters']['jobs']} jobs{sizes}"
+    own = f"{played.episodes} draws of {played.parameters['jobs']} jobs{sizes}"
     return Outcome([Panel(x, VALUE, series)], said, own, (OUR_POINTS, *remarks, *_coinciding(played)))
 
 

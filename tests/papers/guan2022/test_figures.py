@@ -10,14 +10,15 @@ import pytest
 from scipy.integrate import quad
 
 from schedgym.core.policy import make_policy
+from schedgym.evaluation.comparison import Observed
 from schedgym.evaluation.episodes import make_env, play
-from schedgym.evaluation.runner import Observed
-from schedgym.papers import Played, Run, list_claims, list_figures, make_figure
+from schedgym.papers import Run, list_claims, list_figures, make_figure
 from schedgym.papers.guan2022 import runs, statements
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.papers.readings import KINDS, kind_of
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
+from tests.evaluations import evaluation_of
 from tests.long import long
 
 pytestmark = long
@@ -283,6 +284,10 @@ def test_incentives_are_counted_over_an_episode() -> None:
 # rules -----------------------------------------------------------------------------------------------
 
 
+def evaluation(frame, swept, observed=()):
+    return evaluation_of(frame, "schedgym/GeoAssign-v0", "mean_response", swept=swept, observed=observed)
+
+
 def made_up(table):
     """Runs with these responses: (policy, utilization, zipf) -> of each episode; rows in a mixed order."""
     rows = [
@@ -290,9 +295,7 @@ def made_up(table):
         for (p, u, z), values in table.items()
         for e, value in enumerate(values)
     ]
-    frame = pandas.DataFrame(rows)
-    frame.attrs["swept"] = ["utilization", "zipf"]
-    return Played(frame.sample(frac=1, random_state=0), [])
+    return evaluation(pandas.DataFrame(rows).sample(frac=1, random_state=0), ("utilization", "zipf"))
 
 
 def test_trends() -> None:
@@ -347,9 +350,8 @@ def test_two_groups_are_farther_apart_than_their_curves(between, noise, verdict)
         {"policy": own.policy, "zipf": 1.0, "episode": own.episode, "metric": "mean_response", "value": 1.0}
         for own in observed
     ]
-    frame = pandas.DataFrame(rows)
-    frame.attrs["swept"] = ["zipf"]
-    assert statements.judge_two_groups(Played(frame, observed)).verdict == verdict
+    played = evaluation(pandas.DataFrame(rows), ("zipf",), observed)
+    assert statements.judge_two_groups(played).verdict == verdict
 
 
 def test_a_percentile_counts_only_where_it_is_significant() -> None:
@@ -361,7 +363,6 @@ def test_a_percentile_counts_only_where_it_is_significant() -> None:
         for e in range(6)
     ]
     frame = pandas.DataFrame(rows)
-    frame.attrs["swept"] = ["utilization"]
     for lower, verdict in ((99, HOLDS), (55, IN_PART), (10, NOT_REPRODUCED)):
         observed = []
         for episode in range(6):
@@ -369,7 +370,7 @@ def test_a_percentile_counts_only_where_it_is_significant() -> None:
             for policy in runs.ASSIGNERS:
                 own = base * np.where(np.arange(99) < lower, 0.5, 1.0) if policy.startswith("ATA") else base
                 observed.append(Observed({"utilization": 0.5}, policy, episode, 0.0, {"percentiles": own}))
-        assert statements.judge_percentiles(Played(frame, observed)).verdict == verdict
+        assert statements.judge_percentiles(evaluation(frame, ("utilization",), observed)).verdict == verdict
 
 
 def test_levels_and_little_differences() -> None:

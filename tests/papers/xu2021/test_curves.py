@@ -11,8 +11,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.papers.xu2021 import curves, model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import metrics
-from schedgym.problems.flowtime.workload import make_workload
-from tests.flowtime.test_metrics import KINDS, record_of, runs
+from schedgym.problems.flowtime.workload import KINDS, make_workload
+from tests.flowtime.schedules import record_of, simulations
 from tests.long import long
 
 pytestmark = long
@@ -20,7 +20,7 @@ pytestmark = long
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_curves_equal_the_model(kind: str) -> None:
-    for x, (instance, outcome) in enumerate(runs(100, 11, kind)):
+    for x, (instance, outcome) in enumerate(simulations(100, 11, kind)):
         record = record_of(instance, outcome)
         k = (1.0, 2.0, 3.0, 1.5)[x % 4]
         close = {"rtol": 1e-9, "atol": 1e-9}
@@ -53,7 +53,7 @@ def test_curves_equal_the_model(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_curves_end_at_the_metrics(kind: str) -> None:
-    for instance, outcome in runs(60, 12, kind):
+    for instance, outcome in simulations(60, 12, kind):
         record = record_of(instance, outcome)
         known = metrics(record)
         assert curves.regret_curve(record)[-1] == pytest.approx(known["fractional"])
@@ -68,7 +68,7 @@ def test_curves_end_at_the_metrics(kind: str) -> None:
 
 @pytest.mark.parametrize("k", [1.0, 2.0, 2.5])
 def test_flowtime_curve_is_the_norm_of_the_ages(k: float) -> None:
-    for instance, outcome in runs(30, 13, "1d"):
+    for instance, outcome in simulations(30, 13, "1d"):
         expected = []
         for t in range(1, outcome.slots + 1):
             ages = [

@@ -47,7 +47,7 @@ def test_a_reading_of_the_algorithm_reaches_ocorp(run, point, choice, options) -
 def test_readings_of_declarations_and_of_the_norm(run) -> None:
     for choice, mode in ESTIMATION.choices.items():
         played = runs.play_wrong(run.alone("", {ESTIMATION.name: choice}), "1d", [0.2])
-        assert played.frame.attrs["parameters"]["estimation"] == mode
+        assert played.parameters["estimation"] == mode
     root, squares = NORM.choices.values()
     assert played.metric("SRF", squares) == pytest.approx(played.metric("SRF", root) ** 2)
 

@@ -1,0 +1,156 @@
+"""Schedules of single-job for the tests: see :mod:`tests.records`."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
+from schedgym.papers.shi2017.model import one_job
+from tests.parallel_jct import random_jobs
+from tests.records import COLUMNS, Broken, Change, Run, put, rows_taken, section_changed
+
+#: an episode ends with the job
+RARE = {"truncated"}
+
+
+def make_record(
+    workload: Workload, placement: tuple[int, ...], evaluation: one_job.Evaluation
+) -> ScheduleRecord:
+    tasks = len(placement)
+    return ScheduleRecord(
+        workload,
+        job=np.arange(tasks),
+        server=np.array(placement),
+        start=np.zeros(tasks),
+        end=np.array([float(x) for x in evaluation.times]),
+        amount=np.array([[float(x)] for x in evaluation.vcpus]),
+        final_time=float(evaluation.jct),
+        truncated=False,
+    )
+
+
+def runs(count: int, seed: int) -> Iterator[Run]:
+    """Random placements within the cap, by Eq. 16 or equal shares; nothing is exhausted."""
+    rng = random.Random(seed)
+    for x in range(seed, seed + count):
+        own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 4 < 2}
+        instance = random_jobs.random_instance(rng, weighted=x % 3 < 2, **own)
+        placement = one_job.rec(instance, one_job.random_placement(instance, rng))
+        assert placement is not None
+        evaluation = (one_job.optra if x % 3 else one_job.equal_share)(instance, placement)
+        workload = random_jobs.job_workload(instance)
+        allocated = float(sum(evaluation.vcpus))
+        metrics = {
+            "jct": float(evaluation.jct),
+            "energy": float(evaluation.energy),
+            "energy_share": float(evaluation.energy) / float(workload.jobs["energy_cap"]),
+            "allocated": allocated,
+            "utilization": allocated / (10.0 * instance.servers),
+            "mean_task_time": float(sum(evaluation.times)) / instance.tasks,
+            "servers_used": len(set(placement)),
+            "equal_share_jct": float(one_job.equal_share(instance, placement).jct),
+        }
+        fates = {
+            "server": list(placement),
+            "cpu": [float(x) for x in evaluation.vcpus],
+            "completion": [float(x) for x in evaluation.times],
+        }
+        yield Run(make_record(workload, placement, evaluation), metrics, fates)
+
+
+def is_valid(record: ScheduleRecord) -> bool:
+    """The rules, task by task and group by group, for schedules without close calls."""
+    jobs, cluster = record.workload.jobs, record.workload.cluster
+    rows = list(zip(*(getattr(record, name).tolist() for name in COLUMNS), strict=True))
+    tasks, servers = len(jobs["load"]), len(cluster["cpu"])
+    if [row[0] for row in rows] != list(range(tasks)) or record.truncated:
+        return False
+    energy = 0.0
+    for i, j, start, end, (vcpu,) in rows:
+        if j not in range(servers) or start != 0 or not vcpu > 0 or end > record.final_time:
+            return False
+        leq = jobs["load"][i] / jobs["efficiency"][i, j]
+        energy += leq * (jobs["power"][i] if "power" in jobs else 1.0)
+        if abs(vcpu * end - leq) > 1e-6 * leq:
+            return False
+    for group, limit in zip(cluster["groups"], cluster["limit"], strict=True):
+        if sum(group[row[1]] * row[4][0] for row in rows) > limit * (1 + 1e-6):
+            return False
+    return energy <= jobs["energy_cap"] * (1 + 1e-6) and record.final_time == max(row[3] for row in rows)
+
+
+def slower(record: ScheduleRecord, row: int, factor: float) -> dict[str, Any]:
+    """All tasks with fewer vCPU, or more, for as much longer."""
+    times = {"end": record.end / factor, "final_time": record.final_time / factor}
+    return {"amount": record.amount * factor, **times}
+
+
+def weighted_groups(record: ScheduleRecord, row: int, factor: float) -> dict[str, Any]:
+    """The server of the row is in no group, and the others count otherwise."""
+    groups = record.workload.cluster["groups"]
+    given = put(groups, (slice(None), record.server[row] % groups.shape[1]), 0.0)
+    return section_changed(record, "cluster", groups=given + factor * (groups - given))
+
+
+def capped(record: ScheduleRecord, row: int, factor: float) -> dict[str, Any]:
+    """A cap near the energy that the job takes."""
+    jobs = record.workload.jobs
+    tasks, servers = jobs["efficiency"].shape
+    job, server = record.job % tasks, record.server % servers
+    energy = (jobs["load"][job] / jobs["efficiency"][job, server]).sum()
+    return section_changed(record, "jobs", energy_cap=np.array(energy * factor))
+
+
+CHANGES: dict[str, Change] = {
+    "slower": slower,
+    "limit": lambda record, row, factor: section_changed(
+        record, "cluster", limit=record.workload.cluster["limit"] * factor
+    ),
+    "weight": weighted_groups,
+    "cap": capped,
+}
+
+
+def example() -> ScheduleRecord:
+    """Two servers of 1 and 9 vCPU; both may give 3 in all. Test vector 1 with a cap of 10."""
+    workload = Workload(
+        "single-job",
+        {"load": np.array([6.0, 3.0]), "efficiency": np.ones((2, 2)), "energy_cap": np.array(10.0)},
+        {"cpu": np.array([9.0, 1.0]), "groups": np.array([[1, 1]]), "beta": np.array([0.3])},
+    )
+    return make_record(workload, (0, 1), one_job.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
+
+
+BROKEN: list[Broken] = [
+    ("end: must have one value per row", lambda r: {"end": r.end[:-1]}),
+    ("amount: must have the shape [2, 1], got [2, 2]", lambda r: {"amount": np.ones((2, 2))}),
+    ("row [1] names a task that does not exist", lambda r: {"job": put(r.job, 1, 2)}),
+    ("row [0] names a server that does not exist", lambda r: {"server": put(r.server, 0, -1)}),
+    ("row [1] has no start or end", lambda r: {"end": put(r.end, 1, math.nan)}),
+    ("row [1] ends before it starts", lambda r: {"start": put(r.start, 1, 4.0)}),
+    ("row [0] has no amount", lambda r: {"amount": put(r.amount, 0, math.inf)}),
+    ("row [0] ends after the episode", lambda r: {"final_time": 2.0}),
+    ("truncated: an episode cannot end with tasks left", lambda r: {"truncated": True}),
+    ("task [0] runs more than once", lambda r: {"job": np.zeros(2, dtype=np.int64)}),
+    ("task [1] never runs", lambda r: rows_taken(r, slice(1))),
+    ("rows must be sorted by task", lambda r: rows_taken(r, slice(None, None, -1))),
+    ("task [1] does not start at 0", lambda r: {"start": put(r.start, 1, 1.0)}),
+    ("task [0] has no vCPU", lambda r: {"amount": put(r.amount, 0, 0.0)}),
+    ("task [0] does not do its work: 3 of 6 vCPU s", lambda r: {"amount": put(r.amount, 0, 1.0)}),
+    (
+        "task [1] does not do its work: 3 of 6 vCPU s",
+        lambda r: section_changed(r, "jobs", load=np.array([6.0, 6.0])),
+    ),
+    ("server [1]: 1 of 0.9 vCPU", lambda r: section_changed(r, "cluster", cpu=np.array([9.0, 0.9]))),
+    ("group [0]: 3 of 2.5 vCPU", lambda r: section_changed(r, "cluster", beta=np.array([0.25]))),
+    # 2 vCPU count 4 on server 0, and 1 counts 3 on server 1; of 2 * 9 + 3 * 1 the job may have 0.3
+    ("group [0]: 7 of 6.3 vCPU", lambda r: section_changed(r, "cluster", groups=np.array([[2.0, 3.0]]))),
+    ("energy: 9 of 8 vCPU s", lambda r: section_changed(r, "jobs", energy_cap=np.array(8.0))),
+    ("final_time: must be 3, when the last task ends", lambda r: {"final_time": 4.0}),
+]

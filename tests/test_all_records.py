@@ -1,0 +1,196 @@
+"""Schedules of every problem: metrics and fates equal the exact model, and the validator knows the rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedgym.core.arrays import declarations, members
+from schedgym.core.problem import list_problems
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.tables import tabled
+from schedgym.errors import InvalidSchedule
+from tests.interpreted import results_of
+from tests.long import long, of_trials, trials
+from tests.records import damage
+
+ROOT = Path(__file__).resolve().parents[1]
+PROBLEMS = list(list_problems())
+IN_SECONDS = [name for name in PROBLEMS if name not in ("flowtime", "partial-value")]  # they have slots
+
+
+#: with the unit of time eight times as long, what is measured in these units is eight times as much
+TIMES = ("s", "vCPU s", "slot s", "power * vCPU s")
+
+
+def schedules_of(name: str) -> Any:
+    """What the tests of a problem declare: see :mod:`tests.records`."""
+    return importlib.import_module(f"tests.{name.replace('-', '_')}.schedules")
+
+
+def judge_of(name: str) -> Any:
+    """The problem's module of metrics."""
+    return list_problems()[name].module("metrics")
+
+
+def recorded(name: str) -> list[str]:
+    """The metrics that a schedule alone tells."""
+    return [metric.name for metric in list_problems()[name].metrics if metric.recorded]
+
+
+# Metrics --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_metrics_and_fates_equal_the_model(name: str) -> None:
+    schedules, judge, names = schedules_of(name), judge_of(name), recorded(name)
+    seen: Counter[str] = Counter()
+    for run in schedules.runs(len(trials(400)), 1):
+        judge.validate(run.record)
+        computed = judge.metrics(run.record)
+        assert list(computed) == names and sorted(run.metrics) == sorted(names)
+        assert computed == pytest.approx(run.metrics, rel=1e-9, abs=1e-9)
+        assert all(type(value) is float for value in computed.values())
+        fates = judge.fates(run.record)
+        assert fates.keys() == run.fates.keys()
+        for key, values in run.fates.items():
+            assert [value is None for value in fates[key]] == [value is None for value in values], key
+            told = [value for value in fates[key] if value is not None]
+            assert told == pytest.approx([value for value in values if value is not None], rel=1e-9), key
+        seen.update(key for key, value in computed.items() if value != 0)
+        seen["truncated"] += run.record.truncated
+    assert all(seen[key] > of_trials(20) for key in {*names, "truncated"} - schedules.RARE), seen
+
+
+#: places behind what an episode fills; servers and resources are as many in all environments
+SPARE = {"job": 2, "task": 3, "run": 2, "log": 4, "piece": 8}
+
+
+def in_one_batch(environment: Any, episodes: list[Any]) -> Any:
+    """Episodes one after the other in arrays with spare places that are full of unlikely numbers."""
+    bundles = []
+    for member, *own in zip(members(environment), *episodes, strict=True):
+        if member.kind:  # shared, or work space
+            bundles.append(own[0])
+            continue
+        arrays = []
+        for declared, *parts in zip(declarations(member.bundle), *own, strict=True):
+            names = [str(dimension).partition("+")[0] for dimension in declared.dimensions]
+            lengths = zip(*(part.shape[1:] for part in parts), strict=True)
+            shape = [max(own) + SPARE.get(name, 0) for name, own in zip(names, lengths, strict=False)]
+            array = np.zeros((len(parts), *shape), declared.dtype)
+            if names and names[0] not in ("server", "site"):  # those that are missing have no capacity
+                array[...] = 7
+            for x, part in enumerate(parts):
+                array[(x, *map(slice, part.shape[1:]))] = part[0]
+            arrays.append(array)
+        bundles.append(member.bundle(*arrays))
+    return environment(*bundles)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_measure_takes_rows_of_any_size_and_leaves_the_others(name: str, monkeypatch) -> None:
+    judge, names, made = judge_of(name), recorded(name), []
+    monkeypatch.setattr(judge, "tabled", lambda *given: made.append(given) or tabled(*given))
+    # every third, so that there are as many resources
+    wanted = [judge.metrics(run.record) for run in list(schedules_of(name).runs(36, 5))[::3]]
+    episode = in_one_batch(judge.Episode, [episode for episode, _ in made])
+    sizes = {key: max(own[key] for _, own in made) + SPARE.get(key, 0) for key in made[0][1]}
+    found, mask = episode.metrics.values, np.array([x % 3 != 1 for x in range(len(wanted))])
+    found.view(np.float64)[...] = -1.0
+    judge.measure(*tabled(episode, sizes), mask)
+    for x, computed in enumerate(wanted):
+        expected = computed if mask[x] else dict.fromkeys(names, -1.0)
+        assert {key: float(found[key][x]) for key in names} == expected
+    assert (found["repaired"] == -1.0).all(), "this is the environment's"
+
+
+@pytest.mark.parametrize("name", IN_SECONDS)
+def test_scaling_time(name: str) -> None:
+    """Times of the workload and of the schedule eight times as long."""
+    problem, judge = list_problems()[name], judge_of(name)
+    factors = {metric.name: 8.0 if metric.unit in TIMES else 1.0 for metric in problem.metrics}
+    for run in schedules_of(name).runs(30, 3):
+        record, workload = run.record, run.record.workload
+        if "arrival" in workload.jobs and np.ptp(workload.jobs["arrival"]) == 0:
+            continue  # then geo's fairness is a sum over time
+        sections = {
+            section: {
+                field.name: getattr(workload, section)[field.name] * (8.0 if field.unit in TIMES else 1)
+                for field in getattr(problem.schema, section)
+                if field.name in getattr(workload, section)
+            }
+            for section in ("jobs", "tasks", "cluster")
+        }
+        times = {key: 8.0 * getattr(record, key) for key in ("start", "end", "final_time")}
+        slower = dataclasses.replace(record, workload=dataclasses.replace(workload, **sections), **times)
+        judge.validate(slower)
+        one = judge.metrics(record)
+        wanted = {key: factors[key] * value for key, value in one.items()}
+        assert judge.metrics(slower) == pytest.approx(wanted, rel=1e-12)
+
+
+def numbers_of_some_schedules() -> dict[str, list[list[float]]]:
+    """Per problem, what kernels compute of some schedules."""
+    found: dict[str, list[list[float]]] = {}
+    for name in PROBLEMS:
+        schedules, judge = schedules_of(name), judge_of(name)
+        more = getattr(schedules, "numbers", lambda record: [])
+        records = [run.record for run in schedules.runs(12, 4)]
+        found[name] = [[*judge.metrics(record).values(), *more(record)] for record in records]
+    return found
+
+
+@long
+def test_compiled_and_interpreted_agree() -> None:
+    function = numbers_of_some_schedules.__name__
+    code = f"import json; from {__name__} import {function}; print(json.dumps({function}()))"
+    interpreted = results_of(code, NUMBA_DISABLE_JIT="1")
+    for name, rows in numbers_of_some_schedules().items():
+        rtol = 1e-6 if name == "flowtime" else 1e-12  # a bound is found by iterations
+        for mine, theirs in zip(rows, interpreted[name], strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12, err_msg=name)
+
+
+# Validator ------------------------------------------------------------------------------------
+
+
+def keeps_the_rules(schedules: Any, record: ScheduleRecord) -> bool:
+    """Whether the schedule is one, by the rules as they are written down once more."""
+    finite = all(np.isfinite(getattr(record, name)).all() for name in ("start", "end", "amount"))
+    return finite and bool(schedules.is_valid(record))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@given(seed=st.integers(0, 10**6), data=st.data())
+def test_validate_rejects_exactly_what_breaks_a_rule(name: str, seed: int, data: st.DataObject) -> None:
+    schedules, judge = schedules_of(name), judge_of(name)
+    record = next(iter(schedules.runs(1, seed))).record
+    judge.validate(record)
+    assert keeps_the_rules(schedules, record)
+    for _ in range(data.draw(st.integers(1, 2))):
+        if len(record.job):
+            record = damage(record, schedules.CHANGES, data)
+    if keeps_the_rules(schedules, record):
+        judge.validate(record)
+    else:
+        with pytest.raises(InvalidSchedule):
+            judge.validate(record)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_breaks_a_rule_is_named(name: str) -> None:
+    schedules, judge = schedules_of(name), judge_of(name)
+    judge.validate(schedules.example())
+    for message, change in schedules.BROKEN:
+        with pytest.raises(InvalidSchedule) as caught:
+            judge.validate(dataclasses.replace(schedules.example(), **change(schedules.example())))
+        assert str(caught.value) == message

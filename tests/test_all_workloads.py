@@ -1,0 +1,107 @@
+"""Workloads of every problem: what its schema refuses, files, and what is drawn, saved and loaded.
+
+``tests/<problem>/workloads.yaml`` has sound workloads of every form, and changes that make them unsound.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy.testing import assert_array_equal
+
+from schedgym.core.problem import list_problems
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import load_workload, save_workload
+from schedgym.errors import InvalidWorkload
+from tests.test_all_records import PROBLEMS, schedules_of
+from tests.test_draws import each, source_of
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def folder_of(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def declared(name: str) -> Any:
+    """The sound workloads of a problem by their names, and what is refused."""
+    import yaml
+
+    return yaml.safe_load((ROOT / "tests" / folder_of(name) / "workloads.yaml").read_text())
+
+
+def changed(sound: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Sections with fields "section.name" replaced, or left out (None)."""
+    sections = {section: dict(fields) for section, fields in sound.items()}
+    for place, value in changes.items():
+        section, _, field = place.partition(".")
+        if value is None:
+            del sections[section][field]
+        else:
+            sections.setdefault(section, {})[field] = value
+    return sections
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_is_wrong_is_named(name: str, tmp_path: Path) -> None:
+    """By the schema, and by the reader of files, which says in which file."""
+    schema, given, path = list_problems()[name].schema, declared(name), tmp_path / "w.json"
+    for form, changes, message in given["refused"]:
+        sections = changed(given["sound"][form], changes)
+        with pytest.raises(InvalidWorkload) as caught:
+            schema.parse(sections)
+        assert str(caught.value) == message
+        path.write_text(json.dumps({"problem": name, **sections}))
+        with pytest.raises(InvalidWorkload) as caught:
+            load_workload(path, schema)
+        assert str(caught.value) == f"{path}: {message}"
+
+
+def check_files(name: str, workload: Workload, folder: Path) -> None:
+    """Both kinds of files give back the same workload, with the same arrays for kernels."""
+    tables = list_problems()[name].module("workload").tables
+    for suffix in (".json", ".npz"):
+        path = folder / f"w{suffix}"
+        save_workload(workload, path)
+        again = load_workload(path)
+        assert again == workload and again.checked
+        for section in ("jobs", "tasks", "cluster", "parameters"):
+            assert getattr(again, section).keys() == getattr(workload, section).keys()
+        for mine, theirs in zip(tables(again), tables(workload), strict=True):
+            assert mine.dtype == theirs.dtype
+            assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_form_survives_files(name: str, tmp_path: Path) -> None:
+    for sections in declared(name)["sound"].values():
+        check_files(name, list_problems()[name].schema.parse(sections), tmp_path)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_files_give_back_random_workloads(name: str, tmp_path: Path) -> None:
+    for run in schedules_of(name).runs(40, 7):
+        check_files(name, run.record.workload, tmp_path)
+
+
+@each
+def test_files_give_back_what_is_drawn(name: str, values: dict[str, Any], tmp_path: Path) -> None:
+    room, source = source_of(name, values, tmp_path)
+    for seed in range(3):
+        check_files(name, room.generate(seed, 1, source), tmp_path)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_example_in_the_package(name: str, tmp_path: Path) -> None:
+    path = ROOT / "schedgym/problems" / folder_of(name) / "example.json"
+    workload = load_workload(path)
+    assert workload.problem == name
+    check_files(name, workload, tmp_path)
+    said, saved = (json.loads(file.read_text()) for file in (path, tmp_path / "w.json"))
+    for section in ("jobs", "tasks", "cluster", "parameters"):
+        # values with names are saved as a list
+        own = {k: list(v.values()) if isinstance(v, dict) else v for k, v in said.get(section, {}).items()}
+        assert saved.get(section, {}) == own
