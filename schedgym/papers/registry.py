@@ -1,9 +1,9 @@
 """The registry: the claims and figures of all papers, how they are registered and found by their names.
 
 The modules of a paper's package register its claims, which a file lists (:class:`Claims`), and its figures
-(:func:`figure`). Verdicts come from runs: the verdict that is recorded with a claim is the one that an
-earlier run found, and serves only to notice changes; it stands nowhere else. The data that are written for a
-figure are those that are drawn.
+(:func:`figures_in`). Verdicts come from runs: the verdict that the file records with a claim is the one that
+an earlier run found, and serves only to notice changes. Nothing else states it: ``docs/claims.json`` is what
+a run writes. The data that are written for a figure are those that are drawn.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "Figure",
     "Outcome",
     "figure",
+    "figures_in",
     "list_claims",
     "list_figures",
 ]
@@ -218,6 +219,25 @@ def figure(
         other = f"{paper.key}/{beside}" if beside else ""
         _register(Figure(f"{paper.key}/{name}", paper, source, tuple(under), title, make, other))
         return make
+
+    return enter
+
+
+def figures_in(
+    paper: Paper, rows: Mapping[str, Row], points: Mapping[str, OpenPoint]
+) -> Callable[[str], Callable[[Make], Make]]:
+    """Return :func:`figure` for a paper whose ``figures.yaml`` has the rest by the names of the figures.
+
+    Args:
+        paper: the paper.
+        rows: what the file has; ``under`` names open points.
+        points: the paper's open points, by the names that rows give them.
+    """
+
+    def enter(name: str) -> Callable[[Make], Make]:
+        row = dict(rows[name])
+        under = [points[point] for point in row.pop("under", ())]
+        return figure(paper, name, under=under, **row)
 
     return enter
 

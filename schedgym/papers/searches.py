@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from schedgym.papers.judging import Finding, Verdict
 
-__all__ = ["Counted", "Searched", "count", "found_against", "smallest_flaw"]
+__all__ = ["Counted", "Searched", "Smallest", "count", "found_against", "smallest_flaw"]
 
 Case = TypeVar("Case")
 
@@ -37,6 +37,23 @@ def count(cases: Iterable[Case], predicate: Callable[[Case], bool | Iterable[boo
     return Counted(checked, said, false)
 
 
+class Smallest:
+    """The smallest of the examples that it sees.
+
+    Attributes:
+        found: the example as a finding shows it; None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, Any] | None = None
+        self._size: Any = None
+
+    def see(self, size: Any, example: dict[str, Any]) -> None:
+        """Keep an example if it is smaller than those before; sizes are whatever can be ordered."""
+        if self.found is None or size < self._size:
+            self.found, self._size = example, size
+
+
 class Searched(NamedTuple):
     """Result of a search: the numbers of cases and of flawed cases, and the smallest flawed case."""
 
@@ -61,17 +78,15 @@ def smallest_flaw(
         show: returns a case as a finding shows it; the details are added to it.
     """
     checked = flawed = 0
-    best: tuple[Any, dict[str, Any]] | None = None
+    best = Smallest()
     for case in cases:
         checked += 1
         details = flaw(case)
         if details is None:
             continue
         flawed += 1
-        own = size(case)
-        if best is None or own < best[0]:
-            best = own, {**show(case), **details}
-    return Searched(checked, flawed, None if best is None else best[1])
+        best.see(size(case), {**show(case), **details})
+    return Searched(checked, flawed, best.found)
 
 
 def found_against(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from schedgym.papers import Claim, check_claims, list_claims
+from schedgym.papers import Claim, Run, check_claims, list_claims
 from schedgym.papers.claims import Result
 from tests.papers.recorded import takes_minutes
 
@@ -49,3 +51,9 @@ def found_by_name(claims: list[Claim]) -> dict:
 def results(tmp_path_factory, worker_id) -> Results:
     folder = tmp_path_factory.getbasetemp()
     return Results(folder if worker_id == "master" else folder.parent)
+
+
+@pytest.fixture(scope="session")
+def tiny_run() -> Callable[[str], Run]:
+    """A run on the tiny scale for each paper, so that its experiments are run once."""
+    return functools.cache(lambda paper: Run("tiny", n_jobs=1, progress=False))

@@ -14,9 +14,9 @@ from schedgym.papers.registry import Check
 #: claims that take minutes, and those that share their runs: their verdicts are asked for in .ci/checks;
 #: elsewhere they run on the tiny scale
 MINUTES = re.compile(
-    r"noroozoliaee2014/(best-fit|dot-product|figure-3-ffd-nb)"
-    r"|shi2017/(figure-5a|figure-6.*|online-.*|drc-impact.*|jct-grows|weibull|ontapra-is-best)"
-    r"|shi2017/(slf-approximates-sjf|llf-is-worst|fast-10-times)"
+    r"noroozoliaee2014/(best-fit|dot-product|l2-norm|figure-3-ffd-nb)"
+    r"|shi2017/(figure-[45]a-fast|figure-5a|figure-6.*|online-.*|drc-impact.*|jct-grows|weibull)"
+    r"|shi2017/(ontapra-is-best|slf-approximates-sjf|llf-is-worst|fast-10-times)"
     r"|xu2021/usual-estimates"
 )
 ALL = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000

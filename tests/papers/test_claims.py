@@ -223,10 +223,12 @@ def test_claims_are_in_the_order_of_the_papers() -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_every_claim_of_a_file_has_its_check(paper) -> None:
-    sections = read_yaml(Path(registry.__file__).parent / paper.key / "claims.yaml")
-    rows = [row["name"] for section in sections.values() for row in section]
+def test_every_row_of_a_file_has_its_function(paper) -> None:
+    folder = Path(registry.__file__).parent / paper.key
+    rows = [row["name"] for section in read_yaml(folder / "claims.yaml").values() for row in section]
     assert [entry.short for entry in list_claims(paper.key)] == rows
+    figures = {entry.short for entry in registry.list_figures(paper.key)}
+    assert figures == set(read_yaml(folder / "figures.yaml"))
 
 
 def test_importing_the_claims_is_light() -> None:

@@ -1,4 +1,4 @@
-"""All claims of all papers: verdicts as recorded, and confirmations that fail on what was changed."""
+"""All claims of all papers: verdicts as recorded, and confirmations that fail on changed instances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedgym.documents import read_yaml
 from schedgym.papers import list_claims
 from schedgym.papers.claims import show
 from tests.long import long
-from tests.papers.recorded import instance_of, takes_minutes
+from tests.papers.recorded import takes_minutes
 
 pytestmark = long
 
@@ -39,22 +39,15 @@ CHANGED = {
 
 @pytest.mark.parametrize("name", [entry.name for entry in list_claims()])
 def test_verdicts_are_as_recorded(results, name) -> None:
-    """With evidence in one line, and all that was found can be written and shown."""
+    """With evidence in one line, all of it can be written and shown, and no changed instance is confirmed."""
     result = results[name]
     assert name in TIMED or takes_minutes(name) or result.as_recorded, result.finding.evidence
     assert result.finding.evidence and "\n" not in result.finding.evidence
     json.dumps(result.to_dict(), allow_nan=False)
-    for finding in result.findings.values():
-        for instance in (finding.counterexample, finding.witness):
-            assert instance is None or (show(instance) and name in CHANGED)
-
-
-@pytest.mark.parametrize("name", CHANGED)
-def test_changed_instances_are_not_confirmed(results, name) -> None:
-    if takes_minutes(name):
-        pytest.skip("its instance is found in minutes: .ci/checks")
-    (entry,) = list_claims(name)
-    found = copy.deepcopy(dict(instance_of(results[name])))
-    assert entry.confirm(found)
-    assert found.keys() >= CHANGED[name].keys()
-    assert not entry.confirm(found | CHANGED[name])
+    instances = [own.counterexample or own.witness for own in result.findings.values()]
+    for found in filter(None, instances):
+        assert show(found) and result.claim.confirm(found)
+        assert found.keys() >= CHANGED[name].keys()
+        assert not result.claim.confirm(copy.deepcopy(dict(found)) | CHANGED[name])
+    # on the tiny scale a search may find none
+    assert any(instances) == (name in CHANGED) or takes_minutes(name)

@@ -16,6 +16,7 @@ from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.runs import ASSIGN, placements
 from schedgym.papers.guan2022.share_batches import Groups, settings
+from schedgym.papers.searches import Smallest
 from schedgym.problems.geo.workload import make_workload
 
 
@@ -122,29 +123,28 @@ def _confirm_level(instance: Shown) -> bool:
 @claim("balanced-allocation", confirm=_confirm_level)
 def _check_balanced_allocation(run: Run) -> Finding:
     checked = whole = worse = 0
-    example: dict[str, Any] | None = None
-    smallest: tuple[int, ...] = ()
+    smallest = Smallest()
     for case in _small_jobs(*((4, 4, 2) if run.small else (6, 6, 3))):
         level, got, best = _levels(case)
         checked += 1
         whole += level == math.ceil(best) and got <= level
-        worse += got > best
-        size = (len(case["slots"]), sum(case["slots"]), sum(case["tasks"]), sum(case["load"]))
-        if got > best and (example is None or size < smallest):
-            example, smallest = case | {"C": str(level), "got": str(got), "best": str(best)}, size
+        if got > best:
+            worse += 1
+            size = (len(case["slots"]), sum(case["slots"]), sum(case["tasks"]), sum(case["load"]))
+            smallest.see(size, case | {"C": str(level), "got": str(got), "best": str(best)})
     figures = {"checked": checked, "least_whole_C": whole, "above_the_least": worse}
     if whole < checked:
         return Finding(
             NOT_REPRODUCED, f"C is not the least whole number in {checked - whole} cases", figures=figures
         )
-    if example is None:
+    if smallest.found is None:
         return Finding(HOLDS, f"{checked:,} jobs against all placements", figures=figures)
     text = (
         f"C is the least value, rounded up to a whole number, in all {checked:,} jobs compared with all "
         "placements; below"
     )
     text += f" this number any maximum flow is allowed: ours is above the least value in {worse:,}"
-    return Finding(CORRECTED, text, counterexample=example, figures=figures)
+    return Finding(CORRECTED, text, counterexample=smallest.found, figures=figures)
 
 
 def _estimates(instance: Shown) -> tuple[list[Fraction], list[int]]:
@@ -165,7 +165,7 @@ def _confirm_estimate(instance: Shown) -> bool:
 @claim("completion-estimate", confirm=_confirm_estimate)
 def _check_completion_estimate(run: Run) -> Finding:
     checked = equal = 0
-    worst: dict[str, Any] | None = None
+    worst = Smallest()
     for total in range(2, 6):
         for low in range(1, total // 2 + 1):
             slots = [low, total - low]
@@ -184,16 +184,15 @@ def _check_completion_estimate(run: Run) -> Finding:
                     equal += case["first_meant"] != case["first_printed"]
                 if case["first_meant"] == case["first_printed"] or not _confirm_estimate(case):
                     continue
-                if worst is None or sum(map(sum, pair)) < sum(map(sum, worst["assigned"])):
-                    worst = case
-        if worst is not None:
+                worst.see(sum(map(sum, pair)), case)
+        if worst.found is not None:
             break
-    if worst is None:
+    if worst.found is None:
         return Finding(HOLDS, f"{checked:,} pairs of jobs on two sites")
     return Finding(
         CORRECTED if equal == 0 else REFUTED,
         "with the division by u_j that section 3.2.3 describes; without it only where sites have equal slots",
-        counterexample=worst,
+        counterexample=worst.found,
         figures={"checked": checked, "different_order_with_equal_slots": equal},
     )
 

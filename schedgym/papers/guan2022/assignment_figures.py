@@ -17,19 +17,17 @@ from schedgym.papers import (
     Played,
     Run,
     Series,
-    figure,
 )
-from schedgym.papers.guan2022.findings import PAPER
 from schedgym.papers.guan2022.panels import (
     COMMON,
     SITES_AXIS,
     SKEW_AXIS,
     by_utilization,
     closeness,
+    figure,
     register_pair,
     response_curves,
 )
-from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.papers.guan2022.runs import (
     ASSIGN,
     ASSIGNERS,
@@ -54,12 +52,7 @@ EXAMPLE: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
 }
 
 
-@figure(
-    PAPER,
-    "table3.1",
-    title="three jobs at three sites, worked out by hand",
-    source="Table 3.1, Figs. 3.3-3.9",
-)
+@figure("table3.1")
 def _example(run: Run) -> Outcome:
     workload, optimum = toy("table-3.1")
     policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
@@ -101,13 +94,7 @@ def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[f
     return Judged(f"{head} {claim} {unit}", f"{measured} {unit}", verdict)
 
 
-@register_pair(
-    "fig3.11",
-    "fig3.12",
-    title="mean response by skew, {trace}",
-    source="section 3.4",
-    under=(DURATIONS, EVENNESS),
-)
+@register_pair("fig3.11", "fig3.12")
 def _responses(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = assigned(run, jobs)
@@ -116,13 +103,7 @@ def _responses(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, judge_all("assigning", played), jobs.sizes, remarks)
 
 
-@register_pair(
-    "fig3.13",
-    "fig3.14",
-    title="distribution of responses, {trace}, skew 1",
-    source="section 3.4",
-    under=(DURATIONS, EVENNESS),
-)
+@register_pair("fig3.13", "fig3.14")
 def _response_distribution(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = assigned(run, jobs).where(zipf=1.0)
@@ -137,13 +118,7 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, judge_all("distributions", played), sizes, remarks)
 
 
-@register_pair(
-    "fig3.15",
-    "fig3.16",
-    title="mean response by available sites, {trace}",
-    source="section 3.4",
-    under=(DURATIONS, EVENNESS),
-)
+@register_pair("fig3.15", "fig3.16")
 def _by_sites(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))

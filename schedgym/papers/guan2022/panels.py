@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Outcome, Panel, Played, Run, Series, figure
+from schedgym.papers import Outcome, Panel, Played, Run, Series
 from schedgym.papers.figures import band, bound
+from schedgym.papers.guan2022 import readings
 from schedgym.papers.guan2022.findings import PAPER
-from schedgym.papers.guan2022.readings import DURATIONS
 from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
-from schedgym.papers.readings import OpenPoint
+from schedgym.papers.registry import figures_in
 
 F8 = npt.NDArray[np.float64]
+
+figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
 
 SKEW_AXIS, SITES_AXIS = "Zipf skew parameter", "number of available sites"
 COMMON = (
@@ -26,29 +30,16 @@ COMMON = (
 Make = Callable[[Run, Trace], Outcome]
 
 
-def register_pair(
-    first: str, second: str, *, title: str, source: str, under: Sequence[OpenPoint] = (DURATIONS,)
-) -> Callable[[Make], Make]:
-    """Decorate a function that makes a figure of a trace: Google's stand-in first, then Facebook's beside it.
-
-    Args:
-        first: name of the figure of Google's stand-in.
-        second: name of the figure of Facebook's trace.
-        title: of both; "{trace}" stands for the trace.
-        source: section of both.
-        under: open points of both.
-    """
+def register_pair(first: str, second: str) -> Callable[[Make], Make]:
+    """Decorate a function that makes a figure of a trace: first of Google's stand-in, then of Facebook."""
 
     def enter(make: Make) -> Make:
-        traces = ((first, "stand-in for Google's hour", google, ""), (second, "Facebook", facebook, first))
-        for name, words, trace, beside in traces:
+        for name, trace in ((first, google), (second, facebook)):
 
             def make_one(run: Run, trace: Trace = trace) -> Outcome:
                 return make(run, trace)
 
-            place = f"Fig. {name.removeprefix('fig')}, {source}"
-            told = title.format(trace=words)
-            figure(PAPER, name, title=told, source=place, under=under, beside=beside)(make_one)
+            figure(name)(make_one)
         return make
 
     return enter

@@ -23,19 +23,17 @@ from schedgym.papers import (
     Played,
     Run,
     Series,
-    figure,
 )
 from schedgym.papers.figures import distribution
-from schedgym.papers.guan2022.findings import PAPER
 from schedgym.papers.guan2022.panels import (
     COMMON,
     SKEW_AXIS,
     by_utilization,
     closeness,
     deviation_panel,
+    figure,
     register_pair,
 )
-from schedgym.papers.guan2022.readings import DURATIONS
 from schedgym.papers.guan2022.runs import (
     AMF,
     DAY,
@@ -76,13 +74,7 @@ RECOMPUTED = (
 )
 
 
-@figure(
-    PAPER,
-    "fig4.2",
-    title="numbers of tasks and durations, stand-in for Google's hour and Facebook",
-    source="Fig. 4.2, section 4.6",
-    under=(DURATIONS,),
-)
+@figure("fig4.2")
 def _traces(run: Run) -> Outcome:
     jobs = google(run)
     _, tasks = from_trace(read_trace(facebook_trace()))
@@ -157,13 +149,7 @@ def _longest(durations: Sequence[F8]) -> str:
     )
 
 
-@figure(
-    PAPER,
-    "fig4.3",
-    title="deviation, default and aggressive, stand-in for Google's hour",
-    source="Fig. 4.3, section 4.7",
-    under=(DURATIONS,),
-)
+@figure("fig4.3")
 def _recomputation(run: Run) -> Outcome:
     jobs = google(run)
     wide = jobs._replace(
@@ -204,9 +190,7 @@ def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, li
     return played, panels
 
 
-@register_pair(
-    "fig4.4", "fig4.5", title="deviation of allocations by skew, {trace}, 60%", source="section 4.7"
-)
+@register_pair("fig4.4", "fig4.5")
 def _deviation_of_amf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, ["IMF", *AMF])
@@ -225,9 +209,7 @@ def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
     return judge_all("recomputation", aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
 
 
-@register_pair(
-    "fig4.6", "fig4.7", title="mean response by skew under IMF and AMF, {trace}", source="section 4.7"
-)
+@register_pair("fig4.6", "fig4.7")
 def _response_of_amf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = only(shared(run, jobs), ["IMF", *AMF])
@@ -239,9 +221,7 @@ def _response_of_amf(run: Run, trace: Trace) -> Outcome:
 # chapter 5: sharing sites whose tasks have a choice ---------------------------------------------------
 
 
-@register_pair(
-    "fig5.1", "fig5.2", title="deviation of allocations, AMF and GAMF, {trace}, 60%", source="section 5.6"
-)
+@register_pair("fig5.1", "fig5.2")
 def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
@@ -255,9 +235,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
 
 
-@register_pair(
-    "fig5.3", "fig5.4", title="mean response by skew under AMF and GAMF, {trace}", source="section 5.6"
-)
+@register_pair("fig5.3", "fig5.4")
 def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played = only(shared(run, jobs), [*AMF, *GAMF])

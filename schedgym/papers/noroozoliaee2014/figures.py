@@ -7,13 +7,19 @@ machines of the generator stand in for them. The statements on both figures are 
 
 from __future__ import annotations
 
-from schedgym.papers import Outcome, Panel, Played, Run, figure, get_paper, judged_claim
+from pathlib import Path
+
+from schedgym.documents import read_yaml
+from schedgym.papers import Outcome, Panel, Played, Run, get_paper, judged_claim
 from schedgym.papers.figures import bound, lines
+from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import sweep_policies
+from schedgym.papers.registry import figures_in
 
 PAPER = get_paper("noroozoliaee2014")
+figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
 ZERO = "a bound of 0, as with many servers, is not shown on the logarithmic axis"
 STAND_IN = (
     "the workload is a synthetic stand-in for the 2011 Google trace, as the paper does not say which "
@@ -33,13 +39,7 @@ def _sizes(played: Played) -> str:
     return f"{episodes} draws of {tasks} tasks from a stand-in for Google's trace"
 
 
-@figure(
-    PAPER,
-    "fig2",
-    title="utilisation by number of servers",
-    source="Fig. 2, section VI-A",
-    under=(HEAD, WINDOW),
-)
+@figure("fig2")
 def _utilization(run: Run) -> Outcome:
     played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
     panels = []
@@ -52,13 +52,7 @@ def _utilization(run: Run) -> Outcome:
     return Outcome(panels, said, _sizes(played), (STAND_IN, drawn))
 
 
-@figure(
-    PAPER,
-    "fig3",
-    title="mean queuing delay by number of servers",
-    source="Fig. 3, section VI-B",
-    under=[HEAD],
-)
+@figure("fig3")
 def _delay(run: Run) -> Outcome:
     played = sweep_policies(run, COMPARED)
     series = [*lines(played, "servers", labels=_labels(run)), bound(played, "servers")]

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, figure, get_paper, judged_claim
+from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, get_paper, judged_claim
 from schedgym.papers.figures import bound, lines
+from schedgym.papers.registry import figures_in
+from schedgym.papers.shi2017 import readings
 from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
 from schedgym.papers.shi2017.runs import (
     DRC,
@@ -40,6 +44,7 @@ from schedgym.papers.shi2017.runs import (
 Floats = npt.NDArray[np.float64]
 
 PAPER = get_paper("shi2017")
+figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
 JCT = "average JCT [s]"
 
 SERVERS = "each server's own vCPU is a limit, too, which the paper's list of limits does not contain"
@@ -107,13 +112,7 @@ def _episodes(played: Played) -> str:
     return f"{played.episodes} draws"
 
 
-@figure(
-    PAPER,
-    "fig4",
-    title="one job by number of tasks, on 128 servers",
-    source="Fig. 4, section 6.1",
-    under=[SIZING],
-)
+@figure("fig4")
 def _tasks(run: Run) -> Outcome:
     sweep = by_tasks(run)
     names = ("4a-smallest", "4a", "4a-fast", "4b-few", "4b-many", "4c")
@@ -123,13 +122,7 @@ def _tasks(run: Run) -> Outcome:
     return Outcome(_panels(sweep), said, sizes, ONE_JOB)
 
 
-@figure(
-    PAPER,
-    "fig5",
-    title="one job of 100 tasks by number of servers",
-    source="Fig. 5, section 6.1",
-    under=[SIZING],
-)
+@figure("fig5")
 def _servers(run: Run) -> Outcome:
     sweep = by_servers(run)
     said = _claims(run, *(f"figure-{name}" for name in ("5a-fast", "5a", "5b-few", "5b", "5c", "5c-fast")))
@@ -173,13 +166,7 @@ def _of_schedulers(played: Played) -> list[Series]:
     return [_means("TaPRA-fast", _places(SCHEDULERS), values), _limit(played)]
 
 
-@figure(
-    PAPER,
-    "fig6",
-    title="many jobs, by scheduler and planner",
-    source="Fig. 6, section 6.2",
-    under=(SIZING, MAR),
-)
+@figure("fig6")
 def _online(run: Run) -> Outcome:
     planners, schedulers = play_planners(run), play_schedulers(run)
     fewer, jobs = (played.parameters["jobs"] for played in (planners, schedulers))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Searched, found_against
+from schedgym.papers.searches import Searched, Smallest, found_against
 from schedgym.papers.xu2021.instances import (
     as_rows,
     as_schedule,
@@ -139,7 +139,7 @@ def _check_lemma_2(run: Run) -> Finding:
                         yield jobs, cores, left
 
     checked = printed = 0
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     for jobs, cores, left in states():
         optimum = _local_best(jobs, left, cores)
         own = _equation_39(jobs, left, cores, False)
@@ -151,18 +151,16 @@ def _check_lemma_2(run: Run) -> Finding:
         limits = [min(Fraction(1), Fraction(work, job[2])) for job, work in zip(jobs, left, strict=True)]
         if any(y > limit for y, limit in zip(rates, limits, strict=True)):
             printed += 1
-            size = (*size_of(jobs, cores), *left)
-            if best is None or size < best[0]:
-                details = {"left": list(left), "printed": [str(y) for y in rates]}
-                best = size, show_instance(jobs, cores) | details
+            details = {"left": list(left), "printed": [str(y) for y in rates]}
+            best.see((*size_of(jobs, cores), *left), show_instance(jobs, cores) | details)
     figures = {"checked": checked, "printed_infeasible": printed, "corrected_not_optimal": meant}
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked:,} states", figures=figures)
     text = (
         f"the printed solution is infeasible in {printed:,} of {checked:,} states (y > 1, or more than is "
         f"left); with min in place of max it is optimal and in whole numbers in all but {meant}"
     )
-    return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
+    return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best.found, figures=figures)
 
 
 @claim("transient-is-svf")

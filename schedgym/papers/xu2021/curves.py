@@ -95,11 +95,6 @@ def used_curve(record: ScheduleRecord) -> I8:
     return _per_slot(record, "used")
 
 
-def granted_curve(record: ScheduleRecord) -> I8:
-    """Return the cores granted in each slot to unfinished jobs."""
-    return _per_slot(record, "granted")
-
-
 def offered_curve(record: ScheduleRecord) -> I8:
     """Return the work [core-slots] of all jobs that have arrived in slot t (Fig. 3)."""
     own = tables(record.workload)
@@ -127,14 +122,6 @@ def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
     return np.cumsum(curve) ** (1.0 / norm)
 
 
-def switching_curve(record: ScheduleRecord) -> F8:
-    """Return S(t) of Eq. 31 in each slot, with true demands (MapReduce: those of the current phase)."""
-    found, _ = pieces(record)
-    curve = np.zeros(int(record.final_time))
-    np.add.at(curve, found["start"], found["change"])
-    return curve
-
-
 def service_gaps(record: ScheduleRecord) -> I8:
     """Return each job's longest time without a core until completion or end [slots] (Corollary 1)."""
     found, _ = pieces(record)
@@ -159,11 +146,6 @@ def waiting(record: ScheduleRecord) -> F8:
     result = (done - own.arrival - own.processing.sum(axis=1)).astype(np.float64)
     result[own.arrival >= record.final_time] = np.nan
     return result
-
-
-def waiting_by_size(record: ScheduleRecord) -> Sizes:
-    """Return the waiting of jobs by size, without jobs that arrive after the end (Figs. 4, 10)."""
-    return by_size(record.workload, waiting(record))
 
 
 def by_size(workload: Workload, values: npt.ArrayLike) -> Sizes:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
+from schedgym.documents import read_yaml
 from schedgym.evaluation.episodes import make_env
 from schedgym.papers import (
     IN_PART,
@@ -26,7 +28,6 @@ from schedgym.papers import (
     Panel,
     Played,
     Run,
-    figure,
     get_paper,
     judge,
 )
@@ -46,7 +47,9 @@ from schedgym.papers.judging import (
     tell,
     verdict_of,
 )
-from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
+from schedgym.papers.registry import figures_in
+from schedgym.papers.xu2021 import readings
+from schedgym.papers.xu2021.readings import ESTIMATION, NORM
 from schedgym.papers.xu2021.runs import (
     ALPHAS,
     BEYOND,
@@ -86,6 +89,7 @@ from schedgym.problems.flowtime.problem import parse_servers
 F8 = npt.NDArray[np.float64]
 
 PAPER = get_paper("xu2021")
+figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
 NONE, MOST = alpha_label(ALPHAS[0]), alpha_label(ALPHAS[-1])
 
 # rules of verdicts, where the paper names no number
@@ -119,7 +123,7 @@ BIG = (
 # 1D -----------------------------------------------------------------------------------------------------
 
 
-@figure(PAPER, "fig1", title="processing times and demands of the jobs", source="Fig. 1, section VI")
+@figure("fig1")
 def _demands(run: Run) -> Outcome:
     parameters = stand_in(run, kind="2d")
     draws = run.size(20, 100, 2)
@@ -187,13 +191,7 @@ def _likeness(processing: Sequence[F8], cpu: Sequence[F8], servers: Sequence[int
     ]
 
 
-@figure(
-    PAPER,
-    "fig2",
-    title="l2 norm of the flowtimes over time, 1D",
-    source="Fig. 2, section VI-A",
-    under=(START, NORM),
-)
+@figure("fig2")
 def _flowtime(run: Run) -> Outcome:
     played = play(run, "1d")
     series = norm_curves(played, [OCORP, *RULES], OCORP)
@@ -257,13 +255,7 @@ def _narrowest(played: Played) -> str:
     return f"the paper does not compare with SRF here; norm: {found}"
 
 
-@figure(
-    PAPER,
-    "fig3",
-    title="offered and unfinished work over time, 1D",
-    source="Fig. 3, section VI-A",
-    under=(HORIZON,),
-)
+@figure("fig3")
 def _unfinished(run: Run) -> Outcome:
     played = play(run, "1d")
     spans = metrics_of(played, [OCORP, *RULES], "makespan")
@@ -312,13 +304,7 @@ def _plateau(played: Played) -> Judged:
     return Judged(claim, text, verdict_of(map(judge, held)))
 
 
-@figure(
-    PAPER,
-    "fig4",
-    title="waiting by size of jobs, 1D",
-    source="Fig. 4, section VI-A",
-    under=(START,),
-)
+@figure("fig4")
 def _waiting(run: Run) -> Outcome:
     played = play(run, "1d")
     spread = {policy: played.values(policy, "spread") for policy in (OCORP, *RULES)}
@@ -366,12 +352,7 @@ def _short_waits(played: Played) -> Judged:
 # switching cost -----------------------------------------------------------------------------------------
 
 
-@figure(
-    PAPER,
-    "fig5",
-    title="l2 norm of the flowtimes over time under OCORP+",
-    source="Fig. 5, section VI-B",
-)
+@figure("fig5")
 def _charged(run: Run) -> Outcome:
     played = play_switching(run)
     labels = list(map(alpha_label, ALPHAS))
@@ -410,13 +391,7 @@ def _counts(played: Played, name: str) -> Panel:
     )
 
 
-@figure(
-    PAPER,
-    "fig6",
-    title="preemptions by size of jobs under OCORP+",
-    source="Fig. 6, section VI-B",
-    under=(START,),
-)
+@figure("fig6")
 def _preemptions(run: Run) -> Outcome:
     played = play_switching(run)
     middle = {
@@ -469,13 +444,7 @@ def _less_by_class(played: Played, name: str) -> Judged:
     )
 
 
-@figure(
-    PAPER,
-    "fig7",
-    title="migrations by size of jobs under OCORP+",
-    source="Fig. 7, section VI-B",
-    under=(START,),
-)
+@figure("fig7")
 def _migrations(run: Run) -> Outcome:
     played = play_switching(run)
     labels, beyond = (list(map(alpha_label, alphas)) for alphas in (ALPHAS, BEYOND))
@@ -527,13 +496,7 @@ def _migrations(run: Run) -> Outcome:
 # 2D -----------------------------------------------------------------------------------------------------
 
 
-@figure(
-    PAPER,
-    "fig8",
-    title="l2 norm of the flowtimes over time, 2D",
-    source="Fig. 8, section VI-C",
-    under=(START, NORM),
-)
+@figure("fig8")
 def _memory_flowtime(run: Run) -> Outcome:
     played = play(run, "2d")
     series = norm_curves(played, [OCORP_M, *RULES], OCORP_M)
@@ -550,24 +513,14 @@ def _memory_flowtime(run: Run) -> Outcome:
     return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, MEMORY, TWO_NUMBERS))
 
 
-@figure(
-    PAPER,
-    "fig9",
-    title="offered and unfinished work over time, 2D",
-    source="Fig. 9, section VI-C",
-)
+@figure("fig9")
 def _memory_unfinished(run: Run) -> Outcome:
     played = play(run, "2d")
     said = [judge_least_work(run, played, OCORP_M, "Fig. 9"), judge_done(played, OCORP_M)]
     return Outcome(work_panels(played, [OCORP_M, *RULES]), said, sizes_of(played), (STAND_IN, MEMORY))
 
 
-@figure(
-    PAPER,
-    "fig10",
-    title="waiting by size of jobs, 2D",
-    source="Fig. 10, section VI-C",
-)
+@figure("fig10")
 def _memory_waiting(run: Run) -> Outcome:
     played = play(run, "2d")
     said = [judge_stated(run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF")]
@@ -577,13 +530,7 @@ def _memory_waiting(run: Run) -> Outcome:
 # wrong declarations -------------------------------------------------------------------------------------
 
 
-@figure(
-    PAPER,
-    "fig11",
-    title="flowtime with wrong declarations of demands",
-    source="Fig. 11, section VI-D",
-    under=(ESTIMATION,),
-)
+@figure("fig11")
 def _declared(run: Run) -> Outcome:
     # under other readings only variances of which the paper speaks
     whole = run.choice(ESTIMATION) == ESTIMATION.choices[ESTIMATION.default]
@@ -669,13 +616,7 @@ def _same(run: Run, played: Played) -> Judged:
 # MapReduce ----------------------------------------------------------------------------------------------
 
 
-@figure(
-    PAPER,
-    "fig12",
-    title="flowtime and unfinished work over time, MapReduce",
-    source="Fig. 12, section VI-E",
-    under=(START,),
-)
+@figure("fig12")
 def _mapreduce(run: Run) -> Outcome:
     played = play(run, "mapreduce")
     policies, norm = [OCORP, *RULES], run.choice(NORM)

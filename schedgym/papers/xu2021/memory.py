@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
+from schedgym.papers.searches import Smallest
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.model.slot import (
     Matrix,
@@ -120,25 +121,23 @@ def _confirm_rounds(instance: Shown) -> bool:
 def _check_iterations(run: Run) -> Finding:
     rounds: dict[int, int] = {}
     later = 0
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     drawn = (_draw_slot(run)[0] for _ in range(3_000 if run.small else 100_000))
     for slot in itertools.chain(_small_slots(1, 2, 3, 2, 2), _small_slots(2, 2, 2, 2, 2), drawn):
         cores, kept = alternate(slot, _first(slot))
         rounds[len(kept)] = rounds.get(len(kept), 0) + 1
         later += any(pair != (cores[1], kept[1]) for pair in zip(cores[2:], kept[2:], strict=True))
         if len(kept) > 2:
-            size = _slot_size(slot)
-            if best is None or size < best[0]:
-                best = size, _show_slot(slot) | {"first": kept[0], "second": kept[1]}
+            best.see(_slot_size(slot), _show_slot(slot) | {"first": kept[0], "second": kept[1]})
     figures = {f"rounds_{count}": many for count, many in sorted(rounds.items())} | {"changed_later": later}
-    if later or best is None:
+    if later or best.found is None:
         return Finding(NOT_REPRODUCED, f"changed after the second in {later} slots", figures=figures)
     text = (
         f"x and z are final after two iterations in all {sum(rounds.values()):,} slots; in {rounds[3]:,} "
         "the second improves on the first, and the loop makes a third, which changes nothing, as the "
         "second x fits"
     )
-    return Finding(HOLDS, text, witness=best[1], figures=figures)
+    return Finding(HOLDS, text, witness=best.found, figures=figures)
 
 
 class Operations(NamedTuple):
@@ -263,7 +262,7 @@ def _check_theorem_2(run: Run) -> Finding:
     checked = above = broken = 0
     least = Fraction(10)
     worst = Fraction(1)
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     drawn = (_draw_slot(run) for _ in range(1_500 if run.small else 100_000))
     tiny = ((slot, slot.caps) for slot in _small_slots(1, 1, 2, 8, 1))
     for slot, demands in itertools.chain(tiny, drawn):
@@ -277,10 +276,8 @@ def _check_theorem_2(run: Run) -> Finding:
         broken += reached < min(Fraction(1), ratio) * optimum
         if reached < ratio * optimum:
             above += 1
-            size = _slot_size(slot)
-            if best is None or size < best[0]:
-                details = {"ratio": str(ratio), "reached": reached, "optimum": optimum}
-                best = size, _show_slot(slot) | details
+            details = {"ratio": str(ratio), "reached": reached, "optimum": optimum}
+            best.see(_slot_size(slot), _show_slot(slot) | details)
     # seven jobs with one core-slot left: d_min says nothing of how many fit on a server
     left = Slot((10,) * 7 + (9,), (1,) * 7 + (8,), (1,) * 8, (8,), (3,))
     reached, optimum = placement_value(_last(left), left.worth), best_value(left)
@@ -295,7 +292,7 @@ def _check_theorem_2(run: Run) -> Finding:
     }
     if broken:
         return Finding(NOT_REPRODUCED, f"min(1, .) fails in {broken} of {checked:,} slots", figures=figures)
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
         f"in {above:,} of {checked:,} slots the ratio is above 1 and not reached; min(1, ratio) is "
@@ -306,7 +303,7 @@ def _check_theorem_2(run: Run) -> Finding:
             f"; if the work left limits cores, d_min must be the least such limit (else it is reached in "
             f"{reached} of {optimum})"
         )
-    return Finding(CORRECTED, text, counterexample=best[1], figures=figures)
+    return Finding(CORRECTED, text, counterexample=best.found, figures=figures)
 
 
 def _confirm_alternation(instance: Shown) -> bool:
@@ -323,7 +320,7 @@ def _confirm_alternation(instance: Shown) -> bool:
 def _check_alternation(run: Run) -> Finding:
     checked = below = 0
     worst = Fraction(1)
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     sizes = [(1, 2, 3, 2, 3), (2, 2, 2, 2, 3)] if run.small else [(1, 3, 3, 3, 4), (2, 2, 3, 3, 3)]
     for slot in itertools.chain.from_iterable(_small_slots(*size) for size in sizes):
         last = _last(slot)
@@ -332,18 +329,16 @@ def _check_alternation(run: Run) -> Finding:
         if reached < optimum:
             below += 1
             worst = min(worst, Fraction(reached, optimum))
-            size = _slot_size(slot)
-            if best is None or size < best[0]:
-                details = {"alternation": last, "reached": reached, "optimum": optimum}
-                best = size, _show_slot(slot) | details
+            details = {"alternation": last, "reached": reached, "optimum": optimum}
+            best.see(_slot_size(slot), _show_slot(slot) | details)
     figures = {"checked": checked, "below": below, "worst_share": str(worst)}
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
         f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a job "
         "that the first x leaves out never comes back (without backfill)"
     )
-    return Finding(REFUTED, text, counterexample=best[1], figures=figures)
+    return Finding(REFUTED, text, counterexample=best.found, figures=figures)
 
 
 def _greedy(values: Sequence[int], weights: Sequence[int], capacity: int) -> int:
@@ -369,7 +364,7 @@ def _confirm_knapsack(instance: Shown) -> bool:
 @claim("equation-19", confirm=_confirm_knapsack)
 def _check_equation_19(run: Run) -> Finding:
     checked = less = more = 0
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     for count in (1, 2, 3):
         kinds = list(itertools.product(range(1, 5), range(1, 4)))
         for items in itertools.combinations_with_replacement(kinds, count):
@@ -378,29 +373,28 @@ def _check_equation_19(run: Run) -> Finding:
                 taken = knapsack(values, weights, memory)
                 own, optimum = _greedy(values, weights, memory), sum(itertools.compress(values, taken))
                 checked += 1
-                less += own < optimum
                 more += own > optimum
-                size = (count, memory, sum(weights), sum(values), *values, *weights)
-                if own < optimum and (best is None or size < best[0]):
-                    best = (
-                        size,
-                        {
-                            "values": list(values),
-                            "memory_of_jobs": list(weights),
-                            "memory": memory,
-                            "constructed": own,
-                            "optimum": optimum,
-                            "better": list(itertools.compress(range(count), taken)),
-                        },
-                    )
+                if own < optimum:
+                    less += 1
+                    example = {
+                        "values": list(values),
+                        "memory_of_jobs": list(weights),
+                        "memory": memory,
+                        "constructed": own,
+                        "optimum": optimum,
+                        "better": list(itertools.compress(range(count), taken)),
+                    }
+                    best.see((count, memory, sum(weights), sum(values), *values, *weights), example)
     figures = {"checked": checked, "less": less, "more": more}
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked:,} servers", figures=figures)
     text = (
         f'it is worth less on {less:,} of {checked:,} servers, and more on {more}: "<=" is meant, which '
         "the rest of the proof needs"
     )
-    return Finding(CORRECTED if not more else NOT_REPRODUCED, text, counterexample=best[1], figures=figures)
+    return Finding(
+        CORRECTED if not more else NOT_REPRODUCED, text, counterexample=best.found, figures=figures
+    )
 
 
 def _confirm_hosts(instance: Shown) -> bool:
@@ -418,7 +412,7 @@ def _confirm_hosts(instance: Shown) -> bool:
 @claim("jobs-on-a-server", confirm=_confirm_hosts)
 def _check_hosts(run: Run) -> Finding:
     checked = wide = 0
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     most = 5 if run.small else 7
 
     def cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -443,13 +437,14 @@ def _check_hosts(run: Run) -> Finding:
             if max(demands) > min(cpu):
                 wide += 1
                 continue
-            size = (len(cpu), len(demands), sum(cpu), sum(demands), *cpu, *demands)
-            if best is None or size < best[0]:
-                details = {"cpu": list(cpu), "demands": list(demands), "cores": cores, "placement": rows}
-                best = size, details | {"server": i, "jobs_there": here}
+            details = {"cpu": list(cpu), "demands": list(demands), "cores": cores, "placement": rows}
+            best.see(
+                (len(cpu), len(demands), sum(cpu), sum(demands), *cpu, *demands),
+                details | {"server": i, "jobs_there": here},
+            )
     figures = {"checked": checked, "where_a_job_is_wider_than_a_server": wide}
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked:,} packings", figures=figures)
     text = "a server can get parts of more than two jobs, even if each job fits on each server (if not, in"
     text += f" {wide:,} more cases of {checked:,} packings), so n is not bounded as the proof says"
-    return Finding(REFUTED, text, counterexample=best[1], figures=figures)
+    return Finding(REFUTED, text, counterexample=best.found, figures=figures)

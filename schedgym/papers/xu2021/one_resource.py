@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Searched, found_against
+from schedgym.papers.searches import Searched, Smallest, found_against
 from schedgym.papers.xu2021.instances import (
     GAMMA,
     STARTS,
@@ -82,7 +82,7 @@ def _confirm_lemma_1(instance: Shown) -> bool:
 @claim("lemma-1", confirm=_confirm_lemma_1)
 def _check_lemma_1(run: Run) -> Finding:
     checked = printed = meant = 0
-    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    best = Smallest()
     most = 3 if run.small else 4
     for count in (1, 2, 3):
         kinds = list(itertools.product(range(1, most + 1), range(1, 5)))
@@ -95,19 +95,19 @@ def _check_lemma_1(run: Run) -> Finding:
                 own = _worth_of(_equation_22(demands, cores, True), gains)
                 checked += 1
                 meant += _worth_of(_equation_22(demands, cores, False), gains) != optimum
-                printed += own < optimum
-                size = (count, cores, sum(demands), sum(gains), *demands, *gains)
-                if own < optimum and (best is None or size < best[0]):
+                if own < optimum:
+                    printed += 1
                     details = {"demands": list(demands), "gains": list(gains), "cores": cores}
-                    best = size, details | {"printed": str(own), "optimum": str(optimum)}
+                    size = (count, cores, sum(demands), sum(gains), *demands, *gains)
+                    best.see(size, details | {"printed": str(own), "optimum": str(optimum)})
     figures = {"checked": checked, "printed_below": printed, "corrected_below": meant}
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
     text = (
         f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; if "
         f"case 2 sums to j - 1, it is in {meant}"
     )
-    return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
+    return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best.found, figures=figures)
 
 
 def _line_7(job: PooledJob, slots: int) -> Schedule:
@@ -372,7 +372,7 @@ def _confirm_online(instance: Shown) -> bool:
 @claim("equation-27-online", confirm=_confirm_online)
 def _check_online(run: Run) -> Finding:
     checked = differ = 0
-    best: tuple[int, dict[str, Any]] | None = None
+    best = Smallest()
     for p, later in itertools.product(range(1, 4), range(2, 13 if run.small else 40)):
         jobs: list[PooledJob] = [(0, p, 1)]
         longer = [*jobs, (later, 1, 1)]
@@ -386,26 +386,23 @@ def _check_online(run: Run) -> Finding:
         slots = [t for t, (one, other) in enumerate(zip(*both, strict=True), start=1) if one != other]
         if slots:
             differ += 1
-            if best is None or slots[0] < best[0]:
-                best = (
-                    slots[0],
-                    {
-                        "jobs": [list(job) for job in jobs],
-                        "cores": 1,
-                        "later_job": [later, 1, 1],
-                        "gamma": [str(gamma) for gamma in gammas],
-                        "slot": slots[0],
-                        "cores_in_slot": [row[slots[0] - 1] for row in both],
-                    },
-                )
+            example = {
+                "jobs": [list(job) for job in jobs],
+                "cores": 1,
+                "later_job": [later, 1, 1],
+                "gamma": [str(gamma) for gamma in gammas],
+                "slot": slots[0],
+                "cores_in_slot": [row[slots[0] - 1] for row in both],
+            }
+            best.see(slots[0], example)
     figures = {"checked": checked, "differ": differ}
-    if best is None:
+    if best.found is None:
         return Finding(HOLDS, f"in all {checked} pairs", figures=figures)
     text = (
         f"a job that arrives later changes decisions before its arrival in {differ} of {checked} pairs of "
         "workloads (lambda from 0)"
     )
-    return Finding(REFUTED, text, counterexample=best[1], figures=figures)
+    return Finding(REFUTED, text, counterexample=best.found, figures=figures)
 
 
 def _confirm_gamma(instance: Shown) -> bool:

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, figure, get_paper
+from schedgym.documents import read_yaml
+from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, get_paper
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
+from schedgym.papers.registry import figures_in
+from schedgym.papers.zheng2016 import readings
 from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
 
 F8 = npt.NDArray[np.float64]
 
 PAPER = get_paper("zheng2016")
+figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
 ID = "schedgym/PartialValue-v0"
 CONTINUOUS = {"Algorithm 1": "concave"}
 DISCRETE = {"m-greedy": "m-greedy", "primal-dual": "primal-dual"}
@@ -166,13 +171,7 @@ def _outcome(
     return Outcome([Panel(x, VALUE, series)], said, own, (OUR_POINTS, *remarks, *_coinciding(played)))
 
 
-@figure(
-    PAPER,
-    "fig2a",
-    title="continuous tasks, availability window size",
-    source="Fig. 2(a), section V",
-    under=(HEAVY,),
-)
+@figure("fig2a")
 def _continuous(run: Run) -> Outcome:
     grid = _windows(run)
     played = _play(run, CONTINUOUS, grid)
@@ -201,13 +200,7 @@ def _continuous(run: Run) -> Outcome:
     return _outcome(played, WINDOW, OFFLINE, said, [optimum])
 
 
-@figure(
-    PAPER,
-    "fig2b",
-    title="discrete tasks, availability window size",
-    source="Fig. 2(b), section V",
-    under=(HEAVY, MISFIT),
-)
+@figure("fig2b")
 def _discrete(run: Run) -> Outcome:
     played = _play(run, DISCRETE, _windows(run), model="discrete")
     said = [
@@ -218,13 +211,7 @@ def _discrete(run: Run) -> Outcome:
     return _outcome(played, WINDOW, UPPER, said, [RELAXED])
 
 
-@figure(
-    PAPER,
-    "fig2c",
-    title="discrete tasks, heterogeneity of demands",
-    source="Fig. 2(c), section V",
-    under=(HEAVY, MISFIT, IMPROVEMENT),
-)
+@figure("fig2c")
 def _heterogeneity(run: Run) -> Outcome:
     largest = run.size(
         [1.0, 2.0, 4.0, 8.0, 12.0, 16.0], [1.0, *(float(r) for r in range(2, 17, 2))], [1.0, 8.0]
@@ -243,13 +230,7 @@ def _heterogeneity(run: Run) -> Outcome:
     return _outcome(played, x, UPPER, [*said, _alike(played)], [RELAXED], ", mean window of 6 slots")
 
 
-@figure(
-    PAPER,
-    "fig2d",
-    title="discrete tasks, single resource and unit demand",
-    source="Fig. 2(d), section V",
-    under=(IMPROVEMENT,),
-)
+@figure("fig2d")
 def _single(run: Run) -> Outcome:
     played = _play(run, SINGLE, _windows(run), single=True)
     leads = _leads(run, played, SINGLE, "s-greedy")

@@ -6,7 +6,7 @@ import pandas
 import pytest
 
 from schedgym.evaluation.runner import evaluate
-from schedgym.papers import Run, check_claims, list_figures, make_figure
+from schedgym.papers import check_claims, list_figures, make_figure
 from tests.long import long
 
 pytestmark = long
@@ -15,19 +15,17 @@ ID = "schedgym/QueueDelay-v0"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, tiny_run):
     folder = tmp_path_factory.mktemp("figures")
-    run = Run("tiny")
+    run = tiny_run("noroozoliaee2014")
     return {
         e.name: (make_figure(e, run, folder), folder / f"{e.stem}.csv")
         for e in list_figures("noroozoliaee2014")
     }
 
 
-def test_all_figures_are_there(made) -> None:
-    assert list(made) == ["noroozoliaee2014/fig2", "noroozoliaee2014/fig3"]
-    for content, path in made.values():
-        assert content["claims"] and content["sizes"].startswith("2 draws of 60 tasks from a stand-in")
+def test_the_policies_of_the_paper_are_drawn(made) -> None:
+    for _, path in made.values():
         assert set(pandas.read_csv(path).series) >= {"BF-EXEC", "FFD-DP", "FFD-NB", "FCFS"}
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 
 import numpy as np
-import pandas
 import pytest
 
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
-from schedgym.papers import Run, list_claims, list_figures, make_figure
+from schedgym.papers import Run, list_claims, list_figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Comparison, compare, larger
 from schedgym.papers.shi2017.readings import MAR, SIZING
 from schedgym.papers.shi2017.runs import (
@@ -33,13 +31,10 @@ from tests.long import long
 
 pytestmark = long
 
-NAMES = ["shi2017/fig4", "shi2017/fig5", "shi2017/fig6"]
-
 
 @pytest.fixture(scope="module")
-def run() -> Run:
-    """Shared by all tests, so that every experiment is run once."""
-    return Run("tiny", progress=False)
+def run(tiny_run) -> Run:
+    return tiny_run("shi2017")
 
 
 @pytest.fixture(scope="module")
@@ -52,38 +47,6 @@ def points(outcome, title: str, label: str) -> dict:
     (panel,) = [panel for panel in outcome.panels if panel.title == title]
     (series,) = [series for series in panel.series if series.label == label]
     return dict(zip(series.x, series.y, strict=True))
-
-
-def test_all_figures_are_registered() -> None:
-    assert [entry.name for entry in list_figures("shi2017")] == NAMES
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_files_agree_with_the_panels(name, run, outcomes, tmp_path) -> None:
-    (entry,) = list_figures(name)
-    outcome = outcomes[name]
-    content = make_figure(entry, run, tmp_path)
-    assert (tmp_path / content["files"]["png"]).stat().st_size > 10_000
-    assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
-    assert content["sizes"] == outcome.sizes and "draws of" in content["sizes"]
-    assert content["reading"] == ", ".join(point.default for point in entry.under)
-    assert len(content["remarks"]) >= 5
-    # every statement is a claim, judged under each reading
-    assert [judged["name"] for judged in content["claims"]] == [judged.name for judged in outcome.judged]
-    claims = {claim.name: claim for claim in list_claims("shi2017")}
-    for judged in content["claims"]:
-        assert judged["claim"] == claims[judged["name"]].text
-        assert list(judged["readings"]) == list(entry.readings)
-    table = pandas.read_csv(tmp_path / content["files"]["csv"])
-    drawn = [
-        (panel.title, series.label, str(x), y)
-        for panel in outcome.panels
-        for series in panel.series
-        for x, y in zip(series.x, series.y, strict=True)
-    ]
-    written = list(zip(table["panel"], table["series"], table["x"].astype(str), table["y"], strict=True))
-    assert [row[:3] for row in written] == [row[:3] for row in drawn]
-    assert [row[3] for row in written] == pytest.approx([row[3] for row in drawn], rel=1e-5)
 
 
 def test_statements_on_a_figure_are_judged_where_it_is_drawn(outcomes) -> None:

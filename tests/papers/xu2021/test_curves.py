@@ -27,13 +27,9 @@ def test_curves_equal_the_model(kind: str) -> None:
         np.testing.assert_allclose(
             curves.regret_curve(record, k), model.regret_curve(instance, outcome, k), **close
         )
-        np.testing.assert_allclose(
-            curves.switching_curve(record), model.switching_cost(instance, outcome), **close
-        )
         assert curves.unfinished_curve(record).tolist() == model.unfinished_curve(instance, outcome)
         assert curves.service_gaps(record).tolist() == model.service_gaps(instance, outcome)
         assert curves.used_curve(record).tolist() == [sum(used) for used in outcome.used]
-        assert curves.granted_curve(record).tolist() == [sum(map(sum, u)) for u in outcome.allocations]
         offered = [
             sum(model.volume(job) for job in instance.jobs if job.arrival < t)
             for t in range(1, outcome.slots + 1)
@@ -61,7 +57,6 @@ def test_curves_end_at_the_metrics(kind: str) -> None:
         record = record_of(instance, outcome)
         known = metrics(record)
         assert curves.regret_curve(record)[-1] == pytest.approx(known["fractional"])
-        assert curves.switching_curve(record).sum() == pytest.approx(known["switching_cost"])
         slots = record.workload.jobs["arrival"][-1] + 1
         assert curves.unfinished_curve(record).sum() / slots == pytest.approx(known["mean_unfinished"])
         assert curves.flowtime_curve(record)[-1] == pytest.approx(known["l2"])
@@ -91,7 +86,7 @@ def test_sizes() -> None:
     instance = Instance([Job(0, 2, 2), Job(0, 1, 2), Job(0, 2, 2), Job(9, 5, 1)], [2])
     outcome = model.replay(instance, [[[2 * (j == row)] for j in range(4)] for row in (0, 0, 1, 2, 2)], k=2)
     record = record_of(instance, outcome)
-    sizes = curves.waiting_by_size(record)
+    sizes = curves.by_size(record.workload, curves.waiting(record))
     assert sizes.size.tolist() == [1, 2]
     assert sizes.jobs.tolist() == [1, 2]
     assert sizes.least.tolist() == [2.0, 0.0]

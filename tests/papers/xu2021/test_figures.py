@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -13,7 +12,6 @@ from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_figures
-from schedgym.papers.figures import make_figure
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
@@ -22,41 +20,12 @@ from tests.long import long
 
 pytestmark = long
 
-NAMES = [f"xu2021/fig{number}" for number in range(1, 13)]
 ENTRIES = list_figures("xu2021")
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
-    """Figures share their runs."""
-    return Run("tiny", progress=False)
-
-
-def test_every_figure_is_registered() -> None:
-    assert [entry.name for entry in ENTRIES] == NAMES
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_figures_are_written_as_they_are_drawn(entry, run, tmp_path) -> None:
-    content = make_figure(entry, run, tmp_path)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".png", ".json"}
-    assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
-    assert "2 draws of 100 jobs that stand in for Google's, in 200 slots" in content["sizes"]
-    assert content["remarks"]
-    assert bool(content["claims"]) == (entry.short != "fig1")  # which shows the data
-    assert all("nan" not in claim["measured"] for claim in content["claims"])
-    panels = entry.make(run).panels
-    table = pandas.read_csv(tmp_path / f"{entry.stem}.csv", dtype={"panel": str})
-    assert len(table) == sum(len(series.x) for panel in panels for series in panel.series)
-    for number, panel in enumerate(panels):
-        for series in panel.series:
-            title = panel.title or str(number + 1)
-            rows = table[(table.panel == title) & (table.series == series.label)]
-            assert rows.x.to_numpy(dtype=float) == pytest.approx(np.array(series.x, dtype=float), rel=1e-5)
-            assert rows.y.to_numpy() == pytest.approx(np.array(series.y), rel=1e-5)
-            if series.low is not None and series.high is not None:
-                known = ~np.isnan(series.low)
-                assert (np.array(series.low)[known] <= np.array(series.high)[known]).all()
+def run(tiny_run) -> Run:
+    return tiny_run("xu2021")
 
 
 @pytest.mark.parametrize(

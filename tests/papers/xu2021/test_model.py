@@ -130,22 +130,6 @@ def test_v5_backfill(backfill: bool, value: int) -> None:
     assert model.best_value(slot) == plain_best(slot) == 24
 
 
-def test_v6_svf_is_not_optimal() -> None:
-    instance = Instance([Job(0, 1, 2), Job(0, 1, 2), Job(0, 3, 1)], [3])
-    assert sum(model.flowtimes(instance, run(instance, "svf"))) == 7
-    assert optima.optimum(instance, 1) == 6
-
-
-def test_v7_example_1() -> None:
-    """Fair sharing, where one core serves whoever is left; actual flowtimes are 3, 5, 6."""
-    third, half = Fraction(1, 3), Fraction(1, 2)
-    rates = [[third] * 3, [third] * 3 + [half] * 2, [third] * 3 + [half] * 2 + [Fraction(1)]]
-    assert [len(row) for row in rates] == [3, 5, 6]
-    assert [sum(row) for row in rates] == [1, 2, 3]
-    fractional = [model.fractional_flowtime(0, p, row) for p, row in enumerate(rates, start=1)]
-    assert fractional == [3, Fraction(21, 4), Fraction(43, 6)]
-
-
 @pytest.mark.parametrize(("policy", "completion"), [("ocorp", [6, 5]), ("srpt", [5, 6])])
 def test_v8_mapreduce(policy: str, completion: list[int]) -> None:
     assert run(VECTOR_8, policy, gamma=50, lambda0=0.0).completion == completion
@@ -160,12 +144,6 @@ def test_v9_eq27() -> None:
     assert model.eq27(VECTOR_8) == max(0 + 2 * 5, 1 + 2 * 4, 4 * (6 + 6 + 8) / 4)
     assert model.max_slots(instance, 50) == 228
     assert model.max_slots(instance, 4000) == 12000
-
-
-def test_counterexample_to_theorem_6() -> None:
-    instance = Instance([Job(0, 1, 2), Job(0, 3, 1)], [2])
-    assert sum(run(instance, "svf-transient", k=1).fractional) == 8.0
-    assert optima.optimal_fractional(instance, 1) == pytest.approx(7.5)
 
 
 # Optima, bounds, Corollary 2 ----------------------------------------------------------------
@@ -213,17 +191,6 @@ def test_one_machine_bound_by_hand() -> None:
     """Two jobs can end in one slot; a job that arrives later is preferred if less of it is left."""
     assert optima.one_machine_srpt(Instance([Job(0, 1, 1), Job(0, 1, 1)], [2])) == 2
     assert optima.one_machine_srpt(Instance([Job(0, 10, 1), Job(1, 1, 1)], [1])) == 11 + 1
-
-
-def test_corollary_2() -> None:
-    """svf stays below 3/2 of the optimum when all jobs arrive at once; it misses the optimum at times."""
-    worst = 1.0
-    for instance in instances(150, 3, tiny=True, at_once=True):
-        flow = cost(instance, run(instance, "svf-transient"), 1)
-        best = optima.optimum(instance, 1)
-        assert flow <= best + sum(job[1] for job in instance.jobs) / 2
-        worst = max(worst, flow / best)
-    assert 1.0 < worst <= 1.5
 
 
 def test_svf_transient_is_svf() -> None:

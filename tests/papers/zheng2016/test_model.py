@@ -85,7 +85,6 @@ EXAMPLE_1 = Instance(
     ),
     (1.0, 1.0),
 )
-CAPPED = single((1, 2, 1, 1, 1.001), (1, 2, 0.5, 1, 1))
 AWARE_2 = single((1, 1, 2, 5, 1), (1, 2, 1, 1, 1.001), (1, 2, 1, 1, 1.51), discrete=True, c=2)
 AWARE_3 = single((1, 1, 3, 4, 1.499), (1, 3, 1, 1, 1.5001), (1, 3, 2, 2, 2), discrete=True, c=3)
 
@@ -149,40 +148,11 @@ def test_v4_deadline_aware(instance: Instance, value: float, optimum: float) -> 
 # Counterexamples and tight instances ---------------------------------------------------------
 
 
-def test_common_deadline_is_not_enough() -> None:
-    """Theorem III.2 with a parallelism bound: the ratio reaches 4/3."""
-    assert model.simulate(CAPPED, "concave").value == pytest.approx(1.501)
-    assert model.offline_continuous(CAPPED).value == pytest.approx(2.001)
-
-
-def test_odd_capacity_exceeds_the_papers_factor() -> None:
-    ratio = optima.offline_unit(AWARE_3) / model.simulate(AWARE_3, "deadline-aware").value
-    assert 1.8 < ratio <= model.deadline_aware_factor(3) == pytest.approx(20 / 11)
-
-
-@pytest.mark.parametrize("c", [2, 3])
-def test_deadline_aware_factor_is_tight(c: int) -> None:
-    e = 1e-6
-    jobs = {
-        2: [(1, 1, 2, 5, 1), (1, 2, 1, 1, 1 + e), (1, 2, 1, 1, 1.5 + 2 * e)],
-        3: [(1, 1, 3, 4, 1.5 - e), (1, 3, 1, 1, 1.5 + e), (1, 3, 2, 2, 2)],
-    }
-    instance = single(*jobs[c], discrete=True, c=c)
-    ratio = optima.offline_unit(instance) / model.simulate(instance, "deadline-aware").value
-    assert ratio == pytest.approx(model.deadline_aware_factor(c), abs=1e-5)
-
-
 @pytest.mark.parametrize("policy", ["m-greedy", "s-greedy", "local-optimal"])
 def test_greedy_factor_two_is_tight(policy: str) -> None:
     instance = single((1, 2, 1, 1, 1.01), (1, 1, 1, 1, 1), discrete=True)
     assert model.simulate(instance, policy).value == pytest.approx(1.01)
     assert model.whole_best(instance)[0] == pytest.approx(2.01)
-
-
-def test_m_greedy_does_not_dominate_s_greedy() -> None:
-    instance = slot(((0.3,), 4), ((0.4,), 5), ((0.4,), 8))
-    assert model.simulate(instance, "m-greedy").value == 12
-    assert model.simulate(instance, "s-greedy").value == 13
 
 
 # Slot rules ----------------------------------------------------------------------------------
