@@ -31,9 +31,9 @@ from tests.geo.test_dynamics import (
     make,
     workload_of,
 )
-from tests.geo.test_workload import SWIM
 from tests.long import long, some, thinned, trials
 from tests.tables import table
+from tests.traces.logs import SWIM_ROWS, write
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
@@ -423,7 +423,7 @@ def test_compiled_rollouts_play_what_the_policy_decides(
 def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
     few, many = geo_policy.MANY_JOBS - 1, geo_policy.MANY_JOBS
     path = tmp_path / "jobs.tsv"
-    path.write_text("".join(f"{row}\n" for row in SWIM))
+    write(path, SWIM_ROWS)
     for name, jobs, window, given, compiled in (
         ("geo/ata", many, 3, {}, False),
         ("geo/random", many, "all", {}, False),
