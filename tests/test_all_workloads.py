@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from numpy.testing import assert_array_equal
 
 from schedgym.core.problem import list_problems
@@ -28,8 +29,6 @@ def folder_of(name: str) -> str:
 
 def declared(name: str) -> Any:
     """The sound workloads of a problem by their names, and what is refused."""
-    import yaml
-
     return yaml.safe_load((ROOT / "tests" / folder_of(name) / "workloads.yaml").read_text())
 
 

@@ -19,6 +19,7 @@ from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.queue_delay.problem import SERVER_RULES
 from schedgym.testing import sample_action
 from tests.long import some
+from tests.tables import table
 from tests.test_all_problems import IDS, busy, known, small
 
 #: what names files; how an agent sees and acts; limits, which change something only where they are met
@@ -183,44 +184,14 @@ def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("id", "given", "more"),
-    [
-        ("schedgym/ParallelJCT-v0", {}, {"max_time": 5.0}),
-        ("schedgym/ParallelJCT-v0", {"view": "search"}, {"max_moves": 1}),
-        ("schedgym/ParallelJCT-v0", {"reading": "x70", "most_tasks": 20}, {"planner": "list-scheduling"}),
-        ("schedgym/SingleJob-v0", {"view": "search"}, {"max_moves": 1}),
-        *[("schedgym/QueueDelay-v0", {"view": "pick", "scope": "all"}, {"rule": rule}) for rule in RULES],
-    ],
+    ("id", "given", "more"), table(__file__, "test_what_counts_only_at_times_changes_something")
 )
 def test_what_counts_only_at_times_changes_something(id: str, given: dict, more: dict) -> None:
     assert differs(id, given, more)
 
 
 @pytest.mark.parametrize(
-    ("id", "given", "named"),
-    [
-        ("schedgym/FlowtimePacking-v0", {"variance": 0.1}, "variance: has no effect without an estimation"),
-        ("schedgym/FlowtimePacking-v0", {"slot_seconds": 5.0}, "slot_seconds: has no effect without a trace"),
-        ("schedgym/FlowtimePacking-v0", {"memory_per_core": 2.0}, "memory_per_core: .* without kind '2d'"),
-        ("schedgym/FlowtimePacking-v0", {"horizon": 50, "load": 0.5}, "load: .* without horizon 'none'"),
-        ("schedgym/FlowtimePacking-v0", {"latency": True}, "latency: needs kind 'mapreduce'"),
-        (
-            "schedgym/QueueDelay-v0",
-            {"load": 0.5, "arrival_rate": 2.0},
-            "arrival_rate: .* without load 'none'",
-        ),
-        ("schedgym/PartialValue-v0", {"utility": "log", "exponent": 0.3}, "exponent: .* utility 'power'"),
-        ("schedgym/PartialValue-v0", {"single": True, "heterogeneity": 3.0}, "heterogeneity: .* resources"),
-        ("schedgym/PartialValue-v0", {"single": True, "heavy": "resource"}, "heavy: .* resources"),
-        ("schedgym/PartialValue-v0", {"single_task": False}, "single_task: .* without model 'discrete'"),
-        (
-            "schedgym/PartialValue-v0",
-            {"serving": "program", "model": "discrete"},
-            "serving: .* without model 'continuous'",
-        ),
-        ("schedgym/PartialValue-v0", {"serving": "program", "view": "rule"}, "serving: .* in view 'rule'"),
-        ("schedgym/GeoAssign-v0", {"fairness_weight": 0.2}, "fairness_weight: .* objective 'weighted'"),
-    ],
+    ("id", "given", "named"), table(__file__, "test_parameters_without_effect_are_refused")
 )
 def test_parameters_without_effect_are_refused(id: str, given: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameter, match=named):

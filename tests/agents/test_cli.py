@@ -11,6 +11,7 @@ import pytest
 from schedgym import cli
 from schedgym.agents.files import load_agent
 from schedgym.cli.agents import Training
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = """
@@ -158,46 +159,7 @@ def test_a_training_that_was_cut_off(capsys, folder) -> None:
     assert not checkpoint.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["train", ID, "--algo", "dqn"], "unknown algorithm 'dqn'"),
-        (["train", ID, "--config", "none.yaml"], "none.yaml: No such file"),
-        (["train", "schedgym/FlowtimePacking-v0", "--config", "small.yaml"], "is for id"),
-        (["train", ID, "--config", "small.yaml", "--algo", "ppo"], "is for algorithm 'cma'"),
-        (["train", ID, "--config", "small.yaml", "--set", "search.sigmas=1"], "unknown .*'sigmas'"),
-        (
-            ["train", ID, "--config", "small.yaml", "--set", "seed=1", "--seed", "2"],
-            "--seed: is set by --set",
-        ),
-        (["train", ID, "--config", "small.yaml", "-o", "mine.zip"], "must end in .npz"),
-        (["train", ID, "--config", "small.yaml", "-o", "no/mine.npz"], "there is no folder 'no'"),
-        (["train", ID, "--config", "small.yaml", "--seeds", "0"], "--seeds: must be a whole number from 1"),
-        (["train", ID, "--config", "small.yaml", "--seeds", "2", "--resume"], "no effect with --seeds"),
-        (["train", ID, "--config", "small.yaml", "--n-jobs", "2"], "--n-jobs: has no effect without --seeds"),
-        (["train", ID, "--config", "small.yaml", "--unit-timeout", "2"], "--unit-timeout: has no effect"),
-        (["train", ID, "--config", "small.yaml", "--seeds", "2", "-o", "small.yaml"], "needs a folder"),
-        (
-            ["train", ID, "--config", "small.yaml", "--seeds", "2", "--engine", "dask"],
-            "unknown engine 'dask'",
-        ),
-        (
-            ["train", ID, "--config", "small.yaml", "--seeds", "2", "--device", "cpu"],
-            "device: has no effect on algorithm 'cma'",
-        ),
-        (
-            ["train", "PartialValue-v0", "--algo", "ppo", "--seeds", "2", "--device", "nowhere"],
-            "device: 'nowhere' is not there",
-        ),
-        (["compare", ID, "--agents", "."], "the folder has no agent files"),
-        (["compare", ID, "--agents", ""], "agents: the name of a file is empty"),
-        (["agents", "show", "small.yaml"], "small.yaml: "),
-        (["agents", "show", "none.npz"], "none.npz: No such file"),
-        (["agents", "show", "pretrained"], f"there is one for each id: show one of .*{ID}"),
-        (["train", "GeoFair-v0", "--algo", "ppo"], "no configuration of ppo .* give one by --config"),
-        (["compare", ID, "--agents", "none.npz"], "none.npz: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_refusals"))
 def test_refusals(arguments, message, capsys, folder) -> None:
     before = sorted(path.name for path in folder.iterdir())
     assert re.search(message, refused(capsys, *arguments))

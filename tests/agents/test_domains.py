@@ -20,6 +20,7 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.episodes import make_env, play
 from tests.evaluation.test_cli import NODES, pods
+from tests.tables import table
 
 pytest.importorskip("cma", reason="needs the extra agents")
 
@@ -64,27 +65,7 @@ def test_domains_are_parameters_over_those_of_the_configuration() -> None:
     assert "domains" not in configuration({}).to_dict()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"domains": [1]}, r"domains: must be a mapping of names to values, got \[1\]"),
-        ({"domains": {"a": 3}}, "domains.a: must be a mapping of names to values, got 3"),
-        ({"domains": {"a": {"use": "test"}}}, "unknown use in domains.a 'test'"),
-        ({"domains": {"a": {"weight": 0}}}, "domains.a.weight: must be > 0, got 0"),
-        ({"domains": {"a": {"episodes": 0}}}, "domains.a.episodes: must be >= 1, got 0"),
-        ({"domains": {"a": {"weigth": 1}}}, "unknown parameter in domains.a 'weigth'; did you mean 'weight'"),
-        (
-            {"domains": {"a": {"parameters": {"job": 3}}}},
-            "in domains.a.parameters 'job'; did you mean 'jobs'",
-        ),
-        ({"domains": {"a": {"parameters": {"jobs": 0}}}}, "domains.a.parameters.jobs: must be >= 1, got 0"),
-        ({"domains": {"a": {"parameters": {"view": "pick"}}}}, "domains.a.parameters: view is not one of"),
-        ({"domains": {"a": {"use": "validation"}}}, "domains: one or more must have use: training"),
-        ({"search": {"fitness": "log", "baselines": ["srfv"]}}, "unknown policy in search.baselines 'srfv'"),
-        ({"search": {"fitness": "log", "baselines": [3]}}, "search.baselines: must be a list of names"),
-        ({"search": {"baselines": ["srvf"]}}, "search.baselines: need fitness 'log', got 'ratio'"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table(__file__, "test_what_is_wrong_is_named"))
 def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
     data = {"id": ID, "algorithm": "cma", "view": "priority", **changes}
     with pytest.raises((InvalidParameter, UnknownName), match=message) as caught:

@@ -22,11 +22,6 @@ from tests.long import long
 HELD_OUT = 2**20  # seed of episodes that are not trained on
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def mean_delay(act) -> float:
     rows = held_out(cleanrl_ppo.ID, act, 100, HELD_OUT, parameters=cleanrl_ppo.PARAMETERS)
     return float(np.mean([row["mean_delay"] for row in rows]))

@@ -36,11 +36,6 @@ CLONES = {
 HELD_OUT = 2**40
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def network(id: str, parameters: dict[str, object], seed: int = 0) -> TokenPolicy:
     env = gym.make(id, disable_env_checker=True, **parameters, observation="features").unwrapped
     torch.manual_seed(seed)

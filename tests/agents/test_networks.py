@@ -32,11 +32,6 @@ DISCRETE = [(id, view) for id, view in CASES if tokens_of(id).views[view].kind !
 ID = "schedgym/QueueDelay-v0"
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def make(id: str, view: str, num_envs: int = 6, **extra: object):
     env = make_vec_env(id, num_envs, 3, **small(id, view=view, observation="features", **extra))
     interface = env.env.interface

@@ -40,11 +40,6 @@ KINDS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def configuration(id: str = QUEUE, view: str = "pick", copies: int = 1, **changes: Any) -> Config:
     data: dict[str, Any] = {
         "id": id,

@@ -16,6 +16,7 @@ import schedgym
 from schedgym import evaluation as schedgym_evaluation
 from schedgym.core.problem import Metric, Parameters, get_problem, list_problems, parameter
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName, suggest
+from tests.tables import table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,40 +73,13 @@ def test_what_is_wrong_is_named(values, error, message) -> None:
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("count", "7", 7),
-        ("rate", "7", 7.0),
-        ("rate", "1e-3", 0.001),
-        ("load", "none", None),
-        ("load", "NULL", None),
-        ("load", "0.5", 0.5),
-        ("window", "8", 8),
-        ("window", "all", "all"),
-        ("flag", "True", True),
-        ("flag", "false", False),
-        ("path", "None", None),
-        ("path", "a b.json", "a b.json"),
-        ("mode", "fast", "fast"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "value"), table(__file__, "test_values_from_a_command_line"))
 def test_values_from_a_command_line(name, text, value) -> None:
     parsed = Example.parse(name, text)
     assert parsed == value and type(parsed) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("count", "7.5", "count: must be int, got '7.5'"),
-        ("count", "", "count: must be int, got ''"),
-        ("rate", "fast", "rate: must be float, got 'fast'"),
-        ("flag", "1", "flag: must be bool, got '1'"),
-        ("load", "full", "load: must be float, got 'full'"),
-        ("cuont", "1", "did you mean 'count'?"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "message"), table(__file__, "test_bad_values_from_a_command_line"))
 def test_bad_values_from_a_command_line(name, text, message) -> None:
     with pytest.raises((InvalidParameter, UnknownName)) as caught:
         Example.parse(name, text)
@@ -209,15 +183,7 @@ def test_parts_of_the_package_are_there_after_the_import():
         _ = schedgym.evaluations
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("gone:PROBLEM", "entry point gone:PROBLEM: ModuleNotFoundError: No module named 'gone'"),
-        ("third_party:NUMBER", "entry point third_party:NUMBER: must be a Problem, got 3"),
-        ("third_party:TAKEN", "entry point third_party:TAKEN: there is another problem 'geo'"),
-        ("third_party:IDS", "entry point third_party:IDS: there is another problem 'schedgym/GeoFair-v0'"),
-    ],
-)
+@pytest.mark.parametrize(("value", "message"), table(__file__, "test_entry_points_that_are_no_problems"))
 def test_entry_points_that_are_no_problems(value, message, tmp_path, monkeypatch):
     (tmp_path / "third_party.py").write_text(
         "import dataclasses\nfrom schedgym.problems.geo.problem import PROBLEM\nNUMBER = 3\nTAKEN = PROBLEM\n"

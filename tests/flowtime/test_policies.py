@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 import random
 from pathlib import Path
@@ -29,6 +28,7 @@ from tests.flowtime.test_dynamics import ID, instances, make
 from tests.interpreted import check_compiled_anew
 from tests.long import some, thinned, weekly
 from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -514,24 +514,7 @@ def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options", "parameters", "message"),
-    [
-        ("tetris", {}, {"view": "priority"}, "tetris cannot be expressed in view 'priority'"),
-        ("drf", {}, {"view": "priority"}, "drf cannot be expressed in view 'priority'"),
-        ("ocorp", {}, {"view": "rule"}, "ocorp cannot be expressed in view 'rule'"),
-        ("ocorp+", {}, {"view": "priority"}, "cannot be expressed in view 'priority'"),
-        ("ocorp+m", {}, {"view": "priority"}, "cannot be expressed in view 'priority'"),
-        ("random", {}, {"view": "rule"}, "random cannot be expressed in view 'rule'"),
-        ("svf-transient", {}, {"view": "rule"}, "svf-transient cannot be expressed in view 'rule'"),
-        ("srpt", {}, {"view": "pick"}, "srpt cannot be expressed in view 'pick'"),
-        ("ocorp+", {}, {"kind": "2d"}, "is not defined for kind '2d'"),
-        ("ocorp+", {}, {"kind": "mapreduce"}, "is not defined for kind 'mapreduce'"),
-        ("ocorp+m", {}, {"kind": "1d"}, "is not defined for kind '1d'"),
-        ("svf-transient", {}, {"kind": "2d"}, "svf-transient is not defined for kind '2d'"),
-        ("srpt", {"packing": "sticky"}, {"view": "priority"}, "needs packing='sticky', the environment has"),
-        ("srpt", {"packing": "fresh"}, {"view": "rule", "packing": "sticky"}, "needs packing='fresh'"),
-        ("ocorp", {"gamma": "eq27"}, {}, "needs clairvoyant=True, the environment has False"),
-        ("fifo", {}, {"observation": "features"}, "needs observation='dict'"),
-    ],
+    table(__file__, "test_what_an_environment_cannot_carry_is_refused"),
 )
 def test_what_an_environment_cannot_carry_is_refused(
     name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
@@ -545,24 +528,7 @@ def test_what_an_environment_cannot_carry_is_refused(
         schedgym.make_policy(f"flowtime/{name}", **options).reset(interface, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("srpt", {"packing": "best"}, "packing: must be 'fresh' or 'sticky', got 'best'"),
-        ("ocorp", {"gamma": "best"}, "gamma: must be a number from 0 or 'seen' or 'eq27', got 'best'"),
-        ("ocorp", {"gamma": -1}, "gamma: must be a number from 0"),
-        ("ocorp", {"gamma": math.nan}, "gamma: must be a number from 0"),
-        ("ocorp", {"gamma": True}, "gamma: must be a number from 0"),
-        ("ocorp", {"lambda0": "x"}, "lambda0: must be a number from 0 or 'p' or 'w', got 'x'"),
-        ("ocorp", {"lambda0": -0.5}, "lambda0: must be a number from 0"),
-        ("ocorp", {"literal": 1}, "literal: must be True or False, got 1"),
-        ("ocorp+", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
-        ("ocorp+", {"alpha": "much"}, "alpha: must be a number from 0, got 'much'"),
-        ("ocorp+", {"level": "rack"}, "level: must be 'server' or 'job', got 'rack'"),
-        ("ocorp+m", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
-        ("ocorp+m", {"backfill": 0}, "backfill: must be True or False, got 0"),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_malformed_options"))
 def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         schedgym.make_policy(f"flowtime/{name}", **options)

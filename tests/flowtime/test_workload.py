@@ -56,6 +56,7 @@ from tests.flowtime import optima
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.long import long
 from tests.test_all_workloads import declared
+from tests.traces.logs import swf_log
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -647,13 +648,7 @@ def test_google_2011_feeds_this_problem_and_queue_delay(google: tuple[Path, Path
 
 
 def test_swf_feeds_this_problem_and_queue_delay(tmp_path: Path) -> None:
-    log = tmp_path / "log.swf.gz"
-    lines = ["; Version: 2.2", "; MaxNodes: 4", "; MaxProcs: 32"]
-    lines += [
-        f"{i + 1} {7 * i} -1 {5 + i % 30} {1 + i % 8} -1 1048576 -1 -1 -1 1 1 1 1 1 1 -1 -1"
-        for i in range(30)
-    ]
-    log.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    log = swf_log(tmp_path)
     i = np.arange(30)
     parameters = FlowtimeParameters(trace=str(log), jobs="all", kind="2d", servers="16+4", load=None)
     w = generate(0, 0, make_source(parameters))

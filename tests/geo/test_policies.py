@@ -31,8 +31,9 @@ from tests.geo.test_dynamics import (
     make,
     workload_of,
 )
-from tests.geo.test_workload import SWIM
 from tests.long import long, some, thinned, trials
+from tests.tables import table
+from tests.traces.logs import SWIM_ROWS, write
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
@@ -223,14 +224,7 @@ def test_shares_are_the_models(rule: str, aggressive: bool, tmp_path: Any) -> No
 
 
 @long
-@pytest.mark.parametrize(
-    ("rule", "parameters"),
-    [
-        ("amf", {"view": "weights", "dispatch_sites": "associated"}),
-        ("gamf", {"view": "weights", "dispatch_sites": "all"}),
-        *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
-    ],
-)
+@pytest.mark.parametrize(("rule", "parameters"), table(__file__, "test_other_views_contain_the_shares"))
 def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}")
     for instance in instances(30, 6):
@@ -429,7 +423,7 @@ def test_compiled_rollouts_play_what_the_policy_decides(
 def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
     few, many = geo_policy.MANY_JOBS - 1, geo_policy.MANY_JOBS
     path = tmp_path / "jobs.tsv"
-    path.write_text("".join(f"{row}\n" for row in SWIM))
+    write(path, SWIM_ROWS)
     for name, jobs, window, given, compiled in (
         ("geo/ata", many, 3, {}, False),
         ("geo/random", many, "all", {}, False),
@@ -452,33 +446,7 @@ def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"),
-    [
-        ("ata", {}, {"view": "priority"}, "ata cannot be expressed in view 'priority'"),
-        ("ata", {"fine": False}, {"view": "rule"}, "ata with fine=False cannot be expressed in view 'rule'"),
-        ("scta", {"together": True}, {"view": "rule"}, "together=True"),
-        ("ata-greedy", {"literal": True}, {"view": "priority"}, "literal=True"),
-        ("ata-greedy", {}, {"view": "priority", "placement": "associated"}, "needs placement='greedy'"),
-        ("swag", {}, {"view": "priority"}, "needs placement='associated', the environment has 'greedy'"),
-        ("fcfs", {"placement": "associated"}, {"view": "priority"}, "needs placement='associated'"),
-        ("srpt", {"placement": "associated"}, {"view": "rule"}, "needs placement='associated'"),
-        ("srpt", {"placement": "greedy"}, {"view": "pick", "dispatch_sites": "associated"}, "'greedy'"),
-        ("fcfs", {"literal": True}, {"view": "pick", "dispatch_sites": "associated"}, "literal=True"),
-        ("swag", {}, {"view": "pick"}, "needs dispatch_sites='associated'"),
-        ("random", {}, {"view": "rule"}, "random cannot be expressed"),
-        ("random", {}, {"view": "pick"}, "random cannot be expressed"),
-        ("ata", {}, {"view": "shares"}, "cannot be expressed in view 'shares'"),
-        ("amf", {}, {"view": "assignment"}, "cannot be expressed in view 'assignment'"),
-        ("amf", {}, {"view": "weights"}, "needs dispatch_sites='associated'"),
-        ("gamf", {}, {"view": "weights", "dispatch_sites": "associated"}, "needs dispatch_sites='all'"),
-        ("opt-gamf", {}, {"view": "weights"}, "opt-gamf cannot be expressed"),
-        ("gamf", {"method": "lp"}, {"view": "weights"}, "method='lp'"),
-        ("sig-amf", {"method": "lp"}, {"view": "fair-rule"}, "method='lp'"),
-        ("fcfs", {}, {"observation": "features"}, "needs observation='dict'"),
-        ("opt-amf", {"known_durations": True}, {"view": "shares"}, "needs clairvoyant=True"),
-        ("opt-amf", {"known_durations": True}, {"view": "fair-rule"}, "needs clairvoyant=True"),
-        ("opt-amf", {}, {"view": "fair-rule", "clairvoyant": True}, "needs clairvoyant=False"),
-    ],
+    ("name", "options", "parameters", "message"), table(__file__, "test_what_a_view_cannot_carry_is_refused")
 )
 def test_what_a_view_cannot_carry_is_refused(
     name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
@@ -491,16 +459,7 @@ def test_what_a_view_cannot_carry_is_refused(
         schedgym.make_policy(f"geo/{name}", **options).reset(interface, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("ata", {"fine": 1}, "fine: must be True or False, got 1"),
-        ("fcfs", {"placement": "best"}, "placement: must be 'greedy' or 'associated', got 'best'"),
-        ("amf", {"method": "simplex"}, "method: must be 'flow' or 'lp', got 'simplex'"),
-        ("opt-amf", {"known_durations": 1}, "known_durations: must be True or False, got 1"),
-        ("gamf", {"known_durations": True}, "only the opt- policies use durations, not gamf"),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_malformed_options"))
 def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         schedgym.make_policy(f"geo/{name}", **options)

@@ -47,6 +47,7 @@ from schedgym.problems.geo.workload import (
 from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
 from tests.geo.instances import instance_of, rows_of
+from tests.traces.logs import SWIM_ROWS, write
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -446,18 +447,9 @@ def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
     assert_array_equal(sizes(generate(9, 7, source_of("all", 4, 2, trace=trace))), trace[1])
 
 
-SWIM = [
-    "job0\t9\t9\t1762\t0\t14347",
-    "job1\t18\t9\t3000000000\t609\t697",
-    "job2\t18\t0\t3000000001\t1510005522\t5759777",
-    "job3\t22\t4\t0\t49\t0",
-    "job4\t25.5\t3.5\t404\t22\t191",
-]
-
-
 def test_sources_from_parameters(tmp_path: Path) -> None:
     path = tmp_path / "jobs.tsv"
-    path.write_text("".join(f"{row}\n" for row in SWIM))
+    write(path, SWIM_ROWS)
     parameters = problem.GeoParameters(trace=str(path), jobs="all", sites=3, slots=2, zipf=0.5)
     source = make_source(parameters)
     assert source.jobs == 4 and source.windows == 1
@@ -483,7 +475,7 @@ def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"choices: must be <= 3 \(sites\), got 4"):
         source_of(10, 3, 1, 4)
     path = tmp_path / "jobs.tsv"
-    path.write_text(SWIM[3] + "\n")
+    path.write_text(SWIM_ROWS[3] + "\n")
     with pytest.raises(InvalidWorkload, match="swim: no job has a map task"):
         from_trace(read_trace(path))
     path = tmp_path / "tasks.swf"

@@ -24,6 +24,7 @@ from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance, ours
+from tests.tables import table
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
 BUSY = {"jobs": 14, "arity": 4, "most_tasks": 12, "rate": 0.5, "load_max": 300.0}
@@ -431,21 +432,7 @@ def test_a_round_under_way_is_pickled(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"),
-    [
-        ("slf-tapra", {}, {"view": "pick"}, "slf with planner='tapra' cannot be expressed in view 'pick'"),
-        ("ontapra", {"planner": "gsa"}, {"view": "pick"}, "with planner='gsa' cannot be expressed"),
-        ("ontapra", {}, {"view": "search"}, "ontapra cannot be expressed in view 'search'"),
-        ("ontapra", {}, {"view": "plan", "rounds": "events"}, "at ticks: needs rounds='ticks' or 'all'"),
-        ("fcfs", {}, {"view": "plan", "rounds": "ticks"}, "completions: needs rounds='events' or 'all'"),
-        ("llf", {}, {"view": "pick", "observation": "features"}, "needs observation='dict'"),
-        (
-            "slf",
-            {},
-            {"view": "pick", "planner": "list-scheduling"},
-            "slf in view 'pick' needs planner='tapra-fast'",
-        ),
-    ],
+    ("name", "options", "parameters", "message"), table(__file__, "test_what_cannot_be_expressed_is_refused")
 )
 def test_what_cannot_be_expressed_is_refused(
     name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
@@ -458,17 +445,7 @@ def test_what_cannot_be_expressed_is_refused(
     assert set(needs) == set(policy.rounds)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"planner": "best"}, "planner: must be one of"),
-        ({"order": "slf", "allocation": "equal-share"}, "allocation: tapra-fast is built on 'optra'"),
-        ({"mar": 1}, "mar: must be True or False"),
-        ({"max_percent": 1.5}, r"max_percent: must be in \[0, 1\]"),
-        ({"max_percent": math.nan}, r"max_percent: must be in \[0, 1\]"),
-        ({"max_percent": "half"}, "max_percent: must be a number"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), table(__file__, "test_bad_options_are_refused"))
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     own = dict(options)
     name = own.pop("order", "ontapra")

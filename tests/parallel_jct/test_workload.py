@@ -45,6 +45,7 @@ from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
 from tests.parallel_jct import energy, linear_programs, random_jobs
 from tests.parallel_jct.schedules import workload_of
+from tests.traces.logs import SWIM_ROWS, write
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -464,18 +465,9 @@ def test_a_file_of_the_google_trace(tmp_path: Path) -> None:
     assert w.tasks["job"].tolist() == [0, 0, 1] and w.cluster["cpu"].tolist() == [4.0, 4.0]
 
 
-SWIM = [
-    "job0\t9\t9\t1762\t0\t14347",
-    "job1\t18\t9\t3000000000\t609\t697",
-    "job2\t18\t0\t3000000001\t1510005522\t5759777",
-    "job3\t22\t4\t0\t49\t0",
-    "job4\t25.5\t3.5\t404\t22\t191",
-]
-
-
 def test_a_file_of_swim(tmp_path: Path) -> None:
     path = tmp_path / "jobs.tsv"
-    path.write_text("".join(f"{row}\n" for row in SWIM))
+    write(path, SWIM_ROWS)
     trace = read_trace(path)
     assert isinstance(trace, JobTrace)
     jobs = from_trace(trace)
@@ -490,7 +482,7 @@ def test_a_file_of_swim(tmp_path: Path) -> None:
     w = generate(0, 0, source)
     assert sizes(w).tolist() == [1, 3] and w.jobs["arrival"].tolist() == [0.0, 9.0]
     assert (w.tasks["load"] > 0).all() and (w.tasks["load"] <= 1000).all()
-    path.write_text(SWIM[3] + "\n")
+    path.write_text(SWIM_ROWS[3] + "\n")
     with pytest.raises(InvalidWorkload, match="^swim: no job is left: 1 with no map task$"):
         from_trace(read_trace(path))
 

@@ -42,6 +42,7 @@ from schedgym.problems.partial_value.workload import (
 )
 from schedgym.traces import Trace, read_trace
 from tests.partial_value.instances import instance_of
+from tests.traces.logs import swf_log
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -452,19 +453,8 @@ def parameters(**values: Any) -> PartialValueParameters:
     return PartialValueParameters(**({"view": "allocation"} | values))
 
 
-@pytest.fixture
-def swf(tmp_path: Path) -> str:
-    log = tmp_path / "log.swf.gz"
-    lines = ["; Version: 2.2", "; MaxNodes: 4", "; MaxProcs: 32"]
-    lines += [
-        f"{i + 1} {7 * i} -1 {5 + i % 30} {1 + i % 8} -1 1048576 -1 -1 -1 1 1 1 1 1 1 -1 -1"
-        for i in range(30)
-    ]
-    log.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
-    return str(log)
-
-
-def test_swf(swf: str, tmp_path: Path) -> None:
+def test_swf(tmp_path: Path) -> None:
+    swf = str(swf_log(tmp_path))
     i = np.arange(30)
     given = parameters(trace=swf, jobs="all", slot_seconds=10.0, parallelism=4, slack=1.5, utility="log")
     own = tables(generate(0, 0, make_source(given)))
