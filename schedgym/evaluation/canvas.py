@@ -13,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from schedgym.core.files import atomic_write, check_output
 from schedgym.drawing import hexadecimal, palette
 from schedgym.errors import one_line
@@ -39,6 +42,7 @@ __all__ = [
     "new_figure",
     "save_figure",
     "series_colour",
+    "spread",
     "svg_text",
     "typeset",
 ]
@@ -98,6 +102,15 @@ def typeset(text: str) -> str:
     """A text with its formulas as matplotlib writes them: slots^k, l_k norm."""
     text = re.sub(r"(?<=\w)\^([A-Za-z0-9]+)", r"$^{\1}$", as_label(text))
     return re.sub(r"(?<![\\\w])l_([A-Za-z0-9])\b", r"$\\ell_{\1}$", text)
+
+
+def spread(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Vertical places of dots: dense values lie apart, in a fixed order and within +-0.5."""
+    count = len(values)
+    places = np.zeros(count)
+    golden = (np.arange(count) * 0.6180339887) % 1.0 - 0.5
+    places[np.argsort(values, kind="stable")] = golden
+    return places * min(1.0, count / 6)
 
 
 def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
