@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ __all__ = [
     "series_colour",
     "spread",
     "svg_text",
+    "swept_axis",
     "typeset",
 ]
 
@@ -111,6 +112,14 @@ def spread(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     golden = (np.arange(count) * 0.6180339887) % 1.0 - 0.5
     places[np.argsort(values, kind="stable")] = golden
     return places * min(1.0, count / 6)
+
+
+def swept_axis(values: Sequence[Any]) -> str:
+    """The axis on which the values of a swept parameter stand: "category", "linear" or "log"."""
+    if not all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
+        return "category"
+    least, most = min(values), max(values)
+    return "log" if len(set(values)) > 2 and least > 0 and most >= 4 * least else "linear"
 
 
 def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:

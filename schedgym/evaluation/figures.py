@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import hexadecimal, short_time
-from schedgym.evaluation.canvas import spread
+from schedgym.evaluation.canvas import spread, swept_axis
 from schedgym.evaluation.gantt import Chart, make_chart
 from schedgym.evaluation.standings import Board, Entry, Setting, setting_text, short_value
 from schedgym.evaluation.statistics import Estimate
@@ -429,7 +429,7 @@ def sweep_figures(board: Board) -> dict[str, Figure]:
     def values(name: str) -> list[Any]:
         return list(dict.fromkeys(_hashable(s.parameters.get(name)) for s in board.settings))
 
-    numeric = [name for name in board.swept if all(_is_number(value) for value in values(name))]
+    numeric = [name for name in board.swept if swept_axis(values(name)) != "category"]
     name = numeric[0] if numeric else board.swept[0]
     slices: dict[str, list[Setting]] = {}
     for setting in board.settings:
@@ -443,10 +443,6 @@ def sweep_figures(board: Board) -> dict[str, Figure]:
                 settings = sorted(settings, key=lambda s: float(s.parameters[name]))
             found[text] = _sweep_figure(board, name, name in numeric, settings)
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _hashable(value: Any) -> Any:
@@ -491,9 +487,7 @@ def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting
     axis = _axis(name.replace("_", " "), zeroline=False)
     if numeric:
         ticks = sorted({float(place(setting)) for setting in settings})
-        axis |= {"tickvals": ticks, "ticktext": [f"{value:g}" for value in ticks]}
-        if len(ticks) > 2 and min(ticks) > 0 and max(ticks) >= 4 * min(ticks):
-            axis["type"] = "log"
+        axis |= {"tickvals": ticks, "ticktext": [f"{value:g}" for value in ticks], "type": swept_axis(ticks)}
     else:
         axis["type"] = "category"
     layout = _curves_layout(430, 0.2, xaxis=axis, yaxis=_value_axis(_label(board, mean=True), means))

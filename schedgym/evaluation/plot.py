@@ -28,6 +28,7 @@ from schedgym.evaluation.canvas import (
     save_figure,
     series_colour,
     spread,
+    swept_axis,
     typeset,
 )
 from schedgym.evaluation.standings import setting_text, short_value
@@ -398,15 +399,12 @@ class _Drawing:
 
     def _places(self, axes: Any, name: str, values: list[Any]) -> dict[Any, float]:
         """Positions of the settings on the x axis: by value if they are numbers, else side by side."""
-        self.logarithmic = False
         ticker = require("matplotlib.ticker")
-        numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
+        kind = swept_axis(values)
+        numbers, self.logarithmic = kind != "category", kind == "log"
         if numbers and len(values) > 1:
             places = {v: float(v) for v in values}
-            array = np.array(sorted(places.values()))
-            if array[0] > 0 and array[-1] / array[0] >= 4 and len(array) > 2:
-                axes.set_xscale("log")
-                self.logarithmic = True
+            axes.set_xscale(kind)
         else:
             places = {v: float(i) for i, v in enumerate(values)}
             axes.set_xlim(-0.5, len(values) - 0.5)
