@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from schedgym.errors import printable
 from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, as_label, bare, new_figure, svg_text
 from schedgym.evaluation.gantt import plot_schedule
 from schedgym.evaluation.wording import (
+    TIME_UNITS,
     interval_text,
     make_templates,
     outcome_text,
@@ -206,7 +206,7 @@ def _unit(largest: float, timed: bool = True) -> tuple[str, float]:
     """The unit in which a largest time reads best in brackets, and its length [s]; a value has none."""
     if not timed:
         return "", 1.0
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+    for unit, size in TIME_UNITS:
         if largest >= 2 * size:
             return f" [{unit}]", size
     return " [s]", 1.0
@@ -231,34 +231,32 @@ def _draw_means(axes: Any, comparison: Any) -> None:
 
 def _draw_ramp(axes: Any, comparisons: Sequence[Any]) -> None:
     factors = [one.factor for one in comparisons]
-    policies = list(comparisons[-1].run.outcomes)
-    waits = {name: [float(one.run.means(name).mean()) for one in comparisons] for name in policies}
-    outcome = comparisons[-1].outcome
-    unit, size = _unit(max(max(values) for values in waits.values()), outcome.timed)
-    for i, (name, values) in enumerate(waits.items()):
-        style = "-" if i < len(PALETTE) else "--"
-        colour = PALETTE[i % len(PALETTE)]
-        axes.plot(factors, np.array(values) / size, style, marker=".", color=colour, label=as_label(name))
+    last = comparisons[-1]
+    means = {name: [float(one.run.means(name).mean()) for one in comparisons] for name in last.run.outcomes}
+    _draw_lines(axes, factors, means, PALETTE, last.outcome.name, last.outcome.timed)
     axes.set_xscale("log", base=2)
     axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
     axes.set_xlabel("multiple of the log's load")
-    axes.set_ylabel(f"mean {outcome.name}{unit}")
-    axes.legend(frameon=False, fontsize=8)
-    bare(axes, "y")
 
 
 def _draw_hours(axes: Any, replay: Any) -> None:
     frame = replay.by_hour()
-    names = ["recorded mean", *(f"{policy} mean" for policy in replay.predicted)]
-    unit, size = _unit(float(frame[names].to_numpy().max()))
-    for name, colour in zip(names, (PALETTE[-1], *PALETTE), strict=False):
-        label = (
-            name.removesuffix(" mean") if name == "recorded mean" else f"replay, {name.removesuffix(' mean')}"
-        )
-        axes.plot(frame["hour"], frame[name] / size, marker=".", color=colour, label=as_label(label))
-    if not math.isclose(float(frame[names].to_numpy().max()), 0.0):
+    waits = {"recorded": frame["recorded mean"].to_numpy()}
+    waits |= {f"replay, {policy}": frame[f"{policy} mean"].to_numpy() for policy in replay.predicted}
+    _draw_lines(axes, frame["hour"], waits, (PALETTE[-1], *PALETTE[:-1]), "wait")
+    if any(np.nanmax(values) > 0 for values in waits.values()):
         axes.set_ylim(bottom=0)
     axes.set_xlabel("hour of the day" + (" (UTC)" if replay.dated else ", by the log's clock"))
-    axes.set_ylabel(f"mean wait{unit}")
+
+
+def _draw_lines(
+    axes: Any, x: Any, lines: Mapping[str, Any], colours: Sequence[str], what: str, timed: bool = True
+) -> None:
+    """Draw the means of some outcome, a line each; more lines than colours are dashed."""
+    unit, size = _unit(max(float(np.nanmax(values)) for values in lines.values()), timed)
+    for i, (name, values) in enumerate(lines.items()):
+        style = {"color": colours[i % len(colours)], "linestyle": "-" if i < len(colours) else "--"}
+        axes.plot(x, np.asarray(values) / size, marker=".", label=as_label(name), **style)
+    axes.set_ylabel(f"mean {what}{unit}")
     axes.legend(frameon=False, fontsize=8)
     bare(axes, "y")

@@ -9,9 +9,12 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from schedgym.core.files import atomic_write, check_output
 from schedgym.drawing import hexadecimal, palette
@@ -39,7 +42,9 @@ __all__ = [
     "new_figure",
     "save_figure",
     "series_colour",
+    "spread",
     "svg_text",
+    "swept_axis",
     "typeset",
 ]
 
@@ -98,6 +103,23 @@ def typeset(text: str) -> str:
     """A text with its formulas as matplotlib writes them: slots^k, l_k norm."""
     text = re.sub(r"(?<=\w)\^([A-Za-z0-9]+)", r"$^{\1}$", as_label(text))
     return re.sub(r"(?<![\\\w])l_([A-Za-z0-9])\b", r"$\\ell_{\1}$", text)
+
+
+def spread(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Vertical places of dots: dense values lie apart, in a fixed order and within +-0.5."""
+    count = len(values)
+    places = np.zeros(count)
+    golden = (np.arange(count) * 0.6180339887) % 1.0 - 0.5
+    places[np.argsort(values, kind="stable")] = golden
+    return places * min(1.0, count / 6)
+
+
+def swept_axis(values: Sequence[Any]) -> str:
+    """The axis on which the values of a swept parameter stand: "category", "linear" or "log"."""
+    if not all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
+        return "category"
+    least, most = min(values), max(values)
+    return "log" if len(set(values)) > 2 and least > 0 and most >= 4 * least else "linear"
 
 
 def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:

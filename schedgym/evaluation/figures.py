@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import hexadecimal, short_time
+from schedgym.evaluation.canvas import spread, swept_axis
 from schedgym.evaluation.gantt import Chart, make_chart
 from schedgym.evaluation.standings import Board, Entry, Setting, setting_text, short_value
 from schedgym.evaluation.statistics import Estimate
+from schedgym.evaluation.wording import duration_text, number
 
 __all__ = [
     "COLOURS",
@@ -29,7 +31,6 @@ __all__ = [
     "gantt_figure",
     "gap_figure",
     "mean_figure",
-    "number",
     "plain_text",
     "profile_figure",
     "sweep_figures",
@@ -48,6 +49,7 @@ SYMBOLS = {
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 200  # episodes drawn of a policy
 MOST_GAPS = 12  # settings of an id in the figure of gaps
+APART = 0.45  # of a row's height, in which the gaps of its policies lie one below the other
 DECADE = 10.0
 FAR = 3.0  # times the reference, from where on ratios are drawn
 
@@ -62,19 +64,6 @@ def formulas(text: str) -> str:
     for plain, written in (("^k", "ᵏ"), ("^2", "²"), ("l_k", "ℓₖ")):
         text = text.replace(plain, written)
     return text
-
-
-def number(value: float, like: float | None = None, digits: int = 4) -> str:
-    """Write a number with some digits; given ``like``, with the decimals of the larger one of the two."""
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    size = max(abs(value), abs(like or 0.0))
-    if size == 0:
-        return "0"
-    if size >= 1e7 or size < 1e-4:
-        return f"{value:.3e}".replace("-", "−")
-    decimals = max(0, min(6, digits - 1 - math.floor(math.log10(size))))
-    return f"{value:,.{decimals}f}".replace("-", "−")
 
 
 def _interval(estimate: Estimate, factor: float = 1.0, unit: str = "") -> str:
@@ -142,13 +131,6 @@ def _log_axis(
         ticktext=[text(t) for t in ticks],
         zeroline=False,
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= 0.999 * size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
 
 
 def _value_axis(title: str, values: Iterable[float]) -> dict[str, Any]:
@@ -265,13 +247,6 @@ def _bound_line(across: str, bound: float) -> dict[str, Any]:
     return {"type": "line", f"{along}ref": "paper", **ends, "line": line, "layer": "below"}
 
 
-def _spread(values: F8) -> F8:
-    """Offsets between -1 and 1 that keep near values apart, the same at every call."""
-    ranks = np.empty(len(values))
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return np.asarray((ranks * 0.6180339887498949) % 1.0 * 2.0 - 1.0)
-
-
 def _height(rows: int) -> float:
     return 96.0 + 34.0 * rows
 
@@ -296,7 +271,7 @@ def mean_figure(board: Board, setting: Setting) -> Figure:
         everything += values.tolist()
         texts = [f"{plain_text(entry.policy)}, {named[i]}" for i in kept]
         marker = {"size": 5, "color": _colour(board, entry.policy, 0.5)}
-        dots = _marks(values.tolist(), (y + 0.26 * _spread(values)).tolist(), texts, marker)
+        dots = _marks(values.tolist(), (y + 0.52 * spread(values)).tolist(), texts, marker)
         data.append(dots | {"hovertemplate": "%{text}<br>%{x:.5g}<extra></extra>"})
     texts = [
         f"<b>{plain_text(e.policy)}</b><br>mean {_interval(e.mean)}"
@@ -434,7 +409,7 @@ def effort_figure(board: Board, setting: Setting) -> Figure | None:
     title = _label(board, mean=True)
     layout = _layout(
         400,
-        xaxis=_log_axis("policy time per episode", [e.seconds for e in entries], _duration),
+        xaxis=_log_axis("policy time per episode", [e.seconds for e in entries], duration_text),
         yaxis=_log_axis(title, means) if _logarithmic(means) else _axis(title, zeroline=False),
         shapes=shapes,
     )
@@ -454,7 +429,7 @@ def sweep_figures(board: Board) -> dict[str, Figure]:
     def values(name: str) -> list[Any]:
         return list(dict.fromkeys(_hashable(s.parameters.get(name)) for s in board.settings))
 
-    numeric = [name for name in board.swept if all(_is_number(value) for value in values(name))]
+    numeric = [name for name in board.swept if swept_axis(values(name)) != "category"]
     name = numeric[0] if numeric else board.swept[0]
     slices: dict[str, list[Setting]] = {}
     for setting in board.settings:
@@ -468,10 +443,6 @@ def sweep_figures(board: Board) -> dict[str, Figure]:
                 settings = sorted(settings, key=lambda s: float(s.parameters[name]))
             found[text] = _sweep_figure(board, name, name in numeric, settings)
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _hashable(value: Any) -> Any:
@@ -516,9 +487,7 @@ def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting
     axis = _axis(name.replace("_", " "), zeroline=False)
     if numeric:
         ticks = sorted({float(place(setting)) for setting in settings})
-        axis |= {"tickvals": ticks, "ticktext": [f"{value:g}" for value in ticks]}
-        if len(ticks) > 2 and min(ticks) > 0 and max(ticks) >= 4 * min(ticks):
-            axis["type"] = "log"
+        axis |= {"tickvals": ticks, "ticktext": [f"{value:g}" for value in ticks], "type": swept_axis(ticks)}
     else:
         axis["type"] = "category"
     layout = _curves_layout(430, 0.2, xaxis=axis, yaxis=_value_axis(_label(board, mean=True), means))
@@ -526,7 +495,7 @@ def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting
 
 
 def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | None, str]:
-    """Every policy's mean gap to the bound, a row per board (of these names) and setting.
+    """Every policy's mean gap to the bound with its interval, a row per board (of these names) and setting.
 
     Returns:
         the figure, None if nothing is bounded; and a sentence on the settings and policies that it leaves
@@ -534,6 +503,7 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | 
     """
     rows: list[str] = []
     data: list[dict[str, Any]] = []
+    shown: list[float] = []
     missing: list[str] = []
     for board, name in zip(boards, names, strict=True):
         more = len(board.settings) - MOST_GAPS
@@ -556,15 +526,21 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | 
             ]
             colours = [_colour(board, e.policy) for e in entries]
             symbols = [_symbol(board, e.policy) for e in entries]
-            marker = _edged(12, colours, symbols, 1) | {"opacity": 0.9}
-            x = [100 * e.relative_gap.value for e in entries]
-            data.append(_marks(x, [len(rows)] * len(entries), texts, marker))
+            marker = _edged(12, colours, symbols, 1)
+            gaps = [e.relative_gap for e in entries]
+            x = [100 * gap.value for gap in gaps]
+            # an axis to the ends of the intervals, but not to a low end far below its mean
+            for gap in gaps:
+                shown += [100 * end for end in (max(gap.low, gap.value / DECADE), gap.value, gap.high)]
+            y = (len(rows) + APART * np.linspace(-1, 1, len(gaps) + 2)[1:-1]).tolist()
+            data.append(_marks(x, y, texts, marker, error_x=_error(gaps, 100) | {"width": 0}))
             rows.append(row)
     remark = f"Left out: {'; '.join(missing)}." if missing else ""
     if not rows:
         return None, remark
-    axis = _value_axis("mean gap [% of the bound]", [x for trace in data for x in trace["x"]])
-    layout = _layout(_height(len(rows)), xaxis=axis, yaxis=_row_axis(rows))
+    axis = _value_axis("mean gap [% of the bound]", shown)
+    most = max(len(trace["x"]) for trace in data)
+    layout = _layout(_height(len(rows)) * max(1.0, most / 3), xaxis=axis, yaxis=_row_axis(rows))
     return {"data": data, "layout": layout}, remark
 
 

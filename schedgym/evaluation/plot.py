@@ -26,10 +26,14 @@ from schedgym.evaluation.canvas import (
     new_figure,
     save_figure,
     series_colour,
+    spread,
+    swept_axis,
     typeset,
 )
 from schedgym.evaluation.comparison import Evaluation, plain
+from schedgym.evaluation.standings import setting_text, short_value
 from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.evaluation.wording import axis_text
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -112,27 +116,13 @@ def _handle(label: str, **style: Any) -> Any:
     return require("matplotlib.lines").Line2D([], [], label=label, **style)
 
 
-def _spread(values: F8) -> F8:
-    """Vertical places of dots: dense values lie apart, in a fixed order and within +-0.5."""
-    count = len(values)
-    places = np.zeros(count)
-    golden = (np.arange(count) * 0.6180339887) % 1.0 - 0.5
-    places[np.argsort(values, kind="stable")] = golden
-    return places * min(1.0, count / 6)
-
-
-def _wide(values: F8) -> bool:
-    positive = values[np.isfinite(values) & (values > 0)]
-    return bool(positive.size and positive.max() / positive.min() > DECADE)
-
-
 def _scale(axis: Any, values: F8, narrow: bool = False) -> str:
     """Logarithmic where the range exceeds a decade, with a linear part around 0 where 0 occurs."""
-    if not _wide(values) or (values < 0).any():
+    positive = values[np.isfinite(values) & (values > 0)]
+    decades = math.log10(positive.max() / positive.min()) if positive.size else 0.0
+    if decades <= 1 or (values < 0).any():
         return "linear"
     ticker = require("matplotlib.ticker")
-    positive = values[values > 0]
-    decades = math.log10(positive.max() / positive.min())
     if (values == 0).any():
         _around_zero(axis, values)
         return "symlog"
@@ -142,16 +132,8 @@ def _scale(axis: Any, values: F8, narrow: bool = False) -> str:
         subs = (1.0, 3.0) if decades < 1.7 else (1.0,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_formatter(ticker.NullFormatter())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: axis_text(value)))
     return "log"
-
-
-def _short(value: float, sign: str = "") -> str:
-    """A number on an axis: 20k, 3M."""
-    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= max(factor, 1e4):
-            return f"{value / factor:{sign},.10g}{unit}"
-    return f"{value:{sign},.10g}" if value else "0"
 
 
 def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
@@ -168,7 +150,7 @@ def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
     axis._set_axes_scale("symlog", linthresh=threshold)
     axis.set_major_locator(ticker.FixedLocator(ticks))
     axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value, sign)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: axis_text(value, sign)))
 
 
 def _ratio_axis(axis: Any, values: F8) -> None:
@@ -189,7 +171,7 @@ def _ratio_axis(axis: Any, values: F8) -> None:
         )
         axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: axis_text(value)))
 
 
 class _Drawing:
@@ -295,7 +277,7 @@ class _Drawing:
 
     def _strip(self, axes: Any, y: int, values: F8, colour: str) -> None:
         if len(values) > 1:
-            _dots(axes, values, y + 0.44 * _spread(values), colour, 13 * self.letters**2)
+            _dots(axes, values, y + 0.44 * spread(values), colour, 13 * self.letters**2)
             low, high = np.quantile(values, [0.25, 0.75])
             bar = {"linewidth": 8 * self.letters, "solid_capstyle": "butt"}
             axes.plot([low, high], [y, y], color=colour, alpha=0.3, **bar)
@@ -323,7 +305,7 @@ class _Drawing:
                 mean, low, high = (float(part[0]) for part in self.compared(by_policy.loc[[policy]]))
                 colour = self.colour(policy)
                 if len(values) > 1:
-                    _dots(axes, values, y + 0.44 * _spread(values), colour, 13 * self.letters**2)
+                    _dots(axes, values, y + 0.44 * spread(values), colour, 13 * self.letters**2)
                     shown.append(values)
                 shown.append(np.array([mean]))
                 self._mean(axes, y, mean, low, high, colour)
@@ -387,8 +369,7 @@ class _Drawing:
             self._means(left, first, values, summary, runs)
             self._sweep_differences(right, first, values, differences)
             if key:
-                name = ", ".join(f"{k} = {_setting_text(v)}" for k, v in key.items())
-                left.set_title(as_label(name), loc="left", fontsize=10.5 * self.letters)
+                left.set_title(as_label(setting_text(key)), loc="left", fontsize=10.5 * self.letters)
         self._sweep_legend(figure)
         return figure
 
@@ -407,19 +388,16 @@ class _Drawing:
 
     def _places(self, axes: Any, name: str, values: list[Any]) -> dict[Any, float]:
         """Positions of the settings on the x axis: by value if they are numbers, else side by side."""
-        self.logarithmic = False
         ticker = require("matplotlib.ticker")
-        numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
+        kind = swept_axis(values)
+        numbers, self.logarithmic = kind != "category", kind == "log"
         if numbers and len(values) > 1:
             places = {v: float(v) for v in values}
-            array = np.array(sorted(places.values()))
-            if array[0] > 0 and array[-1] / array[0] >= 4 and len(array) > 2:
-                axes.set_xscale("log")
-                self.logarithmic = True
+            axes.set_xscale(kind)
         else:
             places = {v: float(i) for i, v in enumerate(values)}
             axes.set_xlim(-0.5, len(values) - 0.5)
-        labels = [f"{v:g}" if numbers else as_label(_setting_text(v)) for v in values]
+        labels = [f"{v:g}" if numbers else as_label(short_value(v)) for v in values]
         axes.xaxis.set_major_locator(ticker.FixedLocator(list(places.values())))
         axes.xaxis.set_major_formatter(ticker.FixedFormatter(labels))
         axes.xaxis.set_minor_locator(ticker.NullLocator())
@@ -505,12 +483,6 @@ class _Drawing:
             label = self.bound_label + (" (0: off the axis)" if self.bound_hidden else "")
             handles.append(_handle(label, **BOUND_LINE, linewidth=1.5))
         add_legend(figure, handles, self.head)
-
-
-def _setting_text(value: Any) -> str:
-    """A setting's value as a tick label: of a path, its last part."""
-    text = "none" if value is None else str(value)
-    return Path(text).name if "/" in text else text
 
 
 def _where(frame: pd.DataFrame, key: dict[Any, Any]) -> pd.DataFrame:

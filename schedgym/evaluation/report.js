@@ -4,6 +4,7 @@
   const plots = given.plots;
   const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const narrow = window.matchMedia("(max-width: 640px)");
   let printing = false;
 
   // colours: names of the figures -> those of the theme ------------------------------------------
@@ -39,6 +40,26 @@
     return value;
   }
 
+  // texts of axes, in lines that leave room for the plot on a narrow screen -----------------------
+  function wrapped(text, letters) {
+    const lines = [""];
+    for (const word of text.trim().split(/(?<!=) (?!=)/)) {  // "servers = 2" stays whole
+      const line = (lines[lines.length - 1] + " " + word).trim();
+      if (line.length <= letters || !lines[lines.length - 1]) { lines[lines.length - 1] = line; } else { lines.push(word); }
+    }
+    return lines.join("<br>");
+  }
+
+  function narrowed(layout, width) {
+    const letters = Math.max(12, Math.floor(width / 18));  // less than half of the width, at 8 px a letter
+    const { xaxis, yaxis } = layout;
+    if (xaxis.title) { xaxis.title.text = wrapped(xaxis.title.text, letters); }
+    if (!yaxis.ticktext) { return; }
+    yaxis.ticktext = yaxis.ticktext.map((text) => wrapped(text, letters) + " ");
+    const lines = Math.max(...yaxis.ticktext.map((text) => text.split("<br>").length));
+    layout.height *= Math.max(1, lines / 2);  // a row has the height of two lines
+  }
+
   function draw(place) {
     const variants = plots[place.dataset.plot];
     const chosen = variants[Number(place.dataset.variant || 0)];
@@ -48,6 +69,7 @@
     layout.paper_bgcolor = "rgba(0,0,0,0)";
     layout.plot_bgcolor = "rgba(0,0,0,0)";
     layout.autosize = true;
+    if (narrow.matches && !printing) { narrowed(layout, place.clientWidth); }
     if (printing) { layout.height = Math.min(layout.height, 540); }  // what a page holds
     layout.font = { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: colours.ink };
     layout.hoverlabel = { bgcolor: colours.paper, bordercolor: colours.line, font: { color: colours.ink, size: 13 }, align: "left", namelength: -1 };
@@ -163,6 +185,11 @@
     });
   }
 
+  // on a narrow screen each winner is a list: its cells say what they are
+  for (const cell of all(".summary tbody td")) {
+    cell.dataset.label = cell.closest("table").tHead.rows[0].cells[cell.cellIndex].textContent;
+  }
+
   // tooltips -------------------------------------------------------------------------------------------
   const tip = document.getElementById("tip");
 
@@ -196,7 +223,7 @@
       if (place.offsetParent === null) { delete place.dataset.drawn; } else { draw(place); }
     }
   }
-  dark.addEventListener("change", () => { if (!printing) { redraw(); } });
+  for (const look of [dark, narrow]) { look.addEventListener("change", () => { if (!printing) { redraw(); } }); }
 
   function paper(on) {
     if (printing === on) { return; }

@@ -38,7 +38,6 @@ from schedgym.evaluation.figures import (
     gantt_figure,
     gap_figure,
     mean_figure,
-    number,
     profile_figure,
     sweep_figures,
     symbol_letter,
@@ -48,7 +47,7 @@ from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
 from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
-from schedgym.evaluation.wording import make_templates
+from schedgym.evaluation.wording import effort_text, make_templates, number
 from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]
@@ -221,9 +220,8 @@ class _Page:
         gaps = _card(
             "gaps",
             "Gaps to the bound",
-            "A mark is a policy's mean gap: how far its mean is from the mean bound on the optimum, which no "
-            f"schedule beats, in percent of that bound; 0 is optimal. Touch a mark for its {self.percent} "
-            "interval, which is not drawn.",
+            f"A mark is a policy's mean gap with its {self.percent} interval: how far its mean is from the "
+            "mean bound on the optimum, which no schedule beats, in percent of that bound; 0 is optimal.",
             [("", *gap_figure(self.boards, [self.short(board) for board in self.boards]))],
         )
         cards = [self.cards(index, board) for index, board in enumerate(self.boards)]
@@ -495,7 +493,7 @@ def _environment() -> Any:
         "number": number,
         "pairs": _pairs,
         "repr": repr,
-        "seconds": _seconds,
+        "seconds": effort_text,
         "share": "{:.0%}".format,
         "short_value": short_value,
         "thousands": "{:,}".format,
@@ -513,14 +511,6 @@ def _interval(estimate: Estimate, always: bool = False) -> str:
 def _pairs(values: Mapping[str, Any] | None, between: str) -> str:
     """Names and values in one line, without those that are missing."""
     return ", ".join(f"{k}{between}{v}" for k, v in (values or {}).items() if v not in (None, ""))
-
-
-def _seconds(value: float) -> str:
-    if value >= 100:
-        return short_time(value)
-    if value >= 0.1:
-        return f"{value:.2f} s"
-    return f"{value * 1e3:.3g} ms" if value >= 1e-4 else f"{value * 1e6:.3g} µs"
 
 
 def _compact(value: Any) -> Any:
@@ -605,7 +595,8 @@ def _actor(
     Args:
         board: the board of the episode.
         episode: the episode.
-        manifests: they name the files of agents; None: no file that the store names may be opened.
+        manifests: they name the files of agents; None: no file that the store names may be opened, and only
+            the shipped agent is known.
     """
     entry, parameters = episode.entry, episode.setting.parameters
     if board.problem is None:
@@ -614,8 +605,6 @@ def _actor(
         if parameters.get(name) is not None:
             raise InvalidParameter(f"{name}: names the file {parameters[name]!r}: {TRUST}")
     if "agent" in entry.options:
-        if manifests is None:
-            raise InvalidParameter(f"agent {entry.policy}: is in a file: {TRUST}")
         policy = _find_agent(board.id, entry, manifests)
         policy.name = entry.policy
     else:
@@ -631,20 +620,25 @@ def _play(unit: _Again) -> tuple[ScheduleRecord, dict[str, float]]:
     return env.record(), outcome.metrics
 
 
-def _find_agent(id: str, entry: Entry, manifests: Sequence[Mapping[str, Any]]) -> Any:
-    """An agent whose file a manifest names, and whose checksum the store has."""
+def _find_agent(id: str, entry: Entry, manifests: Sequence[Mapping[str, Any]] | None) -> Any:
+    """The agent whose checksum the store has: the shipped one, or that of a file which a manifest names."""
     make_agent = importlib.import_module("schedgym.agents.policy").make_agent
-    reason = "no manifest names its file"
-    for manifest in reversed(manifests):
-        for experiment in (manifest.get("sweep") or {}).get("experiments", ()):
-            sources = (experiment.get("agents") or {}).get(entry.policy, ())
-            for source in [sources] if isinstance(sources, str) else sources:
-                try:
-                    policy = make_agent(source, id)
-                except (SchedgymError, OSError) as error:
-                    reason = str(error)
-                    continue
-                if policy.agent.sha256 == entry.options["agent"]:
-                    return policy
-                reason = f"{source}: is another agent now"
+    named = [
+        source
+        for manifest in reversed(manifests or ())
+        for experiment in (manifest.get("sweep") or {}).get("experiments", ())
+        for sources in [(experiment.get("agents") or {}).get(entry.policy, ())]
+        for source in ([sources] if isinstance(sources, str) else sources)
+    ]
+    reason = f"is in a file: {TRUST}" if manifests is None else "no manifest names its file"
+    for source in ("pretrained", *named):
+        try:
+            policy = make_agent(source, id)
+        except (SchedgymError, OSError) as error:
+            found = str(error)
+        else:
+            if policy.agent.sha256 == entry.options["agent"]:
+                return policy
+            found = f"{source}: is another agent now"
+        reason = found if source in named else reason
     raise InvalidParameter(f"agent {entry.policy}: {reason}")

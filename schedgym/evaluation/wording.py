@@ -8,18 +8,24 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from schedgym.drawing import short_time
 from schedgym.errors import printable
 from schedgym.extras import require
 from schedgym.traces.feed import Outcome
 
 __all__ = [
+    "TIME_UNITS",
+    "axis_text",
     "describe_range",
     "describe_space",
+    "duration_text",
+    "effort_text",
     "four_digits",
     "has_width",
     "interval_text",
     "make_console",
     "make_templates",
+    "number",
     "options_text",
     "outcome_text",
     "percent_text",
@@ -27,6 +33,7 @@ __all__ = [
     "value_text",
 ]
 
+TIME_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))  # and their lengths [s]
 WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
 
 
@@ -108,11 +115,49 @@ def four_digits(value: float) -> str:
     return f"{value:.4g}"
 
 
+def number(value: float, like: float | None = None, digits: int = 4) -> str:
+    """Write a number with some digits; given ``like``, with the decimals of the larger one of the two."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    size = max(abs(value), abs(like or 0.0))
+    if size == 0:
+        return "0"
+    if size >= 1e7 or size < 1e-4:
+        return f"{value:.3e}".replace("-", "−")
+    decimals = max(0, min(6, digits - 1 - math.floor(math.log10(size))))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def axis_text(value: float, sign: str = "") -> str:
+    """A number on an axis: 20k, 3M."""
+    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(factor, 1e4):
+            return f"{value / factor:{sign},.10g}{unit}"
+    return f"{value:{sign},.10g}" if value else "0"
+
+
+def duration_text(seconds: float) -> str:
+    """A time of 1, 2 or 5 times a power of ten, on an axis."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= 0.999 * size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def effort_text(value: float) -> str:
+    """The time [s] that decisions took."""
+    if value >= 100:
+        return short_time(value)
+    if value >= 0.1:
+        return f"{value:.2f} s"
+    return f"{value * 1e3:.3g} ms" if value >= 1e-4 else f"{value * 1e6:.3g} µs"
+
+
 def time_text(seconds: float) -> str:
     """A time in the unit in which it reads best; "-" for none."""
     if not math.isfinite(seconds):
         return "-"
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+    for unit, size in TIME_UNITS:
         if abs(seconds) >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
     if 0 < abs(seconds) < 1:

@@ -246,8 +246,7 @@ def test_pictures_of_the_extremes(tmp_path):
     idle = compare(ID, ["fcfs", "ff-all"], episodes=3, parameters={"tasks": 5, "servers": 8})
     assert not any(idle.metric(policy, "mean_delay").any() for policy in idle.policies)
     plot_comparison(idle, tmp_path / "zero.pdf")
-    assert (tmp_path / "one.svg").stat().st_size > 1000
-    assert (tmp_path / "zero.pdf").stat().st_size > 1000
+    assert min((tmp_path / name).stat().st_size for name in ("one.svg", "zero.pdf")) > 1000
     with pytest.raises(InvalidParameter, match="must end in"):
         plot_comparison(found, tmp_path / "p.jpg")
     with pytest.raises(UnknownName, match="reference"):

@@ -156,12 +156,9 @@ def test_an_episode_becomes_a_video(tmp_path):
 
 
 def test_moving_pictures_refuse_nonsense(tmp_path):
-    for given, text in (
-        ({"seconds": 0}, "seconds: must be positive"),
-        ({"rate": -1}, "rate: must be positive"),
-    ):
-        with pytest.raises(InvalidParameter, match=text):
-            schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.gif", **given)
+    for name, value in (("seconds", 0), ("rate", -1)):
+        with pytest.raises(InvalidParameter, match=f"{name}: must be positive"):
+            schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.gif", **{name: value})
     with pytest.raises(InvalidParameter, match="must end in"):
         schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.png")
     assert not list(tmp_path.iterdir())
@@ -169,8 +166,7 @@ def test_moving_pictures_refuse_nonsense(tmp_path):
 
 def test_a_problem_without_servers_has_rows_of_jobs(monkeypatch):
     record = played("flowtime").record()
-    problem = list_problems()["flowtime"]
-    schema = dataclasses.replace(problem.schema, cluster=())
+    schema = dataclasses.replace(list_problems()["flowtime"].schema, cluster=())
     monkeypatch.setattr(gantt, "get_problem", lambda name: types.SimpleNamespace(schema=schema))
     chart = make_chart(record)
     assert chart.by_job and len(chart.names) == 20
@@ -207,11 +203,9 @@ def test_work_that_runs_ends_at_the_clock():
 
 def test_the_same_figure_is_the_same_file(tmp_path):
     env = played("flowtime")
-    texts = []
-    for name in ("a.svg", "b.svg"):
-        save_figure(plot_schedule(env), tmp_path / name)
-        texts.append((tmp_path / name).read_text())
-    assert texts[0] == texts[1]
+    save_figure(plot_schedule(env), tmp_path / "a.svg")
+    save_figure(plot_schedule(env), tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()
 
 
 def test_an_svg_is_dark_on_a_dark_screen_but_for_letters_on_bars():

@@ -21,7 +21,6 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.episodes import make_env, play
-from schedgym.evaluation.plan import acting_parameters
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.runner import evaluate
 from schedgym.evaluation.standings import read_boards
@@ -34,6 +33,8 @@ from schedgym.evaluation.statistics import (
 )
 from schedgym.evaluation.store import Line, ResultsStore, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
+from schedgym.evaluation.wording import number
+from tests.evaluation.test_gantt import played
 from tests.long import long
 
 QUEUE, PARTIAL = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
@@ -53,7 +54,8 @@ def folder(tmp_path_factory):
         "episodes": EPISODES,
         "experiments": [
             {"id": QUEUE, "parameters": SETTINGS, "policies": ["bf-exec", "fcfs"]},
-            {"id": PARTIAL, "parameters": {"jobs": 8}, "policies": ["concave", "edf"]},
+            {"id": PARTIAL, "parameters": {"jobs": 8}, "policies": ["concave", "edf"]}
+            | {"agents": {"shipped": "pretrained"}},
         ],
     }
     assert not run_sweep(make_spec(spec), folder / "results.db", n_jobs=1, progress=False).failed
@@ -201,11 +203,6 @@ def test_settings_can_be_chosen(page):
     assert f"sweep{1 - index}" not in found
 
 
-def test_remarks_say_what_is_not_shown(made):
-    # made up, the agent is the worst: only real policies are played again
-    assert made[1] == []
-
-
 # numbers -------------------------------------------------------------------------------------------
 
 
@@ -235,10 +232,21 @@ def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
     assert "Q, all but the first 1 settings (1 more)" in figures.gap_figure([queue], ["Q"])[1]
 
 
+def test_the_gaps_have_their_intervals(folder):
+    board = boards(folder)[PARTIAL]
+    for trace, setting in zip(figures.gap_figure([board], ["P"])[0]["data"], board.settings, strict=True):
+        assert len(set(trace["y"])) == len(setting.entries)  # none hides another
+        gaps = [entry.relative_gap for entry in setting.entries]
+        assert trace["x"] == [100 * g.value for g in gaps] and sum(g.low < g.high for g in gaps) > 1
+        ends = np.array([trace["error_x"]["arrayminus"], trace["error_x"]["array"]], dtype=float)
+        expected = [[100 * (g.value - g.low), 100 * (g.high - g.value)] for g in gaps]
+        assert np.allclose(ends.T, expected, equal_nan=True)
+
+
 def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
     text = made[0].read_text(encoding="utf-8")
     card = text[text.index("<h3>Gaps to the bound</h3>") : text.index('data-plot="gaps"')]
-    assert "in percent of that bound" in card and "95% interval, which is not drawn" in card
+    assert "in percent of that bound" in card and "mean gap with its 95% interval" in card
     for id, board in boards(folder).items():
         begin = card.index(f"<b>{id.partition('/')[2].partition('-v')[0]}</b>")
         legend = card[begin : card.index("</p>", begin)]
@@ -336,7 +344,7 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
     ],
 )
 def test_numbers_are_short(value, like, digits, text):
-    assert figures.number(value, like, digits) == text
+    assert number(value, like, digits) == text
 
 
 # schedules -----------------------------------------------------------------------------------------
@@ -345,15 +353,10 @@ def test_numbers_are_short(value, like, digits, text):
 @pytest.mark.parametrize("name", sorted(list_problems()))
 def test_the_gantt_chart_is_the_schedule(name):
     """Every piece of work is a bar of its length, and no two bars of a lane overlap."""
-    problem = list_problems()[name]
-    id, variant = next(iter(problem.ids.items()))
-    parameters = problem.presets.get("small", {})
-    policy = make_policy(variant.reference, name)
-    env = make_env(id, acting_parameters(problem, id, parameters, policy))
-    play(env, policy, seed=0, episode=0)
-    record = env.record()
+    record = played(name).record()
     figure, note = figures.gantt_figure(record)
-    bars = [bar for trace in figure["data"] if trace.get("hoverinfo") != "skip" for bar in bars_of(trace)]
+    trace = next(trace for trace in figure["data"] if trace.get("hoverinfo") != "skip")
+    bars = list(zip(trace["base"], trace["x"], trace["y"], trace["text"], strict=True))
     assert len(bars) == len(record.job)
     assert f"{len(record.job):,} pieces of work" in note
     expected = sorted(zip(record.start.tolist(), (record.end - record.start).tolist(), strict=True))
@@ -368,14 +371,9 @@ def test_the_gantt_chart_is_the_schedule(name):
     assert all("<b>" in text and "arrived" in text or name == "single-job" for *_, text in bars)
 
 
-def bars_of(trace):
-    return zip(trace["base"], trace["x"], trace["y"], trace["text"], strict=True)
-
-
 def test_long_schedules_are_cut_and_say_so():
     env = make_env(QUEUE, {"tasks": 4500, "servers": 60, "arrival_rate": 100.0})
-    policy = make_policy("bf-exec", "queue-delay")
-    play(env, policy)
+    play(env, make_policy("bf-exec", "queue-delay"))
     figure, note = figures.gantt_figure(env.record())
     drawn = sum(len(trace["x"]) for trace in figure["data"])
     assert drawn <= gantt.MOST_PIECES
@@ -383,7 +381,8 @@ def test_long_schedules_are_cut_and_say_so():
     assert len(figure["layout"]["yaxis"]["tickvals"]) == gantt.MOST_ROWS
 
 
-def test_what_was_played_again_is_compared_with_the_store(folder, page, tmp_path):
+def test_what_was_played_again_is_compared_with_the_store(folder, made, page, tmp_path):
+    assert made[1] == []  # made up, the agent is the worst: only real policies are played again
     notes = [variant["note"] for name, v in plots(page).items() if "schedule" in name for variant in v]
     assert len(notes) >= 2 and all(", as stored." in note for note in notes)
     shutil.copy(folder / "results.db", tmp_path / "results.db")
@@ -400,20 +399,23 @@ def test_a_policy_and_an_episode_can_be_chosen(folder, tmp_path):
     path = tmp_path / "r.html"
     assert write_report(folder / "results.db", path, policy="fcfs", episode=2, seed=1) == []
     found = plots(Elements(path.read_text(encoding="utf-8")))
-    (schedule,) = [v for name, v in found.items() if "schedule" in name]
-    assert len(schedule) == 1 and schedule[0]["note"].startswith(
-        "Seed 1, episode 2, servers = 2; played again"
-    )
+    ((schedule,),) = [v for name, v in found.items() if "schedule" in name]
+    assert schedule["note"].startswith("Seed 1, episode 2, servers = 2; played again")
     assert write_report(folder / "results.db", path, schedules=False, title="A <title>") == []
     text = path.read_text(encoding="utf-8")
     assert "<title>A &lt;title&gt;</title>" in text and "Schedule of an episode" not in text
 
 
+def test_a_shipped_agent_is_played_again_without_trust(folder, tmp_path):
+    assert write_report(folder / "results.db", tmp_path / "r.html", policy="shipped") == []
+    (schedule,) = plots(Elements((tmp_path / "r.html").read_text(encoding="utf-8")))["schedule1"]
+    assert ", as stored." in schedule["note"]
+
+
 def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):
-    remarks = write_report(folder / "results.db", tmp_path / "r.html", policy="agent", trust=True)
-    assert (
-        len(remarks) == 1 and "cannot be played again: agent agent: no manifest names its file" in remarks[0]
-    )
+    for trust, reason in ((False, "is in a file: --trust lets"), (True, "no manifest names its file")):
+        remarks = write_report(folder / "results.db", tmp_path / "r.html", policy="agent", trust=trust)
+        assert len(remarks) == 1 and f"cannot be played again: agent agent: {reason}" in remarks[0]
     remarks = write_report(folder / "results.db", tmp_path / "r.html", policy=HOSTILE)
     assert len(remarks) == 1 and "unknown policy" in remarks[0] and "\n" not in remarks[0]
 
@@ -515,6 +517,7 @@ def hover(browser, selector, condition):
 @pytest.fixture
 def opened(browser, made):
     """A fresh view of the report; afterwards nothing may have been complained of, or fetched."""
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.get("about:blank")
     browser.get_log("browser")
     browser.get(made[0].as_uri())
@@ -544,8 +547,7 @@ def test_tabs(opened):
     assert panel(opened) == ["panel0"]
     section = open_tab(opened, "QueueDelay")
     assert panel(opened) == [section]
-    drawn = opened.execute_script(f"return document.querySelectorAll('#{section} .main-svg').length")
-    assert drawn >= 6
+    assert opened.execute_script(f"return document.querySelectorAll('#{section} .main-svg').length") >= 6
     names = opened.execute_script(f"return document.querySelector('#{section} .plot').textContent")
     assert "<script>" in names and "bold" in names  # the name is shown letter by letter
     selected = opened.find_elements("css selector", '[role="tab"][aria-selected="true"]')
@@ -609,16 +611,28 @@ def test_dark_light_and_paper(opened):
         wait(opened, f"return {ink} === {body}.color")  # drawn again, in the ink of the page
         seen[theme] = opened.execute_script(f"return [{body}.backgroundColor, {ink}]")
     assert seen["light"][0] != seen["dark"][0] and seen["light"][1] != seen["dark"][1]
-    pdf = base64.b64decode(
-        opened.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})[
-            "data"
-        ]
-    )
+    printed = opened.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})
+    pdf = base64.b64decode(printed["data"])
     assert pdf.startswith(b"%PDF")
     assert pdf.count(b"/Type /Page\n") >= 4 or pdf.count(b"/Type /Page") >= 4
     wait(opened, "return !document.documentElement.classList.contains('printing')")
-    assert panel(opened) == [section]
     drawn = "return [...document.querySelectorAll('.plot')].every(p => p.querySelector('.main-svg'))"
     assert opened.execute_script(drawn)  # also of the tabs that were closed
     assert panel(opened) == [section] and open_tab(opened, "QueueDelay") != section
     emulate({"features": []})
+
+
+def test_a_narrow_screen_shows_the_winners_numbers_and_the_gaps_whole(opened):
+    narrow = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+    inside = """
+        const inside = (name, texts) => {
+            const card = document.querySelector(name).closest(".card"), all = card.getBoundingClientRect();
+            const shown = [...card.querySelectorAll(texts)].filter((text) => text.style.display !== "none");
+            return shown.length > 6 && shown.map((text) => text.getBoundingClientRect())
+                .every((own) => own.left >= all.left && own.right <= all.right);
+        };
+        return inside(".summary", "td > span:not(.dot, .tag), td .range")
+            && inside('[data-plot="gaps"]', "svg text") && document.documentElement.scrollWidth === 390;
+    """
+    wait(opened, inside)
