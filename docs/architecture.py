@@ -124,7 +124,7 @@ def import_graph() -> networkx.DiGraph[str]:
     """The imports between the project's own modules."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     for name in MODULES:
-        for imported in imports(name):
+        for imported in sorted(imports(name)):
             if imported in MODULES and imported != name and (name, imported) not in DISCOVERY:
                 graph.add_edge(name, imported)
     return graph
