@@ -51,8 +51,9 @@
   }
 
   function narrowed(layout, width) {
-    const letters = Math.max(12, Math.floor(width / 18));  // less than half of the width, at 8 px a letter
     const { xaxis, yaxis } = layout;
+    // 8 px a letter; beside the labels of rows, less than half of the width
+    const letters = Math.max(12, Math.floor(width / (yaxis.ticktext ? 18 : 8)));
     if (xaxis.title) { xaxis.title.text = wrapped(xaxis.title.text, letters); }
     if (!yaxis.ticktext) { return; }
     yaxis.ticktext = yaxis.ticktext.map((text) => wrapped(text, letters) + " ");
