@@ -5,12 +5,9 @@ Each of them has for :mod:`tests.test_all_records`
 - ``runs(count, seed)``: :class:`Run` of ``count`` random instances;
 - ``RARE``: names of metrics that are 0 in nearly all of them;
 - ``example()``: a schedule written by hand, and ``BROKEN``: messages, and what to replace in it;
-- ``numbers(record)``: what other kernels compute of a schedule (not all of them have that);
-
-and, where the rules are written down once more, slowly,
-
-- ``is_valid(record)``: whether a schedule of finite numbers keeps them;
-- ``CHANGES``: damages that :func:`damage` does not know.
+- ``is_valid(record)``: whether a schedule of finite numbers keeps the rules, which it has once more, slowly;
+- ``CHANGES``: damages that :func:`damage` does not know;
+- ``numbers(record)``: what other kernels compute of a schedule, if any do.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,8 @@ from tests.interpreted import results_of
 from tests.long import long, of_trials, trials
 from tests.records import damage
 
-ROOT = Path(__file__).resolve().parents[1]
 PROBLEMS = list(list_problems())
 IN_SECONDS = [name for name in PROBLEMS if name not in ("flowtime", "partial-value")]  # they have slots
-
-
 #: with the unit of time eight times as long, what is measured in these units is eight times as much
 TIMES = ("s", "vCPU s", "slot s", "power * vCPU s")
 

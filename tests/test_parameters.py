@@ -184,7 +184,14 @@ def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("id", "given", "more"), table(__file__, "test_what_counts_only_at_times_changes_something")
+    ("id", "given", "more"),
+    [
+        ("schedgym/ParallelJCT-v0", {}, {"max_time": 5.0}),
+        ("schedgym/ParallelJCT-v0", {"view": "search"}, {"max_moves": 1}),
+        ("schedgym/ParallelJCT-v0", {"reading": "x70", "most_tasks": 20}, {"planner": "list-scheduling"}),
+        ("schedgym/SingleJob-v0", {"view": "search"}, {"max_moves": 1}),
+        *[("schedgym/QueueDelay-v0", {"view": "pick", "scope": "all"}, {"rule": rule}) for rule in RULES],
+    ],
 )
 def test_what_counts_only_at_times_changes_something(id: str, given: dict, more: dict) -> None:
     assert differs(id, given, more)

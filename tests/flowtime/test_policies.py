@@ -30,8 +30,6 @@ from tests.long import some, thinned, weekly
 from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
 from tests.tables import table
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def run(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, Any]:
     """Play an episode; the metrics."""

@@ -41,7 +41,6 @@ from tests.flowtime.instances import random_instance
 from tests.interpreted import check_compiled_anew
 from tests.long import long, of_trials, some, trials, weekly
 
-ROOT = Path(__file__).resolve().parents[2]
 SPARE = 2  # rows behind those that count
 
 

@@ -58,7 +58,6 @@ from tests.long import long
 from tests.test_all_workloads import declared
 from tests.traces.logs import swf_log
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
 real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
 

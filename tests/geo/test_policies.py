@@ -224,7 +224,14 @@ def test_shares_are_the_models(rule: str, aggressive: bool, tmp_path: Any) -> No
 
 
 @long
-@pytest.mark.parametrize(("rule", "parameters"), table(__file__, "test_other_views_contain_the_shares"))
+@pytest.mark.parametrize(
+    ("rule", "parameters"),
+    [
+        ("amf", {"view": "weights", "dispatch_sites": "associated"}),
+        ("gamf", {"view": "weights", "dispatch_sites": "all"}),
+        *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
+    ],
+)
 def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}")
     for instance in instances(30, 6):

@@ -42,7 +42,6 @@ from schedgym.solvers.balance import SiteLists, make_site_lists
 from tests.interpreted import check_compiled_anew
 from tests.long import long, of_trials, of_week, trials, weekly
 
-ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-9
 
 

@@ -49,10 +49,8 @@ from schedgym.traces import read_trace
 from tests.geo.instances import instance_of, rows_of
 from tests.traces.logs import SWIM_ROWS, write
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
 real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
-seeds = st.integers(0, 2**32)
 
 
 # Schema ---------------------------------------------------------------------------------------

@@ -47,7 +47,6 @@ from tests.parallel_jct import energy, linear_programs, random_jobs
 from tests.parallel_jct.schedules import workload_of
 from tests.traces.logs import SWIM_ROWS, write
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
 real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
 seeds = st.integers(0, 2**32)

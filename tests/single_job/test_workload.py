@@ -54,7 +54,6 @@ from schedgym.problems.single_job.workload import (
 )
 from tests.parallel_jct import linear_programs, random_jobs
 
-ROOT = Path(__file__).resolve().parents[2]
 seeds = st.integers(0, 2**32)
 KINDS = {"server": SERVER, "rack": RACK, "pod": POD, "dc": DATA_CENTRE}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -16,8 +15,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
 from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def draw_instance(rng, groups=5, sites=5, tasks=20, slots=4, load=15):

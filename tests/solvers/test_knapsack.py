@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ from schedgym.papers.xu2021 import model
 from schedgym.solvers.knapsack import knapsack
 from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def draw(rng: random.Random, items: int, whole: bool) -> tuple[list[float], list[int], int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,6 @@ from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
 from tests.interpreted import check_interpreted
 from tests.long import long, trials
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def draw(rng: random.Random, rows: int, servers: int, units: int, whole: bool) -> tuple[Any, dict[str, Any]]:
