@@ -17,6 +17,7 @@ from schedgym.core.problem import list_problems
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.errors import InvalidSchedule
+from schedgym.evaluation.episodes import check_bound, lower_bound
 from tests.interpreted import results_of
 from tests.long import long, of_trials, trials
 from tests.records import damage
@@ -132,6 +133,20 @@ def test_scaling_time(name: str) -> None:
         one = judge.metrics(record)
         wanted = {key: factors[key] * value for key, value in one.items()}
         assert judge.metrics(slower) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "flowtime"])  # whose cost has k
+def test_no_schedule_is_better_than_the_bound(name: str) -> None:
+    problem, judge = list_problems()[name], judge_of(name)
+    parameters = problem.build(next(iter(problem.ids)))
+    metric, bounded = problem.metric(problem.objective_of(parameters)), 0
+    for run in schedules_of(name).runs(len(trials(60)), 2):
+        workload = run.record.workload
+        bound = None if run.record.truncated else lower_bound(problem, workload, parameters)
+        if bound is not None:
+            check_bound(metric, workload, bound, judge.metrics(run.record)[metric.name], name)
+            bounded += 1
+    assert bounded > of_trials(10)
 
 
 def numbers_of_some_schedules() -> dict[str, list[list[float]]]:
