@@ -22,7 +22,7 @@ from schedgym.papers.judging import (
 )
 from schedgym.papers.paper import PAPERS, Paper, get_paper
 from schedgym.papers.registry import Claim, Claims, Figure, Outcome, figure, list_claims, list_figures
-from schedgym.papers.run import Played, Run
+from schedgym.papers.run import Evaluation, Run
 
 __all__ = [
     "CORRECTED",
@@ -38,7 +38,7 @@ __all__ = [
     "Outcome",
     "Panel",
     "Paper",
-    "Played",
+    "Evaluation",
     "Judged",
     "Result",
     "Run",

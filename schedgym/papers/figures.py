@@ -30,7 +30,7 @@ from schedgym.papers.drawing import Panel, Series, coinciding, draw
 from schedgym.papers.judging import Judged
 from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
-from schedgym.papers.run import SCALES, Played, Run
+from schedgym.papers.run import SCALES, Evaluation, Run
 
 __all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce"]
 
@@ -41,7 +41,7 @@ EPISODES = ".episodes"  # file of the episodes that were run for figures that ar
 
 
 def lines(
-    played: Played,
+    played: Evaluation,
     x: str,
     metric: str | None = None,
     *,
@@ -70,7 +70,7 @@ def lines(
     return made
 
 
-def bound(played: Played, x: str, label: str = "lower bound", factor: float = 1.0) -> Series:
+def bound(played: Evaluation, x: str, label: str = "lower bound", factor: float = 1.0) -> Series:
     """Return the mean bound on the objective over a swept parameter."""
     table = played.summary()
     rows = table[table["policy"] == played.policies[0]]

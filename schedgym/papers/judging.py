@@ -28,7 +28,7 @@ from schedgym.evaluation.statements import (
     judge_gain,
 )
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
-from schedgym.papers.run import Played
+from schedgym.papers.run import Evaluation
 
 __all__ = [
     "CORRECTED",
@@ -328,7 +328,7 @@ def judge_claim(
     return Judged(claim, measured, verdict_of(entry.verdict for entry in judged))
 
 
-def judge_better(played: Played, claim: str, *statements: Statement) -> Judged:
+def judge_better(played: Evaluation, claim: str, *statements: Statement) -> Judged:
     """Judge the claim that a policy is better than others, over all settings and rivals, as one statement.
 
     The verdict is "holds" if every statement holds against every rival in every setting, that is, if the

@@ -16,7 +16,7 @@ from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.comparison import Evaluation as Played
+from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.engines import Engine, make_engine
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.memory import Memory
@@ -26,7 +26,7 @@ from schedgym.papers.readings import OpenPoint
 if TYPE_CHECKING:
     pass
 
-__all__ = ["SCALES", "Played", "Run", "play_workload"]
+__all__ = ["SCALES", "Evaluation", "Run", "play_workload"]
 
 F8 = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -138,7 +138,7 @@ class Run:
         parameters: Mapping[str, Any] | None = None,
         options: Mapping[str, Mapping[str, Any]] | None = None,
         observe: Observer | None = None,
-    ) -> Played:
+    ) -> Evaluation:
         """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.compare`.
 
         Episodes that were run before, for another claim, figure or reading, are not run again.

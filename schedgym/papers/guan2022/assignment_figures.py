@@ -11,10 +11,10 @@ from schedgym.papers import (
     HOLDS,
     IN_PART,
     NOT_REPRODUCED,
+    Evaluation,
     Judged,
     Outcome,
     Panel,
-    Played,
     Run,
     Series,
 )
@@ -57,7 +57,7 @@ def _example(run: Run) -> Outcome:
     workload, optimum = toy("table-3.1")
     policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
 
-    def make() -> Played:
+    def make() -> Evaluation:
         return compare(ASSIGN, policies, {}, 1, run.seed, observe=worked_example, workloads=[workload])
 
     played = run.once("table3.1", make)

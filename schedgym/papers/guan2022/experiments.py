@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Judged, Played, Run, Verdict
+from schedgym.papers import HOLDS, NOT_REPRODUCED, Evaluation, Finding, Judged, Run, Verdict
 from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.readings import BALANCE, EVENNESS
 from schedgym.papers.guan2022.runs import (
@@ -31,30 +31,30 @@ from schedgym.papers.registry import Check
 # section 3.4 -----------------------------------------------------------------------------------------
 
 
-def _assigned(run: Run) -> Played:
+def _assigned(run: Run) -> Evaluation:
     return assigned(run, fitted(run))
 
 
-def _distributed(run: Run) -> Played:
+def _distributed(run: Run) -> Evaluation:
     return _assigned(run).where(zipf=1.0)
 
 
-def _by_sites(run: Run) -> Played:
+def _by_sites(run: Run) -> Evaluation:
     return assigned_by_sites(run, fitted(run), [0.6])
 
 
-def _shared(run: Run) -> Played:
+def _shared(run: Run) -> Evaluation:
     return shared(run, fitted(run)._replace(utilizations=[0.6]))
 
 
-def _little(run: Run) -> Played:
+def _little(run: Run) -> Evaluation:
     jobs = fitted(run)
     parameters = {**jobs.parameters, "utilization": 0.6}
     part = jobs._replace(parameters=parameters, episodes=run.size(3, 20, 2))
     return aggressive(run, part, AMF, {"zipf": [jobs.skews[0], jobs.skews[-1]]})
 
 
-def _observed(played: Played, policy: str, rival: str, skew: float) -> Comparison:
+def _observed(played: Evaluation, policy: str, rival: str, skew: float) -> Comparison:
     """Compare what was observed of two policies at a skew."""
     own, other = (played.values(label, zipf=skew) for label in (policy, rival))
     return compare(f"{policy} against {rival}", own, other, where({"zipf": skew}))
@@ -101,7 +101,7 @@ def _judge_lifetime(run: Run) -> Judged:
 
 
 #: runs that sentences are about
-RUNS: dict[str, Callable[[Run], Played]] = {
+RUNS: dict[str, Callable[[Run], Evaluation]] = {
     "assigning": _assigned,
     "distributions": _distributed,
     "by sites": _by_sites,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Outcome, Panel, Played, Run, Series
+from schedgym.papers import Evaluation, Outcome, Panel, Run, Series
 from schedgym.papers.figures import band, bound
 from schedgym.papers.guan2022 import readings
 from schedgym.papers.guan2022.findings import PAPER
@@ -45,7 +45,7 @@ def register_pair(first: str, second: str) -> Callable[[Make], Make]:
     return enter
 
 
-def _means(played: Played, x: str) -> list[Series]:
+def _means(played: Evaluation, x: str) -> list[Series]:
     """Mean responses over the only swept parameter; intervals leave out what an episode's policies share."""
     places = sorted({entry.setting[x] for entry in played.observed})
     values = {
@@ -60,7 +60,7 @@ def _means(played: Played, x: str) -> list[Series]:
     return series
 
 
-def by_utilization(played: Played, x: str, x_label: str) -> list[Panel]:
+def by_utilization(played: Evaluation, x: str, x_label: str) -> list[Panel]:
     """Mean responses over a swept parameter, a panel for each utilisation."""
     panels = []
     for i, utilization in enumerate(dict.fromkeys(entry.setting["utilization"] for entry in played.observed)):

@@ -17,7 +17,7 @@ from gymnasium.error import DependencyNotInstalled
 from scipy.optimize import brentq
 
 from schedgym.envs import SchedulingEnv
-from schedgym.papers import Played, Run
+from schedgym.papers import Evaluation, Run
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
@@ -309,7 +309,7 @@ def lifetime_variation(env: SchedulingEnv) -> float:
 # runs that figures and claims share ------------------------------------------------------------------
 
 
-def _assign(run: Run, jobs: Jobs, grid: Mapping[str, Sequence[Any]]) -> Played:
+def _assign(run: Run, jobs: Jobs, grid: Mapping[str, Sequence[Any]]) -> Evaluation:
     """Run the algorithms of chapter 3; what the grid leaves out is 2 sites and a skew of 1.
 
     All runs give both and are observed alike, so that runs of one setting are made once.
@@ -322,18 +322,18 @@ def _assign(run: Run, jobs: Jobs, grid: Mapping[str, Sequence[Any]]) -> Played:
     )
 
 
-def assigned(run: Run, jobs: Jobs) -> Played:
+def assigned(run: Run, jobs: Jobs) -> Evaluation:
     """Run the algorithms of chapter 3 at all utilisations and skews."""
     return _assign(run, jobs, {"utilization": jobs.utilizations, "zipf": jobs.skews})
 
 
-def assigned_by_sites(run: Run, jobs: Jobs, utilizations: Sequence[float]) -> Played:
+def assigned_by_sites(run: Run, jobs: Jobs, utilizations: Sequence[float]) -> Evaluation:
     """Run the algorithms of chapter 3 at a skew of 1 with 1 to 5 available sites."""
     choices = run.size([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2])
     return _assign(run, jobs, {"utilization": utilizations, "choices": choices})
 
 
-def shared(run: Run, jobs: Jobs) -> Played:
+def shared(run: Run, jobs: Jobs) -> Evaluation:
     """Run the policies of chapters 4 and 5 at all utilisations and skews."""
     grid = {"utilization": jobs.utilizations, "zipf": jobs.skews}
     parameters = {**jobs.parameters, "objective": "response"}
@@ -342,7 +342,7 @@ def shared(run: Run, jobs: Jobs) -> Played:
 
 def aggressive(
     run: Run, jobs: Jobs, policies: Mapping[str, str], grid: Mapping[str, Sequence[Any]]
-) -> Played:
+) -> Evaluation:
     """Run policies that decide shares anew at every end of a task, or not; this is swept last."""
     return run.play(
         FAIR,
@@ -354,7 +354,7 @@ def aggressive(
     )
 
 
-def only(played: Played, policies: Iterable[str]) -> Played:
+def only(played: Evaluation, policies: Iterable[str]) -> Evaluation:
     """Return the runs of some of the policies."""
     labels = set(policies)
     return played.select(lambda _, policy: policy in labels)

@@ -17,10 +17,10 @@ from schedgym.papers import (
     HOLDS,
     IN_PART,
     NOT_REPRODUCED,
+    Evaluation,
     Judged,
     Outcome,
     Panel,
-    Played,
     Run,
     Series,
 )
@@ -177,7 +177,7 @@ def _recomputation(run: Run) -> Outcome:
     return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN))
 
 
-def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, list[Panel]]:
+def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Evaluation, list[Panel]]:
     """Return the runs at a utilisation of 60%, and a panel with the deviations for each skew."""
     played = only(shared(run, jobs), policies).where(utilization=0.6)
     panels = [

@@ -19,7 +19,7 @@ from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Run, judge
 from schedgym.papers.guan2022.findings import PAPER, claim
 from schedgym.papers.guan2022.readings import INCENTIVE
 from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
@@ -57,7 +57,7 @@ def _named(judged: Judged, name: str) -> Judged:
 # rules -----------------------------------------------------------------------------------------------
 
 
-def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
+def settings_of(played: Evaluation, without: str = "") -> list[dict[str, Any]]:
     """Return the settings in ascending order, without one swept parameter."""
     found: list[dict[str, Any]] = []
     for setting, _ in played.parts():
@@ -67,24 +67,24 @@ def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
     return sorted(found, key=lambda setting: [*setting.values()])
 
 
-def swept_values(played: Played) -> list[list[Any]]:
+def swept_values(played: Evaluation) -> list[list[Any]]:
     """Return the values of each swept parameter in ascending order."""
     settings = settings_of(played)
     return [sorted({setting[name] for setting in settings}) for name in played.swept]
 
 
-def response_at(played: Played, policy: str, *values: Any) -> F8:
+def response_at(played: Evaluation, policy: str, *values: Any) -> F8:
     """Return the response [s] of each episode at given values of the swept parameters."""
     setting = dict(zip(played.swept, values, strict=True))
     return played.metric(policy, RESPONSE, **setting)
 
 
-def place_of_first(played: Played, value: Any) -> str:
+def place_of_first(played: Evaluation, value: Any) -> str:
     """Describe the place at which the first swept parameter has a value."""
     return where({played.swept[0]: value})
 
 
-def compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
+def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
     """Compare the responses of the first of each pair with those of the second in all settings."""
     return [
         compare(
@@ -98,13 +98,13 @@ def compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Compariso
     ]
 
 
-def judge_same(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Judged:
+def judge_same(claim: str, played: Evaluation, pairs: Sequence[tuple[str, str]]) -> Judged:
     """Judge that mean responses are about equal in all settings."""
     here = f"(here: the means differ by {100 * LEVEL:.0f}% at most)"
     return judge_claim(f"{claim} {here}", compared(played, pairs), level(LEVEL))
 
 
-def judge_trend(claim: str, played: Played, policies: Iterable[str], falls: bool = False) -> Judged:
+def judge_trend(claim: str, played: Evaluation, policies: Iterable[str], falls: bool = False) -> Judged:
     """Judge that the response grows (or falls) with the last swept parameter at every value of the first."""
     levels, places = swept_values(played)
     cases = []
@@ -115,7 +115,7 @@ def judge_trend(claim: str, played: Played, policies: Iterable[str], falls: bool
     return judge_claim(claim, cases, what=f"from {places[0]:g} to {places[-1]:g}")
 
 
-def judge_gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Judged:
+def judge_gain_grows(claim: str, played: Evaluation, pairs: Sequence[tuple[str, str]]) -> Judged:
     """Judge that one policy's gain over another grows with the last swept parameter, at all of the first."""
     levels, places = swept_values(played)
     cases = []
@@ -128,7 +128,7 @@ def judge_gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]
 
 
 def judge_lower(
-    claim: str, played: Played, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE, by: float = 0.0
+    claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE, by: float = 0.0
 ) -> Judged:
     """Judge that the first policy of each pair is better than the second in all settings."""
     rivals: dict[str, list[str]] = {}
@@ -139,7 +139,7 @@ def judge_lower(
     )
 
 
-def judge_little_worse(played: Played) -> Judged:
+def judge_little_worse(played: Evaluation) -> Judged:
     """Judge ATA-Greedy against ATA; "in part": the mean is a little higher, but not significantly."""
 
     def judge(found: Comparison) -> str:
@@ -149,7 +149,7 @@ def judge_little_worse(played: Played) -> Judged:
     return judge_claim(claim, compared(played, [("ATA-Greedy", "ATA")]), judge)
 
 
-def judge_sometimes_worse(played: Played) -> Judged:
+def judge_sometimes_worse(played: Evaluation) -> Judged:
     """Judge BTAwJ against SWAG: in which settings it is worse, and in which better."""
     found = compared(played, [("BTAwJ", "SWAG")])
     worse, better = sum(case.above for case in found), sum(case.below for case in found)
@@ -162,7 +162,7 @@ def judge_sometimes_worse(played: Played) -> Judged:
     return Judged("BTAwJ is worse than SWAG in some settings, and better in others", measured, verdict)
 
 
-def judge_consistent(played: Played) -> Judged:
+def judge_consistent(played: Evaluation) -> Judged:
     """Judge that no comparison, averaged over the skews, changes sides significantly with the utilisation."""
     levels, skews = swept_values(played)
     pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
@@ -183,7 +183,7 @@ def judge_consistent(played: Played) -> Judged:
     return Judged("the order of the algorithms is the same at all utilisations", measured, verdict)
 
 
-def judge_percentiles(played: Played) -> Judged:
+def judge_percentiles(played: Evaluation) -> Judged:
     """Judge that ATA and ATA-Greedy have the lower response at almost all percentiles.
 
     A pair is judged "in part" if the lower one is so at half of the percentiles, and higher at hardly any.
@@ -211,7 +211,7 @@ def judge_percentiles(played: Played) -> Judged:
     return Judged(claim, measured, verdict_of(verdicts))
 
 
-def judge_ranking(played: Played, policies: Sequence[str]) -> Judged:
+def judge_ranking(played: Evaluation, policies: Sequence[str]) -> Judged:
     """Judge that no two algorithms change their order between 2 sites and the largest number of sites."""
     levels, numbers = swept_values(played)
     pairs = [(a, b) for i, a in enumerate(policies) for b in policies[i + 1 :]]
@@ -243,7 +243,7 @@ def distance(name: str, one: Sequence[F8], other: Sequence[F8], place: str = "")
 CLOSE_CURVES = f"(here: the distributions lie {100 * CLOSE:.0f} points apart at most)"
 
 
-def judge_little_difference(claim: str, played: Played) -> Judged:
+def judge_little_difference(claim: str, played: Evaluation) -> Judged:
     """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
     cases = []
     for policy in played.policies:
@@ -253,7 +253,7 @@ def judge_little_difference(claim: str, played: Played) -> Judged:
     return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
 
 
-def judge_close(claim: str, played: Played, pairs: Iterable[tuple[str, str]]) -> Judged:
+def judge_close(claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]]) -> Judged:
     """Judge that two policies have close distributions of the deviation in all settings."""
     cases = []
     for one, other in pairs:
@@ -430,7 +430,7 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
 # statements ------------------------------------------------------------------------------------------
 
 
-def judge_two_groups(played: Played) -> Judged:
+def judge_two_groups(played: Evaluation) -> Judged:
     """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
     cases = []
     for setting in settings_of(played):
@@ -449,13 +449,13 @@ def judge_two_groups(played: Played) -> Judged:
     )
 
 
-def judge_one_site(played: Played) -> Judged:
+def judge_one_site(played: Evaluation) -> Judged:
     """Judge that all algorithms have the same responses where tasks have no choice of sites."""
     single = compared(played.where(choices=1), [(policy, "SWAG") for policy in GROUPS["PROPOSED"]])
     return judge_claim("with one available site all algorithms have the same responses", single, level(1e-9))
 
 
-def nearer_by_caption(played: Played) -> Judged:
+def nearer_by_caption(played: Evaluation) -> Judged:
     """Judge what the captions of Figs. 5.1 and 5.2 say, against the text."""
     pairs = list(zip(AMF, GAMF, strict=True))
     return judge_lower("AMF is nearer to (0, 1), which is more balanced (the caption)", played, pairs, SPREAD)
@@ -508,7 +508,7 @@ class Sentence:
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     decided: Mapping[str, Any] | None = None
 
-    def judge(self, played: Played) -> Judged:
+    def judge(self, played: Evaluation) -> Judged:
         """Judge it on the runs of a trace."""
         given: list[Any] = [self.said] if self.said else []
         given.append(played.where(**self.where) if self.where else played)
@@ -530,6 +530,6 @@ SENTENCES = {
 }
 
 
-def judge_all(runs: str, played: Played) -> list[Judged]:
+def judge_all(runs: str, played: Evaluation) -> list[Judged]:
     """Judge the sentences on some runs, of a trace, by the names of their claims."""
     return [_named(own.judge(played), name) for name, own in SENTENCES.items() if own.runs == runs]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Finding, Played, Run, Shown, Verdict, judge
+from schedgym.papers import Evaluation, Finding, Run, Shown, Verdict, judge
 from schedgym.papers.judging import grows, judge_claim, verdict_of
 from schedgym.papers.noroozoliaee2014.instances import (
     claim,
@@ -48,25 +48,25 @@ class _Compared(NamedTuple):
         return ", ".join(f"{n}: {r:+.0%} [{low:+.0%}, {high:+.0%}]" for n, r, low, high in rows)
 
 
-def _compare(played: Played, reference: str, rival: str, metric: str) -> _Compared:
+def _compare(played: Evaluation, reference: str, rival: str, metric: str) -> _Compared:
     pair = played.select(lambda _, policy: policy in (reference, rival))
     own = pair.differences(reference, metric)
     names = ("servers", "relative", "relative_low", "relative_high")
     return _Compared(*(own[name].tolist() for name in names))
 
 
-def _means(played: Played, policy: str, metric: str) -> list[float]:
+def _means(played: Evaluation, policy: str, metric: str) -> list[float]:
     frame = played.frame
     own = frame[(frame["policy"] == policy) & (frame["metric"] == metric)]
     return [float(mean) for mean in own.groupby("servers")["value"].mean()]
 
 
-def _servers(played: Played) -> list[int]:
+def _servers(played: Evaluation) -> list[int]:
     """Return the numbers of servers in ascending order."""
     return sorted({entry.setting["servers"] for entry in played.observed})
 
 
-def _by_servers(played: Played, policy: str, metric: str) -> list[npt.NDArray[np.float64]]:
+def _by_servers(played: Evaluation, policy: str, metric: str) -> list[npt.NDArray[np.float64]]:
     """Return a metric of each draw, by number of servers."""
     return [played.metric(policy, metric, servers=n) for n in _servers(played)]
 

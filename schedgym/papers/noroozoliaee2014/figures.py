@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedgym.documents import read_yaml
-from schedgym.papers import Outcome, Panel, Played, Run, get_paper, judged_claim
+from schedgym.papers import Evaluation, Outcome, Panel, Run, get_paper, judged_claim
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
@@ -33,7 +33,7 @@ def _labels(run: Run) -> dict[str, str]:
     return {"bf-exec": "BF-EXEC", **dict(reversed(ffd.items())), "fcfs": "FCFS"}
 
 
-def _sizes(played: Played) -> str:
+def _sizes(played: Evaluation) -> str:
     episodes = played.episodes
     tasks = played.parameters["tasks"]
     return f"{episodes} draws of {tasks} tasks from a stand-in for Google's trace"

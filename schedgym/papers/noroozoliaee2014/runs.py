@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from schedgym.papers import Played, Run
+from schedgym.papers import Evaluation, Run
 from schedgym.papers.noroozoliaee2014.model import Instance
 from schedgym.papers.run import play_workload
 
@@ -46,7 +46,7 @@ def _registered(name: str) -> tuple[str, dict[str, Any]]:
     return name, {}
 
 
-def sweep_policies(run: Run, policies: Sequence[str]) -> Played:
+def sweep_policies(run: Run, policies: Sequence[str]) -> Evaluation:
     """Run policies on 10 to 80 servers; claims and figures share the runs of the same policies.
 
     Names that end in -bypass are those of the policies that end in -blocking, with the option ``bypass``.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, get_paper, judged_claim
+from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper, judged_claim
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.registry import figures_in
 from schedgym.papers.shi2017 import readings
@@ -108,7 +108,7 @@ def _panels(sweep: Sweep) -> list[Panel]:
     ]
 
 
-def _episodes(played: Played) -> str:
+def _episodes(played: Evaluation) -> str:
     return f"{played.episodes} draws"
 
 
@@ -150,17 +150,17 @@ def _bars(reads: dict[bool, Read], planners: Iterable[str], *, timed: bool = Fal
     return made
 
 
-def _limit(played: Played) -> Series:
+def _limit(played: Evaluation) -> Series:
     """Return the bound on the average JCT, which is the same for all schedulers."""
     values = [metric(played, "bound", drc=drc)(played.policies[0]) for drc in DRC for _ in SCHEDULERS]
     return dataclasses.replace(_means("lower bound", _places(SCHEDULERS), values), bound=True)
 
 
-def _averages(played: Played) -> dict[bool, Read]:
+def _averages(played: Evaluation) -> dict[bool, Read]:
     return {drc: metric(played, "average_jct", drc=drc) for drc in DRC}
 
 
-def _of_schedulers(played: Played) -> list[Series]:
+def _of_schedulers(played: Evaluation) -> list[Series]:
     """Bars of the schedulers, all with TaPRA-fast."""
     values = [read(label) for read in _averages(played).values() for label in SCHEDULERS]
     return [_means("TaPRA-fast", _places(SCHEDULERS), values), _limit(played)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Played, Run, Shown, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, Evaluation, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import Comparison, Rule, compare, larger, level
 from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, read_job
@@ -210,7 +210,7 @@ class _Schedulers(Compare):
         return self.judge(run, reads, _jobs(played) if self.planners else "")
 
 
-def _jobs(played: Played) -> str:
+def _jobs(played: Evaluation) -> str:
     return f"{played.parameters['jobs']} jobs"
 
 
@@ -254,7 +254,7 @@ def _check_figure_6a_slf(run: Run) -> Finding:
     return found_by(found)
 
 
-def _without_drc(played: Played) -> list[Comparison]:
+def _without_drc(played: Evaluation) -> list[Comparison]:
     """Compare the average JCT of each scheduler without DRC with that with it."""
     read = {drc: metric(played, "average_jct", drc=drc) for drc in DRC}
     return [compare(label, read[False](label), read[True](label)) for label in SCHEDULERS]
@@ -274,7 +274,7 @@ def _check_drc_numbers(run: Run) -> Finding:
 # Fig. 6(b): running times ----------------------------------------------------------------------------
 
 
-def _times(played: Played, labels: Iterable[str]) -> Floats:
+def _times(played: Evaluation, labels: Iterable[str]) -> Floats:
     """Return the running times [s] of several schedulers, with DRC and without, one after the other."""
     return np.concatenate([seconds(played, drc=drc)(label) for label in labels for drc in DRC])
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run, Verdict
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run, Verdict
 from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger, level
 from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
@@ -50,7 +50,7 @@ FAR = 2.0  # a difference this many times as large as the stated one is another 
 class Sweep(NamedTuple):
     """Runs with one job, of growing size or on growing data centres."""
 
-    played: Played
+    played: Evaluation
     x: str
     places: list[int]
 
@@ -112,7 +112,7 @@ def play_jobs(
     mar: bool,
     observe: Callable[[Any], Any] | None = None,
     **parameters: Any,
-) -> Played:
+) -> Evaluation:
     """Run schedulers on many jobs, each to its end.
 
     Args:
@@ -139,7 +139,7 @@ def play_jobs(
     )
 
 
-def play_schedulers(run: Run, tasks: str = "") -> Played:
+def play_schedulers(run: Run, tasks: str = "") -> Evaluation:
     """Run all schedulers on the paper's number of jobs, planning by TaPRA-fast, with DRC and without.
 
     Args:
@@ -157,7 +157,7 @@ def play_schedulers(run: Run, tasks: str = "") -> Played:
     )
 
 
-def play_planners(run: Run) -> Played:
+def play_planners(run: Run) -> Evaluation:
     """Run all schedulers with all planners, with DRC and without; all make the MAR test."""
     named = {f"{label} TaPRA": f"{name}-tapra" for label, name in SCHEDULERS.items()}
     named |= {f"{label} TaPRA-fast": name for label, name in SCHEDULERS.items()}
@@ -196,12 +196,12 @@ def run_alone(
 Read = Callable[[str], Floats]
 
 
-def metric(played: Played, name: str, **setting: Any) -> Read:
+def metric(played: Evaluation, name: str, **setting: Any) -> Read:
     """Return the values of a metric by policy, in a setting."""
     return lambda label: played.metric(label, name, **setting)
 
 
-def seconds(played: Played, **setting: Any) -> Read:
+def seconds(played: Evaluation, **setting: Any) -> Read:
     """Return the times [s] that policies took for all their decisions, in a setting."""
     observed = played.where(**setting).observed
     return lambda label: np.array([entry.seconds for entry in observed if entry.policy == label])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run
 from schedgym.papers.judging import Comparison, against, at_most, compare, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.readings import ESTIMATION
@@ -22,7 +22,7 @@ VARIANCE = 0.16
 OWN = "OCORP+M"
 
 
-def _play(run: Run, **parameters: Any) -> Played:
+def _play(run: Run, **parameters: Any) -> Evaluation:
     size = {} if run.scale == "paper" else SMALL
     return run.play(
         ID,
@@ -32,7 +32,7 @@ def _play(run: Run, **parameters: Any) -> Played:
     )
 
 
-def _norms(played: Played, metric: str) -> list[Comparison]:
+def _norms(played: Evaluation, metric: str) -> list[Comparison]:
     """Compare OCORP+M's norm of the flowtimes with that of each rule."""
     others = {rule: played.metric(rule, metric) for rule in RULES}
     return against(OWN, played.metric(OWN, metric), others)

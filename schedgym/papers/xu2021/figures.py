@@ -23,10 +23,10 @@ from schedgym.evaluation.episodes import make_env
 from schedgym.papers import (
     IN_PART,
     NOT_REPRODUCED,
+    Evaluation,
     Judged,
     Outcome,
     Panel,
-    Played,
     Run,
     get_paper,
     judge,
@@ -206,7 +206,7 @@ def _flowtime(run: Run) -> Outcome:
     return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, _by_draw(played), _narrowest(played)))
 
 
-def _surrogate(run: Run, played: Played) -> Judged:
+def _surrogate(run: Run, played: Evaluation) -> Judged:
     """Judge that OCORP's fractional norm is above the actual one, and close to it."""
     ages, finished = (np.array(played.values(OCORP, f"above_{name}")) for name in ("ages", "finished"))
     power = 1 if run.choice(NORM) == "l2" else 2
@@ -221,7 +221,7 @@ def _surrogate(run: Run, played: Played) -> Judged:
     )
 
 
-def _near_bound(run: Run, played: Played) -> Judged:
+def _near_bound(run: Run, played: Evaluation) -> Judged:
     """Judge that OCORP's norm is within 30% of the paper's bound."""
     alone = np.array([entry["alone"][-1] for entry in played.values(OCORP)])
     bound = np.sqrt(played.metric(OCORP, "bound"))
@@ -236,7 +236,7 @@ def _near_bound(run: Run, played: Played) -> Judged:
     )
 
 
-def _by_draw(played: Played) -> str:
+def _by_draw(played: Evaluation) -> str:
     """Describe how OCORP's norm differs from draw to draw."""
     own = played.metric(OCORP, "l2")
     best = np.min([played.metric(name, "l2") for name in ("SVF", "SRVF", "SRPT")], axis=0)
@@ -249,7 +249,7 @@ def _by_draw(played: Played) -> str:
     )
 
 
-def _narrowest(played: Played) -> str:
+def _narrowest(played: Evaluation) -> str:
     """Describe the norm of SRF in this figure."""
     found = tell(compare_metric(played, "SRF", [OCORP], "l2"))
     return f"the paper does not compare with SRF here; norm: {found}"
@@ -290,7 +290,7 @@ def _unfinished(run: Run) -> Outcome:
     return Outcome(work_panels(played, [OCORP, *RULES]), said, sizes_of(played), (STAND_IN,))
 
 
-def _plateau(played: Played) -> Judged:
+def _plateau(played: Evaluation) -> Judged:
     """Judge that the curves end at the makespan."""
     held = []
     for policy in (OCORP, *RULES):
@@ -338,7 +338,7 @@ def _waiting(run: Run) -> Outcome:
     return Outcome(wait_panels(played, [OCORP, *RULES]), said, sizes_of(played), remarks)
 
 
-def _short_waits(played: Played) -> Judged:
+def _short_waits(played: Evaluation) -> Judged:
     """Judge that the shorter half of the jobs waits equally long, up to one slot."""
     claim = "small jobs wait (nearly) as little under OCORP as under SVF and SRPT"
     waits = metrics_of(played, [OCORP, "SVF", "SRPT"], "waiting_small")
@@ -378,7 +378,7 @@ def _charged(run: Run) -> Outcome:
     return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, BIG))
 
 
-def _counts(played: Played, name: str) -> Panel:
+def _counts(played: Evaluation, name: str) -> Panel:
     """Return the panel of the mean number of preemptions or migrations by size, for the paper's alphas."""
     labels = map(alpha_label, ALPHAS)
     return Panel(
@@ -428,7 +428,7 @@ def _preemptions(run: Run) -> Outcome:
     return Outcome([_counts(played, "preemptions")], said, sizes_of(played), remarks)
 
 
-def _less_by_class(played: Played, name: str) -> Judged:
+def _less_by_class(played: Evaluation, name: str) -> Judged:
     """Judge that all classes of sizes have far fewer at alpha = 100."""
     none, most = (by_class("", played.values(label, name), "mean") for label in (NONE, MOST))
     pairs = [(x, y) for x, y in zip(none.y, most.y, strict=True) if x > 0]
@@ -563,7 +563,7 @@ def _declared(run: Run) -> Outcome:
     return Outcome(panels, said, sizes_of(one), remarks)
 
 
-def _rounded(played: Played) -> Judged:
+def _rounded(played: Evaluation) -> Judged:
     """Judge the variance of declared demands after rounding against that before."""
     swept = [value for value in VARIANCES if played.values(OCORP_M, variance=value)][:2]
     found = []
@@ -576,14 +576,14 @@ def _rounded(played: Played) -> Judged:
     return judge_claim(claim, found, lambda one: rule(one if one.value > 0.0 else -one), what="variance")
 
 
-def _beats(run: Run, played: Played, most: float) -> Judged:
+def _beats(run: Run, played: Evaluation, most: float) -> Judged:
     """Judge that OCORP is better than all rules in the settings up to a variance."""
     few = played.select(lambda setting, _: setting["variance"] <= most)
     claim = f"OCORP beats all other schemes up to a variance of {most}"
     return judge_better(few, claim, Statement("", OCORP, tuple(RULES), run.choice(NORM)))
 
 
-def _best_rule(run: Run, played: Played) -> Judged:
+def _best_rule(run: Run, played: Evaluation) -> Judged:
     """Judge that the norm is 20% below that of SRVF, the best rule."""
     means = {name: float(played.metric(name, "l2").mean()) for name in RULES}
     best = min(means, key=lambda name: means[name])
@@ -599,14 +599,14 @@ def _best_rule(run: Run, played: Played) -> Judged:
     return found if exact else Judged(claim, found.measured, IN_PART)
 
 
-def _stable(run: Run, played: Played, most: float) -> Judged:
+def _stable(run: Run, played: Evaluation, most: float) -> Judged:
     """Judge that the norm is about equal for variances from 0.2 to 0.6."""
     first, last = (played.metric(OCORP, run.choice(NORM), variance=value) for value in (0.2, most))
     found = compare(f"{most} against 0.2", last, first)
     return judge_claim(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
 
 
-def _same(run: Run, played: Played) -> Judged:
+def _same(run: Run, played: Evaluation) -> Judged:
     """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
     found = compare_metric(played, OCORP_M, list(RULES), run.choice(NORM))
@@ -640,7 +640,7 @@ def _mapreduce(run: Run) -> Outcome:
     return Outcome(panels, said, sizes_of(played), (STAND_IN, BOUND, cut))
 
 
-def _same_work(played: Played, policy: str) -> Judged:
+def _same_work(played: Evaluation, policy: str) -> Judged:
     """Judge that the work done by any time differs by at most a tenth; the work left may differ by more."""
     offered = np.array(mean_curve(played, policy, "offered").y)
     done = {name: offered - np.array(mean_curve(played, name, "unfinished").y) for name in (policy, *RULES)}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import Workload
-from schedgym.papers import Played, Run
+from schedgym.papers import Evaluation, Run
 from schedgym.papers.xu2021.curves import (
     by_size,
     flowtime_curve,
@@ -138,7 +138,7 @@ def _chosen(run: Run) -> dict[str, Any]:
     return {"lambda0": run.choice(START), "gamma": run.choice(HORIZON)}
 
 
-def play(run: Run, kind: str) -> Played:
+def play(run: Run, kind: str) -> Evaluation:
     """Run OCORP, or OCORP+M in 2D, and the rules: Figs. 2 to 4 ("1d"), 8 to 10 ("2d"), 12 ("mapreduce")."""
     own, policy = (OCORP_M, "ocorp+m") if kind == "2d" else (OCORP, "ocorp")
     return run.play(
@@ -151,7 +151,7 @@ def play(run: Run, kind: str) -> Played:
     )
 
 
-def play_switching(run: Run) -> Played:
+def play_switching(run: Run) -> Evaluation:
     """Run OCORP and OCORP+ with the paper's values of alpha and some beyond: Figs. 5 to 7."""
     options = {alpha_label(alpha): {"alpha": alpha, **_chosen(run)} for alpha in (*ALPHAS, *BEYOND)}
     return run.play(
@@ -169,7 +169,7 @@ def alpha_label(value: float) -> str:
     return f"alpha {value:,.0f}"
 
 
-def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Played:
+def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Evaluation:
     """Run OCORP, or OCORP+M in 2D, and the rules with wrong declarations: Fig. 11."""
     own, policy = (OCORP_M, "ocorp+m") if kind == "2d" else (OCORP, "ocorp")
     return run.play(
@@ -183,7 +183,7 @@ def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Played:
     )
 
 
-def sizes_of(played: Played) -> str:
+def sizes_of(played: Evaluation) -> str:
     """Describe the sizes of runs."""
     return f"{played.episodes} draws of {describe(played.parameters)}"
 

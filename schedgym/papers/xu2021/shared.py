@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Statement
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Panel, Played, Run, Series
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Panel, Run, Series
 from schedgym.papers.figures import band
 from schedgym.papers.judging import Comparison, against, judge_better
 from schedgym.papers.xu2021.curves import Sizes
@@ -33,7 +33,7 @@ LONGEST = 0.6  # of the longest processing time: about the paper's 20000 s, as i
 # what is drawn ----------------------------------------------------------------------------------------
 
 
-def mean_curve(played: Played, policy: str, name: str, label: str = "", factor: float = 1.0) -> Series:
+def mean_curve(played: Evaluation, policy: str, name: str, label: str = "", factor: float = 1.0) -> Series:
     """Return the mean curve of a policy over time [s]; after its end, an episode keeps its last value."""
     step = played.values(policy, "step")[0]
     count = max(len(curve) for entry in played.policies for curve in played.values(entry, name))
@@ -41,7 +41,7 @@ def mean_curve(played: Played, policy: str, name: str, label: str = "", factor: 
     return band(label or policy, np.arange(count) * step * SLOT, [factor * curve for curve in padded])
 
 
-def norm_curves(played: Played, policies: Sequence[str], fractional: str = "") -> list[Series]:
+def norm_curves(played: Evaluation, policies: Sequence[str], fractional: str = "") -> list[Series]:
     """Return norms so far [s] of policies, one policy's fractional norm, and the paper's lower bound."""
     series = [mean_curve(played, policy, "flowtime", factor=SLOT) for policy in policies]
     if fractional:
@@ -50,7 +50,7 @@ def norm_curves(played: Played, policies: Sequence[str], fractional: str = "") -
     return [*series, Series("lower bound", alone.x, alone.y, bound=True)]
 
 
-def work_panels(played: Played, policies: Sequence[str]) -> list[Panel]:
+def work_panels(played: Evaluation, policies: Sequence[str]) -> list[Panel]:
     """Return the panel of offered and unfinished work over time [core-h], and one of the latter alone."""
     factor = SLOT / HOUR
     left = [mean_curve(played, policy, "unfinished", factor=factor) for policy in policies]
@@ -111,7 +111,7 @@ def longest_value(sizes: Sizes) -> float:
     return float(sizes.greatest[sizes.size >= LONGEST * sizes.size.max()].max())
 
 
-def wait_panels(played: Played, policies: Sequence[str]) -> list[Panel]:
+def wait_panels(played: Evaluation, policies: Sequence[str]) -> list[Panel]:
     """Return panels of the greatest and the least waiting by size."""
     return [
         Panel(
@@ -129,17 +129,17 @@ def wait_panels(played: Played, policies: Sequence[str]) -> list[Panel]:
 # what is said -----------------------------------------------------------------------------------------
 
 
-def metrics_of(played: Played, policies: Sequence[str], metric: str) -> dict[str, F8]:
+def metrics_of(played: Evaluation, policies: Sequence[str], metric: str) -> dict[str, F8]:
     """Return a metric of each draw, by policy."""
     return {policy: played.metric(policy, metric) for policy in policies}
 
 
-def compare_metric(played: Played, policy: str, rivals: Sequence[str], metric: str) -> list[Comparison]:
+def compare_metric(played: Evaluation, policy: str, rivals: Sequence[str], metric: str) -> list[Comparison]:
     """Compare a policy's metric with that of others."""
     return against(policy, played.metric(policy, metric), metrics_of(played, rivals, metric))
 
 
-def judge_stated(run: Run, played: Played, source: str, claim: str, metric: str = "") -> Judged:
+def judge_stated(run: Run, played: Evaluation, source: str, claim: str, metric: str = "") -> Judged:
     """Judge a statement that the problem declares.
 
     Args:
@@ -174,7 +174,7 @@ def tell_seconds(values: Sequence[float] | F8) -> str:
     return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
 
 
-def judge_least_work(run: Run, played: Played, policy: str, source: str) -> Judged:
+def judge_least_work(run: Run, played: Evaluation, policy: str, source: str) -> Judged:
     """Judge that a policy always has the least unfinished work, by its mean and by the share of time."""
     stated = judge_stated(
         run,
@@ -199,7 +199,7 @@ def judge_least_work(run: Run, played: Played, policy: str, source: str) -> Judg
     return Judged(stated.claim, text, verdict)
 
 
-def judge_done(played: Played, policy: str) -> Judged:
+def judge_done(played: Evaluation, policy: str) -> Judged:
     """Judge that most jobs have finished by Gamma."""
     done = played.values(policy, "done")
     verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED

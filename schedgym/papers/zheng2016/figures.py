@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Statement
 from schedgym.documents import read_yaml
-from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, get_paper
+from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
 from schedgym.papers.registry import figures_in
@@ -50,7 +50,7 @@ RELAXED = (
 
 def _play(
     run: Run, policies: Mapping[str, str], grid: Mapping[str, Sequence[float]], **parameters: Any
-) -> Played:
+) -> Evaluation:
     """Run policies and the heuristics under the reading of this run.
 
     With a single resource it makes no difference: all tasks need the same, and none fits after a misfit.
@@ -70,17 +70,17 @@ def _windows(run: Run) -> dict[str, list[float]]:
     return {"windows": run.size([1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0], every, [1.0, 6.0])}
 
 
-def _places(played: Played) -> list[float]:
+def _places(played: Evaluation) -> list[float]:
     """Return the swept values."""
     return [float(value) for setting, _ in played.parts() for value in setting.values()]
 
 
-def _values(played: Played, policy: str, metric: str = "value") -> F8:
+def _values(played: Evaluation, policy: str, metric: str = "value") -> F8:
     """Return a metric of a policy's runs [places, episodes]."""
     return np.array([played.metric(policy, metric, **setting) for setting, _ in played.parts()])
 
 
-def _lead(run: Run, played: Played, policy: str, rival: str) -> F8:
+def _lead(run: Run, played: Evaluation, policy: str, rival: str) -> F8:
     """Return by how much a policy has more value than a rival [places, episodes].
 
     It is a share of the rival's value, at each place or, if differences are compared, at the first.
@@ -90,13 +90,13 @@ def _lead(run: Run, played: Played, policy: str, rival: str) -> F8:
     return lead
 
 
-def _leads(run: Run, played: Played, policies: Iterable[str], rival: str) -> dict[str, F8]:
+def _leads(run: Run, played: Evaluation, policies: Iterable[str], rival: str) -> dict[str, F8]:
     """Return the leads of policies by what they are called."""
     base = "" if run.choice(IMPROVEMENT) == "share" else f" (of {rival}'s value at {_places(played)[0]:g})"
     return {f"lead of {policy}{base}": _lead(run, played, policy, rival) for policy in policies}
 
 
-def _gap(played: Played, policy: str) -> F8:
+def _gap(played: Evaluation, policy: str) -> F8:
     """Return by which share of a policy's value the bound is above it [places, episodes]."""
     gap: F8 = _values(played, policy, "bound") / _values(played, policy) - 1.0
     return gap
@@ -105,13 +105,13 @@ def _gap(played: Played, policy: str) -> F8:
 # statements ------------------------------------------------------------------------------------------
 
 
-def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEAR) -> Judged:
+def _better(played: Evaluation, claim: str, policies: Iterable[str], by: float = NEAR) -> Judged:
     """Judge that policies have more value than both heuristics in every setting."""
     said = [Statement("", policy, tuple(HEURISTICS), "value", by) for policy in policies]
     return judge_better(played, claim, *said)
 
 
-def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Judged:
+def _rising(played: Evaluation, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Judged:
     """Judge that every one of several quantities [places, episodes], by name, rises along the x axis."""
     places = _places(played)
     what, more = f"from {places[0]:g} to {places[-1]:g}", ""
@@ -122,18 +122,18 @@ def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POI
     return judge_claim(claim, rises, what=what, more=more)
 
 
-def _more_with_window(played: Played, **others: F8) -> Judged:
+def _more_with_window(played: Evaluation, **others: F8) -> Judged:
     values = {policy: _values(played, policy) for policy in played.policies} | others
     return _rising(played, "all algorithms have more value where windows are longer", values, PERCENT)
 
 
-def _level(played: Played, claim: str, name: str, own: F8, other: F8) -> Judged:
+def _level(played: Evaluation, claim: str, name: str, own: F8, other: F8) -> Judged:
     """Judge that the means of two tables [places, episodes] are within NEAR of each other at every place."""
     rows = zip(_places(played), own, other, strict=False)
     return judge_claim(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
 
 
-def _alike(played: Played) -> Judged:
+def _alike(played: Evaluation) -> Judged:
     own, other = (_values(played, policy) for policy in ("primal-dual", "m-greedy"))
     claim = "the two versions of Algorithm 2 perform alike"
     return _level(played, claim, "primal-dual against m-greedy", own, other)
@@ -142,7 +142,7 @@ def _alike(played: Played) -> Judged:
 # figures ---------------------------------------------------------------------------------------------
 
 
-def _coinciding(played: Played) -> list[str]:
+def _coinciding(played: Evaluation) -> list[str]:
     """Name the curves that cannot be told apart, and where."""
     told = []
     means = {policy: _values(played, policy).mean(axis=1) for policy in played.policies}
@@ -157,7 +157,7 @@ def _coinciding(played: Played) -> list[str]:
 
 
 def _outcome(
-    played: Played, x: str, bound: str, said: Sequence[Judged], remarks: Sequence[str], sizes: str = ""
+    played: Evaluation, x: str, bound: str, said: Sequence[Judged], remarks: Sequence[str], sizes: str = ""
 ) -> Outcome:
     """Return a figure of one panel with all policies and the bound."""
     table = played.summary("bound")
