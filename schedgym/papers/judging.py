@@ -38,7 +38,7 @@ __all__ = [
     "PERCENT",
     "POINTS",
     "REFUTED",
-    "Comparison",
+    "Effect",
     "Confirm",
     "Finding",
     "Judged",
@@ -160,8 +160,8 @@ def confirm_finding(name: str, finding: Finding, confirm: Confirm | None) -> Non
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
-    """A share by which one quantity differs from another one, or from 0.
+class Effect:
+    """The effect of something: a share by which one quantity differs from another one, or from 0.
 
     Attributes:
         name: what is compared with what; comparisons of the same name are reported together.
@@ -190,7 +190,7 @@ class Comparison:
         """True if the difference is significantly below 0."""
         return (-self).above
 
-    def __neg__(self) -> Comparison:
+    def __neg__(self) -> Effect:
         return dataclasses.replace(self, value=-self.value, low=-self.high, high=-self.low)
 
     def __str__(self) -> str:
@@ -209,7 +209,7 @@ def where(setting: Mapping[str, Any]) -> str:
     return "at " + ", ".join(map(" ".join, zip(setting, values, strict=True))) if setting else ""
 
 
-def compare(name: str, own: Values, other: Values | float, place: str = "") -> Comparison:
+def compare(name: str, own: Values, other: Values | float, place: str = "") -> Effect:
     """Compare two means: the mean of ``own`` divided by that of ``other``, minus 1.
 
     Args:
@@ -221,24 +221,24 @@ def compare(name: str, own: Values, other: Values | float, place: str = "") -> C
     pair = np.column_stack(np.broadcast_arrays(np.asarray(own, dtype=float), other))
     pair = pair[~np.isnan(pair).any(axis=1)]
     if not len(pair) or pair[:, 1].mean() == 0.0:
-        return Comparison(name, math.nan, place=place)
+        return Effect(name, math.nan, place=place)
     change, base = pair[:, 0] - pair[:, 1], pair[:, 1]
-    return Comparison(name, float(change.mean() / base.mean()), *ratio_interval(change, base), place)
+    return Effect(name, float(change.mean() / base.mean()), *ratio_interval(change, base), place)
 
 
-def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Comparison]:
+def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Effect]:
     """Compare the values of the draws with those of each of several others, by name."""
     return [compare(f"{name} against {other}", own, values) for other, values in others.items()]
 
 
-def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Comparison:
+def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Effect:
     """Average over the draws a share, or a difference of two shares."""
-    return Comparison(name, float(np.mean(shares)), *bootstrap_interval(shares), place, unit)
+    return Effect(name, float(np.mean(shares)), *bootstrap_interval(shares), place, unit)
 
 
 def grows(
     name: str, values: Sequence[F8] | F8, unit: str = PERCENT, place: str = "", *, falls: bool = False
-) -> Comparison:
+) -> Effect:
     """Compare the values at the last place with those at the first.
 
     The verdict is "holds" if the change is significant and no step goes significantly the other way, and
@@ -263,13 +263,13 @@ def grows(
 
 # rules -----------------------------------------------------------------------------------------------
 
-Rule = Callable[[Comparison], str]
+Rule = Callable[[Effect], str]
 
 
 def between(least: float, most: float) -> Rule:
     """Return a rule: "holds" if the interval lies between two shares, "in part" if only the number does."""
 
-    def rule(found: Comparison) -> str:
+    def rule(found: Effect) -> str:
         if not least <= found.value <= most:
             return NOT_REPRODUCED
         return IN_PART if found.low < least or found.high > most else HOLDS
@@ -289,7 +289,7 @@ def at_most(share: float) -> Rule:
     much, so that what is stated is at least half of what is measured (:func:`larger` is the counterpart).
     """
 
-    def rule(found: Comparison) -> str:
+    def rule(found: Effect) -> str:
         if not found.value <= share / PARTLY:
             return NOT_REPRODUCED
         return IN_PART if found.value > share or found.high > share else HOLDS
@@ -312,7 +312,7 @@ def lower(by: float = 0.0) -> Rule:
 
 
 def judge_claim(
-    claim: str, found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = ""
+    claim: str, found: Iterable[Effect], rule: Rule | None = None, *, what: str = "", more: str = ""
 ) -> Judged:
     """Judge comparisons, and combine them into one judged statement.
 
@@ -350,15 +350,15 @@ def judge_better(played: Evaluation, claim: str, *statements: Statement) -> Judg
     for entry in examine(played, statements):
         name = f"{entry.statement.policy} against {entry.rival}"
         place = where(entry.setting)
-        gain = Comparison(name, entry.gain, entry.low, entry.high, place, verdict=entry.verdict)
+        gain = Effect(name, entry.gain, entry.low, entry.high, place, verdict=entry.verdict)
         found.append(-gain if played.metric_of(entry.statement.metric).sign > 0 else gain)
     metrics = dict.fromkeys(said.metric.replace("_", " ") for said in statements)
     return judge_claim(claim, found, what=", ".join(metrics))
 
 
-def tell(found: Sequence[Comparison]) -> str:
+def tell(found: Sequence[Effect]) -> str:
     """List comparisons if they are few, else their range by name, or over all names if those are many."""
-    groups: dict[str, list[Comparison]] = {}
+    groups: dict[str, list[Effect]] = {}
     for entry in found:
         groups.setdefault(entry.name, []).append(entry)
     if len(found) <= SHOWN:
@@ -378,13 +378,13 @@ def number(value: float, unit: str = PERCENT) -> str:
     return _hundredths(value) + unit
 
 
-def _range(found: Sequence[Comparison]) -> str:
+def _range(found: Sequence[Effect]) -> str:
     values = [entry.value for entry in found]
     ends = (number(end, found[0].unit) for end in (min(values), max(values)))
     return " to ".join(dict.fromkeys(ends))
 
 
-def _counted(found: Sequence[Comparison]) -> str:
+def _counted(found: Sequence[Effect]) -> str:
     held, partly = (sum(entry.verdict == verdict for entry in found) for verdict in (HOLDS, IN_PART))
     return f"as claimed in {held} of {len(found)} cases" + (f", in part in {partly}" if partly else "")
 

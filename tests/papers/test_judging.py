@@ -16,7 +16,7 @@ from schedgym.papers.judging import (
     IN_PART,
     NOT_REPRODUCED,
     POINTS,
-    Comparison,
+    Effect,
     Judged,
     against,
     at_most,
@@ -87,8 +87,8 @@ def test_nothing_to_compare_reproduces_nothing(values) -> None:
     ],
 )
 def test_what_is_level(value, low, high, verdict) -> None:
-    assert level(0.1)(Comparison("", value, low, high)) == verdict
-    assert between(-math.inf, 0.1)(Comparison("", value, low, high)) == (
+    assert level(0.1)(Effect("", value, low, high)) == verdict
+    assert between(-math.inf, 0.1)(Effect("", value, low, high)) == (
         HOLDS if value < 0.0 or high <= 0.1 else verdict
     )
 
@@ -106,7 +106,7 @@ def test_what_is_level(value, low, high, verdict) -> None:
     ],
 )
 def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
-    found = Comparison("", value, low, high)
+    found = Effect("", value, low, high)
     assert larger(0.5, most=2.0)(found) == verdict
     assert lower(0.5)(found) == larger(0.5)(-found) == NOT_REPRODUCED
     assert lower(0.5)(-found) == larger(0.5)(found) == (HOLDS if value == 2.0 else verdict)
@@ -125,7 +125,7 @@ def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     ],
 )
 def test_what_is_at_most_a_stated_share(value, low, high, verdict) -> None:
-    assert at_most(0.3)(Comparison("", value, low, high)) == verdict
+    assert at_most(0.3)(Effect("", value, low, high)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -153,15 +153,15 @@ def test_what_grows_along_the_places(steps, up, down) -> None:
 
 
 def test_numbers_are_told_in_percent_points_or_as_factors() -> None:
-    assert str(Comparison("", 0.128, 0.1, 1.2)) == "+12.8% (+10.0 to +120.0)"
-    assert str(Comparison("", 1.0, -0.0004, 12.0, "at 4 servers")) == "2 times (1 to 13) at 4 servers"
-    assert str(Comparison("", 1500.4)) == "1,501 times"
-    assert str(-Comparison("", 0.02, 0.0004, 0.03, unit=POINTS)) == "-2.0 points (-3.0 to 0.0)"
+    assert str(Effect("", 0.128, 0.1, 1.2)) == "+12.8% (+10.0 to +120.0)"
+    assert str(Effect("", 1.0, -0.0004, 12.0, "at 4 servers")) == "2 times (1 to 13) at 4 servers"
+    assert str(Effect("", 1500.4)) == "1,501 times"
+    assert str(-Effect("", 0.02, 0.0004, 0.03, unit=POINTS)) == "-2.0 points (-3.0 to 0.0)"
 
 
 def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
     def said(names, count: int) -> str:
-        found = [Comparison(name, i / 100, place=f"at {i}") for i in range(count) for name in names]
+        found = [Effect(name, i / 100, place=f"at {i}") for i in range(count) for name in names]
         return judge_claim("", found, larger(0.02), what="delay", more="more").measured
 
     assert said("ab", 2) == "delay: a 0.0% at 0, +1.0% at 1; b 0.0% at 0, +1.0% at 1; more"
@@ -170,7 +170,7 @@ def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
     assert said("ab", 4) == f"delay: {ranges}; more"
     counted = "as claimed in 7 of 21 cases, in part in 7"
     assert said("abcdefg", 3) == f"delay: from a 0.0% at 0 to a +2.0% at 2, {counted}; more"
-    same = judge_claim("", [Comparison("a", 0.1)] * 7, level(0.1))
+    same = judge_claim("", [Effect("a", 0.1)] * 7, level(0.1))
     assert same.verdict == HOLDS and same.measured == "a +10.0%, as claimed in 7 of 7 cases"
 
 

@@ -25,7 +25,7 @@ from schedgym.papers.guan2022.runs import (
     shared,
 )
 from schedgym.papers.guan2022.statements import INCENTIVES, Sentence, judge_decided, judge_incentive
-from schedgym.papers.judging import Comparison, compare, judge_claim, lower, where
+from schedgym.papers.judging import Effect, compare, judge_claim, lower, where
 from schedgym.papers.registry import Check
 
 # section 3.4 -----------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def _little(run: Run) -> Evaluation:
     return aggressive(run, part, AMF, {"zipf": [jobs.skews[0], jobs.skews[-1]]})
 
 
-def _observed(played: Evaluation, policy: str, rival: str, skew: float) -> Comparison:
+def _observed(played: Evaluation, policy: str, rival: str, skew: float) -> Effect:
     """Compare what was observed of two policies at a skew."""
     own, other = (played.values(label, zipf=skew) for label in (policy, rival))
     return compare(f"{policy} against {rival}", own, other, where({"zipf": skew}))

@@ -26,7 +26,7 @@ from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, 
 from schedgym.papers.judging import (
     PERCENT,
     POINTS,
-    Comparison,
+    Effect,
     average,
     between,
     compare,
@@ -84,7 +84,7 @@ def place_of_first(played: Evaluation, value: Any) -> str:
     return where({played.swept[0]: value})
 
 
-def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
+def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Effect]:
     """Compare the responses of the first of each pair with those of the second in all settings."""
     return [
         compare(
@@ -142,7 +142,7 @@ def judge_lower(
 def judge_little_worse(played: Evaluation) -> Judged:
     """Judge ATA-Greedy against ATA; "in part": the mean is a little higher, but not significantly."""
 
-    def judge(found: Comparison) -> str:
+    def judge(found: Effect) -> str:
         return between(0.0, CLOSE)(found) if found.value > 0.0 else NOT_REPRODUCED
 
     claim = f"ATA-Greedy is a little (here: by 0 to {100 * CLOSE:.0f}%) worse than ATA"
@@ -235,7 +235,7 @@ def judge_ranking(played: Evaluation, policies: Sequence[str]) -> Judged:
     return Judged(claim, measured, verdict)
 
 
-def distance(name: str, one: Sequence[F8], other: Sequence[F8], place: str = "") -> Comparison:
+def distance(name: str, one: Sequence[F8], other: Sequence[F8], place: str = "") -> Effect:
     """Compare two distributions by their largest distance, a share of the time, in each episode."""
     return average(name, [float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True)], place=place)
 
@@ -285,7 +285,7 @@ def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
     for skew, shares in zip(jobs.skews, kept / seen, strict=True):
         low, high = bootstrap_interval(shares)
         texts.append(f"{100 * shares.mean():.0f}% ({100 * low:.0f} to {100 * high:.0f}) at zipf {skew:g}")
-        verdicts.append(between(0.5, 1.0)(Comparison("", float(shares.mean()), low, high)))
+        verdicts.append(between(0.5, 1.0)(Effect("", float(shares.mean()), low, high)))
     what = "jobs in decisions" if by_job else "decisions"
     measured = f"of about {seen.sum(axis=1).mean():.0f} {what} at each skew: {', '.join(texts)}"
     verdict = verdict_of(verdicts)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run, Verdict
-from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger, level
+from schedgym.papers.judging import Effect, Rule, compare, judge_claim, larger, level
 from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
@@ -224,10 +224,10 @@ def median_interval(values: Sequence[float] | Floats, confidence: float = 0.95) 
     return float(ordered[cut - 1]), float(ordered[len(ordered) - cut])
 
 
-def medians_of(name: str, own: Floats, other: Floats) -> Comparison:
+def medians_of(name: str, own: Floats, other: Floats) -> Effect:
     """Compare times by the median of the ratios of the episodes, minus 1, with its interval."""
     ratios = own / other - 1.0
-    return Comparison(name, float(np.median(ratios)), *median_interval(ratios))
+    return Effect(name, float(np.median(ratios)), *median_interval(ratios))
 
 
 def as_stated(percent: float) -> Rule:
@@ -242,7 +242,7 @@ def as_stated(percent: float) -> Rule:
     """
     by = percent / 100.0
 
-    def rule(found: Comparison) -> str:
+    def rule(found: Effect) -> str:
         if not found.above or found.value < by / 2.0:
             return NOT_REPRODUCED
         if by <= found.value < FAR * by or found.low <= by <= found.high:
@@ -257,8 +257,8 @@ def against(
     more: Iterable[str],
     less: Iterable[str],
     stated: Mapping[str, float] | float | None = None,
-    make: Callable[[str, Floats, Floats], Comparison] = compare,
-) -> list[Comparison]:
+    make: Callable[[str, Floats, Floats], Effect] = compare,
+) -> list[Effect]:
     """Judge for each pair of policies if one is larger than the other, by as much as the paper states.
 
     Args:
@@ -281,13 +281,13 @@ def against(
     return found
 
 
-def at(place: str, found: Iterable[Comparison]) -> list[Comparison]:
+def at(place: str, found: Iterable[Effect]) -> list[Effect]:
     """Say of comparisons where they were made."""
     return [dataclasses.replace(entry, place=f"at {place}") for entry in found]
 
 
 def found_by(
-    found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = "", **figures: Any
+    found: Iterable[Effect], rule: Rule | None = None, *, what: str = "", more: str = "", **figures: Any
 ) -> Finding:
     """Judge comparisons as :func:`~schedgym.papers.judging.judge_claim` does, and return the finding.
 

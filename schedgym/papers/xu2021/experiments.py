@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run
-from schedgym.papers.judging import Comparison, against, at_most, compare, lower, tell, verdict_of
+from schedgym.papers.judging import Effect, against, at_most, compare, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.readings import ESTIMATION
 from schedgym.papers.xu2021.runs import ID, RULES
@@ -32,7 +32,7 @@ def _play(run: Run, **parameters: Any) -> Evaluation:
     )
 
 
-def _norms(played: Evaluation, metric: str) -> list[Comparison]:
+def _norms(played: Evaluation, metric: str) -> list[Effect]:
     """Compare OCORP+M's norm of the flowtimes with that of each rule."""
     others = {rule: played.metric(rule, metric) for rule in RULES}
     return against(OWN, played.metric(OWN, metric), others)

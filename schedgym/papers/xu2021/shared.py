@@ -11,7 +11,7 @@ from schedgym.core.problem import Statement
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Panel, Run, Series
 from schedgym.papers.figures import band
-from schedgym.papers.judging import Comparison, against, judge_better
+from schedgym.papers.judging import Effect, against, judge_better
 from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.instances import GAMMA
 from schedgym.papers.xu2021.readings import NORM
@@ -134,7 +134,7 @@ def metrics_of(played: Evaluation, policies: Sequence[str], metric: str) -> dict
     return {policy: played.metric(policy, metric) for policy in policies}
 
 
-def compare_metric(played: Evaluation, policy: str, rivals: Sequence[str], metric: str) -> list[Comparison]:
+def compare_metric(played: Evaluation, policy: str, rivals: Sequence[str], metric: str) -> list[Effect]:
     """Compare a policy's metric with that of others."""
     return against(policy, played.metric(policy, metric), metrics_of(played, rivals, metric))
 

@@ -13,7 +13,7 @@ from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_claims, list_figures
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Comparison, compare, larger
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, compare, larger
 from schedgym.papers.shi2017.readings import MAR, SIZING
 from schedgym.papers.shi2017.runs import (
     LONGEST,
@@ -155,7 +155,7 @@ def test_stated_numbers() -> None:
     """Half of it is in part, twice as much is another number; an interval may contain it."""
 
     def verdict(percent: float, *found: float) -> str:
-        return as_stated(percent)(Comparison("", *(share / 100 for share in found)))
+        return as_stated(percent)(Effect("", *(share / 100 for share in found)))
 
     assert verdict(100, 101, 99, 103) == verdict(100, 95, 85, 105) == verdict(100, 199, 150, 210) == HOLDS
     assert verdict(100, 95, 90, 99) == verdict(100, 50, 40, 60) == IN_PART
