@@ -7,6 +7,7 @@ light or dark as its reader's screen is (:func:`svg_text`); PNG and PDF are ligh
 from __future__ import annotations
 
 import io
+import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -116,7 +117,8 @@ def spread(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def swept_axis(values: Sequence[Any]) -> str:
     """The axis on which the values of a swept parameter stand: "category", "linear" or "log"."""
-    if not all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
+    numbers = [v for v in values if isinstance(v, (int, float, np.number)) and not isinstance(v, bool)]
+    if len(numbers) < len(values) or not all(map(math.isfinite, numbers)):
         return "category"
     least, most = min(values), max(values)
     return "log" if len(set(values)) > 2 and least > 0 and most >= 4 * least else "linear"

@@ -257,7 +257,9 @@ class Evaluation:
         """
         if name is None:
             return self.objective
-        return Metric(name, self.objective.unit, "") if name in CERTIFICATES else self.problem.metric(name)
+        if name not in CERTIFICATES:
+            return self.problem.metric(name)
+        return Metric(name, "" if name == "truncated" else self.objective.unit, "")
 
     def parts(self) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
         """(swept parameter -> value, rows) for each setting, in order of first appearance."""

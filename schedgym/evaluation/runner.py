@@ -102,6 +102,7 @@ def evaluate(
         RuntimeError: when rewards do not sum to the objective, or an objective beats its bound: a bug.
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
+    check_keywords("evaluate", how, How)  # and not the further ones of compare
     return compare(env_id, policies, {}, episodes, seed, **how).frame
 
 
@@ -139,7 +140,7 @@ def compare(
         InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
             objectives.
     """
-    check_keywords("evaluate", how, How)
+    check_keywords("compare", how, How)
     grid = grid or {}
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)

@@ -427,3 +427,14 @@ def test_play_is_what_evaluate_does():
     outcomes = [episodes.play(env, policy, seed=2, episode=e, label="fcfs") for e in range(2)]
     frame = evaluate(ID, "fcfs", 2, 2, parameters=SMALL)
     assert [o.metrics["mean_delay"] for o in outcomes] == values(frame, "mean_delay", "fcfs")
+
+
+def test_what_only_compare_takes_is_refused_by_evaluate():
+    for function, name in ((evaluate, "observe"), (evaluate, "engine"), (compare, "observed")):
+        with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) got an unexpected.* '{name}'"):
+            function(ID, "fcfs", episodes=1, parameters=SMALL, **{name: None})
+
+
+def test_an_infinite_value_has_no_place_on_an_axis_of_numbers():
+    axes = [canvas.swept_axis(values) for values in ([1, 2, 8], [1, 2], [1, 2.0, np.inf], [True, 2])]
+    assert axes == ["log", "linear", "category", "category"]
