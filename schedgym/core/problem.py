@@ -37,10 +37,16 @@ __all__ = [
     "get_problem",
     "list_problems",
     "parameter",
+    "sign_of",
 ]
 
 
 ENTRY_POINTS = "schedgym.problems"
+
+
+def sign_of(better: str) -> float:
+    """-1 where more is better ("max"), else 1: of a value times it, less is better."""
+    return -1.0 if better == "max" else 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +69,8 @@ class Metric:
 
     @property
     def sign(self) -> float:
-        """-1 where more is better, else 1: of a value times it, less is better."""
-        return -1.0 if self.better == "max" else 1.0
+        """:func:`sign_of` its better direction."""
+        return sign_of(self.better)
 
 
 @dataclasses.dataclass(frozen=True)
