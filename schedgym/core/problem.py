@@ -40,7 +40,6 @@ __all__ = [
     "sign_of",
 ]
 
-
 ENTRY_POINTS = "schedgym.problems"
 
 
@@ -407,9 +406,7 @@ def _load(entry: importlib.metadata.EntryPoint) -> Problem:
 def get_problem(name: str) -> Problem:
     """The problem with this name or environment id."""
     known = list_problems()
-    if name in known:
-        return known[name]
-    for problem in known.values():
-        if name in problem.ids:
-            return problem
-    raise UnknownName("problem", name, [*known, *(i for p in known.values() for i in p.ids)])
+    known = known | {id: problem for problem in known.values() for id in problem.ids}
+    if name not in known:
+        raise UnknownName("problem", name, known)
+    return known[name]
