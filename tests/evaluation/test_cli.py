@@ -347,7 +347,7 @@ BAD_COMPARISONS = [
     (["--option", "ffd-nb.weights=a,b"], "weights: must be a number"),
     (["--option", "ffd-nb.weights=1"], "weights: must be two numbers"),
     (["--option", "ffd-nb.size=dp"], "fixed to 'nb'"),
-    (["--option", "wf.x=1"], "unknown policy of this comparison 'wf'"),
+    (["--option", "wf.p=1"], "unknown policy in options 'wf'"),
     (["--episodes", "0"], "episodes: must be a whole number from 1"),
     (["--episodes", "x"], "'--episodes'"),
     (["--seed", "-1"], "seed: must be a whole number from 0"),
