@@ -223,8 +223,8 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     policies = Policies({}, {}, {})
     if experiment.policies is None or experiment.policies or not experiment.agents:
         named = _loaded(experiment.policies, problem)
-        given, tuned = experiment.options, experiment.tuned
-        policies = resolve_policies(problem, id, named, given, base, combinations, tuned)
+        options, tuned = experiment.options, experiment.tuned
+        policies = resolve_policies(problem, id, named, options, base, combinations, tuned)
     elif experiment.options:
         raise UnknownName("policy in options", next(iter(experiment.options)), ())
     agents = _agents(experiment, id)
