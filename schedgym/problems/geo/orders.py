@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
 
-from schedgym.core.arrays import SCRATCH, Bytes, Integers, Integers32, Renamed
+from schedgym.core.arrays import SCRATCH, Bytes, Floats, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.solvers.arithmetic import common_divisor
@@ -104,7 +104,7 @@ Assigning = Annotated[AssignScratch, SCRATCH]
 
 
 @helper
-def sort_by_key(order: Integers, key: Integers, n: int) -> None:
+def sort_by_key(order: Integers, key: Integers | Floats, n: int) -> None:
     """Sort rows 0 .. n - 1 by key, ties by row, into ``order``."""
     for i in range(n):
         order[i] = i
