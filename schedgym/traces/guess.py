@@ -10,16 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from schedgym.core.expression import Expression
 from schedgym.documents import read_yaml
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
-from schedgym.traces.base import is_number
+from schedgym.traces.base import is_number, name_of
 from schedgym.traces.declaration import (
     CLOCK,
     CORES,
     DATE,
     MACHINES,
     MEMORY,
+    POINTS,
     TASKS,
     TIMES,
     UNKNOWN,
@@ -27,6 +27,7 @@ from schedgym.traces.declaration import (
     Filter,
     TableFormat,
     TableLayout,
+    Units,
 )
 from schedgym.traces.pieces import Chunk, chunks
 from schedgym.traces.table import FLAGS
@@ -40,7 +41,6 @@ DELIMITERS = ",\t;|"
 
 #: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
 EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
-POINTS = ("submit", "start", "end", "deadline")
 #: texts of other programs for a field that is empty
 MISSING = (
     *("NaN", "nan", "NaT", "NA", "N/A", "n/a", "<NA>"),
@@ -110,7 +110,7 @@ def guess_format(
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
         if name not in columns and not (name == "duration" and "end" in columns):
             raise TraceFormatError(
-                _name(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
+                name_of(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
             )
     columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
@@ -137,7 +137,7 @@ def amend_format(
     asked = parse_columns(given)
     columns = dict(format.columns)
     if asked:
-        piece = _sample(source, format)
+        piece = next(chunks(source, format, SAMPLE))
         own = _columns(_with_points(piece) if format.decimal == "," else piece, {}, asked, TASKS)
         for name, other in (("duration", "end"), ("end", "duration")):
             if name in own and other not in own:
@@ -175,7 +175,7 @@ def guess_machines(source: Any) -> TableLayout:
     for name in ("cpus", "memory"):
         if name not in columns:
             raise TraceFormatError(
-                _name(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
+                name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
     return dataclasses.replace(layout, columns=columns)
 
@@ -190,10 +190,6 @@ def describe_columns(format: TableLayout) -> str:
     return ", ".join(parts)
 
 
-def _name(source: Any) -> Any:
-    return source if isinstance(source, str | Path) else "data frame"
-
-
 def _delimiter(source: Any) -> str:
     """The sign that is most frequent in the first line."""
     if not isinstance(source, str | Path) or Path(source).suffix == ".parquet":
@@ -206,11 +202,11 @@ def _sampled(
     source: Any,
     names: Mapping[str, Sequence[str]],
     asked: Mapping[str, str],
-    units: Mapping[str, Sequence[str]],
+    units: Mapping[str, Units],
 ) -> tuple[TableLayout, Chunk, dict[str, Field]]:
     """The layout of a table, without columns, its first rows, and what :func:`_columns` finds in them."""
     layout = TableLayout(columns={}, delimiter=_delimiter(source))
-    piece = _sample(source, layout)
+    piece = next(chunks(source, layout, SAMPLE))
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
         if _has_commas(piece, _read(piece, found)):
@@ -230,16 +226,8 @@ def _with_points(piece: Chunk) -> Chunk:
 
 def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
     """The columns of which the fields read numbers."""
-    read: set[str] = set()
-    for quantity, field in fields.items():
-        if not TASKS[quantity] or field.unit == DATE:
-            continue
-        for source in field.sources:
-            try:
-                read |= {source} if source in piece.names else set(Expression(source).names)
-            except InvalidParameter:  # no column and no expression: the table's reader says so
-                continue
-    return read & set(piece.names)
+    numbers = [own for quantity, own in fields.items() if TASKS[quantity] and own.unit != DATE]
+    return {name for own in numbers for name in own.reads(piece.names) or ()}
 
 
 def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
@@ -252,12 +240,6 @@ def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
         if all(found) and any(one and one[1] and len(one[1]) != 3 for one in found):
             return True
     return False
-
-
-def _sample(source: Any, layout: TableLayout) -> Chunk:
-    for piece in chunks(source, layout, SAMPLE):
-        return piece
-    raise TraceFormatError(_name(source), 0, "", "is empty, must start with a header")
 
 
 def parse_columns(given: Mapping[str, str] | str | None) -> dict[str, str]:
@@ -281,7 +263,7 @@ def _columns(
     piece: Chunk,
     names: Mapping[str, Sequence[str]],
     asked: Mapping[str, str],
-    units: Mapping[str, Sequence[str]],
+    units: Mapping[str, Units],
 ) -> dict[str, Field]:
     """Quantity -> field, of those that are asked for or found."""
     found: dict[str, Field] = {}

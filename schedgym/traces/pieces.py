@@ -26,7 +26,7 @@ from schedgym.traces.texts import (
 
 __all__ = ["CHUNK", "Chunk", "Fault", "chunks", "column_names", "row_chunks"]
 
-CHUNK = 20_000  # rows
+CHUNK = 2000  # rows
 MOST_CELLS = 2_000_000  # of a piece of a Parquet file: one of many columns has fewer rows
 BUFFER = 2**20  # bytes of a Parquet file that are read at once
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
@@ -66,7 +66,7 @@ class Chunk(NamedTuple):
 
 
 def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chunk]:
-    """The pieces of a table.
+    """The pieces of a table, one at least.
 
     Args:
         source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
@@ -90,8 +90,7 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
     """The names of a table's columns; arguments and errors are those of :func:`chunks`."""
-    piece = next(chunks(source, layout, 1), None)
-    return tuple(piece.names) if piece is not None else tuple(layout.names or ())
+    return tuple(next(chunks(source, layout, 1)).names)
 
 
 def row_chunks(
