@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas
 from rendering import render
 
-from schedgym.agents.config import Config, make_config
+from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import get_problem
@@ -37,7 +37,7 @@ PROPOSED = {"schedgym/GeoAssign-v0": "ata"}
 
 def part(template: str, **context: Any) -> str:
     """A template of docs/pages as a part of a page."""
-    helpers = (bare, title_of, percent, ratio, over_bound, domains, options_text)
+    helpers = (bare, title_of, percent, ratio, over_bound, options_text)
     return render(template, **{one.__name__: one for one in helpers}, **context).strip("\n")
 
 
@@ -94,27 +94,14 @@ def cards() -> str:
 def card(path: Path) -> str:
     """The card of an agent file, with its results of docs/agents.csv."""
     agent = load_agent(path)
-    given = agent.metadata["versions"]
+    given, config = agent.metadata["versions"], make_config(agent.metadata["config"])
     return part(
         "card.md",
-        **{"agent": agent, "path": path, "results": results(agent)},
-        config=make_config(agent.metadata["config"]),
+        **{"agent": agent, "path": path, "results": results(agent), "config": config},
+        parameters={name: value for name, value in config.parameters.items() if name != "window"},
         training=agent.metadata["training"],
         versions=", ".join(f"{name} {given[name]}" for name in LIBRARIES if name in given),
     )
-
-
-def domains(config: Config, use: str) -> str:
-    """The domains of a configuration that are trained or validated in, with their parameters."""
-    given = {name: own for name, own in config.domains.items() if own.use == use} or config.domains
-    if not given:
-        own = {name: value for name, value in config.parameters.items() if name != "window"}
-        return f"`{options_text(own)}`" if own else "the default parameters"
-    texts = []
-    for own in given.values():
-        text = f"`{options_text(own.parameters)}`" if own.parameters else "the default parameters"
-        texts.append(text if own.weight == 1 else f"{text} (weight {own.weight:g})")
-    return ", ".join(texts)
 
 
 def rows_of(agent: Agent) -> list[dict[str, str]]:
