@@ -17,8 +17,7 @@ from schedgym.traces.texts import (
     LONGEST_LINE,
     MOST_BYTES,
     MOST_LINES,
-    MOST_RATIO,
-    START,
+    check_size,
     decode,
     open_trace,
     raw_lines,
@@ -261,11 +260,7 @@ def _check_size(metadata: Any, path: Path, stream: IO[bytes]) -> None:
     taken = sum(group.total_byte_size for group in groups)
     # a column of one value takes next to nothing: as text, each is a digit and a comma
     taken = max(taken, 2 * metadata.num_rows * metadata.num_columns)
-    if taken > MOST_BYTES:
-        raise TraceFormatError(path, 0, "", f"the file has more than {MOST_BYTES} bytes")
-    if taken > START and taken > MOST_RATIO * stream.seek(0, io.SEEK_END):
-        reason = f"the packed file expands to more than {MOST_RATIO} times its size"
-        raise TraceFormatError(path, 0, "", reason)
+    check_size(path, 0, taken, stream.seek(0, io.SEEK_END))
 
 
 def _check_texts(batch: Any, path: Path, before: int) -> None:

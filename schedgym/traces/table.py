@@ -26,6 +26,7 @@ from schedgym.traces.base import (
     MACHINE,
     MALFORMED,
     NO_EXECUTION,
+    OPTIONAL,
     Column,
     JobTrace,
     LeftOut,
@@ -606,7 +607,8 @@ def read_tasks(
         sites = _join_sites(sites, machines, list(other.codes["site"]))
     if "tasks" in columns:
         columns = _expand(columns, limit, reader.path)
-    empty = np.zeros(0)
+    if "preemptible" in columns:
+        columns["preemptible"] = np.nan_to_num(columns["preemptible"])
     return Trace(
         name,
         arrival=columns["submit"],
@@ -618,13 +620,8 @@ def read_tasks(
         files=_files(reader.source) + _files(nodes),
         unit=unit,
         filled=reader.filled,
-        job=columns.get("job", empty),
-        start=columns.get("start", empty),
-        deadline=columns.get("deadline", empty),
-        site=columns.get("site", empty),
+        **{name: columns[name] for name in OPTIONAL if name in columns},
         sites=sites,
-        value=columns.get("value", empty),
-        preemptible=np.nan_to_num(columns.get("preemptible", empty)),
         origin=origin,
         left_out=left_out,
     )

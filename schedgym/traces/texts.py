@@ -93,7 +93,7 @@ def _pieces(path: Path, method: str, size: int) -> Iterator[bytes]:
         with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
             while piece := getattr(stream, method)(size):
                 number, taken = number + begins, taken + len(piece)
-                _check_size(path, number, taken, packed)
+                check_size(path, number, taken, packed.tell())
                 yield piece
                 begins = method == "readline" and piece.endswith(b"\n")
     except _DAMAGE as error:
@@ -115,12 +115,12 @@ def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:
     return TraceFormatError(path, line, "", f"the {kind} file is {what}")
 
 
-def _check_size(path: Path, line: int, taken: int, packed: IO[bytes]) -> None:
-    """Raise TraceFormatError if so many bytes, unpacked, are too many."""
+def check_size(path: Path, line: int, taken: int, packed: int) -> None:
+    """Raise TraceFormatError if so many bytes, unpacked from so many, are too many."""
     if line > MOST_LINES or taken > MOST_BYTES:
         what = f"{MOST_LINES} lines" if line > MOST_LINES else f"{MOST_BYTES} bytes"
         raise TraceFormatError(path, line, "", f"the file has more than {what}")
-    if taken > START and taken > MOST_RATIO * packed.tell():
+    if taken > START and taken > MOST_RATIO * packed:
         reason = f"the packed file expands to more than {MOST_RATIO} times its size"
         raise TraceFormatError(path, line, "", reason)
 
