@@ -107,6 +107,18 @@ def test_bad_fields_are_named_or_skipped(tmp_path: Path, name: str, column: str,
     assert len(found.arrival) == len(log.truth["arrival"]) - 1
 
 
+@pytest.mark.parametrize("name", [name for name in FOUND if name not in (*HEADLESS, "slurm")])
+def test_a_missing_column_is_named_on_line_1(tmp_path: Path, name: str) -> None:
+    """In Slurm's another one takes the place of the processors."""
+    log = LOGS[name]
+    for column in log.read:
+        header = log.lines[0].replace(column, "spare")
+        path = write_log(tmp_path, name, [header, *log.rows])
+        for format in formats_of(name):
+            with pytest.raises(TraceFormatError, match=f":1: {column}: missing column"):
+                read_trace(path, format=format, on_error="skip")
+
+
 @pytest.mark.parametrize("name", HEADLESS)
 @pytest.mark.parametrize("value", ["x", "-2", "nan", "1e30"])
 def test_a_bad_field_in_the_line_by_which_a_format_is_recognised(
@@ -172,13 +184,18 @@ def test_nothing_left_damaged_and_missing_files(tmp_path: Path, name: str) -> No
             read_trace(packed, format=log.name, on_error=on_error)
         with pytest.raises(FileNotFoundError, match="no such trace file: .*absent"):
             read_trace(tmp_path / "absent", format=log.name, on_error=on_error)
+    with pytest.raises(FileNotFoundError, match=r"no such trace file: .*absent\.csv\.gz"):
+        read_trace(tmp_path / "absent.csv.gz")
 
 
 @pytest.mark.parametrize("name", [name for name in LOGS if name != "google2011"])  # it reads further
 def test_arguments_and_limits(tmp_path: Path, name: str) -> None:
     path, format = write_log(tmp_path, name), LOGS[name].name
-    for wrong in ({"limit": 0}, {"on_error": "ignore"}):
-        with pytest.raises(InvalidParameter, match=next(iter(wrong))):
+    for wrong, reason in (
+        ({"limit": 0}, "limit: must be None or a whole number of tasks >= 1, got 0"),
+        ({"on_error": "ignore"}, "on_error: must be 'raise' or 'skip', got 'ignore'"),
+    ):
+        with pytest.raises(InvalidParameter, match=reason):
             read_trace(path, format=format, **wrong)  # type: ignore[arg-type]
     count = len(LOGS[name].truth["arrival"])
     write_log(tmp_path, name, [*LOGS[name].lines, "broken"])

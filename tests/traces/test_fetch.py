@@ -103,15 +103,6 @@ def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         running.shutdown()
 
 
-def test_the_registry_is_well_formed() -> None:
-    assert {"alibaba-2023-pods", "alibaba-2023-nodes", "facebook-2010"} <= set(known_sets())
-    for known in known_sets().values():
-        assert known.url.startswith("https://")
-        assert known.url.endswith(f"/{known.file}")
-        assert not known.sha256 or (len(known.sha256) == 64 and int(known.sha256, 16))
-        assert known.help and known.licence and 10_000 < known.size < 2 * 10**9
-
-
 def test_an_unknown_name_proposes_the_nearest() -> None:
     with pytest.raises(UnknownName, match="unknown data set 'facebok-2010'; did you mean 'facebook-2010'"):
         fetch("facebok-2010")
