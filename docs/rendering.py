@@ -59,5 +59,5 @@ _ENVIRONMENT.filters["value"] = value_text
 
 
 def render(template: str, **context: Any) -> str:
-    """Return a template of docs/pages with its names replaced; one that is not given is an error."""
-    return _ENVIRONMENT.get_template(template).render(context)
+    """Return a template of docs/pages (without ".jinja") with its names replaced; all must be given."""
+    return _ENVIRONMENT.get_template(f"{template}.jinja").render(context)
