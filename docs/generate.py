@@ -1,8 +1,8 @@
 """Writes the generated pages of the site: environments, policies, errata, figures, benchmarks, API.
 
-The plugin gen-files runs it during ``mkdocs build``. Everything comes from the registries, the docstrings, an
-episode played now, and the committed results in ``docs/`` (claims.json, benchmarks.json, growth.json,
-reproduced/). Nothing is written to the checkout.
+The plugin gen-files runs it during ``mkdocs build``. The pages are templates in ``docs/pages``; what they show
+comes from the registries, the docstrings, an episode played now, and the committed results in ``docs/``
+(claims.json, benchmarks.json, growth.json, reproduced/). Nothing is written to the checkout.
 """
 
 from __future__ import annotations

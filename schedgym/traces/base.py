@@ -467,18 +467,13 @@ def parts(path: str | Path) -> tuple[Path, ...]:
     path = Path(path)
     if not path.is_dir():
         return (path,)
-    found = sorted((place, file) for file in path.iterdir() if (place := _part(file.name)) is not None)
-    for ((number, total), before), (place, file) in itertools.pairwise(found):
-        if place != (number + 1, total):
+    found = [(name, file) for file in path.iterdir() if (name := _PART.fullmatch(file.name))]
+    numbered = sorted((int(name[1]), int(name[2]), file) for name, file in found)
+    for (number, total, before), (following, other, file) in itertools.pairwise(numbered):
+        if (following, other) != (number + 1, total):
             reason = f"{file.name} does not follow {before.name}: parts must be consecutive"
             raise TraceFormatError(path, 0, "", reason)
-    return tuple(file for _, file in found)
-
-
-def _part(name: str) -> tuple[int, int] | None:
-    """Number of a part, and of how many; None for another file."""
-    found = _PART.fullmatch(name)
-    return (int(found[1]), int(found[2])) if found else None
+    return tuple(file for *_, file in numbered)
 
 
 def refuse_empty(path: str | Path, what: str, values: Sized, dropped: Mapping[str, int]) -> None:
