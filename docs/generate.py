@@ -1,7 +1,7 @@
 """Writes the generated pages of the site: environments, policies, errata, figures, benchmarks, API.
 
-The plugin gen-files runs it during ``mkdocs build``. The pages are templates in ``docs/pages``; what they show
-comes from the registries, the docstrings, an episode played now, and the committed results in ``docs/``
+The plugin gen-files runs it during ``mkdocs build``. The pages are templates in ``docs/pages``; what they
+show comes from the registries, the docstrings, an episode played now, and the committed results in ``docs/``
 (claims.json, benchmarks.json, growth.json, reproduced/). Nothing is written to the checkout.
 """
 
