@@ -17,7 +17,7 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def write(name: str, text: str) -> str:
 def make(name: str, template: str, **context: Any) -> str:
     """Write a page by a template of docs/pages, and return its name."""
     helpers = (field_range, functions_of, policy_link, docstring, describe_range, kind_of, four_digits)
-    helpers += (show, duration, met, grouped, describe_space, home)
+    helpers += (show, met, describe_space, home)
     return write(name, render(template, **{one.__name__: one for one in helpers}, **context))
 
 
@@ -302,11 +302,6 @@ def figures() -> list[Any]:
     return [make("figures/index.md", "all-figures.md", rows=rows), *pages]
 
 
-def duration(seconds: float) -> str:
-    """The approximate running time of a figure."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
 def changed(small: Mapping[str, Any], large: Mapping[str, Any]) -> list[tuple[Any, str, str]]:
     """The statements with another verdict at the paper's scale by default: each, the verdict, that before."""
     before = {said["claim"]: by_default(said) for said in small["claims"]}
@@ -337,14 +332,6 @@ def met(row: Mapping[str, Any]) -> str:
     sign, aim, *relative = row["target"].split()
     value = float(row["ratio"]) if relative else row["value"]  # to CartPole
     return "met" if (value >= float(aim) if sign == ">=" else value <= float(aim)) else "missed"
-
-
-def grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:
-    """Rows by the value of a key, in order of appearance."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row[key], []).append(row)
-    return found
 
 
 # API -----------------------------------------------------------------------------------------------
