@@ -260,7 +260,8 @@ def _check_size(metadata: Any, path: Path, stream: IO[bytes]) -> None:
     taken = sum(group.total_byte_size for group in groups)
     # a column of one value takes next to nothing: as text, each is a digit and a comma
     taken = max(taken, 2 * metadata.num_rows * metadata.num_columns)
-    check_size(path, 0, taken, stream.seek(0, io.SEEK_END))
+    stream.seek(0, io.SEEK_END)
+    check_size(path, 0, taken, stream)
 
 
 def _check_texts(batch: Any, path: Path, before: int) -> None:

@@ -88,16 +88,18 @@ def text_blocks(path: str | Path, size: int) -> Iterator[str]:
 
 def _pieces(path: Path, method: str, size: int) -> Iterator[bytes]:
     """What "read" or "readline" of the unpacked file gives until its end, at most so many bytes at once."""
-    number, taken, kind, begins = 0, 0, "", method == "readline"
+    number, taken, kind = 0, 0, ""
+    lines = begins = method == "readline"
     try:
         with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
-            while piece := getattr(stream, method)(size):
+            read = getattr(stream, method)
+            while piece := read(size):
                 number, taken = number + begins, taken + len(piece)
-                check_size(path, number, taken, packed.tell())
+                check_size(path, number, taken, packed)
                 yield piece
-                begins = method == "readline" and piece.endswith(b"\n")
+                begins = lines and piece.endswith(b"\n")
     except _DAMAGE as error:
-        raise _damaged(path, number + 1 if method == "readline" else 0, kind, error) from None
+        raise _damaged(path, number + lines, kind, error) from None
 
 
 #: what reading a damaged packed file raises
@@ -115,12 +117,12 @@ def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:
     return TraceFormatError(path, line, "", f"the {kind} file is {what}")
 
 
-def check_size(path: Path, line: int, taken: int, packed: int) -> None:
-    """Raise TraceFormatError if so many bytes, unpacked from so many, are too many."""
+def check_size(path: Path, line: int, taken: int, packed: IO[bytes]) -> None:
+    """Raise TraceFormatError if so many bytes are too many, unpacked from a file up to its position."""
     if line > MOST_LINES or taken > MOST_BYTES:
         what = f"{MOST_LINES} lines" if line > MOST_LINES else f"{MOST_BYTES} bytes"
         raise TraceFormatError(path, line, "", f"the file has more than {what}")
-    if taken > START and taken > MOST_RATIO * packed:
+    if taken > START and taken > MOST_RATIO * packed.tell():
         reason = f"the packed file expands to more than {MOST_RATIO} times its size"
         raise TraceFormatError(path, line, "", reason)
 
