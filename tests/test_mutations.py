@@ -648,6 +648,7 @@ class Traces(Family):
         self.files: dict[str, tuple[str, list[str], list[str] | None]] = {
             name: (log.suffix, log.lines, machines.get(name, list(log.machines)) or None)
             for name, log in LOGS.items()
+            if name in ("alibaba", "google2011", "slurm", "swf", "swim")  # a format of each kind
         }
         self.format, self.given = "swim", None
         self.on_error, self.limit, self.header = "raise", None, False

@@ -429,7 +429,7 @@ def test_many_names_are_not_written_out(capsys, tmp_path, arguments):
 
 
 def test_a_download_that_fails_tells_the_cause_and_another_way(capsys, tmp_path, monkeypatch):
-    known = importlib.import_module("schedgym.traces.fetch").KNOWN["facebook-2010"]
+    known = importlib.import_module("schedgym.traces.fetch").known_sets()["facebook-2010"]
 
     def offline(cache, name, downloader):
         try:
