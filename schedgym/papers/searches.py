@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from schedgym.papers.judging import Finding, Verdict
+from schedgym.papers.judging import Confirm, Finding, Shown, Verdict
 
-__all__ = ["Counted", "Searched", "Smallest", "count", "found_against", "smallest_flaw"]
+__all__ = [
+    "Counted",
+    "Searched",
+    "Sentences",
+    "Smallest",
+    "confirm_by",
+    "count",
+    "found_against",
+    "smallest_flaw",
+]
 
 Case = TypeVar("Case")
 
@@ -18,6 +27,11 @@ class Counted(NamedTuple):
     checked: int
     said: int
     false: int
+
+    @property
+    def true(self) -> int:
+        """The number of what is true."""
+        return self.said - self.false
 
 
 def count(cases: Iterable[Case], predicate: Callable[[Case], bool | Iterable[bool]]) -> Counted:
@@ -89,6 +103,21 @@ def smallest_flaw(
     return Searched(checked, flawed, best.found)
 
 
+def confirm_by(read: Callable[[Shown], Case], flaw: Callable[[Case], Mapping[str, Any] | None]) -> Confirm:
+    """Return a confirmation: the instance that is shown has the flaw, with the details that are shown.
+
+    Args:
+        read: returns the case that a finding shows.
+        flaw: what the search asks, by another method where there is one.
+    """
+
+    def confirm(shown: Shown) -> bool:
+        details = flaw(read(shown))
+        return details is not None and {**shown, **details} == shown
+
+    return confirm
+
+
 def found_against(
     verdict: Verdict,
     searched: Searched,
@@ -111,3 +140,48 @@ def found_against(
         return Finding(Verdict.HOLDS, f"true in all {searched.checked:,} {what}", figures=figures)
     evidence = f"false in {searched.flawed:,} of {searched.checked:,} {what}; {text}"
     return Finding(verdict, evidence, counterexample=searched.found, figures=figures)
+
+
+class Sentences:
+    """The evidence of a claim, as claims.yaml has it: with names of numbers, which each run fills in.
+
+    Called with a verdict and figures, it returns the finding.
+
+    Args:
+        texts: verdict -> text in the language of ``str.format``; "otherwise" stands for all other verdicts;
+            one text alone is for all of them.
+
+    Raises:
+        ValueError: there is no such verdict.
+    """
+
+    def __init__(self, texts: str | Mapping[str, str]) -> None:
+        known = {"otherwise": texts} if isinstance(texts, str) else dict(texts)
+        rest = known.pop("otherwise", None)
+        self._texts = {} if rest is None else dict.fromkeys(Verdict, rest)
+        self._texts |= {Verdict(verdict): text for verdict, text in known.items()}
+
+    def __call__(
+        self,
+        verdict: Verdict,
+        figures: Mapping[str, Any],
+        *,
+        counterexample: Shown | None = None,
+        witness: Shown | None = None,
+        **numbers: Any,
+    ) -> Finding:
+        """Return a finding; texts are filled with figures and further numbers.
+
+        Raises:
+            KeyError: there is no text for the verdict, or a text, of any verdict, names an unknown number.
+        """
+        filled = {one: text.format_map({**figures, **numbers}) for one, text in self._texts.items()}
+        return Finding(verdict, filled[verdict], counterexample, witness, figures)
+
+    def against(
+        self, verdict: Verdict, searched: Searched, figures: Mapping[str, Any] | None = None, **numbers: Any
+    ) -> Finding:
+        """Return the finding of a search: :func:`found_against` with the text of ``verdict``."""
+        known = {"checked": searched.checked, "flawed": searched.flawed, **(figures or {})}
+        text = self(verdict, known, counterexample=searched.found, **numbers).evidence
+        return found_against(verdict, searched, text, figures=figures)

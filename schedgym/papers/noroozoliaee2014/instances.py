@@ -143,6 +143,16 @@ def read_instance(shown: Shown) -> Instance:
     return Instance(tuple(tasks), tuple((int(c * unit), int(m * unit)) for c, m in servers))
 
 
+def show_schedule(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as a finding shows it."""
+    return {"start": list(schedule.start), "server": list(schedule.server)}
+
+
+def read_schedule(shown: Shown) -> Schedule:
+    """Return the schedule that a finding shows."""
+    return Schedule(tuple(shown["start"]), tuple(shown["server"]))
+
+
 def total_delay(instance: Instance, start: Sequence[int | None]) -> int:
     """Return the sum of the queuing delays."""
     return sum(s - task.arrival for s, task in zip(start, instance.tasks, strict=True) if s is not None)
