@@ -81,7 +81,7 @@ def smallest_flaw(
     flaw: Callable[[Case], Mapping[str, Any] | None],
     *,
     size: Callable[[Case], Any],
-    show: Callable[[Case], Mapping[str, Any]],
+    show: Callable[[Case], Mapping[str, Any]] = lambda case: {},
 ) -> Searched:
     """Look for a flaw in all cases, and keep the smallest case that has one.
 
@@ -89,7 +89,7 @@ def smallest_flaw(
         cases: the cases to be searched.
         flaw: returns details of what is wrong with a case, or None if nothing is.
         size: returns the size of a case, which can be ordered; of equal sizes the first case is kept.
-        show: returns a case as a finding shows it; the details are added to it.
+        show: returns a case as a finding shows it, unless the details do; they are added to it.
     """
     checked = flawed = 0
     best = Smallest()
@@ -172,11 +172,25 @@ class Sentences:
     ) -> Finding:
         """Return a finding; texts are filled with figures and further numbers.
 
+        Args:
+            verdict: verdict of this run.
+            figures: those of the finding.
+            counterexample: the instance of a verdict against the printed claim; left out with another one.
+            witness: the instance of "holds"; left out with another verdict.
+            numbers: what else texts name.
+
         Raises:
             KeyError: there is no text for the verdict, or a text, of any verdict, names an unknown number.
         """
         filled = {one: text.format_map({**figures, **numbers}) for one, text in self._texts.items()}
-        return Finding(verdict, filled[verdict], counterexample, witness, figures)
+        against = verdict in (Verdict.REFUTED, Verdict.CORRECTED)
+        return Finding(
+            verdict,
+            filled[verdict],
+            counterexample if against else None,
+            witness if verdict is Verdict.HOLDS else None,
+            figures,
+        )
 
     def against(
         self, verdict: Verdict, searched: Searched, figures: Mapping[str, Any] | None = None, **numbers: Any
