@@ -13,6 +13,7 @@ import numpy as np
 from schedgym.documents import read_yaml
 from schedgym.papers import Shown, get_paper
 from schedgym.papers.exact import Number, as_text
+from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, smallest_flaw
 from schedgym.papers.zheng2016 import readings
@@ -218,32 +219,46 @@ def first_fit_instance(capacity: int, n: int) -> Instance:
     return Instance((late, late._replace(deadline=1, values=(n,))), (capacity,))
 
 
-def confirm_ratio(rule: Rule, shown: Shown) -> bool:
-    """Return True if a rule gets the stated value, and the stated schedule gets the stated ratio more."""
-    instance, better = read_instance(shown), as_schedule(shown["schedule"])
-    whole = rule is not algorithm_1_rule
-    own = play(instance, rule)
-    return (
-        feasible(instance, better, whole)
-        and feasible(instance, own, whole)
-        and (whole or (is_only(instance) and is_algorithm_1(instance, own)))
-        and as_text(value(instance, own)) == shown["got"]
-        and as_text(value(instance, better)) == shown["better"]
-        and str(Fraction(shown["better"]) / Fraction(shown["got"])) == shown["ratio"]
-    )
-
-
-def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule) -> dict[str, Any]:
+def show_ratio(instance: Instance, rule: Rule, better: Schedule) -> dict[str, Any]:
     """Return values and ratio of a rule and a better schedule, as a finding shows them."""
-    own = value(instance, play(instance, rule))
+    own, best = value(instance, play(instance, rule)), value(instance, better)
     return {
         "got": as_text(own),
         "better": as_text(best),
         "ratio": str(Fraction(best) / own),
-        "schedule": as_rows(schedule),
+        "schedule": as_rows(better),
     }
 
 
-def confirm_tight(shown: Shown, rule: Rule) -> bool:
-    """Return True if the stated schedule is worth almost twice as much as that of the rule."""
-    return confirm_ratio(rule, shown) and Fraction(shown["ratio"]) > 2 - Fraction(1, 100)
+def confirm_ratio(
+    rule: Rule,
+    factor: Callable[[Instance], float | Fraction],
+    kind: Callable[[Instance], bool] = lambda instance: True,
+) -> Confirm:
+    """Return a confirmation: the schedule that is shown is worth more than that of a rule.
+
+    Args:
+        rule: the rule; Algorithm 1 must have no choice.
+        factor: returns of an instance by more than which factor the schedule is better.
+        kind: returns whether the statement is about an instance.
+    """
+    whole = rule is not algorithm_1_rule
+
+    def confirm(shown: Shown) -> bool:
+        instance, better = read_instance(shown), as_schedule(shown["schedule"])
+        own = play(instance, rule)
+        return (
+            kind(instance)
+            and feasible(instance, better, whole)
+            and feasible(instance, own, whole)
+            and (whole or (is_only(instance) and is_algorithm_1(instance, own)))
+            and {**shown, **show_ratio(instance, rule, better)} == shown
+            and Fraction(shown["ratio"]) > factor(instance)
+        )
+
+    return confirm
+
+
+def almost_two(instance: Instance) -> Fraction:
+    """Return a factor just below 2, for :func:`confirm_ratio`."""
+    return 2 - Fraction(1, 100)

@@ -11,13 +11,13 @@ its lemmas are checked under these conditions, and the evidence says how often t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import count, found_against
+from schedgym.papers.exact import Number, as_text, as_texts
+from schedgym.papers.searches import Counted, Sentences, count
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
     ROUGH,
@@ -146,17 +146,19 @@ def _lemma_1(case: Case) -> Iterator[bool]:
         yield most is not None and most <= (Fraction(y * y, 2) if case.curved else 0)
 
 
+def _find(
+    say: Sentences, counted: Counted, figures: Mapping[str, Any] | None = None, short: float = 0.0
+) -> Finding:
+    """Return the finding of a lemma: all that is said is true, and floats are ``short`` by rounding only."""
+    verdict = judge(counted.said and not counted.false and short <= ROUGH)
+    return say(verdict, {**counted._asdict(), **(figures or {})}, true=counted.true, short=max(short, 0.0))
+
+
 @claim("lemma-3.1")
-def _check_lemma_3_1(run: Run) -> Finding:
+def _check_lemma_3_1(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_1)
     fitted, _, short = fit_many(run, fit_theorem_1, 100 if run.small else 20_000, resources=(1, 2, 3))
-    text = (
-        f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances "
-        f"with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 resources a "
-        f"job's cost is at most {max(short, 0.0):.0e} of f' below it"
-    )
-    figures = counted._asdict() | {"fitted": fitted, "largest_shortfall": short}
-    return Finding(judge(counted.said and not counted.false and short <= ROUGH), text, figures=figures)
+    return _find(say, counted, {"fitted": fitted, "largest_shortfall": short}, short)
 
 
 def _lemma_2(case: Case) -> Iterator[bool]:
@@ -167,17 +169,11 @@ def _lemma_2(case: Case) -> Iterator[bool]:
 
 
 @claim("lemma-3.2")
-def _check_lemma_3_2(run: Run) -> Finding:
+def _check_lemma_3_2(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_2)
     fitted = 100 if run.small else 20_000
     excess = price_excess(run, fitted, resources=(1, 2, 3))
-    text = (
-        f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,} "
-        f"instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
-        f"resources the prices are at most {max(excess, 0.0):.0e} of their sum above it"
-    )
-    figures = counted._asdict() | {"fitted": fitted, "largest_excess": excess}
-    return Finding(judge(counted.said and not counted.false and excess <= ROUGH), text, figures=figures)
+    return _find(say, counted, {"fitted": fitted, "largest_excess": excess}, excess)
 
 
 # section III-C: for the proof of Theorem III.2 -------------------------------------------------------
@@ -214,14 +210,10 @@ def _unlike(instance: Instance) -> dict[str, Any] | None:
 
 
 @claim("lemma-3.3")
-def _check_lemma_3_3(run: Run) -> Finding:
+def _check_lemma_3_3(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_3)
     searched = find_flaw(enumerate_instances(2, 2, (1, 2), 2, 2, parallelism=2, common=True), _unlike)
-    text = f"true of {counted.said - counted.false:,} of {counted.said:,} pairs of jobs in"
-    text += f" {counted.checked:,} instances. The lemma does not repeat the section's condition: with bounds"
-    text += f" on parallelism it fails in {searched.flawed} of {searched.checked} linear instances"
-    figures = counted._asdict() | {"with_bounds": searched._asdict()}
-    return Finding(judge(counted.said and not counted.false), text, figures=figures)
+    return _find(say, counted, {"with_bounds": searched._asdict()})
 
 
 def _lemma_4(case: Case) -> Iterator[bool]:
@@ -241,14 +233,10 @@ def _lemma_4(case: Case) -> Iterator[bool]:
 
 
 @claim("lemma-3.4")
-def _check_lemma_3_4(run: Run) -> Finding:
+def _check_lemma_3_4(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_4)
     other = count((c for c in _cases(run, alike=False) if len(c.instance.capacity) == 1), _lemma_4)
-    text = f"true in {counted.said - counted.false:,} of {counted.said:,} cases of {counted.checked:,}"
-    text += " instances (each solution of Algorithm 1 unique); with other deadlines and bounds on parallelism"
-    text += f" false in {other.false:,} of {other.said:,} cases"
-    figures = counted._asdict() | {"without_conditions": other._asdict()}
-    return Finding(judge(counted.said and not counted.false), text, figures=figures)
+    return _find(say, counted, {"without_conditions": other._asdict()})
 
 
 class _Dual(NamedTuple):
@@ -296,11 +284,8 @@ def _lemma_5(case: Case) -> Iterator[bool]:
 
 
 @claim("lemma-3.5")
-def _check_lemma_3_5(run: Run) -> Finding:
-    counted = count(_cases(run, alike=True), _lemma_5)
-    text = f"true of {counted.said - counted.false:,} of {counted.said:,} jobs that are done in"
-    text += f" {counted.checked:,} instances"
-    return Finding(judge(counted.said and not counted.false), text, figures=counted._asdict())
+def _check_lemma_3_5(run: Run, say: Sentences) -> Finding:
+    return _find(say, count(_cases(run, alike=True), _lemma_5))
 
 
 def _lemma_6_1(case: Case) -> Iterator[bool]:
@@ -331,7 +316,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
     slot = shown["slot"] - job.arrival
     return (
         job.parallelism >= job.tasks
-        and [as_text(b) for b in [Fraction(0)] * (job.arrival - 1) + beta] == shown["beta"]
+        and as_texts([Fraction(0)] * (job.arrival - 1) + beta) == shown["beta"]
         and [as_text(alpha)] == shown["alpha"]
         and x[slot] > 0
         and as_text(slope - alpha - beta[slot] * r) == shown["left"] != 0
@@ -339,7 +324,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
 
 
 @claim("lemma-3.6", confirm=_confirm_lemma_3_6)
-def _check_lemma_3_6(run: Run) -> Finding:
+def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
     repaired = 0
 
@@ -356,8 +341,8 @@ def _check_lemma_3_6(run: Run) -> Finding:
                     return {
                         "slot": t + 1,
                         "left": as_text(left),
-                        "beta": [as_text(b) for b in found.beta],
-                        "alpha": [as_text(a) for a in found.alpha],
+                        "beta": as_texts(found.beta),
+                        "alpha": as_texts(found.alpha),
                         "bound": None if found.bound is None else as_text(found.bound),
                     }
         return None
@@ -368,12 +353,6 @@ def _check_lemma_3_6(run: Run) -> Finding:
     )
     searched = find_flaw(cases, flaw)
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
-    text = (
-        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, and "
-        "beta_t > 0 as slot t is full. With the least price of slot t and all later ones as beta_t the bound "
-        f"is Algorithm 1's value in all but {repaired}. Where x_jt = 0 the lemma is true in all but "
-        f"{unserved.false} of {unserved.said:,} cases"
-    )
     if unserved.false:
-        return Finding(NOT_REPRODUCED, text, figures=figures)
-    return found_against(REFUTED if repaired else CORRECTED, searched, text, figures=figures)
+        return say(NOT_REPRODUCED, figures)
+    return say.against(REFUTED if repaired else CORRECTED, searched, figures)

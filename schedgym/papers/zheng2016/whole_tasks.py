@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import count, found_against
+from schedgym.papers.searches import Sentences, confirm_by, count, found_against
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
+    almost_two,
     claim,
     confirm_ratio,
-    confirm_tight,
     draw_instance,
     enumerate_instances,
     find_flaw,
@@ -80,12 +80,11 @@ def _task_view_best(instance: Instance) -> Number:
 
 
 @claim("task-view")
-def _check_task_view(run: Run) -> Finding:
+def _check_task_view(run: Run, say: Sentences) -> Finding:
     drawn = (draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3) for _ in range(150 if run.small else 3_000))
-    checked, _, differ = count(drawn, lambda case: bool(_task_view_best(case) == whole_best(case)[0]))
-    text = f"both optima are equal in {checked - differ:,} of {checked:,} instances with concave values"
-    figures = {"checked": checked, "differ": differ}
-    return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
+    counted = count(drawn, lambda case: bool(_task_view_best(case) == whole_best(case)[0]))
+    figures = {"checked": counted.checked, "differ": counted.false}
+    return say(judge(not counted.false), figures, true=counted.true)
 
 
 class _Local(NamedTuple):
@@ -115,7 +114,7 @@ def _worst_slot(state: State) -> Amounts:
 
 
 @claim("theorem-4.1")
-def _check_theorem_4_1(run: Run) -> Finding:
+def _check_theorem_4_1(run: Run, say: Sentences) -> Finding:
     rules: dict[str, Rule] = {
         "optimal": local_optimal,
         "m-greedy": m_greedy,
@@ -136,22 +135,16 @@ def _check_theorem_4_1(run: Run) -> Finding:
             checked += 1
             beyond += best > (1 + found.theta) * found.value
             theta = max(theta, found.theta)
-            share[name] = max(
-                share.get(name, Fraction(0)), Fraction(best) / ((1 + found.theta) * found.value)
-            )
+            part = Fraction(best) / ((1 + found.theta) * found.value)
+            share[name] = max(share.get(name, Fraction(0)), part)
     figures = {"checked": checked, "largest_theta": str(theta)}
     figures |= {name: f"{float(part):.4f}" for name, part in share.items()}
-    if beyond:
-        return Finding(NOT_REPRODUCED, f"a larger ratio in {beyond}", figures=figures)
-    text = (
-        f"{checked:,} runs with theta up to {float(theta):.3g}; the largest optimum / ((1 + theta) value): "
-    )
-    text += ", ".join(f"{name} {float(part):.3f}" for name, part in share.items())
-    return Finding(HOLDS, text, figures=figures)
+    shares = ", ".join(f"{name} {float(part):.3f}" for name, part in share.items())
+    return say(judge(not beyond), figures, beyond=beyond, theta=float(theta), shares=shares)
 
 
-@claim("greedy-2-competitive", confirm=lambda shown: confirm_tight(shown, s_greedy))
-def _check_greedy(run: Run) -> Finding:
+@claim("greedy-2-competitive", confirm=confirm_ratio(s_greedy, almost_two))
+def _check_greedy(run: Run, say: Sentences) -> Finding:
     worst, checked, not_optimal = Fraction(1), 0, 0
     sizes = [(2, 2, (1, 2), 2, 3), (3, 2, (1,), 1, 3)]
     if not run.small:
@@ -163,19 +156,11 @@ def _check_greedy(run: Run) -> Finding:
             worst = max(worst, Fraction(whole_best(instance)[0]) / found.value)
             checked += 1
     instance = first_fit_instance(1, 100)
-    best, schedule = whole_best(instance)
-    ratio = Fraction(best) / value(instance, play(instance, s_greedy))
-    figures = {"checked": checked, "worst": str(worst), "family": str(ratio), "not_optimal": not_optimal}
-    if worst > 2 or not_optimal:
-        return Finding(
-            NOT_REPRODUCED, f"a ratio of {worst}, {not_optimal} slots not optimal", figures=figures
-        )
-    text = (
-        f"the worst ratio is {worst} in {checked:,} instances, and every slot is optimal; with the values "
-        f"1.01 and 1 it is {float(ratio):.4f}"
-    )
-    witness = show_instance(instance) | show_ratio(instance, s_greedy, best, schedule)
-    return Finding(HOLDS, text, witness=witness, figures=figures)
+    witness = show_instance(instance) | show_ratio(instance, s_greedy, whole_best(instance)[1])
+    ratio = witness["ratio"]
+    figures = {"checked": checked, "worst": str(worst), "family": ratio, "not_optimal": not_optimal}
+    verdict = NOT_REPRODUCED if worst > 2 or not_optimal else HOLDS
+    return say(verdict, figures, witness=witness, ratio=float(Fraction(ratio)))
 
 
 def _largest_share(instance: Instance) -> Fraction:
@@ -227,43 +212,29 @@ def _m_types(m: int, b: int, n: int) -> Instance:
     return Instance((both, *single), (b,) * m)
 
 
-def _confirm_m_types(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    m = len(instance.capacity)
-    return confirm_ratio(m_greedy, shown) and Fraction(shown["ratio"]) > m - Fraction(1, 10)
-
-
-@claim("m-greedy-factor", confirm=_confirm_m_types)
-def _check_m_greedy(run: Run) -> Finding:
+@claim(
+    "m-greedy-factor",
+    confirm=confirm_ratio(m_greedy, lambda instance: len(instance.capacity) - Fraction(1, 10)),
+)
+def _check_m_greedy(run: Run, say: Sentences) -> Finding:
     found = _factors(run, m_greedy, m_greedy_factor, 3_000 if run.small else 200_000)
     instance = _m_types(3, 10, 100)
-    optimum: Schedule = [(0, 10, 10, 10)]
-    details = show_ratio(instance, m_greedy, value(instance, optimum), optimum)
-    figures = found._asdict() | {"m_3_B_10": details["ratio"]}
-    if found.part > 1 or found.infeasible:
-        return Finding(
-            NOT_REPRODUCED, f"{found.part} of the factor, {found.infeasible} infeasible", figures=figures
-        )
-    text = (
-        f"{found.checked:,} slots: the best utility is at most {found.worst:.3f} times that of the algorithm,"
-    )
-    text += f" {found.part:.3f} of the factor; m = 3, B = 10, with tasks that use all resources:"
-    text += f" {float(Fraction(details['ratio'])):.3f}"
-    return Finding(HOLDS, text, witness=show_instance(instance) | details, figures=figures)
+    witness = show_instance(instance) | show_ratio(instance, m_greedy, [(0, 10, 10, 10)])
+    figures = found._asdict() | {"m_3_B_10": witness["ratio"]}
+    verdict = NOT_REPRODUCED if found.part > 1 or found.infeasible else HOLDS
+    return say(verdict, figures, witness=witness, ratio=float(Fraction(witness["ratio"])))
 
 
 def _as_printed(state: State) -> Amounts:
     return primal_dual(state, power=0)
 
 
-def _confirm_primal_dual(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    factor = primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
-    return confirm_ratio(_as_printed, shown) and float(Fraction(shown["ratio"])) > factor
+def _factor_of(instance: Instance) -> float:
+    return primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
 
 
-@claim("primal-dual-factor", confirm=_confirm_primal_dual)
-def _check_primal_dual(run: Run) -> Finding:
+@claim("primal-dual-factor", confirm=confirm_ratio(_as_printed, _factor_of))
+def _check_primal_dual(run: Run, say: Sentences) -> Finding:
     if not run.choice(EXPONENT):
         return _check_printed_exponent()
     found = _factors(run, primal_dual, primal_dual_factor, 3_000 if run.small else 200_000)
@@ -272,24 +243,15 @@ def _check_primal_dual(run: Run) -> Finding:
     for r, c, y in (((3,), 10, 5), ((1,), 4, 5), ((2, 1), 10, 9)):
         one = Instance((Job(1, 1, y, y, r, (1,)),), (c,) * len(r))
         taken[str([str(s) for s in shares(one, 0)])] = int(primal_dual(State(one, 1, (0,)))[0])
-    figures = found._asdict() | {"taken": taken}
-    if found.part > 1 or found.infeasible:
-        text = f"{found.part} of the factor, {found.infeasible} infeasible"
-        return Finding(NOT_REPRODUCED, text, figures=figures)
-    text = f"it never overloads a resource, and in {found.checked:,} slots the best utility is at most"
-    text += f" {found.worst:.3f} times that of the algorithm, {found.part:.3f} of the factor"
-    text += " (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else ""
-    return Finding(HOLDS, text, figures=figures)
+    verdict = NOT_REPRODUCED if found.part > 1 or found.infeasible else HOLDS
+    more = " (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else ""
+    return say(verdict, found._asdict() | {"taken": taken}, more=more)
 
 
 def _check_printed_exponent() -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        b = float(1 / _largest_share(instance))
-        best, schedule = whole_best(instance)
-        own = value(instance, play(instance, _as_printed))
-        if float(Fraction(best) / own) <= primal_dual_factor(b, 1):
-            return None
-        return show_ratio(instance, _as_printed, best, schedule)
+        details = show_ratio(instance, _as_printed, whole_best(instance)[1])
+        return details if float(Fraction(details["ratio"])) > _factor_of(instance) else None
 
     cases = (
         Instance((Job(1, 1, y, y, (r,), (1,)),), (c,))
@@ -314,14 +276,10 @@ def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = N
     return Instance(tuple(jobs), (c,))
 
 
-def _wait(instance: Instance) -> tuple[Number, Schedule]:
-    """Return the value and the schedule of such an instance if all tasks that can wait run in slot 2."""
+def _wait(instance: Instance) -> Schedule:
+    """Return the schedule of such an instance in which all tasks that can wait run in slot 2."""
     first, *others = instance.jobs
-    schedule: Schedule = [
-        (first.tasks, *(0 for _ in others)),
-        (0, *(job.tasks for job in others)),
-    ]
-    return value(instance, schedule), schedule
+    return [(first.tasks, *(0 for _ in others)), (0, *(job.tasks for job in others))]
 
 
 def _aware_three(rng: np.random.Generator, c: int) -> Instance:
@@ -349,7 +307,7 @@ def _confirm_deltas(shown: Shown) -> bool:
 
 
 @claim("theorem-4.2-deltas", confirm=_confirm_deltas)
-def _check_deltas(run: Run) -> Finding:
+def _check_deltas(run: Run, say: Sentences) -> Finding:
     parts = 20 if run.small else 200
     capacities = (2, 4, 10)
     unequal = elsewhere = 0
@@ -363,31 +321,28 @@ def _check_deltas(run: Run) -> Finding:
         elsewhere += min(found, key=lambda p: found[p]) != Fraction(c, 2)
     one, _ = _deltas(2, Fraction(1), Fraction(2, 3))
     figures = {"checked": len(capacities) * (parts + 1), "unequal": unequal, "delta": str(one)}
-    if unequal or elsewhere or one == Fraction(9, 5):
-        return Finding(NOT_REPRODUCED, f"unequal at {unequal}, least elsewhere {elsewhere}", figures=figures)
-    text = (
-        f"equal at all {parts + 1} p for C = {', '.join(map(str, capacities))}, and least at C/2, where they "
-        "are 0.8; 1.8 is the ratio 1 + delta, as the next line of the proof has it"
-    )
+    verdict = NOT_REPRODUCED if unequal or elsewhere or one == Fraction(9, 5) else CORRECTED
     shown = {"C": 2, "p": 1, "rho": "2/3", "delta_1": as_text(one), "printed": "9/5"}
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    of = ", ".join(map(str, capacities))
+    return say(verdict, figures, counterexample=shown, elsewhere=elsewhere, places=parts + 1, of=of)
 
 
-def _confirm_theorem_4_2(shown: Shown) -> bool:
-    unit = all(r == [1] for r in shown["demand"]) and len(shown["capacity"]) == 1
-    return unit and confirm_ratio(deadline_aware, shown) and Fraction(shown["ratio"]) > Fraction(9, 5)
+def _on_unit_demands(instance: Instance) -> bool:
+    return len(instance.capacity) == 1 and all(job.demand == (1,) for job in instance.jobs)
 
 
-@claim("theorem-4.2", confirm=_confirm_theorem_4_2)
-def _check_theorem_4_2(run: Run) -> Finding:
+@claim(
+    "theorem-4.2",
+    confirm=confirm_ratio(deadline_aware, lambda instance: Fraction(9, 5), _on_unit_demands),
+)
+def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
     beyond = 0
     worst = {c: Fraction(1) for c in (1, 2, 3, 4)}
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
         nonlocal beyond
         (c,) = instance.capacity
-        best, schedule = whole_best(instance)
-        details = show_ratio(instance, deadline_aware, best, schedule)
+        details = show_ratio(instance, deadline_aware, whole_best(instance)[1])
         ratio = Fraction(details["ratio"])
         worst[c] = max(worst[c], ratio)
         beyond += ratio > deadline_aware_factor(c)
@@ -405,64 +360,49 @@ def _check_theorem_4_2(run: Run) -> Finding:
         family[c] = {}
         for n in (10, 1000) if c > 3 else (10, 1000, 100_000):
             instance = _aware_family(c, n)
-            best, schedule = _wait(instance)
-            own = value(instance, play(instance, deadline_aware))
-            family[c][n] = Fraction(best) / own
+            schedule = _wait(instance)
+            family[c][n] = Fraction(show_ratio(instance, deadline_aware, schedule)["ratio"])
             beyond += family[c][n] > deadline_aware_factor(c) or not feasible(instance, schedule, True)
-    three = _aware_family(3, 1000)
-    literal = _aware_family(3, 1000, 1, Fraction(2, 3))
-    own = value(literal, play(literal, functools.partial(deadline_aware, p=1, rho=Fraction(2, 3))))
-    down = _wait(literal)[0] / Fraction(own)
+    three, literal = _aware_family(3, 1000), _aware_family(3, 1000, 1, Fraction(2, 3))
+    printed = functools.partial(deadline_aware, p=1, rho=Fraction(2, 3))
+    down = float(Fraction(show_ratio(literal, printed, _wait(literal))["ratio"]))
     figures = {
         "beyond_corrected_bound": beyond,
         "worst": {c: str(ratio) for c, ratio in worst.items()},
         "family": {c: {n: float(ratio) for n, ratio in found.items()} for c, found in family.items()},
-        "C_3": show_instance(three) | show_ratio(three, deadline_aware, *_wait(three)),
-        "C_3_with_p_1_and_rho_2/3": float(down),
+        "C_3": show_instance(three) | show_ratio(three, deadline_aware, _wait(three)),
+        "C_3_with_p_1_and_rho_2/3": down,
         "bounds": {c: float(deadline_aware_factor(c)) for c in (1, 2, 3, 4, 5, 7)},
     }
     if beyond:
         return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)
-    tight = {c: max(found.values()) for c, found in family.items()}
-    text = "in all of them C is odd, so that C/2 is no whole number: p = (C +- 1)/2 and rho = C/(2C - p) give"
-    text += " 1 + 4C^2/(5C^2 - 1), which is never exceeded; reached are"
-    reached = {c: f"{float(ratio):.5f}" for c, ratio in tight.items()}
-    text += f" C = 1: {reached[1]}, 3: {reached[3]}, 5: {reached[5]}; even C = 2: {reached[2]},"
-    text += f" 4: {reached[4]}; C = 3 with p = 1 and rho = 2/3: {float(down):.5f}"
-    return found_against(CORRECTED, searched, text, figures=figures)
+    reached = {c: f"{float(max(found.values())):.5f}" for c, found in family.items()}
+    return say.against(CORRECTED, searched, figures, reached=reached, down=down)
 
 
 # section V: the heuristics ---------------------------------------------------------------------------
 
 
+def _below_s_greedy(instance: Instance) -> dict[str, Any] | None:
+    own, other = (value(instance, play(instance, rule)) for rule in (m_greedy, s_greedy))
+    return None if own >= other else {"m_greedy": as_text(own), "s_greedy": as_text(other)}
+
+
 def _confirm_heuristic(shown: Shown) -> bool:
     instance = read_instance(shown)
-    own, other = play(instance, m_greedy), play(instance, s_greedy)
-    return (
-        feasible(instance, own, True)
-        and feasible(instance, other, True)
-        and as_text(value(instance, own)) == shown["m_greedy"]
-        and as_text(value(instance, other)) == shown["s_greedy"]
-        and value(instance, own) < value(instance, other)
-    )
+    schedules = [play(instance, rule) for rule in (m_greedy, s_greedy)]
+    kept = all(feasible(instance, schedule, True) for schedule in schedules)
+    return kept and confirm_by(read_instance, _below_s_greedy)(shown)
 
 
 @claim("m-greedy-dominates", confirm=_confirm_heuristic)
-def _check_dominance(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        own, other = (value(instance, play(instance, rule)) for rule in (m_greedy, s_greedy))
-        return None if own >= other else {"m_greedy": as_text(own), "s_greedy": as_text(other)}
-
+def _check_dominance(run: Run, say: Sentences) -> Finding:
     sizes = [(1, 2, 3, 3), (2, 1, 2, 3), (2, 2, 1, 3), (3, 1, 1, 4)]
     if not run.small:
         sizes += [(2, 2, 2, 4), (3, 2, 1, 3)]
     cases = (
         instance
-        for count, slots, tasks, values in sizes
-        for instance in enumerate_instances(count, slots, (1, 2, 3), tasks, values, parallelism=2)
+        for jobs, slots, tasks, values in sizes
+        for instance in enumerate_instances(jobs, slots, (1, 2, 3), tasks, values, parallelism=2)
     )
-    return found_against(
-        REFUTED,
-        find_flaw(cases, flaw),
-        "as it sorts by value per dominant share, m-greedy may leave more of a slot empty",
-    )
+    return say.against(REFUTED, find_flaw(cases, _below_s_greedy))
