@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
     claim,
     clusters,
@@ -23,30 +24,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.model import (
-    LOWER,
-    PRINTED_LOWER,
-    PRINTED_UPPER,
-    UPPER,
-    Instance,
-    Measured,
-    Reading,
-    Schedule,
-    Server,
-    Task,
-    at_once,
-    batch_bound,
-    feasible,
-    largest_demands,
-    least_demands,
-    lower_bound,
-    measure,
-    on_one,
-    optimum,
-    pooled_bound,
-    simulate,
-    upper_bound,
-)
+from schedgym.papers.noroozoliaee2014.model import Instance, Measured, Reading, Schedule, Server, Task
 from schedgym.papers.noroozoliaee2014.runs import Flaw, Play, in_environment
 from schedgym.papers.searches import Sentences, confirm_by, count
 
@@ -64,17 +42,17 @@ def _alike(instance: Instance, demand: Server) -> Instance:
 def _bound(side: str, instance: Instance, found: Measured, reading: Reading) -> tuple[Any, bool]:
     """Return the bound of a theorem, and whether a schedule violates it."""
     if side == "upper":
-        bound = upper_bound(instance, found, reading)
+        bound = model.upper_bound(instance, found, reading)
         return bound, found.delay > bound
-    bound = lower_bound(instance, found, reading)
+    bound = model.lower_bound(instance, found, reading)
     return bound, found.delay < bound
 
 
 def _violation(side: str, reading: Reading) -> Flaw:
     """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
-    def flaw(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
-        found = measure(instance, play(instance, "bf-exec"))
+    def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+        found = model.measure(instance, play(instance, "bf-exec"))
         bound, violated = _bound(side, instance, found, reading)
         texts = {"W": found.delay, "bound": bound, "lambda": 1 / found.gap, "beta": found.beta}
         return {name: str(number) for name, number in texts.items()} if violated else None
@@ -84,8 +62,8 @@ def _violation(side: str, reading: Reading) -> Flaw:
 
 def _measured(instance: Instance, schemes: Iterable[str]) -> list[Measured]:
     """Measure the schedules of the schemes under which every task runs."""
-    schedules = (simulate(instance, name) for name in schemes)
-    return [measure(instance, one) for one in schedules if None not in one.start]
+    schedules = (model.simulate(instance, name) for name in schemes)
+    return [model.measure(instance, one) for one in schedules if None not in one.start]
 
 
 class _Violations(NamedTuple):
@@ -100,14 +78,14 @@ class _Violations(NamedTuple):
 
 def _violations(run: Run, side: str, printed: Reading) -> _Violations:
     """Check both forms of a theorem under all schemes, the lower bound also for random schedules."""
-    forms = (printed, printed._replace(response=True), UPPER if side == "upper" else LOWER)
+    forms = (printed, printed._replace(response=True), model.UPPER if side == "upper" else model.LOWER)
     instances, schedules = 2_000 if run.small else 20_000, 0
     broken = [0, 0, 0]
     for _ in range(instances):
         instance = draw(run.rng)
         found = _measured(instance, NAMED)
         if side == "lower":
-            found += [measure(instance, random_schedule(run.rng, instance)) for _ in range(3)]
+            found += [model.measure(instance, random_schedule(run.rng, instance)) for _ in range(3)]
         schedules += len(found)
         for k, form in enumerate(forms):
             broken[k] += any(_bound(side, instance, one, form)[1] for one in found)
@@ -125,17 +103,17 @@ def _theorem(name: str, side: str, printed: Reading) -> None:
         return say.against(CORRECTED if not found.corrected else REFUTED, searched, found._asdict())
 
 
-_theorem("theorem-5.1", "upper", PRINTED_UPPER)
-_theorem("theorem-5.2", "lower", PRINTED_LOWER)
+_theorem("theorem-5.1", "upper", model.PRINTED_UPPER)
+_theorem("theorem-5.2", "lower", model.PRINTED_LOWER)
 
 
 @claim("theorem-5.2-single")
 def _check_one_server(run: Run, say: Sentences) -> Finding:
     def holds(instance: Instance) -> Iterator[bool]:
         found = _measured(instance, ("bf-exec", "ffd-dp", "fcfs"))
-        for one in (*found, measure(instance, random_schedule(run.rng, instance))):
+        for one in (*found, model.measure(instance, random_schedule(run.rng, instance))):
             for response in (False, True):
-                yield not _bound("lower", instance, one, PRINTED_LOWER._replace(response=response))[1]
+                yield not _bound("lower", instance, one, model.PRINTED_LOWER._replace(response=response))[1]
 
     counted = count((draw(run.rng, servers=1) for _ in range(1_000 if run.small else 10_000)), holds)
     figures = {"checked": counted.said, "broken": counted.false}
@@ -164,19 +142,19 @@ def _ingredient(name: str, side: str, reading: Reading) -> None:
         return say.against(REFUTED, find_flaw(cases, flaw))
 
 
-_ingredient("theorem-5.1-max", "upper", UPPER._replace(pick=max))
-_ingredient("theorem-5.1-one-server", "upper", UPPER._replace(every=False))
-_ingredient("theorem-5.1-beta", "upper", UPPER._replace(beta=False))
-_ingredient("theorem-5.1-execution", "upper", UPPER._replace(response=False))
-_ingredient("theorem-5.2-one-server", "lower", LOWER._replace(every=False))
+_ingredient("theorem-5.1-max", "upper", model.UPPER._replace(pick=max))
+_ingredient("theorem-5.1-one-server", "upper", model.UPPER._replace(every=False))
+_ingredient("theorem-5.1-beta", "upper", model.UPPER._replace(beta=False))
+_ingredient("theorem-5.1-execution", "upper", model.UPPER._replace(response=False))
+_ingredient("theorem-5.2-one-server", "lower", model.LOWER._replace(every=False))
 
 
 def _idle(instance: Instance, schedules: Iterable[Schedule]) -> dict[str, Any] | None:
     """Return the first of these schedules that is feasible and violates Theorem 5.1 as corrected."""
     for schedule in schedules:
-        if feasible(instance, schedule):
-            found = measure(instance, schedule)
-            bound, violated = _bound("upper", instance, found, UPPER)
+        if model.feasible(instance, schedule):
+            found = model.measure(instance, schedule)
+            bound, violated = _bound("upper", instance, found, model.UPPER)
             if violated:
                 return show_schedule(schedule) | {"W": str(found.delay), "bound": str(bound)}
     return None
@@ -222,25 +200,29 @@ def _step(name: str, flaw: Flaw, holds: Callable[[Instance, Measured], bool]) ->
         return say.against(verdict, searched, figures, exact=counted.true)
 
 
-def _too_few(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
-    found = measure(instance, play(instance, "bf-exec"))
-    printed = on_one(instance, largest_demands(instance), max)
+def _too_few(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+    found = model.measure(instance, play(instance, "bf-exec"))
+    printed = model.on_one(instance, model.largest_demands(instance), max)
     return {"N_r": str(found.running), "printed": printed} if found.running < printed else None
 
 
-def _too_many(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
-    found = measure(instance, play(instance, "bf-exec"))
-    printed = on_one(instance, least_demands(instance))
+def _too_many(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+    found = model.measure(instance, play(instance, "bf-exec"))
+    printed = model.on_one(instance, model.least_demands(instance))
     return {"N_r": found.most, "printed": printed} if found.most > printed else None
 
 
 def _waiting_fill(instance: Instance, found: Measured) -> bool:
     """Return whether k_low tasks run at any time at which tasks wait."""
-    return found.least is None or found.least >= at_once(instance, largest_demands(instance))
+    return found.least is None or found.least >= model.at_once(instance, model.largest_demands(instance))
 
 
 _step("running-at-least", _too_few, _waiting_fill)
-_step("running-at-most", _too_many, lambda case, found: found.most <= at_once(case, least_demands(case)))
+_step(
+    "running-at-most",
+    _too_many,
+    lambda case, found: found.most <= model.at_once(case, model.least_demands(case)),
+)
 
 
 def _little(
@@ -252,8 +234,8 @@ def _little(
 ) -> None:
     """Register a form of Little's law as printed, and the form that holds exactly."""
 
-    def flaw(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
-        found = measure(instance, play(instance, "bf-exec"))
+    def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+        found = model.measure(instance, play(instance, "bf-exec"))
         if actual(found) == printed(found):
             return None
         return {name: str(actual(found)), "printed": str(printed(found)), "lambda": str(1 / found.gap)}
@@ -286,7 +268,7 @@ def _identical(name: str, extreme: Callable[[Instance], Server], beyond: Callabl
         beyond: compares the sums of delays, of the tasks as they are and of equal ones.
     """
 
-    def flaw(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
+    def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
         demand = extreme(instance)
         same = _alike(instance, demand)
         if same == instance or not any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
@@ -305,21 +287,21 @@ def _identical(name: str, extreme: Callable[[Instance], Server], beyond: Callabl
             instance = draw(run.rng, tasks=4, servers=2, longest=4)
             demand = extreme(instance)
             if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
-                optimal += beyond(optimum(instance)[0], optimum(_alike(instance, demand))[0])
+                optimal += beyond(model.optimum(instance)[0], model.optimum(_alike(instance, demand))[0])
         return say.against(REFUTED, searched, {"optimal_violations": optimal}, drawn=drawn)
 
 
-_identical("identical-largest", largest_demands, operator.gt)
-_identical("identical-least", least_demands, operator.lt)
+_identical("identical-largest", model.largest_demands, operator.gt)
+_identical("identical-least", model.least_demands, operator.lt)
 
 
-def _differ(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
+def _differ(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
     """Return BF-EXEC's schedule and an optimal one that differ in W, but not in lambda and beta."""
     greedy = play(instance, "bf-exec")
     if not total_delay(instance, greedy.start):
         return None
-    _, schedule = optimum(instance)
-    own, other = (measure(instance, each) for each in (greedy, schedule))
+    _, schedule = model.optimum(instance)
+    own, other = (model.measure(instance, each) for each in (greedy, schedule))
     if own.delay == other.delay or (own.gap, own.beta) != (other.gap, other.beta):
         return None
     delays = {"W": [str(own.delay), str(other.delay)]}
@@ -342,10 +324,10 @@ def _check_lower_bounds(run: Run, say: Sentences) -> Finding:
         if n % 2:
             together = tuple(task._replace(arrival=0) for task in instance.tasks)
             instance = instance._replace(tasks=together)
-        best = Fraction(optimum(instance)[0], len(instance.tasks))
-        bounds = {"pooled": max(pooled_bound(instance, 0), pooled_bound(instance, 1))}
+        best = Fraction(model.optimum(instance)[0], len(instance.tasks))
+        bounds = {"pooled": max(model.pooled_bound(instance, 0), model.pooled_bound(instance, 1))}
         if instance.tasks[0].arrival == instance.tasks[-1].arrival:
-            bounds["batch"] = batch_bound(instance)
+            bounds["batch"] = model.batch_bound(instance)
         for name, bound in bounds.items():
             beaten += bound > best
             share[name] = max(share[name], bound / best if best else Fraction(0))

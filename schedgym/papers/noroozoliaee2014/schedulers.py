@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
     claim,
     clusters,
@@ -26,16 +27,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.model import (
-    Instance,
-    Schedule,
-    Server,
-    Task,
-    feasible,
-    optimum,
-    select,
-    simulate,
-)
+from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task
 from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, play_instance, sweep_policies
 from schedgym.papers.searches import Sentences, count
@@ -126,9 +118,9 @@ def _by_servers(instance: Instance) -> dict[int, tuple[int, Schedule]]:
     first = tuple(task for task in instance.tasks if task.arrival == 0)
     found: dict[int, tuple[int, Schedule]] = {}
     for hosts in itertools.product(range(len(instance.servers)), repeat=len(first)):
-        if not feasible(instance._replace(tasks=first), Schedule((0,) * len(first), hosts)):
+        if not model.feasible(instance._replace(tasks=first), Schedule((0,) * len(first), hosts)):
             continue
-        best = optimum(instance, [(i, 0, j) for i, j in enumerate(hosts)])
+        best = model.optimum(instance, [(i, 0, j) for i, j in enumerate(hosts)])
         used = len(set(hosts))
         if used not in found or best[0] < found[used][0]:
             found[used] = best
@@ -141,7 +133,11 @@ def _confirm_fewer(shown: Shown) -> bool:
     tasks = instance.tasks
     first = sum(task.arrival == 0 for task in tasks)
     better = read_schedule(shown)
-    if not feasible(instance, better) or len(set(better.server[:first])) < 2 or any(better.start[:first]):
+    if (
+        not model.feasible(instance, better)
+        or len(set(better.server[:first])) < 2
+        or any(better.start[:first])
+    ):
         return False
     least = math.inf
     ranges = [range(task.arrival, task.arrival + shown["fewer"] + 1) for task in tasks[first:]]
@@ -149,7 +145,7 @@ def _confirm_fewer(shown: Shown) -> bool:
         for later in itertools.product(*ranges):
             for hosts in itertools.product(range(len(instance.servers)), repeat=len(later)):
                 one = Schedule((0,) * first + later, (j,) * first + hosts)
-                if feasible(instance, one):
+                if model.feasible(instance, one):
                     least = min(least, total_delay(instance, one.start))
     return least == shown["fewer"] > shown["more"] == total_delay(instance, better.start)
 
@@ -168,7 +164,7 @@ def _check_fewer(run: Run, say: Sentences) -> Finding:
     return say.against(REFUTED, find_flaw((one for size in sizes for one in instances(*size)), flaw))
 
 
-def _later_with_another(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
+def _later_with_another(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
     """Return the sums of delays without the last server and with it, if it adds to them."""
     fewer = instance._replace(servers=instance.servers[:-1])
     before = total_delay(fewer, play(fewer, "bf-exec").start)
@@ -191,7 +187,7 @@ def _check_more_servers_always(run: Run, say: Sentences) -> Finding:
 LITERAL = ("ff", "bf", "wf")
 
 
-def _stranded(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
+def _stranded(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
     """Return the tasks that never run, if they are the same under all of these schemes."""
     never = [[i for i, start in enumerate(play(instance, name).start) if start is None] for name in LITERAL]
     return {"never_run": never[0]} if never[0] and never.count(never[0]) == len(LITERAL) else None
@@ -218,10 +214,10 @@ def _check_literal_queue(run: Run, say: Sentences) -> Finding:
     any_of_them = repaired = 0
     for _ in range(count):
         instance = draw(run.rng)
-        found = {name: None in simulate(instance, name).start for name in LITERAL}
+        found = {name: None in model.simulate(instance, name).start for name in LITERAL}
         for name in LITERAL:
             stranded[name] += found[name]
-            repaired += None in simulate(instance, f"{name}-all").start
+            repaired += None in model.simulate(instance, f"{name}-all").start
         any_of_them += any(found.values())
     figures = {"random": count, "random_stranded": stranded, "repaired_stranded": repaired}
     each = ", ".join(f"{name.upper()} {number}" for name, number in stranded.items())
@@ -251,7 +247,7 @@ def _passed_over(instance: Instance, schedule: Schedule) -> bool:
 @claim("every-task-runs")
 def _check_every_task(run: Run, say: Sentences) -> Finding:
     def runs(instance: Instance) -> bool:
-        schedule = simulate(instance, "bf-exec")
+        schedule = model.simulate(instance, "bf-exec")
         return None not in schedule.start and not _passed_over(instance, schedule)
 
     drawn = (draw(run.rng) for _ in range(1_000 if run.small else 10_000))
@@ -372,7 +368,7 @@ def _shortest_first(instance: Instance) -> int:
     """Return the sum of delays if tasks that arrive together are offered by increasing execution time."""
     tasks = sorted(instance.tasks, key=lambda task: task.execution)
     ordered = instance._replace(tasks=tuple(tasks))
-    return total_delay(ordered, simulate(ordered, "bf-exec").start)
+    return total_delay(ordered, model.simulate(ordered, "bf-exec").start)
 
 
 @claim("same-size")
@@ -382,18 +378,18 @@ def _check_same_size(run: Run, say: Sentences) -> Finding:
         for capacities in ((1,), (2,), (3,), (1, 2), (1, 1))
         for lengths in itertools.combinations_with_replacement(range(1, 5 if run.small else 6), 4)
     )
-    counted = count(cases, lambda case: bool(_shortest_first(case) == optimum(case)[0]))
+    counted = count(cases, lambda case: bool(_shortest_first(case) == model.optimum(case)[0]))
     return say(
         judge(not counted.false), {"checked": counted.checked, "worse": counted.false}, true=counted.true
     )
 
 
-def _worse_than_optimal(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
+def _worse_than_optimal(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
     """Return a schedule with less delay than BF-EXEC's, the greedy rule if tasks are sorted by execution."""
     own = total_delay(instance, play(instance, "bf-exec").start)
     if own == 0:
         return None
-    best, schedule = optimum(instance)
+    best, schedule = model.optimum(instance)
     return None if own == best else {"delay": own, "better": best} | show_schedule(schedule)
 
 
@@ -437,7 +433,7 @@ def _check_bf_exec_same_size(run: Run, say: Sentences) -> Finding:
 # section IV: the scheme ------------------------------------------------------------------------------
 
 
-def _moved(instance: Instance, play: Play = simulate) -> dict[str, Any] | None:
+def _moved(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
     """Return the servers that have least left before, and after, the placement of the only task."""
     (task,) = instance.tasks
     norms = [x * x + y * y for x, y in instance.servers]
@@ -459,13 +455,13 @@ def _check_before(run: Run, say: Sentences) -> Finding:
     one_resource = 0
     for (task,), servers in cases:
         own, line = task._replace(memory=0), [(x, 0) for x, _ in servers]  # the same without memory
-        one_resource += select("best-before", own, line) != select("best", own, line)
+        one_resource += model.select("best-before", own, line) != model.select("best", own, line)
     count = 2_000 if run.small else 10_000
     totals = {"bf-exec": 0, "bf-exec-before": 0}
     differ = 0
     for _ in range(count):
         instance = draw(run.rng)
-        found = {name: total_delay(instance, simulate(instance, name).start) for name in totals}
+        found = {name: total_delay(instance, model.simulate(instance, name).start) for name in totals}
         differ += found["bf-exec"] != found["bf-exec-before"]
         for name, delay in found.items():
             totals[name] += delay
@@ -474,7 +470,7 @@ def _check_before(run: Run, say: Sentences) -> Finding:
     return say.against(CORRECTED, find_flaw(cases, _moved), figures)
 
 
-def _started(instance: Instance, play: Play = simulate) -> dict[str, Any]:
+def _started(instance: Instance, play: Play = model.simulate) -> dict[str, Any]:
     return {"start": list(play(instance, "bf-exec").start)}
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, Sentences, Smallest, count
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     Case,
     as_rows,
@@ -22,17 +23,7 @@ from schedgym.papers.xu2021.instances import (
     size_of,
     tiny_instances,
 )
-from schedgym.papers.xu2021.model.optima import (
-    PooledJob,
-    Schedule,
-    feasible,
-    flowtime,
-    flowtime_best,
-    fractional,
-    fractional_best,
-    multisets,
-    transient_least,
-)
+from schedgym.papers.xu2021.model import PooledJob, Schedule
 
 # section IV-C: all jobs at once ----------------------------------------------------------------------
 
@@ -75,7 +66,7 @@ def _check_equation_37(run: Run, say: Sentences) -> Finding:
         (jobs, cores), k = case
         sums = [
             sum((Fraction(u, p * d) for (_, p, d), u in zip(jobs, given, strict=True)), Fraction(0))
-            for given in fractional_best(jobs, cores, k)[1]
+            for given in model.fractional_best(jobs, cores, k)[1]
         ]
         return all(later <= sooner for sooner, later in itertools.pairwise(sums))
 
@@ -126,7 +117,7 @@ def _confirm_equation_39(instance: Shown) -> bool:
 def _check_lemma_2(run: Run, say: Sentences) -> Finding:
     def states() -> Iterator[tuple[Sequence[PooledJob], int, tuple[int, ...]]]:
         for number in (1, 2) if run.small else (1, 2, 3):
-            for jobs in multisets(number, 3 if number < 3 else 2, 3):
+            for jobs in model.multisets(number, 3 if number < 3 else 2, 3):
                 for left in itertools.product(*(range(1, p * d + 1) for _, p, d in jobs)):
                     for cores in range(1, 5):
                         yield jobs, cores, left
@@ -179,7 +170,7 @@ def _orders(jobs: Sequence[PooledJob]) -> Iterator[tuple[PooledJob, ...]]:
 
 def _least_svf(jobs: Sequence[PooledJob], cores: int, k: int) -> Fraction:
     """Return the least sum of fractional flowtimes of smallest volume first, over orders of equal volumes."""
-    return min(fractional(order, rule("svf", order, cores), k) for order in _orders(jobs))
+    return min(model.fractional(order, rule("svf", order, cores), k) for order in _orders(jobs))
 
 
 def _above_optimum(
@@ -193,14 +184,14 @@ def _above_optimum(
     return {"k": k, "svf": str(own), "better": str(least), "schedule": as_rows(schedule)}
 
 
-@claim("theorem-6", confirm=confirm_flaw(_above_optimum, fractional, k="k"))
+@claim("theorem-6", confirm=confirm_flaw(_above_optimum, model.fractional, k="k"))
 def _check_theorem_6(run: Run, say: Sentences) -> Finding:
     searched: dict[int, Searched] = {}
     worst = {1: Fraction(1), 2: Fraction(1)}
     for k in (1, 2):
 
         def flaw(jobs: Sequence[PooledJob], cores: int, k: int = k) -> dict[str, Any] | None:
-            details = _above_optimum(jobs, cores, k, fractional_best)
+            details = _above_optimum(jobs, cores, k, model.fractional_best)
             if details is not None:
                 worst[k] = max(worst[k], Fraction(details["svf"]) / Fraction(details["better"]))
             return details
@@ -224,10 +215,10 @@ def _family(cores: int, narrow: int, wide: int, slots: int) -> list[PooledJob]:
 def _confirm_ratio_of_svf(instance: Shown) -> bool:
     jobs, cores = read_instance(instance)
     better = as_schedule(instance["schedule"])
-    own, best = flowtime(jobs, rule("svf", jobs, cores)), flowtime(jobs, better)
+    own, best = model.flowtime(jobs, rule("svf", jobs, cores)), model.flowtime(jobs, better)
     return (
         all(job[0] == 0 for job in jobs)
-        and feasible(jobs, cores, better)
+        and model.feasible(jobs, cores, better)
         and (own, best) == (instance["svf"], instance["optimum"])
         and str(Fraction(own, best)) == instance["ratio"]
     )
@@ -253,10 +244,10 @@ def _ratios(run: Run) -> _Ratios:
     for number, longest, widest, most in sizes:
         for cores in range(1, most + 1):
             for demands in itertools.combinations_with_replacement(range(1, widest + 1), number):
-                least = transient_least(demands, cores)
+                least = model.transient_least(demands, cores)
                 for lengths in itertools.product(range(1, longest + 1), repeat=number):
                     jobs = [(0, p, d) for p, d in zip(lengths, demands, strict=True)]
-                    own = flowtime(jobs, rule("svf", jobs, cores))
+                    own = model.flowtime(jobs, rule("svf", jobs, cores))
                     optimum = least(tuple(p * d for _, p, d in jobs))
                     checked += 1
                     excess = max(excess, own - optimum - Fraction(sum(lengths), 2))
@@ -272,10 +263,10 @@ def _check_corollary_2(run: Run, say: Sentences) -> Finding:
     family = {}
     for parts in FAMILY if run.small else LARGE_FAMILY:
         jobs, cores = _family(*parts), parts[0]
-        own, other = (flowtime(jobs, rule(name, jobs, cores)) for name in ("svf", "srf"))
+        own, other = (model.flowtime(jobs, rule(name, jobs, cores)) for name in ("svf", "srf"))
         family[parts] = Fraction(own, other)
-    own = flowtime(HARD[0], rule("svf", *HARD))
-    best, schedule = flowtime_best(*HARD)
+    own = model.flowtime(HARD[0], rule("svf", *HARD))
+    best, schedule = model.flowtime_best(*HARD)
     ratio = Fraction(own, best)
     witness = show_instance(*HARD) | {"svf": own, "optimum": best, "ratio": str(ratio)}
     witness |= {"schedule": as_rows(schedule)}

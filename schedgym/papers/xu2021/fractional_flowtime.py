@@ -10,6 +10,7 @@ from typing import Any
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, Sentences, count
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     GAMMA,
     STARTS,
@@ -25,17 +26,7 @@ from schedgym.papers.xu2021.instances import (
     show_instance,
     tiny_instances,
 )
-from schedgym.papers.xu2021.model.optima import (
-    PooledJob,
-    Schedule,
-    completions,
-    flowtime,
-    flowtime_best,
-    fractional,
-    fractional_best,
-    multisets,
-)
-from schedgym.papers.xu2021.model.simulation import fractional_flowtime
+from schedgym.papers.xu2021.model import PooledJob, Schedule
 
 Best = Callable[..., tuple[int, Schedule]]  # of jobs and cores
 RATES = {1: ["1/3"] * 3, 2: ["1/3"] * 3 + ["1/2"] * 2, 3: ["1/3"] * 3 + ["1/2"] * 2 + ["1"]}
@@ -49,7 +40,7 @@ def _example(p: int, added: int) -> Fraction:
 
 def _confirm_example(instance: Shown) -> bool:
     p, rates = instance["processing"], [Fraction(rate) for rate in instance["rates"]]
-    meant = fractional_flowtime(0, p, rates)
+    meant = model.fractional_flowtime(0, p, rates)
     return (
         sum(rates, Fraction(0)) == p
         and str(meant) == instance["fractional"]
@@ -78,7 +69,7 @@ def _check_example(run: Run, say: Sentences) -> Finding:
 
 def _confirm_surrogate(instance: Shown) -> bool:
     jobs, cores = read_instance(instance)
-    return fractional_best(jobs, cores)[0] == 2 * flowtime_best(jobs, cores)[0]
+    return model.fractional_best(jobs, cores)[0] == 2 * model.flowtime_best(jobs, cores)[0]
 
 
 @claim("equation-6", confirm=_confirm_surrogate)
@@ -87,7 +78,7 @@ def _check_equation_6(run: Run, say: Sentences) -> Finding:
     example: dict[str, Any] = {}
     for k in (1, 2, 3):
         for jobs, cores in tiny_instances(run, 1):
-            ratio = fractional_best(jobs, cores, k)[0] / flowtime_best(jobs, cores, k)[0]
+            ratio = model.fractional_best(jobs, cores, k)[0] / model.flowtime_best(jobs, cores, k)[0]
             checked += 1
             if ratio > worst:
                 worst, example = ratio, show_instance(jobs, cores)
@@ -136,10 +127,10 @@ def _confirm_factor(instance: Shown) -> bool:
 def _check_factor(run: Run, say: Sentences) -> Finding:
     counts = [2, 4, 8] if run.small else [2, 4, 8, 16]
     first = _nested(2)[:5]
-    exact = fractional(first, rule("svf", first, 1)) == fractional_best(first, 1)[0]
+    exact = model.fractional(first, rule("svf", first, 1)) == model.fractional_best(first, 1)[0]
     # on one core the least flowtime is that of SRPT, and smallest volume first is smallest size first
     found = {
-        name: [flowtime(jobs, rule(name, jobs, 1)) for jobs in map(_nested, counts)]
+        name: [model.flowtime(jobs, rule(name, jobs, 1)) for jobs in map(_nested, counts)]
         for name in ("svf", "srpt")
     }
     ratios = [surrogate / optimum for surrogate, optimum in zip(*found.values(), strict=True)]
@@ -152,24 +143,24 @@ def _check_factor(run: Run, say: Sentences) -> Finding:
 
 
 def _surrogate_above(
-    jobs: Sequence[PooledJob], cores: int, best: Best = flowtime_best
+    jobs: Sequence[PooledJob], cores: int, best: Best = model.flowtime_best
 ) -> dict[str, Any] | None:
     """Return OPT_P2, if it is above the flowtime of a schedule."""
     flowtime, schedule = best(jobs, cores)
-    own = fractional_best(jobs, cores)[0]
+    own = model.fractional_best(jobs, cores)[0]
     if own <= flowtime:
         return None
     return {"OPT_P2": str(own), "flowtime": flowtime, "schedule": as_rows(schedule)}
 
 
-@claim("surrogate-is-no-bound", confirm=confirm_flaw(_surrogate_above, flowtime))
+@claim("surrogate-is-no-bound", confirm=confirm_flaw(_surrogate_above, model.flowtime))
 def _check_surrogate(run: Run, say: Sentences) -> Finding:
     return say.against(REFUTED, find_flaw(tiny_instances(run, 1), _surrogate_above))
 
 
 def _bounds(jobs: Sequence[PooledJob], cores: int, k: int) -> dict[str, Fraction]:
     """Return lower bounds on the sum of flowtime^k."""
-    own, alone = fractional_best(jobs, cores, k)[0], sum(p**k for _, p, _ in jobs)
+    own, alone = model.fractional_best(jobs, cores, k)[0], sum(p**k for _, p, _ in jobs)
     bounds = {"sum p^k": Fraction(alone), "OPT_P2 / 2": own / 2, "OPT_P2 - sum p^k": own - alone}
     if k == 1:
         bounds["OPT_P2 - sum p + sum (p - 1) / 2"] = own - alone + Fraction(sum(p - 1 for _, p, _ in jobs), 2)
@@ -182,7 +173,7 @@ def _check_lower_bounds(run: Run, say: Sentences) -> Finding:
     largest: dict[str, Fraction] = {}
     for k in (1, 2):
         for jobs, cores in tiny_instances(run, 1):
-            best = flowtime_best(jobs, cores, k)[0]
+            best = model.flowtime_best(jobs, cores, k)[0]
             checked += 1
             for name, bound in _bounds(jobs, cores, k).items():
                 largest[name] = max(largest.get(name, Fraction(0)), bound / best)
@@ -192,17 +183,17 @@ def _check_lower_bounds(run: Run, say: Sentences) -> Finding:
 
 
 def _pooled_above(
-    jobs: Sequence[PooledJob], cores: int, name: str, best: Best = flowtime_best
+    jobs: Sequence[PooledJob], cores: int, name: str, best: Best = model.flowtime_best
 ) -> dict[str, Any] | None:
     """Return the flowtime of a rule on pooled cores, if it is above that of a schedule."""
-    own = flowtime(jobs, rule(name, jobs, cores))
+    own = model.flowtime(jobs, rule(name, jobs, cores))
     least, schedule = best(jobs, cores)
     if own <= least:
         return None
     return {"rule": name, "pooled": own, "flowtime": least, "schedule": as_rows(schedule)}
 
 
-@claim("pooled-srpt-is-no-bound", confirm=confirm_flaw(_pooled_above, flowtime, name="rule"))
+@claim("pooled-srpt-is-no-bound", confirm=confirm_flaw(_pooled_above, model.flowtime, name="rule"))
 def _check_pooled(run: Run, say: Sentences) -> Finding:
     found = {
         name: find_flaw(tiny_instances(run, 1), functools.partial(_pooled_above, name=name))
@@ -215,8 +206,10 @@ def _check_pooled(run: Run, say: Sentences) -> Finding:
 @claim("srpt-single-server")
 def _check_single(run: Run, say: Sentences) -> Finding:
     sizes = ((2, 5), (3, 4)) if run.small else ((2, 7), (3, 5), (4, 4))
-    cases = (jobs for count, longest in sizes for jobs in multisets(count, longest, 1, 3))
-    counted = count(cases, lambda jobs: flowtime(jobs, rule("srpt", jobs, 1)) <= flowtime_best(jobs, 1)[0])
+    cases = (jobs for count, longest in sizes for jobs in model.multisets(count, longest, 1, 3))
+    counted = count(
+        cases, lambda jobs: model.flowtime(jobs, rule("srpt", jobs, 1)) <= model.flowtime_best(jobs, 1)[0]
+    )
     return say(judge(not counted.false), {"checked": counted.checked, "worse": counted.false})
 
 
@@ -224,7 +217,7 @@ def _by_job(jobs: Sequence[PooledJob], schedule: Schedule, k: int) -> Fraction:
     """Return the sum of the fractional flowtimes, from the rates of each job."""
     rates = ([Fraction(given[j], job[2]) for given in schedule[job[0] :]] for j, job in enumerate(jobs))
     return sum(
-        (fractional_flowtime(a, p, y, k) for (a, p, _), y in zip(jobs, rates, strict=True)), Fraction(0)
+        (model.fractional_flowtime(a, p, y, k) for (a, p, _), y in zip(jobs, rates, strict=True)), Fraction(0)
     )
 
 
@@ -233,16 +226,16 @@ def _below(
     cores: int,
     gamma: float | None,
     start: int,
-    measure: Callable[[Sequence[PooledJob], Schedule, int], Fraction] = fractional,
+    measure: Callable[[Sequence[PooledJob], Schedule, int], Fraction] = model.fractional,
 ) -> dict[str, Any] | None:
     """Return the fractional flowtime of OCORP, if it is below the actual one; without gamma by Eq. 27."""
     if gamma is None:
         gamma = float(equation_27(jobs, cores))
     schedule = literal_run(jobs, cores, gamma, 10**5, start=start)
-    own, actual = measure(jobs, schedule, K), flowtime(jobs, schedule, K)
+    own, actual = measure(jobs, schedule, K), model.flowtime(jobs, schedule, K)
     if own >= actual:
         return None
-    ends = {"gamma": gamma, "lambda_from": start, "completions": completions(jobs, schedule)}
+    ends = {"gamma": gamma, "lambda_from": start, "completions": model.completions(jobs, schedule)}
     return ends | {"fractional": str(own), "actual": actual}
 
 
@@ -254,7 +247,7 @@ def _check_fractional_above(run: Run, say: Sentences) -> Finding:
     found: dict[tuple[str, int], Searched] = {}
     for gamma, start in itertools.product((None, float(GAMMA)), STARTS):
         sizes = [(1, 4, 2), (2, 2, 2)] if gamma is None else [(1, 4, 2)]
-        cases = ((jobs, c) for size in sizes for c in (1, 2) for jobs in multisets(*size))
+        cases = ((jobs, c) for size in sizes for c in (1, 2) for jobs in model.multisets(*size))
         name = "Eq. 27" if gamma is None else str(GAMMA)
         found[name, start] = find_flaw(cases, functools.partial(_below, gamma=gamma, start=start))
     figures = {f"below_at_gamma_{name}_from_{start}": one.flawed for (name, start), one in found.items()}

@@ -14,10 +14,8 @@ from schedgym.papers.exact import Number
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, confirm_by, smallest_flaw
-from schedgym.papers.xu2021 import readings
-from schedgym.papers.xu2021.model.jobs import Instance, Job, eq27
-from schedgym.papers.xu2021.model.optima import PooledJob, Schedule, feasible, multisets
-from schedgym.papers.xu2021.model.simulation import simulate
+from schedgym.papers.xu2021 import model, readings
+from schedgym.papers.xu2021.model import Instance, Job, PooledJob, Schedule
 from schedgym.papers.xu2021.readings import HORIZON, START
 
 PAPER = get_paper("xu2021")
@@ -79,7 +77,7 @@ def confirm_flaw(
         given: dict[str, Any] = {name: shown[key] for name, key in parameters.items()}
         if objective is not None:
             schedule = as_schedule(shown["schedule"])
-            if not feasible(*read_instance(shown), schedule):
+            if not model.feasible(*read_instance(shown), schedule):
                 return False
             given["best"] = lambda jobs, cores, k=1: (objective(jobs, schedule, k), schedule)
         return confirm_by(read_instance, lambda case: flaw(*case, **given))(shown)
@@ -96,7 +94,7 @@ def tiny_instances(run: Run, latest: int = 0) -> Iterator[Case]:
         counts.append((4, 3, 2))
     for count, longest, widest in counts:
         for cores in range(1, 4 if run.small else 5):
-            for jobs in multisets(count, longest, widest, latest if count < 3 else min(latest, 1)):
+            for jobs in model.multisets(count, longest, widest, latest if count < 3 else min(latest, 1)):
                 yield jobs, cores
 
 
@@ -117,13 +115,13 @@ def pooled(jobs: Sequence[PooledJob], cores: int) -> Instance:
 
 def equation_27(jobs: Sequence[PooledJob], cores: int) -> Fraction:
     """Return Gamma of Eq. 27."""
-    return eq27(pooled(jobs, cores))
+    return model.eq27(pooled(jobs, cores))
 
 
 def rule(name: str, jobs: Sequence[PooledJob], cores: int) -> Schedule:
     """Return the schedule of a priority rule; ties go to earlier arrival, then to the lower number."""
     limit = max(a for a, _, _ in jobs) + sum(p * d for _, p, d in jobs)
-    return [tuple(used) for used in simulate(pooled(jobs, cores), name, limit=limit).used]
+    return [tuple(used) for used in model.simulate(pooled(jobs, cores), name, limit=limit).used]
 
 
 def literal_run(
@@ -146,4 +144,7 @@ def literal_run(
     """
     name = "ocorp+" if options.get("alpha") else "ocorp"
     fixed = {"literal": True, "level": "job", "gamma": gamma, "lambda0": start}
-    return [tuple(used) for used in simulate(pooled(jobs, cores), name, limit=slots, **fixed, **options).used]
+    return [
+        tuple(used)
+        for used in model.simulate(pooled(jobs, cores), name, limit=slots, **fixed, **options).used
+    ]

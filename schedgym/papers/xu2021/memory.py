@@ -11,17 +11,9 @@ from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
 from schedgym.papers.searches import Searched, Sentences, Smallest, confirm_by, smallest_flaw
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import claim
-from schedgym.papers.xu2021.model.slot import (
-    Matrix,
-    Slot,
-    alternate,
-    best_value,
-    fill,
-    knapsack,
-    pack,
-    placement_value,
-)
+from schedgym.papers.xu2021.model import Matrix, Slot
 
 
 def _draw_slot(run: Run, most_jobs: int = 5) -> Slot:
@@ -61,12 +53,12 @@ def _small_slots(servers: int, jobs: int, cores: int, memory: int, worth: int) -
 def _first(slot: Slot) -> Matrix:
     """Return the first x: jobs by falling worth, packed."""
     order = sorted(range(len(slot.caps)), key=lambda j: (-slot.worth[j], j))
-    return pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
+    return model.pack(model.fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
 
 
 def _last(slot: Slot) -> Matrix:
     """Return what Algorithm 1 ends with."""
-    return alternate(slot, _first(slot))[1][-1]
+    return model.alternate(slot, _first(slot))[1][-1]
 
 
 def _slot_size(slot: Slot) -> tuple[int, ...]:
@@ -116,7 +108,7 @@ def _confirm_rounds(instance: Shown) -> bool:
     return (
         _fits(first, slot)
         and _fits(second, slot)
-        and placement_value(second, slot.worth) > placement_value(first, slot.worth)
+        and model.placement_value(second, slot.worth) > model.placement_value(first, slot.worth)
         and all(
             not new or old for a, b in zip(first, second, strict=True) for old, new in zip(a, b, strict=True)
         )
@@ -130,7 +122,7 @@ def _check_iterations(run: Run, say: Sentences) -> Finding:
 
     def flaw(slot: Slot) -> dict[str, Any] | None:
         nonlocal later
-        cores, kept = alternate(slot, _first(slot))
+        cores, kept = model.alternate(slot, _first(slot))
         rounds[len(kept)] += 1
         later += any(pair != (cores[1], kept[1]) for pair in zip(cores[2:], kept[2:], strict=True))
         return {"first": kept[0], "second": kept[1]} if len(kept) > 2 else None
@@ -249,10 +241,10 @@ def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
 Best = Callable[[Slot], int]  # returns the optimum of a slot
 
 
-def _above_optimum(slot: Slot, best: Best = best_value) -> dict[str, Any] | None:
+def _above_optimum(slot: Slot, best: Best = model.best_value) -> dict[str, Any] | None:
     """Return the ratio of Theorem 2 of a slot in which it is not reached."""
     ratio = _ratio(slot, slot.caps)
-    reached, optimum = placement_value(_last(slot), slot.worth), best(slot)
+    reached, optimum = model.placement_value(_last(slot), slot.worth), best(slot)
     if reached >= ratio * optimum:
         return None
     return {"ratio": str(ratio), "reached": reached, "optimum": optimum}
@@ -266,7 +258,7 @@ def _check_theorem_2(run: Run, say: Sentences) -> Finding:
     def flaw(slot: Slot) -> dict[str, Any] | None:
         nonlocal broken, least, worst
         ratio = min(Fraction(1), _ratio(slot, slot.caps))
-        reached, optimum = placement_value(_last(slot), slot.worth), best_value(slot)
+        reached, optimum = model.placement_value(_last(slot), slot.worth), model.best_value(slot)
         if optimum:
             worst = min(worst, Fraction(reached, optimum))
         if ratio > 0 and optimum:
@@ -278,7 +270,7 @@ def _check_theorem_2(run: Run, say: Sentences) -> Finding:
     searched = _find_flaw(itertools.chain(_small_slots(1, 1, 2, 8, 1), drawn), flaw)
     # seven jobs with one core-slot left: d_min says nothing of how many fit on a server
     left = Slot((10,) * 7 + (9,), (1,) * 7 + (8,), (1,) * 8, (8,), (3,))
-    reached, optimum = placement_value(_last(left), left.worth), best_value(left)
+    reached, optimum = model.placement_value(_last(left), left.worth), model.best_value(left)
     ratio = _ratio(left, [8] * 8)
     figures = {
         "checked": searched.checked,
@@ -298,10 +290,10 @@ def _check_theorem_2(run: Run, say: Sentences) -> Finding:
     return say(verdict, figures, counterexample=searched.found, more=more)
 
 
-def _below_optimum(slot: Slot, best: Best = best_value) -> dict[str, Any] | None:
+def _below_optimum(slot: Slot, best: Best = model.best_value) -> dict[str, Any] | None:
     """Return what alternation ends with, if it is below the optimum."""
     last = _last(slot)
-    reached, optimum = placement_value(last, slot.worth), best(slot)
+    reached, optimum = model.placement_value(last, slot.worth), best(slot)
     return {"alternation": last, "reached": reached, "optimum": optimum} if reached < optimum else None
 
 
@@ -341,7 +333,7 @@ def _greedy(values: Sequence[int], weights: Sequence[int], capacity: int) -> int
 
 def _server(values: Sequence[int], weights: Sequence[int], memory: int) -> dict[str, Any]:
     """Return a server as a finding shows it, with the constructed value and the optimum."""
-    taken = knapsack(values, weights, memory)
+    taken = model.knapsack(values, weights, memory)
     return {
         "values": list(values),
         "memory_of_jobs": list(weights),
@@ -386,8 +378,8 @@ def _check_equation_19(run: Run, say: Sentences) -> Finding:
 
 def _crowded(cpu: Sequence[int], demands: Sequence[int], server: int) -> dict[str, Any]:
     """Return how jobs are packed on servers, as a finding shows it, and how many are on one of them."""
-    cores = fill(range(len(demands)), demands, sum(cpu))
-    rows = pack(cores, cpu)
+    cores = model.fill(range(len(demands)), demands, sum(cpu))
+    rows = model.pack(cores, cpu)
     here = sum(1 for row in rows if row[server])
     shown = {"cpu": list(cpu), "demands": list(demands), "cores": cores, "placement": rows}
     return shown | {"server": server, "jobs_there": here}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.searches import Searched, Sentences, confirm_by, smallest_flaw
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     GAMMA,
     STARTS,
@@ -26,15 +27,7 @@ from schedgym.papers.xu2021.instances import (
     show_instance,
     tiny_instances,
 )
-from schedgym.papers.xu2021.model.optima import (
-    PooledJob,
-    Schedule,
-    completions,
-    feasible,
-    flowtime_best,
-    fractional,
-    fractional_best,
-)
+from schedgym.papers.xu2021.model import PooledJob, Schedule
 from schedgym.papers.xu2021.readings import START
 
 # section IV-A: one resource --------------------------------------------------------------------------
@@ -126,7 +119,7 @@ def _confirm_line_7(instance: Shown) -> bool:
     # the printed target is negative, or infinite: a price of 0 never grows, and no weight is below 0
     printed = instance["arrival"] == 1 or Fraction(job[1], 1 - job[0]) < 0
     schedule = _line_7(job, 10**4)
-    return printed and job[0] >= 1 and completions([job], schedule) == [instance["completion"]]
+    return printed and job[0] >= 1 and model.completions([job], schedule) == [instance["completion"]]
 
 
 @claim("algorithm-1-line-7", confirm=_confirm_line_7)
@@ -144,7 +137,7 @@ def _check_line_7(run: Run, say: Sentences) -> Finding:
     if served or not right:
         return say(NOT_REPRODUCED, figures, slots=slots)
     job = right[0]
-    (end,) = completions([job], schedules[job])
+    (end,) = model.completions([job], schedules[job])
     example = {"arrival": job[0], "processing": job[1], "completion": end}
     return say(CORRECTED, figures, counterexample=example, slots=slots)
 
@@ -154,9 +147,9 @@ def _confirm_benchmark(instance: Shown) -> bool:
     schedule = as_schedule(instance["schedule"])
     # weights are positive, so that every core costs; with no cores at all f_t is 0
     return (
-        feasible(jobs, cores, schedule)
-        and str(fractional(jobs, schedule)) == instance["regret"] == instance["own_cost"]
-        and fractional(jobs, [(0,) * len(jobs)] * len(schedule)) == 0 == instance["regret_of_idling"]
+        model.feasible(jobs, cores, schedule)
+        and str(model.fractional(jobs, schedule)) == instance["regret"] == instance["own_cost"]
+        and model.fractional(jobs, [(0,) * len(jobs)] * len(schedule)) == 0 == instance["regret_of_idling"]
     )
 
 
@@ -165,7 +158,7 @@ def _check_benchmark(run: Run, say: Sentences) -> Finding:
     checked = 0
     example: dict[str, Any] | None = None
     for jobs, cores in tiny_instances(run):
-        own, schedule = fractional_best(jobs, cores)
+        own, schedule = model.fractional_best(jobs, cores)
         # f_t is linear with these coefficients, X(t) contains 0
         weights = (Fraction(t - a, p) + 1 for t in range(1, len(schedule) + 1) for a, p, _ in jobs)
         benchmark = sum((min(Fraction(0), weight) for weight in weights), Fraction(0))
@@ -257,8 +250,8 @@ def _regret_of(
     schedule = literal_run(
         jobs, cores, number(gamma), horizon, start=start, k=k, step=lambda t: step, number=number
     )
-    regret = fractional(jobs, schedule, k)
-    optimum = max(fractional_best(jobs, cores, k)[0], Fraction(flowtime_best(jobs, cores, k)[0]))
+    regret = model.fractional(jobs, schedule, k)
+    optimum = max(model.fractional_best(jobs, cores, k)[0], Fraction(model.flowtime_best(jobs, cores, k)[0]))
     bound = cores * optimum / 2 * max(Fraction(p, d) for _, p, d in jobs)
     if regret <= bound:
         return regret / bound, None
@@ -550,7 +543,7 @@ def _regrets(run: Run, beta: float, start: int) -> tuple[list[float], float]:
             mu = gamma ** (K - beta)
             schedule = literal_run(jobs, 1, gamma, gamma, start=start, alpha=alpha, step=lambda t, mu=mu: mu)
             optimum = sum((p * place) ** K for place in range(1, count + 1))
-            ratio = float(fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
+            ratio = float(model.fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
             largest = max(largest, ratio)
             share = sum(map(sum, schedule)) / (p * count)
         ratios.append(largest)

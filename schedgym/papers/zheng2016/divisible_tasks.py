@@ -12,6 +12,7 @@ import numpy as np
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import Sentences, confirm_by, count, found_against
+from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import (
     LOG,
     POWER,
@@ -40,22 +41,9 @@ from schedgym.papers.zheng2016.instances import (
     read_instance,
     show_instance,
     show_ratio,
+    value_by,
 )
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    Job,
-    Schedule,
-    State,
-    feasible,
-    linear_best,
-    m_greedy,
-    play,
-    shares,
-    slot_caps,
-    value,
-    whole_best,
-)
+from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Schedule, State
 from schedgym.papers.zheng2016.readings import FRACTIONAL
 
 
@@ -69,8 +57,8 @@ def _check_theorem_3_1(run: Run, say: Sentences) -> Finding:
             for job in instance.jobs
         )
         instance = Instance(halves, instance.capacity)
-        own = value(instance, play(instance, algorithm_1_rule))
-        worst = max(worst, linear_best(instance)[0] / own)
+        own = value_by(algorithm_1_rule, instance)
+        worst = max(worst, model.linear_best(instance)[0] / own)
     fitted, bound, short = fit_many(run, fit_theorem_1, 300 if run.small else 20_000, resources=(1, 2, 3))
     figures = {
         "checked": checked,
@@ -88,8 +76,8 @@ def _check_first_fit(run: Run, say: Sentences) -> Finding:
     ratios = {}
     for n in (1, 10, 100, 1000):
         instance = first_fit_instance(1, n)
-        best, schedule = linear_best(instance)
-        ratios[n] = best / value(instance, play(instance, algorithm_1_rule))
+        best, schedule = model.linear_best(instance)
+        ratios[n] = best / value_by(algorithm_1_rule, instance)
     good = all(ratio == Fraction(2 * n + 1, n + 1) for n, ratio in ratios.items())
     return say(
         HOLDS if good else NOT_REPRODUCED,
@@ -101,7 +89,7 @@ def _check_first_fit(run: Run, say: Sentences) -> Finding:
 
 def _first_fit(state: State) -> Amounts:
     """Serve one slot by FirstFit, for one resource and unit demands: the jobs of the highest values first."""
-    instance, caps = state.instance, slot_caps(state)
+    instance, caps = state.instance, model.slot_caps(state)
     left: Number = instance.capacity[0]
     x: list[Number] = [0] * len(instance.jobs)
     for j in sorted(range(len(x)), key=lambda j: -instance.jobs[j].values[0]):
@@ -116,7 +104,7 @@ def _check_reduces(run: Run, say: Sentences) -> Finding:
     counted = count(
         # with equal values Algorithm 1 may serve either
         (case for case in cases if case.jobs[0].values != case.jobs[1].values),
-        lambda case: play(case, algorithm_1_rule) == play(case, _first_fit),
+        lambda case: model.play(case, algorithm_1_rule) == model.play(case, _first_fit),
     )
     figures = {"checked": counted.checked, "differ": counted.false}
     return say(judge(not counted.false), figures, true=counted.true)
@@ -124,7 +112,7 @@ def _check_reduces(run: Run, say: Sentences) -> Finding:
 
 def _below_m_greedy(instance: Instance) -> dict[str, Any] | None:
     """Return the values of Algorithm 1, if it has no choice, and of m-greedy with whole tasks, if larger."""
-    own, other = (value(instance, play(instance, rule)) for rule in (algorithm_1_rule, m_greedy))
+    own, other = (value_by(rule, instance) for rule in (algorithm_1_rule, model.m_greedy))
     if own >= other or not is_only(instance):
         return None
     return {"algorithm_1": as_text(own), "m_greedy": as_text(other)}
@@ -134,8 +122,8 @@ def _confirm_no_bound(shown: Shown) -> bool:
     instance = read_instance(shown)
     return (
         confirm_by(read_instance, _below_m_greedy)(shown)
-        and is_algorithm_1(instance, play(instance, algorithm_1_rule))
-        and feasible(instance, play(instance, m_greedy), True)
+        and is_algorithm_1(instance, model.play(instance, algorithm_1_rule))
+        and model.feasible(instance, model.play(instance, model.m_greedy), True)
     )
 
 
@@ -147,7 +135,7 @@ def _check_fractional(run: Run, say: Sentences) -> Finding:
     if run.choice(FRACTIONAL) != "optimum":
         searched = find_flaw(cases, _below_m_greedy)
         return found_against(REFUTED, searched, "Algorithm 1 reaches less than m-greedy with whole tasks")
-    ratios = [whole_best(instance)[0] / linear_best(instance)[0] for instance in cases]
+    ratios = [model.whole_best(instance)[0] / model.linear_best(instance)[0] for instance in cases]
     figures = {"checked": len(ratios), "largest": str(max(ratios)), "smallest": str(min(ratios))}
     no_less, larger = sum(r <= 1 for r in ratios), sum(r < 1 for r in ratios)
     return say(judge(max(ratios) <= 1), figures, no_less=no_less, larger=larger)
@@ -168,26 +156,26 @@ MEANT: Schedule = [(0, 2, 0), (1, 0, 1)]
 def _confirm_example_1(shown: Shown) -> bool:
     instance = read_instance(shown)
     printed, better = as_schedule(shown["printed"]), as_schedule(shown["schedule"])
-    own = play(instance, algorithm_1_rule)
+    own = model.play(instance, algorithm_1_rule)
     return (
         is_only(instance)
         and is_algorithm_1(instance, own)
         and as_rows(own) == shown["algorithm_1"]
-        and as_text(value(instance, own)) == shown["got"]
-        and not feasible(instance, printed, False)
-        and feasible(instance, better, False)
-        and as_text(value(instance, better)) == shown["better"]
+        and as_text(model.value(instance, own)) == shown["got"]
+        and not model.feasible(instance, printed, False)
+        and model.feasible(instance, better, False)
+        and as_text(model.value(instance, better)) == shown["better"]
         and Fraction(shown["better"]) > Fraction(shown["got"])
     )
 
 
 @claim("example-1", confirm=_confirm_example_1)
 def _check_example_1(run: Run, say: Sentences) -> Finding:
-    own = play(EXAMPLE_1, algorithm_1_rule)
-    got, (best, _) = value(EXAMPLE_1, own), linear_best(EXAMPLE_1)
+    own = model.play(EXAMPLE_1, algorithm_1_rule)
+    got, (best, _) = model.value(EXAMPLE_1, own), model.linear_best(EXAMPLE_1)
     figures = {"got": str(got), "optimum": str(best), "slots": as_rows(own)}
     slots = own == [[1, Fraction(2, 5), 0], [0, 0, Fraction(5, 4)]]
-    good = got == Fraction(49, 10) and best == value(EXAMPLE_1, MEANT) == 6 and slots
+    good = got == Fraction(49, 10) and best == model.value(EXAMPLE_1, MEANT) == 6 and slots
     schedules = {"printed": AS_PRINTED, "schedule": MEANT, "algorithm_1": own}
     example = show_instance(EXAMPLE_1) | {name: as_rows(one) for name, one in schedules.items()}
     example |= {"got": as_text(got), "better": 6}
@@ -221,7 +209,8 @@ def _check_theorem_3_2(run: Run, say: Sentences) -> Finding:
     sizes = [(2, slots, (1, 2, 3), 2, values), *([] if run.small else [(3, 2, (1, 2), 2, 2)])]
     cases = (instance for size in sizes for instance in enumerate_instances(*size, common=True))
     counted = count(
-        cases, lambda case: bool(value(case, play(case, algorithm_1_rule)) == linear_best(case)[0])
+        cases,
+        lambda case: bool(value_by(algorithm_1_rule, case) == model.linear_best(case)[0]),
     )
     fitted, bound, short = fit_many(
         run, fit_theorem_2, 200 if run.small else 10_000, resources=(1,), common=True, bounded=False
@@ -250,8 +239,8 @@ def _check_bounded(run: Run, say: Sentences) -> Finding:
     slots, values = (2, 2) if run.small else (3, 3)
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        best, schedule = linear_best(instance)
-        if value(instance, play(instance, algorithm_1_rule)) == best or not is_only(instance):
+        best, schedule = model.linear_best(instance)
+        if value_by(algorithm_1_rule, instance) == best or not is_only(instance):
             return None
         return show_ratio(instance, algorithm_1_rule, schedule)
 
@@ -265,7 +254,7 @@ def _check_bounded(run: Run, say: Sentences) -> Finding:
     ratios = {}
     for n in (1, 10, 1000):
         family = _four_thirds(n)
-        ratios[n] = linear_best(family)[0] / value(family, play(family, algorithm_1_rule))
+        ratios[n] = model.linear_best(family)[0] / value_by(algorithm_1_rule, family)
     figures = {"family": {n: str(ratio) for n, ratio in ratios.items()}}
     return say.against(REFUTED, find_flaw(cases, flaw), figures, largest=float(ratios[1000]))
 
@@ -309,7 +298,7 @@ def _check_multipliers(run: Run, say: Sentences) -> Finding:
 def _confirm_lagrangian(shown: Shown) -> bool:
     """Confirm by the derivative with respect to x_1, for b = 1 and other multipliers 0; L is linear."""
     instance = read_instance(shown)
-    r = [shares(instance, j)[0] for j in range(len(instance.jobs))]
+    r = [model.shares(instance, j)[0] for j in range(len(instance.jobs))]
 
     def lagrangian(x: Sequence[int], times: int) -> Fraction:
         gained = sum((job.values[0] * a for job, a in zip(instance.jobs, x, strict=True)), Fraction(0))
@@ -326,7 +315,7 @@ def _confirm_lagrangian(shown: Shown) -> bool:
 @claim("lagrangian", confirm=_confirm_lagrangian)
 def _check_lagrangian(run: Run, say: Sentences) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        r, v = shares(instance, 0)[0], instance.jobs[0].values[0]
+        r, v = model.shares(instance, 0)[0], instance.jobs[0].values[0]
         if len(instance.jobs) == 1:
             return None
         return {"printed": as_text(v - len(instance.jobs) * r), "equation_3": as_text(v - r)}

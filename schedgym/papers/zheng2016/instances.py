@@ -16,22 +16,8 @@ from schedgym.papers.exact import Number, as_text
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Searched, smallest_flaw
-from schedgym.papers.zheng2016 import readings
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    Job,
-    Rule,
-    Schedule,
-    State,
-    algorithm_1,
-    feasible,
-    gain,
-    horizon,
-    play,
-    slot_caps,
-    value,
-)
+from schedgym.papers.zheng2016 import model, readings
+from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
 
 PAPER = get_paper("zheng2016")
 claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
@@ -78,7 +64,7 @@ def _size(instance: Instance) -> tuple[Number, ...]:
     jobs = instance.jobs
     return (
         len(jobs),
-        horizon(instance),
+        model.horizon(instance),
         sum(instance.capacity),
         sum(job.tasks for job in jobs),
         sum(job.parallelism for job in jobs),
@@ -163,7 +149,7 @@ def draw_instance(
 
 def algorithm_1_rule(state: State) -> Amounts:
     """Return the tasks of each job in a slot by Algorithm 1."""
-    return algorithm_1(state).x
+    return model.algorithm_1(state).x
 
 
 def is_only(instance: Instance) -> bool:
@@ -172,11 +158,11 @@ def is_only(instance: Instance) -> bool:
 
     def choose(state: State) -> Amounts:
         nonlocal sole
-        found = algorithm_1(state)
+        found = model.algorithm_1(state)
         sole = sole and found.unique
         return found.x
 
-    play(instance, choose)
+    model.play(instance, choose)
     return sole
 
 
@@ -186,12 +172,12 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
     This is checked by sorting for one resource, and by weak duality, with the prices of the simplex method,
     for several.
     """
-    if not feasible(instance, schedule, False):
+    if not model.feasible(instance, schedule, False):
         return False
     served: Amounts = (0,) * len(instance.jobs)
     for slot, x in enumerate(schedule, start=1):
         state = State(instance, slot, served)
-        caps = slot_caps(state)
+        caps = model.slot_caps(state)
         if len(instance.capacity) == 1:
             bound: Number = 0
             left: Number = instance.capacity[0]
@@ -202,12 +188,12 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
                 left -= part * job.demand[0]
                 bound += part * job.values[0]
         else:
-            prices = algorithm_1(state).prices[: len(instance.capacity)]
+            prices = model.algorithm_1(state).prices[: len(instance.capacity)]
             bound = sum(b * c for b, c in zip(prices, instance.capacity, strict=True))
             for job, cap in zip(instance.jobs, caps, strict=True):
                 cost = sum(b * r for b, r in zip(prices, job.demand, strict=True))
                 bound += max(job.values[0] - cost, Fraction(0)) * cap
-        if gain(state, x) != bound:
+        if model.gain(state, x) != bound:
             return False
         served = tuple(y + a for y, a in zip(served, x, strict=True))
     return True
@@ -219,9 +205,14 @@ def first_fit_instance(capacity: int, n: int) -> Instance:
     return Instance((late, late._replace(deadline=1, values=(n,))), (capacity,))
 
 
+def value_by(rule: Rule, instance: Instance) -> Number:
+    """Return the value of the schedule of a rule."""
+    return model.value(instance, model.play(instance, rule))
+
+
 def show_ratio(instance: Instance, rule: Rule, better: Schedule) -> dict[str, Any]:
     """Return values and ratio of a rule and a better schedule, as a finding shows them."""
-    own, best = value(instance, play(instance, rule)), value(instance, better)
+    own, best = value_by(rule, instance), model.value(instance, better)
     return {
         "got": as_text(own),
         "better": as_text(best),
@@ -246,11 +237,11 @@ def confirm_ratio(
 
     def confirm(shown: Shown) -> bool:
         instance, better = read_instance(shown), as_schedule(shown["schedule"])
-        own = play(instance, rule)
+        own = model.play(instance, rule)
         return (
             kind(instance)
-            and feasible(instance, better, whole)
-            and feasible(instance, own, whole)
+            and model.feasible(instance, better, whole)
+            and model.feasible(instance, own, whole)
             and (whole or (is_only(instance) and is_algorithm_1(instance, own)))
             and {**shown, **show_ratio(instance, rule, better)} == shown
             and Fraction(shown["ratio"]) > factor(instance)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text, as_texts
 from schedgym.papers.searches import Counted, Sentences, count
+from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
     ROUGH,
@@ -28,17 +29,7 @@ from schedgym.papers.zheng2016.instances import (
     is_only,
     read_instance,
 )
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    State,
-    algorithm_1,
-    curved_slot,
-    horizon,
-    shares,
-    slot_caps,
-    value,
-)
+from schedgym.papers.zheng2016.model import Amounts, Instance, State
 
 
 class Case(NamedTuple):
@@ -63,14 +54,14 @@ def _slots(case: Case) -> list[Slot]:
     instance = case.instance
     served: Amounts = (0,) * len(instance.jobs)
     slots = []
-    for t in range(1, horizon(instance) + 1):
+    for t in range(1, model.horizon(instance) + 1):
         state = State(instance, t, served)
-        active = [j for j, u in enumerate(slot_caps(state)) if u > 0]
+        active = [j for j, u in enumerate(model.slot_caps(state)) if u > 0]
         if case.curved:
-            x, low, high = curved_slot(state)
+            x, low, high = model.curved_slot(state)
             ends: list[tuple[Fraction, ...]] = [(low,), (high,)]
         else:
-            found = algorithm_1(state)
+            found = model.algorithm_1(state)
             x = tuple(found.x)
             ends = [tuple(b * c for b, c in zip(found.prices, instance.capacity, strict=False))] * 2
         served = tuple(y + a for y, a in zip(served, x, strict=True))
@@ -94,7 +85,7 @@ def _most_gain(case: Case, j: int, cost: Number) -> Number | None:
 
 def _cost(instance: Instance, j: int, prices: tuple[Fraction, ...]) -> Fraction:
     """Return sum_i b_i r_ij."""
-    return sum((b * r for b, r in zip(prices, shares(instance, j), strict=True)), Fraction(0))
+    return sum((b * r for b, r in zip(prices, model.shares(instance, j), strict=True)), Fraction(0))
 
 
 def _cases(run: Run, *, alike: bool) -> Iterator[Case]:
@@ -115,7 +106,7 @@ def _cases(run: Run, *, alike: bool) -> Iterator[Case]:
         curved = n % 2 == 0
         resources = 1 if curved or alike else 2 + n % 4 // 3
         instance = draw_instance(run.rng, resources, jobs=4, slots=4, tasks=4, linear=True)
-        last = horizon(instance)
+        last = model.horizon(instance)
         jobs = [
             job._replace(
                 deadline=last if alike else job.deadline,
@@ -194,7 +185,7 @@ def _unfinished(case: Case, slot: Slot) -> list[int]:
 
 def _ratio(case: Case, j: int, y: Number) -> Fraction:
     """Return f'(y) / r of job j on the only resource."""
-    return Fraction(_slope(case, j, y)) / shares(case.instance, j)[0]
+    return Fraction(_slope(case, j, y)) / model.shares(case.instance, j)[0]
 
 
 def _unlike(instance: Instance) -> dict[str, Any] | None:
@@ -253,7 +244,7 @@ class _Dual(NamedTuple):
 def _dual(case: Case, slots: list[Slot], *, repaired: bool = False) -> _Dual:
     """Compute it as before Lemma III.5, or with the least price of slot t and all later ones as beta_t."""
     jobs, final = case.instance.jobs, slots[-1].served
-    r = [shares(case.instance, j)[0] for j in range(len(jobs))]
+    r = [model.shares(case.instance, j)[0] for j in range(len(jobs))]
     slope = [Fraction(_slope(case, j, y)) for j, y in enumerate(final)]
     beta: list[Fraction] = []
     for t, slot in enumerate(slots):
@@ -293,7 +284,7 @@ def _lemma_6_1(case: Case) -> Iterator[bool]:
     instance, slots = case.instance, _slots(case)
     found, final = _dual(case, slots), slots[-1].served
     for j, job in enumerate(instance.jobs):
-        r, slope = shares(instance, j)[0], _slope(case, j, final[j])
+        r, slope = model.shares(instance, j)[0], _slope(case, j, final[j])
         for t in range(job.arrival - 1, len(slots)):
             if slots[t].x[j] == 0:
                 yield slope - found.alpha[j] - found.beta[t] * r <= 0
@@ -332,11 +323,13 @@ def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
         nonlocal repaired
         case = Case(instance, False)
         slots = _slots(case)
-        repaired += _dual(case, slots, repaired=True).bound != value(instance, [slot.x for slot in slots])
+        repaired += _dual(case, slots, repaired=True).bound != model.value(
+            instance, [slot.x for slot in slots]
+        )
         found = _dual(case, slots)
         for t, slot in enumerate(slots):
             for j, job in enumerate(instance.jobs):
-                left = job.values[0] - found.alpha[j] - found.beta[t] * shares(instance, j)[0]
+                left = job.values[0] - found.alpha[j] - found.beta[t] * model.shares(instance, j)[0]
                 if slot.x[j] > 0 and left != 0 and is_only(instance):
                     return {
                         "slot": t + 1,

@@ -14,6 +14,7 @@ import numpy as np
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.searches import Sentences, confirm_by, count, found_against
+from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
     almost_two,
@@ -26,31 +27,9 @@ from schedgym.papers.zheng2016.instances import (
     read_instance,
     show_instance,
     show_ratio,
+    value_by,
 )
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    Job,
-    Rule,
-    Schedule,
-    State,
-    allocations,
-    deadline_aware,
-    deadline_aware_factor,
-    feasible,
-    gain,
-    local_optimal,
-    m_greedy,
-    m_greedy_factor,
-    play,
-    primal_dual,
-    primal_dual_factor,
-    s_greedy,
-    shares,
-    value,
-    whole_best,
-    worth,
-)
+from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
 from schedgym.papers.zheng2016.readings import EXPONENT
 
 # section IV: whole tasks -----------------------------------------------------------------------------
@@ -59,7 +38,9 @@ from schedgym.papers.zheng2016.readings import EXPONENT
 def _task_view_best(instance: Instance) -> Number:
     """Return the optimum of problem (4), by trying all slots for all tasks, in any order of a job's tasks."""
     slots = range(1, max(job.deadline for job in instance.jobs) + 1)
-    tasks = [(j, worth(job, k)) for j, job in enumerate(instance.jobs) for k in range(1, int(job.tasks) + 1)]
+    tasks = [
+        (j, model.worth(job, k)) for j, job in enumerate(instance.jobs) for k in range(1, int(job.tasks) + 1)
+    ]
     windows = [
         [None, *(t for t in slots if instance.jobs[j].arrival <= t <= instance.jobs[j].deadline)]
         for j, _ in tasks
@@ -73,7 +54,7 @@ def _task_view_best(instance: Instance) -> Number:
             )
             for t in slots
         ]
-        if feasible(instance, schedule, True):
+        if model.feasible(instance, schedule, True):
             gained = (own for (_, own), at in zip(tasks, chosen, strict=True) if at is not None)
             best = max(best, sum(gained))
     return best
@@ -82,7 +63,7 @@ def _task_view_best(instance: Instance) -> Number:
 @claim("task-view")
 def _check_task_view(run: Run, say: Sentences) -> Finding:
     drawn = (draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3) for _ in range(150 if run.small else 3_000))
-    counted = count(drawn, lambda case: bool(_task_view_best(case) == whole_best(case)[0]))
+    counted = count(drawn, lambda case: bool(_task_view_best(case) == model.whole_best(case)[0]))
     figures = {"checked": counted.checked, "differ": counted.false}
     return say(judge(not counted.false), figures, true=counted.true)
 
@@ -100,26 +81,26 @@ def _local(instance: Instance, rule: Rule) -> _Local:
     def choose(state: State) -> Amounts:
         nonlocal theta
         x = rule(state)
-        best, own = gain(state, local_optimal(state)), gain(state, x)
+        best, own = model.gain(state, model.local_optimal(state)), model.gain(state, x)
         if best > own:
             theta = None if own == 0 or theta is None else max(theta, Fraction(best) / own)
         return x
 
-    return _Local(value(instance, play(instance, choose)), theta)
+    return _Local(value_by(choose, instance), theta)
 
 
 def _worst_slot(state: State) -> Amounts:
     """Return the allocation of least gain to which no task can be added: it gives a large theta."""
-    return min(allocations(state), key=functools.partial(gain, state))
+    return min(model.allocations(state), key=functools.partial(model.gain, state))
 
 
 @claim("theorem-4.1")
 def _check_theorem_4_1(run: Run, say: Sentences) -> Finding:
     rules: dict[str, Rule] = {
-        "optimal": local_optimal,
-        "m-greedy": m_greedy,
-        "primal-dual": primal_dual,
-        "s-greedy": s_greedy,
+        "optimal": model.local_optimal,
+        "m-greedy": model.m_greedy,
+        "primal-dual": model.primal_dual,
+        "s-greedy": model.s_greedy,
         "worst": _worst_slot,
     }
     checked, beyond = 0, 0
@@ -127,7 +108,7 @@ def _check_theorem_4_1(run: Run, say: Sentences) -> Finding:
     theta = Fraction(1)
     for n in range(600 if run.small else 30_000):
         instance = draw_instance(run.rng, 1 + n % 2)
-        best = whole_best(instance)[0]
+        best = model.whole_best(instance)[0]
         for name, rule in rules.items():
             found = _local(instance, rule)
             if found.theta is None or best == 0:
@@ -143,7 +124,7 @@ def _check_theorem_4_1(run: Run, say: Sentences) -> Finding:
     return say(judge(not beyond), figures, beyond=beyond, theta=float(theta), shares=shares)
 
 
-@claim("greedy-2-competitive", confirm=confirm_ratio(s_greedy, almost_two))
+@claim("greedy-2-competitive", confirm=confirm_ratio(model.s_greedy, almost_two))
 def _check_greedy(run: Run, say: Sentences) -> Finding:
     worst, checked, not_optimal = Fraction(1), 0, 0
     sizes = [(2, 2, (1, 2), 2, 3), (3, 2, (1,), 1, 3)]
@@ -151,12 +132,12 @@ def _check_greedy(run: Run, say: Sentences) -> Finding:
         sizes += [(2, 3, (1, 2, 3), 3, 3), (3, 2, (1, 2), 2, 3)]
     for size in sizes:
         for instance in enumerate_instances(*size, parallelism=2, unit=True):
-            found = _local(instance, s_greedy)
+            found = _local(instance, model.s_greedy)
             not_optimal += found.theta != 1
-            worst = max(worst, Fraction(whole_best(instance)[0]) / found.value)
+            worst = max(worst, Fraction(model.whole_best(instance)[0]) / found.value)
             checked += 1
     instance = first_fit_instance(1, 100)
-    witness = show_instance(instance) | show_ratio(instance, s_greedy, whole_best(instance)[1])
+    witness = show_instance(instance) | show_ratio(instance, model.s_greedy, model.whole_best(instance)[1])
     ratio = witness["ratio"]
     figures = {"checked": checked, "worst": str(worst), "family": ratio, "not_optimal": not_optimal}
     verdict = NOT_REPRODUCED if worst > 2 or not_optimal else HOLDS
@@ -165,7 +146,7 @@ def _check_greedy(run: Run, say: Sentences) -> Finding:
 
 def _largest_share(instance: Instance) -> Fraction:
     """Return 1 / B, the largest share that a task takes of a resource."""
-    return max(max(shares(instance, j)) for j in range(len(instance.jobs)))
+    return max(max(model.shares(instance, j)) for j in range(len(instance.jobs)))
 
 
 class _Factor(NamedTuple):
@@ -194,8 +175,8 @@ def _factors(run: Run, rule: Rule, factor: Callable[[float, int], float], count:
             instance = Instance(halves, instance.capacity)
         state = State(instance, 1, (0,) * len(instance.jobs))
         x = rule(state)
-        infeasible += not feasible(instance, [x], True)
-        best, own = gain(state, local_optimal(state)), gain(state, x)
+        infeasible += not model.feasible(instance, [x], True)
+        best, own = model.gain(state, model.local_optimal(state)), model.gain(state, x)
         ratio = math.inf if own == 0 else float(Fraction(best) / own)
         bound = factor(float(1 / _largest_share(instance)), len(instance.capacity))
         if math.isinf(bound):
@@ -214,35 +195,35 @@ def _m_types(m: int, b: int, n: int) -> Instance:
 
 @claim(
     "m-greedy-factor",
-    confirm=confirm_ratio(m_greedy, lambda instance: len(instance.capacity) - Fraction(1, 10)),
+    confirm=confirm_ratio(model.m_greedy, lambda instance: len(instance.capacity) - Fraction(1, 10)),
 )
 def _check_m_greedy(run: Run, say: Sentences) -> Finding:
-    found = _factors(run, m_greedy, m_greedy_factor, 3_000 if run.small else 200_000)
+    found = _factors(run, model.m_greedy, model.m_greedy_factor, 3_000 if run.small else 200_000)
     instance = _m_types(3, 10, 100)
-    witness = show_instance(instance) | show_ratio(instance, m_greedy, [(0, 10, 10, 10)])
+    witness = show_instance(instance) | show_ratio(instance, model.m_greedy, [(0, 10, 10, 10)])
     figures = found._asdict() | {"m_3_B_10": witness["ratio"]}
     verdict = NOT_REPRODUCED if found.part > 1 or found.infeasible else HOLDS
     return say(verdict, figures, witness=witness, ratio=float(Fraction(witness["ratio"])))
 
 
 def _as_printed(state: State) -> Amounts:
-    return primal_dual(state, power=0)
+    return model.primal_dual(state, power=0)
 
 
 def _factor_of(instance: Instance) -> float:
-    return primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
+    return model.primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
 
 
 @claim("primal-dual-factor", confirm=confirm_ratio(_as_printed, _factor_of))
 def _check_primal_dual(run: Run, say: Sentences) -> Finding:
     if not run.choice(EXPONENT):
         return _check_printed_exponent()
-    found = _factors(run, primal_dual, primal_dual_factor, 3_000 if run.small else 200_000)
+    found = _factors(run, model.primal_dual, model.primal_dual_factor, 3_000 if run.small else 200_000)
     # the specification's hand examples: r, tasks there are, tasks taken
     taken = {}
     for r, c, y in (((3,), 10, 5), ((1,), 4, 5), ((2, 1), 10, 9)):
         one = Instance((Job(1, 1, y, y, r, (1,)),), (c,) * len(r))
-        taken[str([str(s) for s in shares(one, 0)])] = int(primal_dual(State(one, 1, (0,)))[0])
+        taken[str([str(s) for s in model.shares(one, 0)])] = int(model.primal_dual(State(one, 1, (0,)))[0])
     verdict = NOT_REPRODUCED if found.part > 1 or found.infeasible else HOLDS
     more = " (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else ""
     return say(verdict, found._asdict() | {"taken": taken}, more=more)
@@ -250,7 +231,7 @@ def _check_primal_dual(run: Run, say: Sentences) -> Finding:
 
 def _check_printed_exponent() -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
-        details = show_ratio(instance, _as_printed, whole_best(instance)[1])
+        details = show_ratio(instance, _as_printed, model.whole_best(instance)[1])
         return details if float(Fraction(details["ratio"])) > _factor_of(instance) else None
 
     cases = (
@@ -333,7 +314,7 @@ def _on_unit_demands(instance: Instance) -> bool:
 
 @claim(
     "theorem-4.2",
-    confirm=confirm_ratio(deadline_aware, lambda instance: Fraction(9, 5), _on_unit_demands),
+    confirm=confirm_ratio(model.deadline_aware, lambda instance: Fraction(9, 5), _on_unit_demands),
 )
 def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
     beyond = 0
@@ -342,10 +323,10 @@ def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
     def flaw(instance: Instance) -> dict[str, Any] | None:
         nonlocal beyond
         (c,) = instance.capacity
-        details = show_ratio(instance, deadline_aware, whole_best(instance)[1])
+        details = show_ratio(instance, model.deadline_aware, model.whole_best(instance)[1])
         ratio = Fraction(details["ratio"])
         worst[c] = max(worst[c], ratio)
-        beyond += ratio > deadline_aware_factor(c)
+        beyond += ratio > model.deadline_aware_factor(c)
         return details if ratio > Fraction(9, 5) else None
 
     cases: list[Iterable[Instance]] = [
@@ -361,18 +342,20 @@ def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
         for n in (10, 1000) if c > 3 else (10, 1000, 100_000):
             instance = _aware_family(c, n)
             schedule = _wait(instance)
-            family[c][n] = Fraction(show_ratio(instance, deadline_aware, schedule)["ratio"])
-            beyond += family[c][n] > deadline_aware_factor(c) or not feasible(instance, schedule, True)
+            family[c][n] = Fraction(show_ratio(instance, model.deadline_aware, schedule)["ratio"])
+            beyond += family[c][n] > model.deadline_aware_factor(c) or not model.feasible(
+                instance, schedule, True
+            )
     three, literal = _aware_family(3, 1000), _aware_family(3, 1000, 1, Fraction(2, 3))
-    printed = functools.partial(deadline_aware, p=1, rho=Fraction(2, 3))
+    printed = functools.partial(model.deadline_aware, p=1, rho=Fraction(2, 3))
     down = float(Fraction(show_ratio(literal, printed, _wait(literal))["ratio"]))
     figures = {
         "beyond_corrected_bound": beyond,
         "worst": {c: str(ratio) for c, ratio in worst.items()},
         "family": {c: {n: float(ratio) for n, ratio in found.items()} for c, found in family.items()},
-        "C_3": show_instance(three) | show_ratio(three, deadline_aware, _wait(three)),
+        "C_3": show_instance(three) | show_ratio(three, model.deadline_aware, _wait(three)),
         "C_3_with_p_1_and_rho_2/3": down,
-        "bounds": {c: float(deadline_aware_factor(c)) for c in (1, 2, 3, 4, 5, 7)},
+        "bounds": {c: float(model.deadline_aware_factor(c)) for c in (1, 2, 3, 4, 5, 7)},
     }
     if beyond:
         return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)
@@ -384,14 +367,14 @@ def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
 
 
 def _below_s_greedy(instance: Instance) -> dict[str, Any] | None:
-    own, other = (value(instance, play(instance, rule)) for rule in (m_greedy, s_greedy))
+    own, other = (value_by(rule, instance) for rule in (model.m_greedy, model.s_greedy))
     return None if own >= other else {"m_greedy": as_text(own), "s_greedy": as_text(other)}
 
 
 def _confirm_heuristic(shown: Shown) -> bool:
     instance = read_instance(shown)
-    schedules = [play(instance, rule) for rule in (m_greedy, s_greedy)]
-    kept = all(feasible(instance, schedule, True) for schedule in schedules)
+    schedules = [model.play(instance, rule) for rule in (model.m_greedy, model.s_greedy)]
+    kept = all(model.feasible(instance, schedule, True) for schedule in schedules)
     return kept and confirm_by(read_instance, _below_s_greedy)(shown)
 
 

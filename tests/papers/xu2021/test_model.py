@@ -343,22 +343,6 @@ def test_fractional_flowtime_of_mapreduce() -> None:
     assert outcome.fractional == pytest.approx([(1 + 2) / 2 + 1.5 + (3 + 4) / 2 + 1.5])
 
 
-def test_fit_curve_closed_form() -> None:
-    """The last line of Eq. 26."""
-    for instance in instances(10, 9):
-        outcome = run(instance, "ocorp", gamma=100)
-        curve = model.fit_curve(instance, outcome)
-        assert curve == model.fit_curve(instance, outcome, 100)
-        for slots in range(1, outcome.slots + 1):
-            arrived = [(j, job) for j, job in enumerate(instance.jobs) if job.arrival < slots]
-            expected = sum(
-                (slots - job.arrival) / (100 - job.arrival) * job.processing
-                - sum(used[j] for used in outcome.used[:slots]) / job.cpu
-                for j, job in arrived
-            )
-            assert curve[slots - 1] == pytest.approx(expected, abs=1e-9)
-
-
 # Packing and counts -------------------------------------------------------------------------
 
 
@@ -917,21 +901,3 @@ def test_operations_of_a_slot() -> None:
             (count + servers - 1) * max(memory),
         )
         assert found.cells <= found.corrected
-
-
-def test_the_fit_bounds_the_unfinished_work_from_its_horizon_on() -> None:
-    """By the sum over slots (Eq. 26) and the served slots; before the horizon it is no bound."""
-    before, since = [], []
-    for instance in instances(60, 5, tiny=True):
-        gamma = model.eq27(instance)
-        limit = math.ceil(gamma) + 2
-        outcome = model.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=limit)
-        done = Fraction(0)
-        for t, (used, fit) in enumerate(
-            zip(outcome.used, model.fit_curve(instance, outcome, gamma), strict=True), start=1
-        ):
-            done += sum(Fraction(amount, job.cpu) for amount, job in zip(used, instance.jobs, strict=True))
-            left = sum(job.processing for job in instance.jobs if job.arrival < t) - done
-            (before if t < gamma else since).append(fit - float(left))
-    assert min(before) < -0.1 and min(since) > -1e-9
-    assert len(since) > 60

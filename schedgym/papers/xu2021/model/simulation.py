@@ -53,7 +53,6 @@ __all__ = [
     "Outcome",
     "POLICIES",
     "counts",
-    "fit_curve",
     "flowtimes",
     "fractional_flowtime",
     "locality",
@@ -602,22 +601,6 @@ def regret_curve(instance: Instance, outcome: Outcome, k: float = 2) -> list[flo
                 total += e.weight * amount * e.tasks / e.unit
                 if is_mapreduce(instance):
                     cluster.serve(j, amount)
-        curve.append(total)
-    return curve
-
-
-def fit_curve(instance: Instance, outcome: Outcome, gamma: float | None = None) -> list[float]:
-    """Eq. 26 for T = 1, 2, ...: sum over slots and arrived jobs (finished ones, too) of p / (gamma - a) - y.
-
-    gamma: the gammas of the outcome by default. gamma - a is at least 1, as in the policy. Plain jobs only.
-    """
-    total, curve = 0.0, []
-    for t, used in enumerate(outcome.used, start=1):
-        g = outcome.gammas[t - 1] if gamma is None else gamma
-        for job, amount in zip(instance.jobs, used, strict=True):
-            assert isinstance(job, Job)
-            if job.arrival < t:
-                total += job.processing / max(g - job.arrival, 1) - amount / job.cpu
         curve.append(total)
     return curve
 
