@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from schedgym.papers.judging import Confirm, Finding, Shown, Verdict
+from schedgym.papers.judging import Confirm, Finding, Shown, Verdict, judge
 
 __all__ = [
     "Counted",
@@ -191,6 +191,11 @@ class Sentences:
             witness if verdict is Verdict.HOLDS else None,
             figures,
         )
+
+    def counted(self, counted: Counted, false: str) -> Finding:
+        """Return the finding of what holds if nothing is false; ``false`` names in how many cases it is."""
+        figures = {"checked": counted.checked, false: counted.false}
+        return self(judge(not counted.false), figures, true=counted.true)
 
     def against(
         self, verdict: Verdict, searched: Searched, figures: Mapping[str, Any] | None = None, **numbers: Any

@@ -182,13 +182,7 @@ def _check_any_scheduler(run: Run, say: Sentences) -> Finding:
 
 
 def _step(name: str, flaw: Flaw, holds: Callable[[Instance, Measured], bool]) -> None:
-    """Register a step of the proofs.
-
-    Args:
-        name: of the claim.
-        flaw: a schedule of BF-EXEC violates the printed form.
-        holds: what a schedule of any scheme keeps, the corrected form.
-    """
+    """Register a step of the proofs: a flaw of BF-EXEC as printed, and what the schedules of all schemes keep."""
 
     @claim(name, confirm=in_environment(flaw))
     def _check(run: Run, say: Sentences) -> Finding:
@@ -260,13 +254,7 @@ _little(
 
 
 def _identical(name: str, extreme: Callable[[Instance], Server], beyond: Callable[[Any, Any], bool]) -> None:
-    """Register the claim that no delay is beyond that with equal tasks.
-
-    Args:
-        name: of the claim.
-        extreme: returns the demands of the equal tasks.
-        beyond: compares the sums of delays, of the tasks as they are and of equal ones.
-    """
+    """Register the claim that no delay is beyond that of tasks that all have the ``extreme`` demands."""
 
     def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
         demand = extreme(instance)

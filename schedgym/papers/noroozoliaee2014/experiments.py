@@ -229,6 +229,5 @@ def _check_fcfs(run: Run, say: Sentences) -> Finding:
         begins = [start for start in simulate(instance, "fcfs").start if start is not None]
         return len(begins) == len(instance.tasks) and begins == sorted(begins)
 
-    counted = count((draw(run.rng) for _ in range(2_000 if run.small else 10_000)), in_order)
-    figures = {"checked": counted.checked, "overtaken": counted.false}
-    return say(judge(not counted.false), figures, true=counted.true)
+    drawn = (draw(run.rng) for _ in range(2_000 if run.small else 10_000))
+    return say.counted(count(drawn, in_order), "overtaken")

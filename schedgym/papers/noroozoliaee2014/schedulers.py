@@ -251,10 +251,7 @@ def _check_every_task(run: Run, say: Sentences) -> Finding:
         return None not in schedule.start and not _passed_over(instance, schedule)
 
     drawn = (draw(run.rng) for _ in range(1_000 if run.small else 10_000))
-    counted = count(itertools.chain(tiny_instances(run), drawn), runs)
-    return say(
-        judge(not counted.false), {"checked": counted.checked, "failed": counted.false}, true=counted.true
-    )
+    return say.counted(count(itertools.chain(tiny_instances(run), drawn), runs), "failed")
 
 
 def _shorter(
@@ -379,9 +376,7 @@ def _check_same_size(run: Run, say: Sentences) -> Finding:
         for lengths in itertools.combinations_with_replacement(range(1, 5 if run.small else 6), 4)
     )
     counted = count(cases, lambda case: bool(_shortest_first(case) == model.optimum(case)[0]))
-    return say(
-        judge(not counted.false), {"checked": counted.checked, "worse": counted.false}, true=counted.true
-    )
+    return say.counted(counted, "worse")
 
 
 def _worse_than_optimal(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:

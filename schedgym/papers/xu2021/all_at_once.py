@@ -13,7 +13,6 @@ from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     Case,
     as_rows,
-    as_schedule,
     claim,
     confirm_flaw,
     find_flaw,
@@ -70,8 +69,7 @@ def _check_equation_37(run: Run, say: Sentences) -> Finding:
         ]
         return all(later <= sooner for sooner, later in itertools.pairwise(sums))
 
-    counted = count(((case, k) for k in (1, 2) for case in tiny_instances(run)), falls)
-    return say(judge(not counted.false), {"checked": counted.checked, "rising": counted.false})
+    return say.counted(count(((case, k) for k in (1, 2) for case in tiny_instances(run)), falls), "rising")
 
 
 def _equation_39(jobs: Sequence[PooledJob], left: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
@@ -156,8 +154,7 @@ def _check_transient(run: Run, say: Sentences) -> Finding:
             schedule.append(tuple(given))
         return schedule == rule("svf", jobs, cores)
 
-    counted = count(tiny_instances(run), same)
-    return say(judge(not counted.false), {"checked": counted.checked, "differ": counted.false})
+    return say.counted(count(tiny_instances(run), same), "differ")
 
 
 def _orders(jobs: Sequence[PooledJob]) -> Iterator[tuple[PooledJob, ...]]:
@@ -212,16 +209,17 @@ def _family(cores: int, narrow: int, wide: int, slots: int) -> list[PooledJob]:
     return [(0, slots, cores)] * wide + [(0, slots * cores, 1)] * narrow
 
 
-def _confirm_ratio_of_svf(instance: Shown) -> bool:
-    jobs, cores = read_instance(instance)
-    better = as_schedule(instance["schedule"])
-    own, best = model.flowtime(jobs, rule("svf", jobs, cores)), model.flowtime(jobs, better)
-    return (
-        all(job[0] == 0 for job in jobs)
-        and model.feasible(jobs, cores, better)
-        and (own, best) == (instance["svf"], instance["optimum"])
-        and str(Fraction(own, best)) == instance["ratio"]
-    )
+def _ratio_of_svf(
+    jobs: Sequence[PooledJob], cores: int, best: Callable[..., tuple[int, Schedule]] = model.flowtime_best
+) -> dict[str, Any]:
+    """Return the flowtimes of smallest volume first and of the best schedule, and their ratio."""
+    own, (least, schedule) = model.flowtime(jobs, rule("svf", jobs, cores)), best(jobs, cores)
+    return {
+        "svf": own,
+        "optimum": least,
+        "ratio": str(Fraction(own, least)),
+        "schedule": as_rows(schedule),
+    }
 
 
 class _Ratios(NamedTuple):
@@ -257,7 +255,7 @@ def _ratios(run: Run) -> _Ratios:
     return _Ratios(checked, worst, best, excess)
 
 
-@claim("corollary-2", confirm=_confirm_ratio_of_svf)
+@claim("corollary-2", confirm=confirm_flaw(_ratio_of_svf, model.flowtime))
 def _check_corollary_2(run: Run, say: Sentences) -> Finding:
     found = _ratios(run)
     family = {}
@@ -265,11 +263,8 @@ def _check_corollary_2(run: Run, say: Sentences) -> Finding:
         jobs, cores = _family(*parts), parts[0]
         own, other = (model.flowtime(jobs, rule(name, jobs, cores)) for name in ("svf", "srf"))
         family[parts] = Fraction(own, other)
-    own = model.flowtime(HARD[0], rule("svf", *HARD))
-    best, schedule = model.flowtime_best(*HARD)
-    ratio = Fraction(own, best)
-    witness = show_instance(*HARD) | {"svf": own, "optimum": best, "ratio": str(ratio)}
-    witness |= {"schedule": as_rows(schedule)}
+    witness = show_instance(*HARD) | _ratio_of_svf(*HARD)
+    ratio = Fraction(witness["ratio"])
     worst = max(found.worst, ratio, *family.values())
     figures = {
         "checked": found.checked,

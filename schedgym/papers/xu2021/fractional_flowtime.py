@@ -210,7 +210,7 @@ def _check_single(run: Run, say: Sentences) -> Finding:
     counted = count(
         cases, lambda jobs: model.flowtime(jobs, rule("srpt", jobs, 1)) <= model.flowtime_best(jobs, 1)[0]
     )
-    return say(judge(not counted.false), {"checked": counted.checked, "worse": counted.false})
+    return say.counted(counted, "worse")
 
 
 def _by_job(jobs: Sequence[PooledJob], schedule: Schedule, k: int) -> Fraction:

@@ -234,15 +234,7 @@ def _regret_of(
 ) -> tuple[Fraction, dict[str, Any] | None]:
     """Return literal OCORP's regret over its bound at T = Gamma (Eq. 27) with mu = T^k (beta = 0).
 
-    Args:
-        jobs: see :func:`~schedgym.papers.xu2021.instances.literal_run`.
-        cores: of one server.
-        k: exponent of the norm.
-        start: lambda of a job in its first slot.
-        number: of prices.
-
-    Returns:
-        the ratio, and details if it is above 1.
+    Prices are of the kind ``number``, from ``start``. With the ratio there are details if it is above 1.
     """
     gamma = equation_27(jobs, cores)
     horizon = int(gamma)

@@ -106,8 +106,7 @@ def _check_reduces(run: Run, say: Sentences) -> Finding:
         (case for case in cases if case.jobs[0].values != case.jobs[1].values),
         lambda case: model.play(case, algorithm_1_rule) == model.play(case, _first_fit),
     )
-    figures = {"checked": counted.checked, "differ": counted.false}
-    return say(judge(not counted.false), figures, true=counted.true)
+    return say.counted(counted, "differ")
 
 
 def _below_m_greedy(instance: Instance) -> dict[str, Any] | None:

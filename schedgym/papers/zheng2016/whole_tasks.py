@@ -64,8 +64,7 @@ def _task_view_best(instance: Instance) -> Number:
 def _check_task_view(run: Run, say: Sentences) -> Finding:
     drawn = (draw_instance(run.rng, 2, jobs=2, slots=2, tasks=3) for _ in range(150 if run.small else 3_000))
     counted = count(drawn, lambda case: bool(_task_view_best(case) == model.whole_best(case)[0]))
-    figures = {"checked": counted.checked, "differ": counted.false}
-    return say(judge(not counted.false), figures, true=counted.true)
+    return say.counted(counted, "differ")
 
 
 class _Local(NamedTuple):
