@@ -182,7 +182,7 @@ def _check_any_scheduler(run: Run, say: Sentences) -> Finding:
 
 
 def _step(name: str, flaw: Flaw, holds: Callable[[Instance, Measured], bool]) -> None:
-    """Register a step of the proofs: a flaw of BF-EXEC as printed, and what the schedules of all schemes keep."""
+    """Register a step of the proofs: a flaw of BF-EXEC as printed, and what schedules of all schemes keep."""
 
     @claim(name, confirm=in_environment(flaw))
     def _check(run: Run, say: Sentences) -> Finding:
