@@ -9,6 +9,7 @@ from schedgym.papers.judging import Confirm, Finding, Shown, Verdict, judge
 
 __all__ = [
     "Counted",
+    "Details",
     "Searched",
     "Sentences",
     "Smallest",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 Case = TypeVar("Case")
+Details = Mapping[str, Any] | None  # of what is wrong with a case; None if nothing is
 
 
 class Counted(NamedTuple):
@@ -78,7 +80,7 @@ class Searched(NamedTuple):
 
 def smallest_flaw(
     cases: Iterable[Case],
-    flaw: Callable[[Case], Mapping[str, Any] | None],
+    flaw: Callable[[Case], Details],
     *,
     size: Callable[[Case], Any],
     show: Callable[[Case], Mapping[str, Any]] = lambda case: {},
@@ -103,7 +105,7 @@ def smallest_flaw(
     return Searched(checked, flawed, best.found)
 
 
-def confirm_by(read: Callable[[Shown], Case], flaw: Callable[[Case], Mapping[str, Any] | None]) -> Confirm:
+def confirm_by(read: Callable[[Shown], Case], flaw: Callable[[Case], Details]) -> Confirm:
     """Return a confirmation: the instance that is shown has the flaw, with the details that are shown.
 
     Args:

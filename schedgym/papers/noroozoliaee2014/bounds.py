@@ -26,7 +26,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
 )
 from schedgym.papers.noroozoliaee2014.model import Instance, Measured, Reading, Schedule, Server, Task
 from schedgym.papers.noroozoliaee2014.runs import Flaw, Play, in_environment
-from schedgym.papers.searches import Sentences, confirm_by, count
+from schedgym.papers.searches import Details, Sentences, confirm_by, count
 
 _FFD = [name + end for end in ("", "-blocking", "-bypass") for name in ("ffd-nb", "ffd-dp")]
 _LITERAL = [name + end for name in ("ff", "bf", "wf") for end in ("", "-all")]
@@ -51,7 +51,7 @@ def _bound(side: str, instance: Instance, found: Measured, reading: Reading) -> 
 def _violation(side: str, reading: Reading) -> Flaw:
     """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
-    def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+    def flaw(instance: Instance, play: Play = model.simulate) -> Details:
         found = model.measure(instance, play(instance, "bf-exec"))
         bound, violated = _bound(side, instance, found, reading)
         texts = {"W": found.delay, "bound": bound, "lambda": 1 / found.gap, "beta": found.beta}
@@ -149,7 +149,7 @@ _ingredient("theorem-5.1-execution", "upper", model.UPPER._replace(response=Fals
 _ingredient("theorem-5.2-one-server", "lower", model.LOWER._replace(every=False))
 
 
-def _idle(instance: Instance, schedules: Iterable[Schedule]) -> dict[str, Any] | None:
+def _idle(instance: Instance, schedules: Iterable[Schedule]) -> Details:
     """Return the first of these schedules that is feasible and violates Theorem 5.1 as corrected."""
     for schedule in schedules:
         if model.feasible(instance, schedule):
@@ -194,13 +194,13 @@ def _step(name: str, flaw: Flaw, holds: Callable[[Instance, Measured], bool]) ->
         return say.against(verdict, searched, figures, exact=counted.true)
 
 
-def _too_few(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _too_few(instance: Instance, play: Play = model.simulate) -> Details:
     found = model.measure(instance, play(instance, "bf-exec"))
     printed = model.on_one(instance, model.largest_demands(instance), max)
     return {"N_r": str(found.running), "printed": printed} if found.running < printed else None
 
 
-def _too_many(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _too_many(instance: Instance, play: Play = model.simulate) -> Details:
     found = model.measure(instance, play(instance, "bf-exec"))
     printed = model.on_one(instance, model.least_demands(instance))
     return {"N_r": found.most, "printed": printed} if found.most > printed else None
@@ -228,7 +228,7 @@ def _little(
 ) -> None:
     """Register a form of Little's law as printed, and the form that holds exactly."""
 
-    def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+    def flaw(instance: Instance, play: Play = model.simulate) -> Details:
         found = model.measure(instance, play(instance, "bf-exec"))
         if actual(found) == printed(found):
             return None
@@ -256,7 +256,7 @@ _little(
 def _identical(name: str, extreme: Callable[[Instance], Server], beyond: Callable[[Any, Any], bool]) -> None:
     """Register the claim that no delay is beyond that of tasks that all have the ``extreme`` demands."""
 
-    def flaw(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+    def flaw(instance: Instance, play: Play = model.simulate) -> Details:
         demand = extreme(instance)
         same = _alike(instance, demand)
         if same == instance or not any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
@@ -283,7 +283,7 @@ _identical("identical-largest", model.largest_demands, operator.gt)
 _identical("identical-least", model.least_demands, operator.lt)
 
 
-def _differ(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _differ(instance: Instance, play: Play = model.simulate) -> Details:
     """Return BF-EXEC's schedule and an optimal one that differ in W, but not in lambda and beta."""
     greedy = play(instance, "bf-exec")
     if not total_delay(instance, greedy.start):

@@ -27,7 +27,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
 from schedgym.papers.noroozoliaee2014.model import Instance, simulate, utilisation
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, sweep_policies
-from schedgym.papers.searches import Sentences, count
+from schedgym.papers.searches import Details, Sentences, count
 
 FFD = ("ffd-nb", "ffd-dp")
 COMPARED = ("bf-exec", *(name + end for end in HEAD.choices.values() for name in FFD), "fcfs")
@@ -181,7 +181,7 @@ def _check_utilisation_fcfs(run: Run, say: Sentences) -> Finding:
     return say(_in_all(cases), figures, found=found["cpu"], clear=sum(cases), settings=len(cases))
 
 
-def _more_used_and_later(instance: Instance, rival: str, play: Play = simulate) -> dict[str, Any] | None:
+def _more_used_and_later(instance: Instance, rival: str, play: Play = simulate) -> Details:
     """Return delays and utilisations if a rival uses more of the cpu than BF-EXEC, and delays are longer."""
     schedules = [play(instance, name) for name in ("bf-exec", rival)]
     delays = [total_delay(instance, one.start) for one in schedules]

@@ -16,7 +16,7 @@ from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task, earliest
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.searches import Details, Searched, smallest_flaw
 
 PAPER = get_paper("noroozoliaee2014")
 claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
@@ -158,7 +158,7 @@ def total_delay(instance: Instance, start: Sequence[int | None]) -> int:
     return sum(s - task.arrival for s, task in zip(start, instance.tasks, strict=True) if s is not None)
 
 
-def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], Details]) -> Searched:
     """Find the smallest instance with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=size, show=show_instance)
 

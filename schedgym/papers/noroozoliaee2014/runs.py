@@ -10,7 +10,7 @@ from schedgym.papers.judging import Confirm
 from schedgym.papers.noroozoliaee2014.instances import read_instance
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule
 from schedgym.papers.run import play_workload
-from schedgym.papers.searches import confirm_by
+from schedgym.papers.searches import Details, confirm_by
 
 ID = "schedgym/QueueDelay-v0"
 
@@ -18,7 +18,7 @@ ID = "schedgym/QueueDelay-v0"
 #: returns the schedule of an instance under a scheme, in the model or in the environment
 Play = Callable[[Instance, str], Schedule]
 #: returns the details of what is wrong with an instance, or None
-Flaw = Callable[..., dict[str, Any] | None]
+Flaw = Callable[..., Details]
 
 
 def play_instance(instance: Instance, name: str) -> Schedule:

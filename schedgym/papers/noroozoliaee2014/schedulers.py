@@ -30,7 +30,7 @@ from schedgym.papers.noroozoliaee2014.instances import (
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task
 from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, play_instance, sweep_policies
-from schedgym.papers.searches import Sentences, count
+from schedgym.papers.searches import Details, Sentences, count
 
 # section II: the model -------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ def _confirm_fewer(shown: Shown) -> bool:
 
 @claim("fewer-servers", confirm=_confirm_fewer)
 def _check_fewer(run: Run, say: Sentences) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         if sum(task.arrival == 0 for task in instance.tasks) != 2:
             return None
         found = _by_servers(instance)
@@ -164,7 +164,7 @@ def _check_fewer(run: Run, say: Sentences) -> Finding:
     return say.against(REFUTED, find_flaw((one for size in sizes for one in instances(*size)), flaw))
 
 
-def _later_with_another(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _later_with_another(instance: Instance, play: Play = model.simulate) -> Details:
     """Return the sums of delays without the last server and with it, if it adds to them."""
     fewer = instance._replace(servers=instance.servers[:-1])
     before = total_delay(fewer, play(fewer, "bf-exec").start)
@@ -187,7 +187,7 @@ def _check_more_servers_always(run: Run, say: Sentences) -> Finding:
 LITERAL = ("ff", "bf", "wf")
 
 
-def _stranded(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _stranded(instance: Instance, play: Play = model.simulate) -> Details:
     """Return the tasks that never run, if they are the same under all of these schemes."""
     never = [[i for i, start in enumerate(play(instance, name).start) if start is None] for name in LITERAL]
     return {"never_run": never[0]} if never[0] and never.count(never[0]) == len(LITERAL) else None
@@ -379,7 +379,7 @@ def _check_same_size(run: Run, say: Sentences) -> Finding:
     return say.counted(counted, "worse")
 
 
-def _worse_than_optimal(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _worse_than_optimal(instance: Instance, play: Play = model.simulate) -> Details:
     """Return a schedule with less delay than BF-EXEC's, the greedy rule if tasks are sorted by execution."""
     own = total_delay(instance, play(instance, "bf-exec").start)
     if own == 0:
@@ -428,7 +428,7 @@ def _check_bf_exec_same_size(run: Run, say: Sentences) -> Finding:
 # section IV: the scheme ------------------------------------------------------------------------------
 
 
-def _moved(instance: Instance, play: Play = model.simulate) -> dict[str, Any] | None:
+def _moved(instance: Instance, play: Play = model.simulate) -> Details:
     """Return the servers that have least left before, and after, the placement of the only task."""
     (task,) = instance.tasks
     norms = [x * x + y * y for x, y in instance.servers]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Searched, Sentences, Smallest, count
+from schedgym.papers.searches import Details, Searched, Sentences, Smallest, count
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     Case,
@@ -47,7 +47,7 @@ def _confirm_horizon(instance: Shown) -> bool:
 def _check_horizon(run: Run, say: Sentences) -> Finding:
     narrow = 0
 
-    def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
+    def flaw(jobs: Sequence[PooledJob], cores: int) -> Details:
         nonlocal narrow
         slots = max(len(rule(name, jobs, cores)) for name in ("svf", "srf", "srpt", "fifo"))
         if slots <= sum(p for _, p, _ in jobs):
@@ -172,7 +172,7 @@ def _least_svf(jobs: Sequence[PooledJob], cores: int, k: int) -> Fraction:
 
 def _above_optimum(
     jobs: Sequence[PooledJob], cores: int, k: int, best: Callable[..., tuple[Fraction, Schedule]]
-) -> dict[str, Any] | None:
+) -> Details:
     """Return what smallest volume first costs, if it is more than a schedule costs."""
     own = _least_svf(jobs, cores, k)
     least, schedule = best(jobs, cores, k)
@@ -187,7 +187,7 @@ def _check_theorem_6(run: Run, say: Sentences) -> Finding:
     worst = {1: Fraction(1), 2: Fraction(1)}
     for k in (1, 2):
 
-        def flaw(jobs: Sequence[PooledJob], cores: int, k: int = k) -> dict[str, Any] | None:
+        def flaw(jobs: Sequence[PooledJob], cores: int, k: int = k) -> Details:
             details = _above_optimum(jobs, cores, k, model.fractional_best)
             if details is not None:
                 worst[k] = max(worst[k], Fraction(details["svf"]) / Fraction(details["better"]))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Searched, Sentences, count
+from schedgym.papers.searches import Details, Searched, Sentences, count
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     GAMMA,
@@ -142,9 +142,7 @@ def _check_factor(run: Run, say: Sentences) -> Finding:
     return say(REFUTED, figures, counterexample=example, shown=shown, counts=told)
 
 
-def _surrogate_above(
-    jobs: Sequence[PooledJob], cores: int, best: Best = model.flowtime_best
-) -> dict[str, Any] | None:
+def _surrogate_above(jobs: Sequence[PooledJob], cores: int, best: Best = model.flowtime_best) -> Details:
     """Return OPT_P2, if it is above the flowtime of a schedule."""
     flowtime, schedule = best(jobs, cores)
     own = model.fractional_best(jobs, cores)[0]
@@ -184,7 +182,7 @@ def _check_lower_bounds(run: Run, say: Sentences) -> Finding:
 
 def _pooled_above(
     jobs: Sequence[PooledJob], cores: int, name: str, best: Best = model.flowtime_best
-) -> dict[str, Any] | None:
+) -> Details:
     """Return the flowtime of a rule on pooled cores, if it is above that of a schedule."""
     own = model.flowtime(jobs, rule(name, jobs, cores))
     least, schedule = best(jobs, cores)
@@ -227,7 +225,7 @@ def _below(
     gamma: float | None,
     start: int,
     measure: Callable[[Sequence[PooledJob], Schedule, int], Fraction] = model.fractional,
-) -> dict[str, Any] | None:
+) -> Details:
     """Return the fractional flowtime of OCORP, if it is below the actual one; without gamma by Eq. 27."""
     if gamma is None:
         gamma = float(equation_27(jobs, cores))

@@ -13,7 +13,7 @@ from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.exact import Number
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, confirm_by, smallest_flaw
+from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
 from schedgym.papers.xu2021 import model, readings
 from schedgym.papers.xu2021.model import Instance, Job, PooledJob, Schedule
 from schedgym.papers.xu2021.readings import HORIZON, START
@@ -49,7 +49,7 @@ def size_of(jobs: Sequence[PooledJob], cores: int) -> tuple[int, ...]:
     return (len(jobs), cores, work, length, sum(a for a, _, _ in jobs), *itertools.chain(*jobs))
 
 
-def find_flaw(cases: Iterable[Case], flaw: Callable[..., dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[Case], flaw: Callable[..., Details]) -> Searched:
     """Find the smallest case (jobs, cores) with a flaw."""
     return smallest_flaw(
         cases,
@@ -60,7 +60,7 @@ def find_flaw(cases: Iterable[Case], flaw: Callable[..., dict[str, Any] | None])
 
 
 def confirm_flaw(
-    flaw: Callable[..., dict[str, Any] | None],
+    flaw: Callable[..., Details],
     objective: Callable[[Sequence[PooledJob], Schedule, int], Number] | None = None,
     **parameters: str,
 ) -> Confirm:

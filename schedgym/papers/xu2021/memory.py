@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
-from schedgym.papers.searches import Searched, Sentences, Smallest, confirm_by, smallest_flaw
+from schedgym.papers.searches import Details, Searched, Sentences, Smallest, confirm_by, smallest_flaw
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.model import Matrix, Slot
@@ -66,7 +66,7 @@ def _slot_size(slot: Slot) -> tuple[int, ...]:
     return (len(slot.cpu), len(slot.caps), *sums, *itertools.chain(*slot))
 
 
-def _find_flaw(slots: Iterable[Slot], flaw: Callable[[Slot], dict[str, Any] | None]) -> Searched:
+def _find_flaw(slots: Iterable[Slot], flaw: Callable[[Slot], Details]) -> Searched:
     """Find the smallest slot with a flaw."""
     return smallest_flaw(slots, flaw, size=_slot_size, show=_show_slot)
 
@@ -120,7 +120,7 @@ def _check_iterations(run: Run, say: Sentences) -> Finding:
     rounds: Counter[int] = Counter()
     later = 0
 
-    def flaw(slot: Slot) -> dict[str, Any] | None:
+    def flaw(slot: Slot) -> Details:
         nonlocal later
         cores, kept = model.alternate(slot, _first(slot))
         rounds[len(kept)] += 1
@@ -241,7 +241,7 @@ def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
 Best = Callable[[Slot], int]  # returns the optimum of a slot
 
 
-def _above_optimum(slot: Slot, best: Best = model.best_value) -> dict[str, Any] | None:
+def _above_optimum(slot: Slot, best: Best = model.best_value) -> Details:
     """Return the ratio of Theorem 2 of a slot in which it is not reached."""
     ratio = _ratio(slot, slot.caps)
     reached, optimum = model.placement_value(_last(slot), slot.worth), best(slot)
@@ -255,7 +255,7 @@ def _check_theorem_2(run: Run, say: Sentences) -> Finding:
     broken = 0
     least, worst = Fraction(10), Fraction(1)
 
-    def flaw(slot: Slot) -> dict[str, Any] | None:
+    def flaw(slot: Slot) -> Details:
         nonlocal broken, least, worst
         ratio = min(Fraction(1), _ratio(slot, slot.caps))
         reached, optimum = model.placement_value(_last(slot), slot.worth), model.best_value(slot)
@@ -290,7 +290,7 @@ def _check_theorem_2(run: Run, say: Sentences) -> Finding:
     return say(verdict, figures, counterexample=searched.found, more=more)
 
 
-def _below_optimum(slot: Slot, best: Best = model.best_value) -> dict[str, Any] | None:
+def _below_optimum(slot: Slot, best: Best = model.best_value) -> Details:
     """Return what alternation ends with, if it is below the optimum."""
     last = _last(slot)
     reached, optimum = model.placement_value(last, slot.worth), best(slot)
@@ -307,7 +307,7 @@ def _confirm_alternation(instance: Shown) -> bool:
 def _check_alternation(run: Run, say: Sentences) -> Finding:
     worst = Fraction(1)
 
-    def flaw(slot: Slot) -> dict[str, Any] | None:
+    def flaw(slot: Slot) -> Details:
         nonlocal worst
         details = _below_optimum(slot)
         if details is not None:

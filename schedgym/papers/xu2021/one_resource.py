@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Searched, Sentences, confirm_by, smallest_flaw
+from schedgym.papers.searches import Details, Searched, Sentences, confirm_by, smallest_flaw
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     GAMMA,
@@ -66,7 +66,7 @@ def _slot_optimum(slot: _Slot) -> Fraction:
     )
 
 
-def _below_optimum(slot: _Slot) -> dict[str, Any] | None:
+def _below_optimum(slot: _Slot) -> Details:
     own, optimum = _equation_22(slot, True), _slot_optimum(slot)
     return {"printed": str(own), "optimum": str(optimum)} if own < optimum else None
 
@@ -251,7 +251,7 @@ def _regret_of(
     return regret / bound, details | {"regret": str(regret), "bound": str(bound)}
 
 
-def _in_floats(jobs: Sequence[PooledJob], cores: int, k: int, start: int) -> dict[str, Any] | None:
+def _in_floats(jobs: Sequence[PooledJob], cores: int, k: int, start: int) -> Details:
     return _regret_of(jobs, cores, k, start, float)[1]
 
 
@@ -307,7 +307,7 @@ def _confirm_online(instance: Shown) -> bool:
 
 @claim("equation-27-online", confirm=_confirm_online)
 def _check_online(run: Run, say: Sentences) -> Finding:
-    def flaw(case: tuple[int, int]) -> dict[str, Any] | None:
+    def flaw(case: tuple[int, int]) -> Details:
         p, later = case
         workloads: list[list[PooledJob]] = [[(0, p, 1)], [(0, p, 1), (later, 1, 1)]]
         gammas = [equation_27(jobs, 1) for jobs in workloads]
@@ -375,7 +375,7 @@ def _confirm_least_slots(instance: Shown) -> bool:
 def _check_least_slots(run: Run, say: Sentences) -> Finding:
     below = 0
 
-    def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
+    def flaw(jobs: Sequence[PooledJob], cores: int) -> Details:
         nonlocal below
         least = min(len(rule(name, jobs, cores)) for name in ("srf", "svf", "srvf", "srpt"))
         work = Fraction(sum(p * d for _, p, d in jobs), cores)

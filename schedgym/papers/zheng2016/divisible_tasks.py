@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import Sentences, confirm_by, count, found_against
+from schedgym.papers.searches import Details, Sentences, confirm_by, count, found_against
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import (
     LOG,
@@ -109,7 +108,7 @@ def _check_reduces(run: Run, say: Sentences) -> Finding:
     return say.counted(counted, "differ")
 
 
-def _below_m_greedy(instance: Instance) -> dict[str, Any] | None:
+def _below_m_greedy(instance: Instance) -> Details:
     """Return the values of Algorithm 1, if it has no choice, and of m-greedy with whole tasks, if larger."""
     own, other = (value_by(rule, instance) for rule in (algorithm_1_rule, model.m_greedy))
     if own >= other or not is_only(instance):
@@ -237,7 +236,7 @@ def _on_one_resource(instance: Instance) -> bool:
 def _check_bounded(run: Run, say: Sentences) -> Finding:
     slots, values = (2, 2) if run.small else (3, 3)
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         best, schedule = model.linear_best(instance)
         if value_by(algorithm_1_rule, instance) == best or not is_only(instance):
             return None
@@ -279,7 +278,7 @@ def _confirm_multipliers(shown: Shown) -> bool:
 
 @claim("unique-multipliers", confirm=_confirm_multipliers)
 def _check_multipliers(run: Run, say: Sentences) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         (job,), (c,) = instance.jobs, instance.capacity
         r = Fraction(job.demand[0], c)
         x = min(Fraction(job.parallelism), job.tasks, 1 / r)
@@ -313,7 +312,7 @@ def _confirm_lagrangian(shown: Shown) -> bool:
 
 @claim("lagrangian", confirm=_confirm_lagrangian)
 def _check_lagrangian(run: Run, say: Sentences) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         r, v = model.shares(instance, 0)[0], instance.jobs[0].values[0]
         if len(instance.jobs) == 1:
             return None

@@ -15,7 +15,7 @@ from schedgym.papers import Shown, get_paper
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.searches import Details, Searched, smallest_flaw
 from schedgym.papers.zheng2016 import model, readings
 from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
 
@@ -74,7 +74,7 @@ def _size(instance: Instance) -> tuple[Number, ...]:
     )
 
 
-def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], Details]) -> Searched:
     """Find the smallest instance with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=_size, show=show_instance)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text, as_texts
-from schedgym.papers.searches import Counted, Sentences, count
+from schedgym.papers.searches import Counted, Details, Sentences, count
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
@@ -188,7 +188,7 @@ def _ratio(case: Case, j: int, y: Number) -> Fraction:
     return Fraction(_slope(case, j, y)) / model.shares(case.instance, j)[0]
 
 
-def _unlike(instance: Instance) -> dict[str, Any] | None:
+def _unlike(instance: Instance) -> Details:
     """Return the ratios f' / r of the jobs that a slot serves and leaves unfinished, if they differ."""
     case = Case(instance, False)
     if not is_only(instance):
@@ -319,7 +319,7 @@ def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
     repaired = 0
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         nonlocal repaired
         case = Case(instance, False)
         slots = _slots(case)

@@ -7,13 +7,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import Sentences, confirm_by, count, found_against
+from schedgym.papers.searches import Details, Sentences, confirm_by, count, found_against
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
@@ -229,7 +229,7 @@ def _check_primal_dual(run: Run, say: Sentences) -> Finding:
 
 
 def _check_printed_exponent() -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         details = show_ratio(instance, _as_printed, model.whole_best(instance)[1])
         return details if float(Fraction(details["ratio"])) > _factor_of(instance) else None
 
@@ -319,7 +319,7 @@ def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
     beyond = 0
     worst = {c: Fraction(1) for c in (1, 2, 3, 4)}
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         nonlocal beyond
         (c,) = instance.capacity
         details = show_ratio(instance, model.deadline_aware, model.whole_best(instance)[1])
@@ -365,7 +365,7 @@ def _check_theorem_4_2(run: Run, say: Sentences) -> Finding:
 # section V: the heuristics ---------------------------------------------------------------------------
 
 
-def _below_s_greedy(instance: Instance) -> dict[str, Any] | None:
+def _below_s_greedy(instance: Instance) -> Details:
     own, other = (value_by(rule, instance) for rule in (model.m_greedy, model.s_greedy))
     return None if own >= other else {"m_greedy": as_text(own), "s_greedy": as_text(other)}
 
