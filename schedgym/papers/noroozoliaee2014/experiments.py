@@ -69,12 +69,6 @@ def _in_all(cases: Iterable[object]) -> Verdict:
     return verdict_of(map(judge, cases))
 
 
-def _means(played: Evaluation, policy: str, metric: str) -> list[float]:
-    frame = played.frame
-    own = frame[(frame["policy"] == policy) & (frame["metric"] == metric)]
-    return [float(mean) for mean in own.groupby("servers")["value"].mean()]
-
-
 def _servers(played: Evaluation) -> list[int]:
     """Return the numbers of servers in ascending order."""
     return sorted({entry.setting["servers"] for entry in played.observed})
@@ -83,6 +77,11 @@ def _servers(played: Evaluation) -> list[int]:
 def _by_servers(played: Evaluation, policy: str, metric: str) -> list[npt.NDArray[np.float64]]:
     """Return a metric of each draw, by number of servers."""
     return [played.metric(policy, metric, servers=n) for n in _servers(played)]
+
+
+def _means(played: Evaluation, policy: str, metric: str, digits: int) -> list[float]:
+    """Return the mean of a metric by number of servers."""
+    return _rounded(map(np.mean, _by_servers(played, policy, metric)), digits)
 
 
 def _share(draws: npt.NDArray[np.float64]) -> str:
@@ -107,7 +106,7 @@ def _lowest_delay(rival: str) -> None:
     def _check(run: Run, say: Sentences) -> Finding:
         played = sweep_policies(run, COMPARED)
         found = _compare(played, rival + (run.choice(HEAD) if rival in FFD else ""), "mean_delay")
-        own = _rounded(_means(played, "bf-exec", "mean_delay"), 1)
+        own = _means(played, "bf-exec", "mean_delay", 1)
         figures = {**found._asdict(), "bf_exec": own}
         return say(_in_all(found.more), figures, found=found, clear=sum(found.more), of=len(own))
 
@@ -123,7 +122,7 @@ def _check_more_servers(run: Run) -> Finding:
     found = [grows(name, _by_servers(played, name, "mean_delay"), falls=True) for name in COMPARED]
     said = judge_claim("", found, what=f"from {servers[0]} to {servers[-1]} servers")
     figures = {entry.name: _rounded([entry.value, entry.low, entry.high]) for entry in found}
-    means = {name: _rounded(_means(played, name, "mean_delay"), 1) for name in COMPARED}
+    means = {name: _means(played, name, "mean_delay", 1) for name in COMPARED}
     return Finding(Verdict(said.verdict), said.measured, figures=figures | {"means": means})
 
 
@@ -150,7 +149,7 @@ def _check_highest_utilisation(run: Run, say: Sentences) -> Finding:
     more = {rival: sum(sum(one.less) for one in own) for rival, own in found.items()}
     less = {rival: sum(sum(one.more) for one in own) for rival, own in found.items()}
     cases = [case for own in found.values() for one in own for case in one.less]
-    cpu = _rounded(_means(played, "bf-exec", f"utilization_cpu{window}"))
+    cpu = _means(played, "bf-exec", f"utilization_cpu{window}", 3)
     figures = {"cpu": cpu, "more": more, "less": less, "settings": len(cases) // len(rivals)}
     used = ", ".join(f"{share:.0%}" for share in cpu)
     told = ", ".join(f"{rival.upper()} in {more[rival]} ({less[rival]})" for rival in rivals)

@@ -169,32 +169,27 @@ def _check_benchmark(run: Run, say: Sentences) -> Finding:
     return say(REFUTED, {"checked": checked}, counterexample=example)
 
 
+def _fit_of_idling(a: int, p: int, end: int) -> dict[str, Any]:
+    """Return both sides of Eq. 26 for a job of one core that is not served, as a finding shows them."""
+    gamma = equation_27([(a, p, 1)], 1)
+    goal = Fraction(p) / (gamma - a)
+    double = sum((goal for t in range(1, end + 1) if t >= a + 1), Fraction(0))
+    shown = {"arrival": a, "processing": p, "gamma": int(gamma), "T": end}
+    return shown | {"double_sum": str(double), "single_sum": str(goal * (end - a))}
+
+
 def _confirm_fit(instance: Shown) -> bool:
-    a, p, gamma, end = (instance[name] for name in ("arrival", "processing", "gamma", "T"))
-    # idle: no slot t <= T has t >= a + 1, so the double sum is empty
-    return (
-        not any(t >= a + 1 for t in range(1, end + 1))
-        and instance["double_sum"] == "0"
-        and Fraction((end - a) * p, gamma - a) == Fraction(instance["single_sum"]) != 0
-    )
+    again = _fit_of_idling(instance["arrival"], instance["processing"], instance["T"])
+    return again == instance and again["double_sum"] != again["single_sum"]
 
 
 @claim("equation-26", confirm=_confirm_fit)
 def _check_equation_26(run: Run, say: Sentences) -> Finding:
-    checked = differ = wrong = 0
-    example: dict[str, Any] | None = None
-    for a, p, end in itertools.product(range(4), range(1, 4), range(1, 6)):
-        gamma = equation_27([(a, p, 1)], 1)
-        goal = Fraction(p) / (gamma - a)
-        double = sum((goal for t in range(1, end + 1) if t >= a + 1), Fraction(0))
-        checked += 1
-        differ += double != goal * (end - a)
-        wrong += double != goal * max(end - a, 0)
-        if example is None and double != goal * (end - a):
-            example = {"arrival": a, "processing": p, "gamma": int(gamma), "T": end}
-            example |= {"double_sum": str(double), "single_sum": str(goal * (end - a))}
-    figures = {"checked": checked, "differ": differ, "differ_over_arrived_jobs": wrong}
-    return say(CORRECTED if not wrong else REFUTED, figures, counterexample=example)
+    found = [_fit_of_idling(*case) for case in itertools.product(range(4), range(1, 4), range(1, 6))]
+    differ = [one for one in found if one["double_sum"] != one["single_sum"]]
+    wrong = sum(one["T"] > one["arrival"] or one["double_sum"] != "0" for one in differ)
+    figures = {"checked": len(found), "differ": len(differ), "differ_over_arrived_jobs": wrong}
+    return say(CORRECTED if not wrong else REFUTED, figures, counterexample=differ[0])
 
 
 def _confirm_unfinished(instance: Shown) -> bool:
@@ -284,46 +279,29 @@ def _check_theorem_4(run: Run, say: Sentences) -> Finding:
 # Gamma, mu, and what follows from them ---------------------------------------------------------------
 
 
-def _confirm_online(instance: Shown) -> bool:
-    gammas = [float(Fraction(text)) for text in instance["gamma"]]
-    first = [tuple(job) for job in instance["jobs"]]
-    both = [first, [*first, tuple(instance["later_job"])]]
-    slot, cores = instance["slot"], instance["cores"]
-    if [equation_27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
-        return False
-    # the prices by hand from 0, up to the slot, in which only the first jobs are visible
-    decided = []
-    for gamma in gammas:
-        price, chosen = 0.0, False
-        (a, p, _) = first[0]
-        for t in range(a + 1, slot + 1):
-            chosen = (t - a) ** K / p + p - price < 0
-            price = max(0.0, price + t ** (K + 0.5) * (p / (gamma - a) - (1.0 if chosen else 0.0)))
-        decided.append(int(chosen))
-    return (
-        instance["later_job"][0] >= slot and decided == instance["cores_in_slot"] and decided[0] != decided[1]
-    )
+def _decided_early(case: tuple[int, int]) -> Details:
+    """Return the first slot in which a job that arrives later, in slot ``later``, changes the decision."""
+    p, later = case
+    workloads: list[list[PooledJob]] = [[(0, p, 1)], [(0, p, 1), (later, 1, 1)]]
+    gammas = [equation_27(jobs, 1) for jobs in workloads]
+    runs = [literal_run(jobs, 1, float(gamma), later) for jobs, gamma in zip(workloads, gammas, strict=True)]
+    both = [[u[0] for u in schedule] + [0] * (later - len(schedule)) for schedule in runs]
+    slots = [t for t, (one, other) in enumerate(zip(*both, strict=True), start=1) if one != other]
+    if not slots:
+        return None
+    shown = {"jobs": [list(job) for job in workloads[0]], "cores": 1, "later_job": [later, 1, 1]}
+    cores = [row[slots[0] - 1] for row in both]
+    return shown | {"gamma": list(map(str, gammas)), "slot": slots[0], "cores_in_slot": cores}
 
 
-@claim("equation-27-online", confirm=_confirm_online)
+def _read_online(shown: Shown) -> tuple[int, int]:
+    return shown["jobs"][0][1], shown["later_job"][0]
+
+
+@claim("equation-27-online", confirm=confirm_by(_read_online, _decided_early))
 def _check_online(run: Run, say: Sentences) -> Finding:
-    def flaw(case: tuple[int, int]) -> Details:
-        p, later = case
-        workloads: list[list[PooledJob]] = [[(0, p, 1)], [(0, p, 1), (later, 1, 1)]]
-        gammas = [equation_27(jobs, 1) for jobs in workloads]
-        runs = [
-            literal_run(jobs, 1, float(gamma), later) for jobs, gamma in zip(workloads, gammas, strict=True)
-        ]
-        both = [[u[0] for u in schedule] + [0] * (later - len(schedule)) for schedule in runs]
-        slots = [t for t, (one, other) in enumerate(zip(*both, strict=True), start=1) if one != other]
-        if not slots:
-            return None
-        shown = {"jobs": [list(job) for job in workloads[0]], "cores": 1, "later_job": [later, 1, 1]}
-        cores = [row[slots[0] - 1] for row in both]
-        return shown | {"gamma": list(map(str, gammas)), "slot": slots[0], "cores_in_slot": cores}
-
     cases = list(itertools.product(range(1, 4), range(2, 13 if run.small else 40)))
-    differ = [found for found in map(flaw, cases) if found]
+    differ = [found for found in map(_decided_early, cases) if found]
     figures = {"checked": len(cases), "differ": len(differ)}
     example = min(differ, key=lambda found: found["slot"], default=None)
     return say(HOLDS if example is None else REFUTED, figures, counterexample=example)
@@ -475,41 +453,37 @@ def _fits(run: Run, say: Sentences, alphas: Sequence[float]) -> Finding:
 # section IV-B: switching -----------------------------------------------------------------------------
 
 
-def _switching(before: Sequence[int], after: Sequence[int], d: int) -> Fraction:
-    """Return the part of a job in S(t)."""
-    return sum((Fraction(new - old, d) ** 2 for old, new in zip(before, after, strict=True)), Fraction(0))
+def _switching(row: Sequence[int]) -> Fraction:
+    """Return the part in S(t) of a job that starts again with these cores on the servers."""
+    return sum((Fraction(cores, sum(row)) ** 2 for cores in row), Fraction(0))
 
 
-def _confirm_switching(instance: Shown) -> bool:
-    d, before = instance["cpu"], instance["before"]
-    whole, split = instance["whole"], instance["split"]
-    costs = [sum((x - y) ** 2 for x, y in zip(row, before, strict=True)) for row in (whole, split)]
-    return (
-        sum(whole) == sum(split) == d
-        and sum(map(bool, whole)) < sum(map(bool, split))
-        and [str(Fraction(cost, d * d)) for cost in costs] == [instance["cost_whole"], instance["cost_split"]]
-        and costs[0] > costs[1]
-    )
+def _cheaper_split(split: Sequence[int]) -> Details:
+    """Return the costs of cores on several servers, if they are less than those of one server."""
+    d, before = sum(split), [0] * len(split)
+    whole = [d, *before[1:]]
+    costs = [_switching(row) for row in (whole, split)]
+    if costs[1] >= costs[0]:
+        return None
+    shown = {"cpu": d, "before": before, "whole": whole, "split": list(split)}
+    return shown | {"cost_whole": str(costs[0]), "cost_split": str(costs[1])}
 
 
-@claim("switching-cost", confirm=_confirm_switching)
+@claim("switching-cost", confirm=confirm_by(lambda shown: shown["split"], _cheaper_split))
 def _check_switching(run: Run, say: Sentences) -> Finding:
-    checked = less = 0
-    example: dict[str, Any] | None = None
-    for servers, d in itertools.product(range(2, 5), range(1, 5)):
-        before = [0] * servers
-        whole = [d] + [0] * (servers - 1)
-        for split in itertools.product(range(d + 1), repeat=servers):
-            if sum(split) == d and sum(map(bool, split)) > 1:
-                checked += 1
-                own = _switching(before, whole, d), _switching(before, split, d)
-                less += own[1] < own[0]
-                if example is None and own[1] < own[0]:
-                    example = {"cpu": d, "before": before, "whole": whole, "split": list(split)}
-                    example |= {"cost_whole": str(own[0]), "cost_split": str(own[1])}
-    four = str(_switching([0] * 4, [1] * 4, 4))
-    figures = {"checked": checked, "split_is_cheaper": less, "four_cores_on_four_servers": four}
-    return say(HOLDS if example is None else REFUTED, figures, counterexample=example)
+    splits = [
+        split
+        for servers, d in itertools.product(range(2, 5), range(1, 5))
+        for split in itertools.product(range(d + 1), repeat=servers)
+        if sum(split) == d and sum(map(bool, split)) > 1
+    ]
+    less = [found for found in map(_cheaper_split, splits) if found]
+    figures = {
+        "checked": len(splits),
+        "split_is_cheaper": len(less),
+        "four_cores_on_four_servers": str(_switching([1] * 4)),
+    }
+    return say(REFUTED if less else HOLDS, figures, counterexample=less[0] if less else None)
 
 
 @claim("theorem-5-fit")

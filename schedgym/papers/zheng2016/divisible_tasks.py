@@ -10,7 +10,7 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import Details, Sentences, confirm_by, count, found_against
+from schedgym.papers.searches import Details, Sentences, count, found_against
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import (
     LOG,
@@ -31,11 +31,11 @@ from schedgym.papers.zheng2016.instances import (
     as_schedule,
     claim,
     confirm_ratio,
+    confirm_rules,
     draw_instance,
     enumerate_instances,
     find_flaw,
     first_fit_instance,
-    is_algorithm_1,
     is_only,
     read_instance,
     show_instance,
@@ -116,16 +116,7 @@ def _below_m_greedy(instance: Instance) -> Details:
     return {"algorithm_1": as_text(own), "m_greedy": as_text(other)}
 
 
-def _confirm_no_bound(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    return (
-        confirm_by(read_instance, _below_m_greedy)(shown)
-        and is_algorithm_1(instance, model.play(instance, algorithm_1_rule))
-        and model.feasible(instance, model.play(instance, model.m_greedy), True)
-    )
-
-
-@claim("fractional-bound", confirm=_confirm_no_bound)
+@claim("fractional-bound", confirm=confirm_rules(_below_m_greedy, algorithm_1_rule, model.m_greedy))
 def _check_fractional(run: Run, say: Sentences) -> Finding:
     cases = enumerate_instances(
         2, 2, (1, 2) if run.small else (1, 2, 3, 4), 1 if run.small else 2, 3, parallelism=2
@@ -151,20 +142,21 @@ AS_PRINTED: Schedule = [(0, 0, 0), (1, 0, 3)]  # 2 units of job 3, and 1 of jobs
 MEANT: Schedule = [(0, 2, 0), (1, 0, 1)]
 
 
-def _confirm_example_1(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    printed, better = as_schedule(shown["printed"]), as_schedule(shown["schedule"])
+def _example_1(instance: Instance, printed: Schedule, meant: Schedule) -> Details:
+    """Return what is shown of the example, if what is printed is infeasible, and what is meant better."""
     own = model.play(instance, algorithm_1_rule)
-    return (
-        is_only(instance)
-        and is_algorithm_1(instance, own)
-        and as_rows(own) == shown["algorithm_1"]
-        and as_text(model.value(instance, own)) == shown["got"]
-        and not model.feasible(instance, printed, False)
-        and model.feasible(instance, better, False)
-        and as_text(model.value(instance, better)) == shown["better"]
-        and Fraction(shown["better"]) > Fraction(shown["got"])
-    )
+    got, better = model.value(instance, own), model.value(instance, meant)
+    feasible = [model.feasible(instance, schedule, False) for schedule in (printed, meant)]
+    if feasible != [False, True] or better <= got:
+        return None
+    schedules = {"printed": printed, "schedule": meant, "algorithm_1": own}
+    shown = {name: as_rows(one) for name, one in schedules.items()}
+    return shown | {"got": as_text(got), "better": as_text(better)}
+
+
+def _confirm_example_1(shown: Shown) -> bool:
+    printed, meant = as_schedule(shown["printed"]), as_schedule(shown["schedule"])
+    return confirm_rules(lambda instance: _example_1(instance, printed, meant), algorithm_1_rule)(shown)
 
 
 @claim("example-1", confirm=_confirm_example_1)
@@ -174,9 +166,8 @@ def _check_example_1(run: Run, say: Sentences) -> Finding:
     figures = {"got": str(got), "optimum": str(best), "slots": as_rows(own)}
     slots = own == [[1, Fraction(2, 5), 0], [0, 0, Fraction(5, 4)]]
     good = got == Fraction(49, 10) and best == model.value(EXAMPLE_1, MEANT) == 6 and slots
-    schedules = {"printed": AS_PRINTED, "schedule": MEANT, "algorithm_1": own}
-    example = show_instance(EXAMPLE_1) | {name: as_rows(one) for name, one in schedules.items()}
-    example |= {"got": as_text(got), "better": 6}
+    details = _example_1(EXAMPLE_1, AS_PRINTED, MEANT)
+    example = None if details is None else {**show_instance(EXAMPLE_1), **details}
     return say(CORRECTED if good else NOT_REPRODUCED, figures, counterexample=example)
 
 

@@ -15,7 +15,7 @@ from schedgym.papers import Shown, get_paper
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Details, Searched, smallest_flaw
+from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
 from schedgym.papers.zheng2016 import model, readings
 from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
 
@@ -221,6 +221,24 @@ def show_ratio(instance: Instance, rule: Rule, better: Schedule) -> dict[str, An
     }
 
 
+def _is_valid(rule: Rule, instance: Instance) -> bool:
+    """Return True if the schedule of a rule is feasible; Algorithm 1 must have no choice, and be the best."""
+    own = model.play(instance, rule)
+    if rule is algorithm_1_rule:
+        return is_only(instance) and is_algorithm_1(instance, own)
+    return model.feasible(instance, own, True)
+
+
+def confirm_rules(flaw: Callable[[Instance], Details], *rules: Rule) -> Confirm:
+    """Return a confirmation: the schedules of some rules are valid, and the flaw is the one that is shown."""
+
+    def confirm(shown: Shown) -> bool:
+        instance = read_instance(shown)
+        return all(_is_valid(rule, instance) for rule in rules) and confirm_by(read_instance, flaw)(shown)
+
+    return confirm
+
+
 def confirm_ratio(
     rule: Rule,
     factor: Callable[[Instance], float | Fraction],
@@ -229,23 +247,21 @@ def confirm_ratio(
     """Return a confirmation: the schedule that is shown is worth more than that of a rule.
 
     Args:
-        rule: the rule; Algorithm 1 must have no choice.
+        rule: the rule.
         factor: returns of an instance by more than which factor the schedule is better.
         kind: returns whether the statement is about an instance.
     """
-    whole = rule is not algorithm_1_rule
 
     def confirm(shown: Shown) -> bool:
-        instance, better = read_instance(shown), as_schedule(shown["schedule"])
-        own = model.play(instance, rule)
-        return (
-            kind(instance)
-            and model.feasible(instance, better, whole)
-            and model.feasible(instance, own, whole)
-            and (whole or (is_only(instance) and is_algorithm_1(instance, own)))
-            and {**shown, **show_ratio(instance, rule, better)} == shown
-            and Fraction(shown["ratio"]) > factor(instance)
-        )
+        better = as_schedule(shown["schedule"])
+
+        def flaw(instance: Instance) -> Details:
+            feasible = model.feasible(instance, better, rule is not algorithm_1_rule)
+            found = show_ratio(instance, rule, better)
+            large = Fraction(found["ratio"]) > factor(instance)
+            return found if kind(instance) and feasible and large else None
+
+        return confirm_rules(flaw, rule)(shown)
 
     return confirm
 

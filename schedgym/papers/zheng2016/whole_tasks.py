@@ -13,18 +13,18 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import Details, Sentences, confirm_by, count, found_against
+from schedgym.papers.searches import Details, Sentences, count, found_against
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
     almost_two,
     claim,
     confirm_ratio,
+    confirm_rules,
     draw_instance,
     enumerate_instances,
     find_flaw,
     first_fit_instance,
-    read_instance,
     show_instance,
     show_ratio,
     value_by,
@@ -370,14 +370,7 @@ def _below_s_greedy(instance: Instance) -> Details:
     return None if own >= other else {"m_greedy": as_text(own), "s_greedy": as_text(other)}
 
 
-def _confirm_heuristic(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    schedules = [model.play(instance, rule) for rule in (model.m_greedy, model.s_greedy)]
-    kept = all(model.feasible(instance, schedule, True) for schedule in schedules)
-    return kept and confirm_by(read_instance, _below_s_greedy)(shown)
-
-
-@claim("m-greedy-dominates", confirm=_confirm_heuristic)
+@claim("m-greedy-dominates", confirm=confirm_rules(_below_s_greedy, model.m_greedy, model.s_greedy))
 def _check_dominance(run: Run, say: Sentences) -> Finding:
     sizes = [(1, 2, 3, 3), (2, 1, 2, 3), (2, 2, 1, 3), (3, 1, 1, 4)]
     if not run.small:
