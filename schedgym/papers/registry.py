@@ -23,6 +23,7 @@ from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
 from schedgym.papers.paper import PAPERS, Paper
 from schedgym.papers.readings import OpenPoint, name_reading, readings_of, sum_up
 from schedgym.papers.run import Run
+from schedgym.papers.searches import Sentences
 
 __all__ = [
     "Claim",
@@ -159,7 +160,8 @@ class Claims:
     The file has sections, one for each module with checks, and their rows are in the order of the paper. A
     row has ``name``, ``text``, ``source``, ``ours`` and ``recorded`` of :class:`Claim`: one verdict, or a
     list by reading in the order of :func:`~schedgym.papers.readings.readings_of`. It may name open points
-    under ``under``, and say under ``compare`` what its check is made of.
+    under ``under``, and say under ``compare`` what its check is made of, or under ``found`` what the evidence
+    is: :class:`~schedgym.papers.searches.Sentences`, which the check then gets as ``say``.
 
     Args:
         paper: the paper.
@@ -173,7 +175,9 @@ class Claims:
         self._paper, self.sections, self._points = paper, sections, points
         self._rows = {row["name"]: row for row in itertools.chain.from_iterable(sections.values())}
 
-    def __call__(self, name: str, confirm: Confirm | None = None) -> Callable[[Check], Check]:
+    def __call__(
+        self, name: str, confirm: Confirm | None = None
+    ) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
         """Decorate a check to register the claim of this name.
 
         Raises:
@@ -189,10 +193,13 @@ class Claims:
         verdicts = row["recorded"] if isinstance(row["recorded"], list) else [row["recorded"]] * len(words)
         recorded = dict(zip(words, map(Verdict, verdicts), strict=True))
 
-        def enter(check: Check) -> Check:
+        def enter(check: Callable[..., Finding]) -> Callable[..., Finding]:
+            own = check
+            if "found" in row:
+                own = functools.update_wrapper(functools.partial(check, say=Sentences(row["found"])), check)
             known = (f"{self._paper.key}/{name}", self._paper, row["source"], under, row["text"], recorded)
             place = [*self._rows].index(name)
-            _register(Claim(*known, check, confirm, row.get("ours", False), place))
+            _register(Claim(*known, own, confirm, row.get("ours", False), place))
             return check
 
         return enter

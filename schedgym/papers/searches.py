@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from schedgym.papers.judging import Finding, Verdict
+from schedgym.papers.judging import Confirm, Finding, Shown, Verdict, judge
 
-__all__ = ["Counted", "Searched", "Smallest", "count", "found_against", "smallest_flaw"]
+__all__ = [
+    "Counted",
+    "Details",
+    "Searched",
+    "Sentences",
+    "Smallest",
+    "confirm_by",
+    "count",
+    "found_against",
+    "smallest_flaw",
+]
 
 Case = TypeVar("Case")
+Details = Mapping[str, Any] | None  # of what is wrong with a case; None if nothing is
 
 
 class Counted(NamedTuple):
@@ -18,6 +29,11 @@ class Counted(NamedTuple):
     checked: int
     said: int
     false: int
+
+    @property
+    def true(self) -> int:
+        """The number of what is true."""
+        return self.said - self.false
 
 
 def count(cases: Iterable[Case], predicate: Callable[[Case], bool | Iterable[bool]]) -> Counted:
@@ -64,10 +80,10 @@ class Searched(NamedTuple):
 
 def smallest_flaw(
     cases: Iterable[Case],
-    flaw: Callable[[Case], Mapping[str, Any] | None],
+    flaw: Callable[[Case], Details],
     *,
     size: Callable[[Case], Any],
-    show: Callable[[Case], Mapping[str, Any]],
+    show: Callable[[Case], Mapping[str, Any]] = lambda case: {},
 ) -> Searched:
     """Look for a flaw in all cases, and keep the smallest case that has one.
 
@@ -75,7 +91,7 @@ def smallest_flaw(
         cases: the cases to be searched.
         flaw: returns details of what is wrong with a case, or None if nothing is.
         size: returns the size of a case, which can be ordered; of equal sizes the first case is kept.
-        show: returns a case as a finding shows it; the details are added to it.
+        show: returns a case as a finding shows it, unless the details do; they are added to it.
     """
     checked = flawed = 0
     best = Smallest()
@@ -87,6 +103,21 @@ def smallest_flaw(
         flawed += 1
         best.see(size(case), {**show(case), **details})
     return Searched(checked, flawed, best.found)
+
+
+def confirm_by(read: Callable[[Shown], Case], flaw: Callable[[Case], Details]) -> Confirm:
+    """Return a confirmation: the instance that is shown has the flaw, with the details that are shown.
+
+    Args:
+        read: returns the case that a finding shows.
+        flaw: what the search asks, by another method where there is one.
+    """
+
+    def confirm(shown: Shown) -> bool:
+        details = flaw(read(shown))
+        return details is not None and {**shown, **details} == shown
+
+    return confirm
 
 
 def found_against(
@@ -111,3 +142,67 @@ def found_against(
         return Finding(Verdict.HOLDS, f"true in all {searched.checked:,} {what}", figures=figures)
     evidence = f"false in {searched.flawed:,} of {searched.checked:,} {what}; {text}"
     return Finding(verdict, evidence, counterexample=searched.found, figures=figures)
+
+
+class Sentences:
+    """The evidence of a claim, as claims.yaml has it: with names of numbers, which each run fills in.
+
+    Called with a verdict and figures, it returns the finding.
+
+    Args:
+        texts: verdict -> text in the language of ``str.format``; "otherwise" stands for all other verdicts;
+            one text alone is for all of them.
+
+    Raises:
+        ValueError: there is no such verdict.
+    """
+
+    def __init__(self, texts: str | Mapping[str, str]) -> None:
+        known = {"otherwise": texts} if isinstance(texts, str) else dict(texts)
+        rest = known.pop("otherwise", None)
+        self._texts = {} if rest is None else dict.fromkeys(Verdict, rest)
+        self._texts |= {Verdict(verdict): text for verdict, text in known.items()}
+
+    def __call__(
+        self,
+        verdict: Verdict,
+        figures: Mapping[str, Any],
+        *,
+        counterexample: Shown | None = None,
+        witness: Shown | None = None,
+        **numbers: Any,
+    ) -> Finding:
+        """Return a finding; texts are filled with figures and further numbers.
+
+        Args:
+            verdict: verdict of this run.
+            figures: those of the finding.
+            counterexample: the instance of a verdict against the printed claim; left out with another one.
+            witness: the instance of "holds"; left out with another verdict.
+            numbers: what else texts name.
+
+        Raises:
+            KeyError: there is no text for the verdict, or a text, of any verdict, names an unknown number.
+        """
+        filled = {one: text.format_map({**figures, **numbers}) for one, text in self._texts.items()}
+        against = verdict in (Verdict.REFUTED, Verdict.CORRECTED)
+        return Finding(
+            verdict,
+            filled[verdict],
+            counterexample if against else None,
+            witness if verdict is Verdict.HOLDS else None,
+            figures,
+        )
+
+    def counted(self, counted: Counted, false: str) -> Finding:
+        """Return the finding of what holds if nothing is false; ``false`` names in how many cases it is."""
+        figures = {"checked": counted.checked, false: counted.false}
+        return self(judge(not counted.false), figures, true=counted.true)
+
+    def against(
+        self, verdict: Verdict, searched: Searched, figures: Mapping[str, Any] | None = None, **numbers: Any
+    ) -> Finding:
+        """Return the finding of a search: :func:`found_against` with the text of ``verdict``."""
+        known = {"checked": searched.checked, "flawed": searched.flawed, **(figures or {})}
+        text = self(verdict, known, counterexample=searched.found, **numbers).evidence
+        return found_against(verdict, searched, text, figures=figures)

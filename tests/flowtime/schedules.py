@@ -15,7 +15,7 @@ from schedgym.core.workload import Workload
 from schedgym.papers.xu2021 import curves, model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime import bounds
-from schedgym.problems.flowtime.workload import KINDS, kind_of, make_mapreduce, make_workload
+from schedgym.problems.flowtime.workload import KINDS, make_mapreduce, make_workload
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.records import COLUMNS, Broken, Run, put, rows_taken
 
@@ -150,8 +150,6 @@ def numbers(record: ScheduleRecord) -> list[float]:
     """Bounds and curves of a schedule, which kernels compute, too."""
     found = [bounds.queue_bound(record.workload, 3.0)]
     found += [*curves.regret_curve(record, 1.5), *curves.flowtime_curve(record)]
-    if kind_of(record.workload) != "mapreduce":
-        found += curves.fit_curve(record, np.arange(record.final_time)).tolist()
     if len(record.workload.jobs["arrival"]) < 4:
         found += [bounds.lower_bound(record.workload), bounds.priced_bound(record.workload, 1.5)]
     return found

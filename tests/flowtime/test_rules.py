@@ -398,8 +398,8 @@ def draw_plus(rng: random.Random, jobs: int, servers: int) -> tuple[Slot, list[f
 
 def run_plus(
     slot: Slot, coefficient: list[float], alpha: float, literal: bool, by_job: bool = False
-) -> tuple[model.Matrix, Any]:
-    """The kernel's allocation and the model's arguments; of the job-level variant cores in one column."""
+) -> tuple[model.Matrix, model.PlusSlot]:
+    """The kernel's allocation and the model's argument; of the job-level variant cores in one column."""
     n, m = slot.n, len(slot.cpu)
     first = [e.age == 1 for e in slot.entries]
     values = np.array([*coefficient, np.nan, np.nan])
@@ -414,7 +414,7 @@ def run_plus(
         plus_allocation(literal, n, alpha, values, slot.rows, slot.servers.server_cpu, net, granted)
         found = taken(n, granted)
     demand = [e.demand for e in slot.entries]
-    return found, (coefficient, demand, slot.caps, slot.previous, first, slot.cpu)
+    return found, model.PlusSlot(coefficient, demand, slot.caps, slot.previous, first, slot.cpu, alpha)
 
 
 @pytest.mark.parametrize("literal", [False, True])
@@ -424,9 +424,9 @@ def test_plus_is_the_models(literal: bool) -> None:
     for x in trials(1000):
         slot, coefficient, alpha = draw_plus(rng, 5, 4)
         found, problem = run_plus(slot, coefficient, alpha, literal)
-        best = model.plus_allocation(*problem, alpha, literal=literal)
+        best = model.plus_allocation(problem, literal=literal)
         if found != best:  # two optima whose costs differ by rounding
-            costs = [float(model.plus_cost(u, *problem[:2], *problem[3:5], alpha)) for u in (found, best)]
+            costs = [float(model.plus_cost(u, problem)) for u in (found, best)]
             assert costs[0] == pytest.approx(costs[1], rel=1e-13, abs=1e-13), x
             assert max(map(abs, coefficient)) > 4.0
 
@@ -437,7 +437,7 @@ def test_plus_by_job_is_the_models(literal: bool) -> None:
     for _ in trials(1500):
         slot, coefficient, alpha = draw_plus(rng, 8, 4)
         found, problem = run_plus(slot, coefficient, alpha, literal, by_job=True)
-        best = model.plus_job_level(*problem, alpha, literal=literal)
+        best = model.plus_job_level(problem, literal=literal)
         assert [row[0] for row in found] == best
 
 
@@ -447,7 +447,8 @@ def test_plus_against_integer_programs(literal: bool) -> None:
     rng = random.Random(10)
     for _ in range(40):
         slot, coefficient, alpha = draw_plus(rng, 25, 6)
-        u, (_, demand, caps, previous, first, cpu) = run_plus(slot, coefficient, alpha, literal)
+        u, problem = run_plus(slot, coefficient, alpha, literal)
+        _, demand, caps, previous, first, cpu, _ = problem
         units = [
             (j, i, q) for j, cap in enumerate(caps) for i, c in enumerate(cpu) for q in range(min(cap, c))
         ]
@@ -476,8 +477,8 @@ def test_plus_against_integer_programs(literal: bool) -> None:
         solved = milp(costs, integrality=np.ones(len(units)), bounds=(0, 1), constraints=constraints)
         assert solved.status == 0
         nothing = [[0] * len(cpu) for _ in caps]
-        base = model.plus_cost(nothing, coefficient, demand, previous, first, alpha)
-        reached = model.plus_cost(u, coefficient, demand, previous, first, alpha)
+        base = model.plus_cost(nothing, problem)
+        reached = model.plus_cost(u, problem)
         assert float(reached - base) == pytest.approx(solved.fun, rel=1e-9, abs=1e-7)
 
 
@@ -492,7 +493,7 @@ def test_vector_4() -> None:
     slot = Slot(entries, [[0] * 4], [8] * 4, None, rows_of(entries, [[0] * 4], 4))
     found, problem = run_plus(slot, [-50.0], 1.0, False)
     assert found == [[1, 1, 1, 1]]
-    assert model.plus_cost(found, [0], [4], [[0] * 4], [False], 1.0) == Fraction(1, 4)
+    assert model.plus_cost(found, problem._replace(coefficient=[0])) == Fraction(1, 4)
     assert by_rule(slot, FRESH, "fifo") == [[4, 0, 0, 0]]
     assert run_plus(slot, [-50.0], 1.0, True)[0] == [[1, 1, 1, 1]]
     assert run_plus(slot, [50.0], 1.0, True)[0] == [[0, 0, 0, 0]]
@@ -510,8 +511,8 @@ def test_plus_with_demands_without_a_common_denominator() -> None:
         coefficient = [rng.uniform(-2.0, 1.0) / 50 for _ in demand]
         for literal in (False, True):
             found, problem = run_plus(slot, coefficient, 3.0, literal)
-            best = model.plus_allocation(*problem, 3.0, literal=literal)
-            costs = [float(model.plus_cost(u, *problem[:2], *problem[3:5], 3.0)) for u in (found, best)]
+            best = model.plus_allocation(problem, literal=literal)
+            costs = [float(model.plus_cost(u, problem)) for u in (found, best)]
             assert costs[0] == pytest.approx(costs[1], rel=1e-12)
 
 
@@ -604,13 +605,13 @@ def test_memory_allocation_with_a_switching_cost_is_the_models(literal: bool, ba
         if literal:
             order = [r for r in order if omega[r] < 0]
         demand, first = [e.demand for e in slot.entries], [e.age == 1 for e in slot.entries]
-        problem = coefficient, demand, slot.caps, slot.previous, first
+        problem = model.PlusSlot(coefficient, demand, slot.caps, slot.previous, first, slot.cpu, alpha)
         best = model.memory_allocation(
             model.Slot((), slot.caps, slot.reserve, slot.cpu, slot.memory),
             order,
             backfill=backfill,
-            first=model.plus_allocation(*problem, slot.cpu, alpha, literal=literal),
-            worth=model.switching_values(*problem, alpha, literal=literal),
+            first=model.plus_allocation(problem, literal=literal),
+            worth=model.switching_values(problem, literal=literal),
         )
         assert run_memory(slot, omega, literal=literal, backfill=backfill, alpha=alpha) == best, x
         rounds.add(best[1])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
     claim,
     clusters,
@@ -20,35 +19,14 @@ from schedgym.papers.noroozoliaee2014.instances import (
     pairs,
     random_schedule,
     read_instance,
+    read_schedule,
+    show_schedule,
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.model import (
-    LOWER,
-    PRINTED_LOWER,
-    PRINTED_UPPER,
-    UPPER,
-    Instance,
-    Measured,
-    Reading,
-    Schedule,
-    Server,
-    Task,
-    at_once,
-    batch_bound,
-    feasible,
-    largest_demands,
-    least_demands,
-    lower_bound,
-    measure,
-    on_one,
-    optimum,
-    pooled_bound,
-    simulate,
-    upper_bound,
-)
-from schedgym.papers.noroozoliaee2014.runs import play_instance
-from schedgym.papers.searches import Searched, count, found_against
+from schedgym.papers.noroozoliaee2014.model import Instance, Measured, Reading, Schedule, Server, Task
+from schedgym.papers.noroozoliaee2014.runs import Flaw, Play, in_environment
+from schedgym.papers.searches import Details, Sentences, confirm_by, count
 
 _FFD = [name + end for end in ("", "-blocking", "-bypass") for name in ("ffd-nb", "ffd-dp")]
 _LITERAL = [name + end for name in ("ff", "bf", "wf") for end in ("", "-all")]
@@ -61,56 +39,31 @@ def _alike(instance: Instance, demand: Server) -> Instance:
     return instance._replace(tasks=tasks)
 
 
-def _confirm_bound(side: str, reading: Reading) -> Callable[[Shown], bool]:
-    """Recompute the bound in floating point from the environment's metrics of the registered BF-EXEC."""
-
-    def confirm(shown: Shown) -> bool:
-        instance = read_instance(shown)
-        measured = play_instance(instance, "bf-exec").metrics
-        demands = [[float(Fraction(x)) for x in shown[name]] for name in ("cpu", "memory")]
-        extreme = [(max if side == "upper" else min)(column) for column in demands]
-        servers = [[float(Fraction(x)) for x in server] for server in shown["servers"]]
-        if not reading.every:
-            servers = [[1.0, 1.0]]
-        k = sum(
-            math.floor(reading.pick(*(x / d + 1e-9 for x, d in zip(server, extreme, strict=True))))
-            for server in servers
-        )
-        service = sum(shown["execution"]) / len(shown["execution"])
-        mu = service + (measured["mean_delay"] if reading.response else 0.0)
-        factor = measured["beta"] if reading.beta else 1.0
-        bound = mu - factor * k * measured["makespan"] / len(instance.tasks)
-        stated = [float(Fraction(shown[name])) for name in ("W", "bound")]
-        if not np.allclose([measured["mean_delay"], bound], stated, rtol=0, atol=1e-9):
-            return False
-        below = stated[0] - stated[1]
-        return below > 1e-9 if side == "upper" else below < -1e-9
-
-    return confirm
+def _bound(side: str, instance: Instance, found: Measured, reading: Reading) -> tuple[Any, bool]:
+    """Return the bound of a theorem, and whether a schedule violates it."""
+    if side == "upper":
+        bound = model.upper_bound(instance, found, reading)
+        return bound, found.delay > bound
+    bound = model.lower_bound(instance, found, reading)
+    return bound, found.delay < bound
 
 
-def _violation(side: str, reading: Reading) -> Callable[[Instance], dict[str, Any] | None]:
+def _violation(side: str, reading: Reading) -> Flaw:
     """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec"))
-        bound = (upper_bound if side == "upper" else lower_bound)(instance, found, reading)
-        if (found.delay <= bound) if side == "upper" else (found.delay >= bound):
-            return None
-        return {
-            "W": str(found.delay),
-            "bound": str(bound),
-            "lambda": str(1 / found.gap),
-            "beta": str(found.beta),
-        }
+    def flaw(instance: Instance, play: Play = model.simulate) -> Details:
+        found = model.measure(instance, play(instance, "bf-exec"))
+        bound, violated = _bound(side, instance, found, reading)
+        texts = {"W": found.delay, "bound": bound, "lambda": 1 / found.gap, "beta": found.beta}
+        return {name: str(number) for name, number in texts.items()} if violated else None
 
     return flaw
 
 
 def _measured(instance: Instance, schemes: Iterable[str]) -> list[Measured]:
     """Measure the schedules of the schemes under which every task runs."""
-    schedules = (simulate(instance, name) for name in schemes)
-    return [measure(instance, one) for one in schedules if None not in one.start]
+    schedules = (model.simulate(instance, name) for name in schemes)
+    return [model.measure(instance, one) for one in schedules if None not in one.start]
 
 
 class _Violations(NamedTuple):
@@ -123,67 +76,48 @@ class _Violations(NamedTuple):
     corrected: int
 
 
-def _violations(run: Run, side: str) -> _Violations:
+def _violations(run: Run, side: str, printed: Reading) -> _Violations:
     """Check both forms of a theorem under all schemes, the lower bound also for random schedules."""
-    bound = upper_bound if side == "upper" else lower_bound
-    printed = PRINTED_UPPER if side == "upper" else PRINTED_LOWER
-    forms = (printed, printed._replace(response=True), UPPER if side == "upper" else LOWER)
+    forms = (printed, printed._replace(response=True), model.UPPER if side == "upper" else model.LOWER)
     instances, schedules = 2_000 if run.small else 20_000, 0
     broken = [0, 0, 0]
     for _ in range(instances):
         instance = draw(run.rng)
         found = _measured(instance, NAMED)
         if side == "lower":
-            found += [measure(instance, random_schedule(run.rng, instance)) for _ in range(3)]
+            found += [model.measure(instance, random_schedule(run.rng, instance)) for _ in range(3)]
         schedules += len(found)
         for k, form in enumerate(forms):
-            broken[k] += any(
-                one.delay > bound(instance, one, form)
-                if side == "upper"
-                else one.delay < bound(instance, one, form)
-                for one in found
-            )
+            broken[k] += any(_bound(side, instance, one, form)[1] for one in found)
     return _Violations(instances, schedules, *broken)
 
 
-def _theorem(run: Run, side: str, reading: Reading, text: str) -> Finding:
-    """Check a theorem: find the smallest violation as printed; try the corrected form on random instances."""
-    searched = find_flaw(tiny_instances(run), _violation(side, reading))
-    found = _violations(run, side)
-    evidence = f"and, under at least one scheme, in {found.printed:,} of {found.instances:,} random ones"
-    evidence += f" ({found.printed_response:,} with mu the mean response time). {text}: violated in"
-    evidence += f" {found.corrected} of {found.schedules:,} schedules"
-    verdict = CORRECTED if not found.corrected else REFUTED
-    return found_against(verdict, searched, evidence, figures=found._asdict())
+def _theorem(name: str, side: str, printed: Reading) -> None:
+    """Register a theorem: the smallest violation as printed, and the corrected form on random instances."""
+    flaw = _violation(side, printed)
+
+    @claim(name, confirm=in_environment(flaw))
+    def _check(run: Run, say: Sentences) -> Finding:
+        searched = find_flaw(tiny_instances(run), flaw)
+        found = _violations(run, side, printed)
+        return say.against(CORRECTED if not found.corrected else REFUTED, searched, found._asdict())
 
 
-@claim("theorem-5.1", confirm=_confirm_bound("upper", PRINTED_UPPER))
-def _check_theorem_5_1(run: Run) -> Finding:
-    text = (
-        "W <= T - beta k_low / lambda, for schedulers under which no task waits that fits a server, as "
-        "all of the paper's"
-    )
-    return _theorem(run, "upper", PRINTED_UPPER, text)
-
-
-@claim("theorem-5.2", confirm=_confirm_bound("lower", PRINTED_LOWER))
-def _check_theorem_5_2(run: Run) -> Finding:
-    return _theorem(run, "lower", PRINTED_LOWER, "W >= T - k_high / lambda, for any scheduler")
+_theorem("theorem-5.1", "upper", model.PRINTED_UPPER)
+_theorem("theorem-5.2", "lower", model.PRINTED_LOWER)
 
 
 @claim("theorem-5.2-single")
-def _check_one_server(run: Run) -> Finding:
+def _check_one_server(run: Run, say: Sentences) -> Finding:
     def holds(instance: Instance) -> Iterator[bool]:
         found = _measured(instance, ("bf-exec", "ffd-dp", "fcfs"))
-        for one in (*found, measure(instance, random_schedule(run.rng, instance))):
+        for one in (*found, model.measure(instance, random_schedule(run.rng, instance))):
             for response in (False, True):
-                reading = PRINTED_LOWER._replace(response=response)
-                yield one.delay >= lower_bound(instance, one, reading)
+                yield not _bound("lower", instance, one, model.PRINTED_LOWER._replace(response=response))[1]
 
     counted = count((draw(run.rng, servers=1) for _ in range(1_000 if run.small else 10_000)), holds)
     figures = {"checked": counted.said, "broken": counted.false}
-    text = f"true with both meanings of mu in {counted.said - counted.false:,} of {counted.said:,} cases"
-    return Finding(judge(not counted.false), text, figures=figures)
+    return say(judge(not counted.false), figures, true=counted.true)
 
 
 def _same_demands() -> Iterator[Instance]:
@@ -196,318 +130,180 @@ def _same_demands() -> Iterator[Instance]:
                         yield Instance(tuple(Task(0, e, c, m) for e in lengths), servers)
 
 
-def _ingredient(name: str, side: str, reading: Reading, why: str) -> None:
+def _ingredient(name: str, side: str, reading: Reading) -> None:
     """Register the claim that a theorem holds with all corrections except one."""
+    flaw = _violation(side, reading)
 
-    @claim(name, confirm=_confirm_bound(side, reading))
-    def _check(run: Run) -> Finding:
+    @claim(name, confirm=in_environment(flaw))
+    def _check(run: Run, say: Sentences) -> Finding:
         cases: Iterable[Instance] = tiny_instances(run)
         if name == "theorem-5.1-one-server":
             cases = itertools.chain(tiny_instances(run, 2), _same_demands())
-        return found_against(REFUTED, find_flaw(cases, _violation(side, reading)), why)
+        return say.against(REFUTED, find_flaw(cases, flaw))
 
 
-WITHOUT = (
-    ("max", UPPER._replace(pick=max), "the resource of which less is left limits how many tasks run"),
-    ("one-server", UPPER._replace(every=False), "two narrow servers may hold fewer tasks than one of size 1"),
-    ("beta", UPPER._replace(beta=False), "while nothing waits, servers may be idle"),
-    (
-        "execution",
-        UPPER._replace(response=False),
-        "lambda mu is then the mean number of running tasks only",
-    ),
-)
-for _name, _reading, _why in WITHOUT:
-    _ingredient(f"theorem-5.1-{_name}", "upper", _reading, _why)
-_ingredient(
-    "theorem-5.2-one-server",
-    "lower",
-    LOWER._replace(every=False),
-    "this alone makes the printed form false",
-)
+_ingredient("theorem-5.1-max", "upper", model.UPPER._replace(pick=max))
+_ingredient("theorem-5.1-one-server", "upper", model.UPPER._replace(every=False))
+_ingredient("theorem-5.1-beta", "upper", model.UPPER._replace(beta=False))
+_ingredient("theorem-5.1-execution", "upper", model.UPPER._replace(response=False))
+_ingredient("theorem-5.2-one-server", "lower", model.LOWER._replace(every=False))
+
+
+def _idle(instance: Instance, schedules: Iterable[Schedule]) -> Details:
+    """Return the first of these schedules that is feasible and violates Theorem 5.1 as corrected."""
+    for schedule in schedules:
+        if model.feasible(instance, schedule):
+            found = model.measure(instance, schedule)
+            bound, violated = _bound("upper", instance, found, model.UPPER)
+            if violated:
+                return show_schedule(schedule) | {"W": str(found.delay), "bound": str(bound)}
+    return None
+
+
+def _schedules(instance: Instance) -> Iterator[Schedule]:
+    """Yield schedules in which each task starts up to two units of time after its arrival, on any server."""
+    for late in itertools.product(range(3), repeat=len(instance.tasks)):
+        start = tuple(task.arrival + wait for task, wait in zip(instance.tasks, late, strict=True))
+        for server in itertools.product(range(len(instance.servers)), repeat=len(start)):
+            yield Schedule(start, server)
 
 
 def _confirm_idle(shown: Shown) -> bool:
-    """Recompute W from the starts, 1 / lambda from the makespan, and beta from the union of waiting times."""
-    instance = read_instance(shown)
-    start = shown["start"]
-    if not feasible(instance, Schedule(tuple(start), tuple(shown["server"]))):
-        return False
-    count = len(start)
-    ends = [s + e for s, e in zip(start, shown["execution"], strict=True)]
-    waits = set().union(*(range(a, s) for a, s in zip(shown["arrival"], start, strict=True)))
-    delay = Fraction(sum(start) - sum(shown["arrival"]), count)
-    response = delay + Fraction(sum(shown["execution"]), count)
-    k = sum(
-        min(
-            math.floor(Fraction(x) / max(Fraction(d) for d in shown[name]))
-            for x, name in zip(server, ("cpu", "memory"), strict=True)
-        )
-        for server in shown["servers"]
-    )
-    bound = response - Fraction(len(waits) * k, count)  # beta / lambda = the time in which tasks wait / tasks
-    return max(ends) > 0 and [str(delay), str(bound)] == [shown["W"], shown["bound"]] and delay > bound
+    return confirm_by(read_instance, lambda instance: _idle(instance, [read_schedule(shown)]))(shown)
 
 
 @claim("theorem-5.1-any-scheduler", confirm=_confirm_idle)
-def _check_any_scheduler(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        for late in itertools.product(range(3), repeat=len(instance.tasks)):
-            start = tuple(task.arrival + wait for task, wait in zip(instance.tasks, late, strict=True))
-            for server in itertools.product(range(len(instance.servers)), repeat=len(start)):
-                schedule = Schedule(start, server)
-                if feasible(instance, schedule):
-                    found = measure(instance, schedule)
-                    bound = upper_bound(instance, found)
-                    if found.delay > bound:
-                        shown = {"start": list(start), "server": list(server)}
-                        return shown | {"W": str(found.delay), "bound": str(bound)}
-        return None
-
-    text = "a scheduler may leave a task waiting although it fits a server"
-    return found_against(REFUTED, find_flaw(tiny_instances(run, 1), flaw), text)
+def _check_any_scheduler(run: Run, say: Sentences) -> Finding:
+    cases = tiny_instances(run, 1)
+    return say.against(REFUTED, find_flaw(cases, lambda instance: _idle(instance, _schedules(instance))))
 
 
 # the steps of the proofs
 
 
-def _confirm_running(side: str) -> Callable[[Shown], bool]:
-    def confirm(shown: Shown) -> bool:
-        """Count running tasks in the environment's schedule; recompute the printed number from the shares."""
-        instance = read_instance(shown)
-        played = play_instance(instance, "bf-exec")
-        begins = [s for s in played.start if s is not None]
-        ends = [s + e for s, e in zip(begins, shown["execution"], strict=True)]
-        shares = [[Fraction(x) for x in shown[name]] for name in ("cpu", "memory")]
-        if side == "least":
-            printed = math.floor(max(1 / max(column) for column in shares))
-            return (
-                printed == shown["printed"]
-                and math.isclose(played.metrics["mean_running"], float(Fraction(shown["N_r"])))
-                and Fraction(shown["N_r"]) < printed
-            )
-        printed = math.floor(min(1 / min(column) for column in shares))
-        most = max(sum(s <= t < end for s, end in zip(begins, ends, strict=True)) for t in begins)
-        return printed == shown["printed"] and most == shown["N_r"] > printed
+def _step(name: str, flaw: Flaw, holds: Callable[[Instance, Measured], bool]) -> None:
+    """Register a step of the proofs: a flaw of BF-EXEC as printed, and what schedules of all schemes keep."""
 
-    return confirm
+    @claim(name, confirm=in_environment(flaw))
+    def _check(run: Run, say: Sentences) -> Finding:
+        searched = find_flaw(tiny_instances(run), flaw)
+        drawn = (draw(run.rng) for _ in range(500 if run.small else 10_000))
+        counted = count(drawn, lambda case: [holds(case, found) for found in _measured(case, NAMED)])
+        figures = {"schedules": counted.said, "corrected": counted.false}
+        verdict = CORRECTED if not counted.false else REFUTED
+        return say.against(verdict, searched, figures, exact=counted.true)
 
 
-def _corrected(searched: Searched, text: str, schedules: int, broken: int) -> Finding:
-    """Judge a corrected form that fails in ``broken`` of several schedules; the printed form is refuted."""
-    figures = {"schedules": schedules, "corrected": broken}
-    return found_against(CORRECTED if not broken else REFUTED, searched, text, figures=figures)
+def _too_few(instance: Instance, play: Play = model.simulate) -> Details:
+    found = model.measure(instance, play(instance, "bf-exec"))
+    printed = model.on_one(instance, model.largest_demands(instance), max)
+    return {"N_r": str(found.running), "printed": printed} if found.running < printed else None
 
 
-def _under_all_schemes(run: Run, holds: Callable[[Instance, Measured], bool]) -> tuple[int, int]:
-    """Check a corrected form on random instances; count schedules and violations."""
-
-    def each(instance: Instance) -> list[bool]:
-        return [holds(instance, found) for found in _measured(instance, NAMED)]
-
-    counted = count((draw(run.rng) for _ in range(500 if run.small else 10_000)), each)
-    return counted.said, counted.false
+def _too_many(instance: Instance, play: Play = model.simulate) -> Details:
+    found = model.measure(instance, play(instance, "bf-exec"))
+    printed = model.on_one(instance, model.least_demands(instance))
+    return {"N_r": found.most, "printed": printed} if found.most > printed else None
 
 
-@claim("running-at-least", confirm=_confirm_running("least"))
-def _check_running_least(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec"))
-        printed = on_one(instance, largest_demands(instance), max)
-        return {"N_r": str(found.running), "printed": printed} if found.running < printed else None
-
-    searched = find_flaw(tiny_instances(run), flaw)
-    schedules, broken = _under_all_schemes(
-        run,
-        lambda instance, found: (
-            found.least is None or found.least >= at_once(instance, largest_demands(instance))
-        ),
-    )
-    text = f"at any time at which tasks wait, N_r >= k_low: violated in {broken} of {schedules:,} schedules"
-    return _corrected(searched, text, schedules, broken)
+def _waiting_fill(instance: Instance, found: Measured) -> bool:
+    """Return whether k_low tasks run at any time at which tasks wait."""
+    return found.least is None or found.least >= model.at_once(instance, model.largest_demands(instance))
 
 
-@claim("running-at-most", confirm=_confirm_running("most"))
-def _check_running_most(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec"))
-        printed = on_one(instance, least_demands(instance))
-        return {"N_r": found.most, "printed": printed} if found.most > printed else None
-
-    searched = find_flaw(tiny_instances(run), flaw)
-    schedules, broken = _under_all_schemes(
-        run, lambda instance, found: found.most <= at_once(instance, least_demands(instance))
-    )
-    text = f"at any time N_r <= k_high, over all servers: violated in {broken} of {schedules:,} schedules"
-    return _corrected(searched, text, schedules, broken)
-
-
-def _confirm_little(name: str) -> Callable[[Shown], bool]:
-    def confirm(shown: Shown) -> bool:
-        """Compare with the environment's own averages for the registered BF-EXEC."""
-        measured = play_instance(read_instance(shown), "bf-exec").metrics
-        count = len(shown["execution"])
-        rate, service = count / measured["makespan"], sum(shown["execution"]) / count
-        if name == "N":
-            actual, printed = measured["mean_queued"] + measured["mean_running"], rate * service
-        else:
-            actual, printed = measured["mean_queued"], measured["mean_delay"] / rate
-        stated = [float(Fraction(shown[key])) for key in (name, "printed")]
-        return np.allclose([actual, printed], stated, rtol=0, atol=1e-9) and abs(stated[0] - stated[1]) > 1e-9
-
-    return confirm
+_step("running-at-least", _too_few, _waiting_fill)
+_step(
+    "running-at-most",
+    _too_many,
+    lambda case, found: found.most <= model.at_once(case, model.least_demands(case)),
+)
 
 
 def _little(
-    run: Run,
+    claim_name: str,
     name: str,
     actual: Callable[[Measured], Fraction],
     printed: Callable[[Measured], Fraction],
     meant: Callable[[Measured], Fraction],
-    text: str,
-) -> Finding:
-    """Check a form of Little's law as printed, and the form that holds exactly."""
+) -> None:
+    """Register a form of Little's law as printed, and the form that holds exactly."""
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        found = measure(instance, simulate(instance, "bf-exec"))
+    def flaw(instance: Instance, play: Play = model.simulate) -> Details:
+        found = model.measure(instance, play(instance, "bf-exec"))
         if actual(found) == printed(found):
             return None
         return {name: str(actual(found)), "printed": str(printed(found)), "lambda": str(1 / found.gap)}
 
-    searched = find_flaw(tiny_instances(run), flaw)
-    schedules, broken = _under_all_schemes(run, lambda instance, found: actual(found) == meant(found))
-    evidence = (
-        f"{text} is exact in {schedules - broken:,} of {schedules:,} schedules, counted in each time unit"
-    )
-    return _corrected(searched, evidence, schedules, broken)
+    _step(claim_name, flaw, lambda instance, found: actual(found) == meant(found))
 
 
-@claim("littles-law", confirm=_confirm_little("N"))
-def _check_little(run: Run) -> Finding:
-    return _little(
-        run,
-        "N",
-        lambda found: found.queued + found.running,
-        lambda found: found.execution / found.gap,
-        lambda found: found.response / found.gap,
-        "N = lambda T, with T = W + mu (lambda mu is N_r),",
-    )
+_little(
+    "littles-law",
+    "N",
+    lambda found: found.queued + found.running,
+    lambda found: found.execution / found.gap,
+    lambda found: found.response / found.gap,
+)
+_little(
+    "littles-law-queue",
+    "N_q",
+    lambda found: found.queued,
+    lambda found: found.delay * found.gap,
+    lambda found: found.delay / found.gap,
+)
 
 
-@claim("littles-law-queue", confirm=_confirm_little("N_q"))
-def _check_little_queue(run: Run) -> Finding:
-    return _little(
-        run,
-        "N_q",
-        lambda found: found.queued,
-        lambda found: found.delay * found.gap,
-        lambda found: found.delay / found.gap,
-        "N_q = lambda W",
-    )
+def _identical(name: str, extreme: Callable[[Instance], Server], beyond: Callable[[Any, Any], bool]) -> None:
+    """Register the claim that no delay is beyond that of tasks that all have the ``extreme`` demands."""
 
-
-def _confirm_identical(extreme: Callable[[Instance], Server]) -> Callable[[Shown], bool]:
-    def confirm(shown: Shown) -> bool:
-        instance = read_instance(shown)
-        same = _alike(instance, extreme(instance))
-        delays = [
-            round(len(instance.tasks) * play_instance(one, "bf-exec").metrics["mean_delay"])
-            for one in (instance, same)
-        ]
-        wrong = delays[0] > delays[1] if extreme is largest_demands else delays[0] < delays[1]
-        return delays == [shown["delay"], shown["delay_if_identical"]] and wrong
-
-    return confirm
-
-
-def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Finding:
-    """Check that delays are longest (shortest) if all tasks have the largest (least) demands."""
-
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance, play: Play = model.simulate) -> Details:
         demand = extreme(instance)
         same = _alike(instance, demand)
         if same == instance or not any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
             return None
-        own, other = (total_delay(one, simulate(one, "bf-exec").start) for one in (instance, same))
-        if (own <= other) if extreme is largest_demands else (own >= other):
-            return None
-        return {"delay": own, "delay_if_identical": other}
+        own, other = (total_delay(one, play(one, "bf-exec").start) for one in (instance, same))
+        return {"delay": own, "delay_if_identical": other} if beyond(own, other) else None
 
-    sizes = [(2, 3, 1, 1, 2), (3, 4, 0, 1, 2), (4, 2, 0, 1, 2)]
-    if not run.small:
-        sizes += [(2, 2, 1, 2, 2), (3, 2, 1, 2, 2), (4, 3, 0, 1, 2)]
-    searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
-    optimal = 0
-    count = 100 if run.small else 2_000
-    for _ in range(count):
-        instance = draw(run.rng, tasks=4, servers=2, longest=4)
-        demand = extreme(instance)
-        same = _alike(instance, demand)
-        if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
-            own, other = optimum(instance)[0], optimum(same)[0]
-            optimal += own > other if extreme is largest_demands else own < other
-    text += f"; for optimal schedules it is true ({optimal} violations in {count:,} random instances)"
-    return found_against(REFUTED, searched, text, figures={"optimal_violations": optimal})
+    @claim(name, confirm=in_environment(flaw))
+    def _check(run: Run, say: Sentences) -> Finding:
+        sizes = [(2, 3, 1, 1, 2), (3, 4, 0, 1, 2), (4, 2, 0, 1, 2)]
+        if not run.small:
+            sizes += [(2, 2, 1, 2, 2), (3, 2, 1, 2, 2), (4, 3, 0, 1, 2)]
+        searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
+        optimal, drawn = 0, 100 if run.small else 2_000
+        for _ in range(drawn):
+            instance = draw(run.rng, tasks=4, servers=2, longest=4)
+            demand = extreme(instance)
+            if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
+                optimal += beyond(model.optimum(instance)[0], model.optimum(_alike(instance, demand))[0])
+        return say.against(REFUTED, searched, {"optimal_violations": optimal}, drawn=drawn)
 
 
-@claim("identical-largest", confirm=_confirm_identical(largest_demands))
-def _check_identical_largest(run: Run) -> Finding:
-    text = "a long task that does not fit beside short ones waits until they are done"
-    return _identical(run, largest_demands, text)
+_identical("identical-largest", model.largest_demands, operator.gt)
+_identical("identical-least", model.least_demands, operator.lt)
 
 
-@claim("identical-least", confirm=_confirm_identical(least_demands))
-def _check_identical_least(run: Run) -> Finding:
-    text = "a long task that fits sooner delays the others"
-    return _identical(run, least_demands, text)
+def _differ(instance: Instance, play: Play = model.simulate) -> Details:
+    """Return BF-EXEC's schedule and an optimal one that differ in W, but not in lambda and beta."""
+    greedy = play(instance, "bf-exec")
+    if not total_delay(instance, greedy.start):
+        return None
+    _, schedule = model.optimum(instance)
+    own, other = (model.measure(instance, each) for each in (greedy, schedule))
+    if own.delay == other.delay or (own.gap, own.beta) != (other.gap, other.beta):
+        return None
+    delays = {"W": [str(own.delay), str(other.delay)]}
+    return {"bf_exec_start": list(greedy.start)} | show_schedule(schedule) | delays
 
 
-def _confirm_cancel(shown: Shown) -> bool:
-    """Confirm two feasible schedules that agree in all terms of the inequalities, but differ in W."""
-    instance = read_instance(shown)
-    if not feasible(instance, Schedule(tuple(shown["start"]), tuple(shown["server"]))):
-        return False
-    if play_instance(instance, "bf-exec").start != shown["bf_exec_start"]:
-        return False
-    facts = []
-    for start in (shown["bf_exec_start"], shown["start"]):
-        ends = [s + e for s, e in zip(start, shown["execution"], strict=True)]
-        waits = set().union(*(range(a, s) for a, s in zip(shown["arrival"], start, strict=True)))
-        facts.append((max(ends), len(waits), Fraction(sum(start) - sum(shown["arrival"]), len(start))))
-    (end, waited, one), (other_end, other_waited, other) = facts
-    return (
-        (end, waited) == (other_end, other_waited) and [str(one), str(other)] == shown["W"] and one != other
-    )
-
-
-@claim("bounds-on-the-delay", confirm=_confirm_cancel)
-def _check_cancel(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        greedy = simulate(instance, "bf-exec")
-        if not total_delay(instance, greedy.start):
-            return None
-        _, schedule = optimum(instance)
-        own, other = (measure(instance, each) for each in (greedy, schedule))
-        if own.delay == other.delay or (own.gap, own.beta) != (other.gap, other.beta):
-            return None
-        return {
-            "bf_exec_start": list(greedy.start),
-            "start": list(schedule.start),
-            "server": list(schedule.server),
-            "W": [str(own.delay), str(other.delay)],
-        }
-
+@claim("bounds-on-the-delay", confirm=in_environment(_differ))
+def _check_cancel(run: Run, say: Sentences) -> Finding:
     sizes = [(2, 3, 1, 1, 1), (3, 3, 0, 1, 1), (3, 2, 1, 1, 2)]
-    searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
-    text = (
-        "T is W + mu, so W cancels, and they only state beta k_low <= lambda mu <= k_high. The "
-        "counterexample is two schedules with the same lambda and beta, but different delays"
-    )
-    return found_against(REFUTED, searched, text)
+    return say.against(REFUTED, find_flaw((one for size in sizes for one in instances(*size)), _differ))
 
 
 @claim("lower-bounds")
-def _check_lower_bounds(run: Run) -> Finding:
+def _check_lower_bounds(run: Run, say: Sentences) -> Finding:
     count = 500 if run.small else 10_000
     beaten = 0
     share = {"pooled": Fraction(0), "batch": Fraction(0)}  # largest share of the optimum
@@ -516,17 +312,13 @@ def _check_lower_bounds(run: Run) -> Finding:
         if n % 2:
             together = tuple(task._replace(arrival=0) for task in instance.tasks)
             instance = instance._replace(tasks=together)
-        best = Fraction(optimum(instance)[0], len(instance.tasks))
-        bounds = {"pooled": max(pooled_bound(instance, 0), pooled_bound(instance, 1))}
+        best = Fraction(model.optimum(instance)[0], len(instance.tasks))
+        bounds = {"pooled": max(model.pooled_bound(instance, 0), model.pooled_bound(instance, 1))}
         if instance.tasks[0].arrival == instance.tasks[-1].arrival:
-            bounds["batch"] = batch_bound(instance)
+            bounds["batch"] = model.batch_bound(instance)
         for name, bound in bounds.items():
             beaten += bound > best
             share[name] = max(share[name], bound / best if best else Fraction(0))
     largest = {name: str(ratio) for name, ratio in share.items()}
     figures = {"checked": count, "beaten": beaten, "largest_share": largest}
-    text = (
-        f"at most the optimum in all but {beaten} of {count:,} instances with up to 4 tasks; the largest "
-        f"bound / optimum is {float(share['pooled']):.3f} (pooled) and {float(share['batch']):.3f} (batch)"
-    )
-    return Finding(judge(not beaten), text, figures=figures)
+    return say(judge(not beaten), figures, pooled=float(share["pooled"]), batch=float(share["batch"]))

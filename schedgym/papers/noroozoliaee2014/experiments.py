@@ -6,8 +6,9 @@ The paper leaves open whether the front of FFD's queue blocks, and over which ti
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +22,12 @@ from schedgym.papers.noroozoliaee2014.instances import (
     draw,
     find_flaw,
     instances,
-    read_instance,
     total_delay,
 )
 from schedgym.papers.noroozoliaee2014.model import Instance, simulate, utilisation
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
-from schedgym.papers.noroozoliaee2014.runs import play_instance, sweep_policies
-from schedgym.papers.searches import Searched, count
+from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, sweep_policies
+from schedgym.papers.searches import Details, Sentences, count
 
 FFD = ("ffd-nb", "ffd-dp")
 COMPARED = ("bf-exec", *(name + end for end in HEAD.choices.values() for name in FFD), "fcfs")
@@ -35,30 +35,38 @@ RESOURCES = ("cpu", "memory")
 
 
 class _Compared(NamedTuple):
-    """Means of a rival relative to those of a reference, by number of servers."""
+    """Means of a rival relative to those of BF-EXEC, by number of servers."""
 
     servers: list[int]
     relative: list[float]
     low: list[float]
     high: list[float]
 
-    def shown(self) -> str:
-        """Write the percentages with their intervals."""
-        rows = zip(self.servers, self.relative, self.low, self.high, strict=True)
+    @property
+    def more(self) -> list[bool]:
+        """Whether the rival's are significantly larger."""
+        return [low > 0 for low in self.low]
+
+    @property
+    def less(self) -> list[bool]:
+        """Whether the rival's are significantly smaller."""
+        return [high < 0 for high in self.high]
+
+    def __str__(self) -> str:
+        rows = zip(*self, strict=True)
         return ", ".join(f"{n}: {r:+.0%} [{low:+.0%}, {high:+.0%}]" for n, r, low, high in rows)
 
 
-def _compare(played: Evaluation, reference: str, rival: str, metric: str) -> _Compared:
-    pair = played.select(lambda _, policy: policy in (reference, rival))
-    own = pair.differences(reference, metric)
+def _compare(played: Evaluation, rival: str, metric: str) -> _Compared:
+    pair = played.select(lambda _, policy: policy in ("bf-exec", rival))
+    own = pair.differences("bf-exec", metric)
     names = ("servers", "relative", "relative_low", "relative_high")
     return _Compared(*(own[name].tolist() for name in names))
 
 
-def _means(played: Evaluation, policy: str, metric: str) -> list[float]:
-    frame = played.frame
-    own = frame[(frame["policy"] == policy) & (frame["metric"] == metric)]
-    return [float(mean) for mean in own.groupby("servers")["value"].mean()]
+def _in_all(cases: Iterable[object]) -> Verdict:
+    """Return the verdict on a statement that is true in these cases."""
+    return verdict_of(map(judge, cases))
 
 
 def _servers(played: Evaluation) -> list[int]:
@@ -69,6 +77,11 @@ def _servers(played: Evaluation) -> list[int]:
 def _by_servers(played: Evaluation, policy: str, metric: str) -> list[npt.NDArray[np.float64]]:
     """Return a metric of each draw, by number of servers."""
     return [played.metric(policy, metric, servers=n) for n in _servers(played)]
+
+
+def _means(played: Evaluation, policy: str, metric: str, digits: int) -> list[float]:
+    """Return the mean of a metric by number of servers."""
+    return _rounded(map(np.mean, _by_servers(played, policy, metric)), digits)
 
 
 def _share(draws: npt.NDArray[np.float64]) -> str:
@@ -88,18 +101,14 @@ def _rivals(run: Run) -> list[str]:
 
 def _lowest_delay(rival: str) -> None:
     """Register the claim that BF-EXEC's delay is shorter than a rival's at every number of servers."""
-    of_ffd = rival in FFD
 
     @claim(f"figure-3-{rival}")
-    def _check(run: Run) -> Finding:
+    def _check(run: Run, say: Sentences) -> Finding:
         played = sweep_policies(run, COMPARED)
-        found = _compare(played, "bf-exec", rival + (run.choice(HEAD) if of_ffd else ""), "mean_delay")
-        clear = sum(low > 0 for low in found.low)
-        text = f"{rival.upper()}'s delay against BF-EXEC's at {found.shown()}, significantly longer at"
-        text += f" {clear} of {len(found.low)}"
-        own = _rounded(_means(played, "bf-exec", "mean_delay"), 1)
-        verdict = verdict_of(judge(low > 0) for low in found.low)
-        return Finding(verdict, text, figures={**found._asdict(), "bf_exec": own})
+        found = _compare(played, rival + (run.choice(HEAD) if rival in FFD else ""), "mean_delay")
+        own = _means(played, "bf-exec", "mean_delay", 1)
+        figures = {**found._asdict(), "bf_exec": own}
+        return say(_in_all(found.more), figures, found=found, clear=sum(found.more), of=len(own))
 
 
 for _rival in (*FFD, "fcfs"):
@@ -113,148 +122,111 @@ def _check_more_servers(run: Run) -> Finding:
     found = [grows(name, _by_servers(played, name, "mean_delay"), falls=True) for name in COMPARED]
     said = judge_claim("", found, what=f"from {servers[0]} to {servers[-1]} servers")
     figures = {entry.name: _rounded([entry.value, entry.low, entry.high]) for entry in found}
-    means = {name: _rounded(_means(played, name, "mean_delay"), 1) for name in COMPARED}
+    means = {name: _means(played, name, "mean_delay", 1) for name in COMPARED}
     return Finding(Verdict(said.verdict), said.measured, figures=figures | {"means": means})
 
 
 @claim("execution-times")
-def _check_execution_times(run: Run) -> Finding:
+def _check_execution_times(run: Run, say: Sentences) -> Finding:
     rivals = ("bfd-nb", "bfd-dp", "bfd-product")
     played = sweep_policies(run, ("bf-exec", *rivals))
-    found = {rival: _compare(played, "bf-exec", rival, "mean_delay") for rival in rivals}
-    clear = [low > 0 for each in found.values() for low in each.low]
+    found = {rival: _compare(played, rival, "mean_delay") for rival in rivals}
+    cases = [more for each in found.values() for more in each.more]
     relative = {name: _rounded(each.relative) for name, each in found.items()}
     least, most = (pick(map(pick, relative.values())) for pick in (min, max))
-    text = (
-        f"with the same first phase, and the queue by decreasing size, delays are {least:+.0%} to "
-        f"{most:+.0%}, significantly longer in {sum(clear)} of {len(clear)} settings"
-    )
-    return Finding(verdict_of(map(judge, clear)), text, figures={"relative": relative, "clear": sum(clear)})
+    figures = {"relative": relative, "clear": sum(cases)}
+    return say(_in_all(cases), figures, least=least, most=most, settings=len(cases))
 
 
 @claim("figure-2-order")
-def _check_highest_utilisation(run: Run) -> Finding:
+def _check_highest_utilisation(run: Run, say: Sentences) -> Finding:
     played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
     rivals = _rivals(run)
-    more, less = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0)
-    cases: list[bool] = []
-    for resource in RESOURCES:
-        for rival in rivals:
-            found = _compare(played, "bf-exec", rival, f"utilization_{resource}{window}")
-            cases += (high < 0 for high in found.high)
-            more[rival] += sum(high < 0 for high in found.high)
-            less[rival] += sum(low > 0 for low in found.low)
-    settings = len(cases) // len(rivals)
-    cpu = _rounded(_means(played, "bf-exec", f"utilization_cpu{window}"))
-    text = f"BF-EXEC's cpu {', '.join(f'{share:.0%}' for share in cpu)}; significantly more (less), of"
-    text += f" {settings} settings, than "
-    text += ", ".join(f"{rival.upper()} in {more[rival]} ({less[rival]})" for rival in rivals)
-    figures = {"cpu": cpu, "more": more, "less": less, "settings": settings}
-    return Finding(verdict_of(map(judge, cases)), text, figures=figures)
+    found = {
+        rival: [_compare(played, rival, f"utilization_{resource}{window}") for resource in RESOURCES]
+        for rival in rivals
+    }
+    more = {rival: sum(sum(one.less) for one in own) for rival, own in found.items()}
+    less = {rival: sum(sum(one.more) for one in own) for rival, own in found.items()}
+    cases = [case for own in found.values() for one in own for case in one.less]
+    cpu = _means(played, "bf-exec", f"utilization_cpu{window}", 3)
+    figures = {"cpu": cpu, "more": more, "less": less, "settings": len(cases) // len(rivals)}
+    used = ", ".join(f"{share:.0%}" for share in cpu)
+    told = ", ".join(f"{rival.upper()} in {more[rival]} ({less[rival]})" for rival in rivals)
+    return say(_in_all(cases), figures, used=used, told=told)
 
 
 @claim("figure-2-levels")
-def _check_levels(run: Run) -> Finding:
+def _check_levels(run: Run, say: Sentences) -> Finding:
     played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
     draws = {name: _by_servers(played, "bf-exec", f"utilization_{name}{window}") for name in RESOURCES}
     levels = {name: _rounded(map(np.mean, own)) for name, own in draws.items()}
     stated = {name: [bool(0.845 <= share < 0.905) for share in own] for name, own in levels.items()}
-    spans = (
+    spans = ", ".join(
         f"{name} {_share(min(own, key=np.mean))} to {_share(max(own, key=np.mean))}"
         for name, own in draws.items()
     )
     cases = [*stated["cpu"], *stated["memory"]]
-    text = f"{', '.join(spans)}; as stated in {sum(cases)} of {len(cases)} settings"
-    return Finding(verdict_of(map(judge, cases)), text, figures={"levels": levels, "stated": stated})
+    figures = {"levels": levels, "stated": stated}
+    return say(_in_all(cases), figures, spans=spans, true=sum(cases), settings=len(cases))
 
 
 @claim("figure-2-fcfs")
-def _check_utilisation_fcfs(run: Run) -> Finding:
+def _check_utilisation_fcfs(run: Run, say: Sentences) -> Finding:
     played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
-    found = [_compare(played, "bf-exec", "fcfs", f"utilization_{name}{window}") for name in RESOURCES]
-    clear = [high < 0 for each in found for high in each.high]
-    text = (
-        f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {sum(clear)} of "
-        f"{len(clear)} settings"
-    )
-    figures = {"cpu": found[0]._asdict(), "memory": found[1]._asdict()}
-    return Finding(verdict_of(map(judge, clear)), text, figures=figures)
+    found = {name: _compare(played, "fcfs", f"utilization_{name}{window}") for name in RESOURCES}
+    cases = [less for each in found.values() for less in each.less]
+    figures = {name: each._asdict() for name, each in found.items()}
+    return say(_in_all(cases), figures, found=found["cpu"], clear=sum(cases), settings=len(cases))
+
+
+def _more_used_and_later(instance: Instance, rival: str, play: Play = simulate) -> Details:
+    """Return delays and utilisations if a rival uses more of the cpu than BF-EXEC, and delays are longer."""
+    schedules = [play(instance, name) for name in ("bf-exec", rival)]
+    delays = [total_delay(instance, one.start) for one in schedules]
+    if delays[0] >= delays[1]:
+        return None
+    shares = [utilisation(instance, one, 0, "_backlog") for one in schedules]
+    if shares[0] >= shares[1]:
+        return None
+    return {"rival": rival, "delay": delays, "utilisation": [str(share) for share in shares]}
 
 
 def _confirm_utilisation(shown: Shown) -> bool:
-    """Compare with the environment's metrics of both registered policies."""
-    instance = read_instance(shown)
-    delays, shares = [], []
-    for name in ("bf-exec", shown["rival"]):
-        measured = play_instance(instance, name).metrics
-        delays.append(round(len(instance.tasks) * measured["mean_delay"]))
-        shares.append(measured["utilization_cpu_backlog"])
-    stated = [float(Fraction(share)) for share in shown["utilisation"]]
-    return (
-        delays == shown["delay"]
-        and np.allclose(shares, stated, rtol=0, atol=1e-9)
-        and delays[0] < delays[1]
-        and stated[0] < stated[1]
-    )
-
-
-def _more_used_and_later(rival: str) -> Searched:
-    """Search for instances in which a rival uses more of the cpu than BF-EXEC, and delays tasks longer."""
-
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        schedules = [simulate(instance, name) for name in ("bf-exec", rival)]
-        delays = [total_delay(instance, one.start) for one in schedules]
-        if delays[0] >= delays[1]:
-            return None
-        shares = [utilisation(instance, one, 0, "_backlog") for one in schedules]
-        if shares[0] >= shares[1]:
-            return None
-        return {"rival": rival, "delay": delays, "utilisation": [str(share) for share in shares]}
-
-    return find_flaw(instances(3, 2, 1, 1, 2), flaw)
+    return in_environment(lambda instance, play: _more_used_and_later(instance, shown["rival"], play))(shown)
 
 
 @claim("utilisation-is-not-delay", confirm=_confirm_utilisation)
-def _check_utilisation_delay(run: Run) -> Finding:
+def _check_utilisation_delay(run: Run, say: Sentences) -> Finding:
     rival = f"ffd-nb{run.choice(HEAD)}"
     played = sweep_policies(run, COMPARED)
-    searched = _more_used_and_later(rival)
-    delay = _compare(played, "bf-exec", rival, "mean_delay")
-    used = _compare(played, "bf-exec", rival, "utilization_cpu_to_last_arrival")
-    both = sum(d > 0 and u > 0 for d, u in zip(delay.low, used.low, strict=True))
-    text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and has a longer delay, in"
-    text += f" {searched.flawed} of {searched.checked:,} tiny instances; in the runs, to the last arrival,"
-    text += f" at {both} of {len(used.low)} numbers of servers: {used.shown()}"
+    searched = find_flaw(instances(3, 2, 1, 1, 2), lambda instance: _more_used_and_later(instance, rival))
+    delay = _compare(played, rival, "mean_delay")
+    used = _compare(played, rival, "utilization_cpu_to_last_arrival")
+    both = sum(map(operator.and_, delay.more, used.more))
     figures = {"checked": searched.checked, "flawed": searched.flawed, "both": both}
-    return Finding(judge(searched.found is not None), text, witness=searched.found, figures=figures)
+    verdict = judge(searched.found is not None)
+    return say(verdict, figures, witness=searched.found, rival=rival.upper(), of=len(used.low), used=used)
 
 
 @claim("outperforms")
-def _check_outperforms(run: Run) -> Finding:
+def _check_outperforms(run: Run, say: Sentences) -> Finding:
     played, rivals = sweep_policies(run, COMPARED), _rivals(run)
-    metrics = {"mean_delay": "longer delays"}
-    metrics |= {f"utilization_{name}{run.choice(WINDOW)}": f"less {name} in use" for name in RESOURCES}
-    cases: list[bool] = []
-    texts = []
-    for metric, words in metrics.items():
-        behind = []
-        for rival in rivals:
-            found = _compare(played, "bf-exec", rival, metric)
-            delayed, idle = [low > 0 for low in found.low], [high < 0 for high in found.high]
-            behind += delayed if metric == "mean_delay" else idle
-        cases += behind
-        texts.append(f"{words} in {sum(behind)} of {len(behind)} settings")
-    text = f"{', '.join(map(str.upper, rivals))} have, significantly, {', '.join(texts)}"
-    return Finding(verdict_of(map(judge, cases)), text, figures={"clear": sum(cases), "settings": len(cases)})
+    worse = {"delay": [more for rival in rivals for more in _compare(played, rival, "mean_delay").more]}
+    for name in RESOURCES:
+        metric = f"utilization_{name}{run.choice(WINDOW)}"
+        worse[name] = [less for rival in rivals for less in _compare(played, rival, metric).less]
+    cases = list(itertools.chain.from_iterable(worse.values()))
+    figures = {"clear": sum(cases), "settings": len(cases)}
+    told: dict[str, Any] = {name: f"{sum(own)} of {len(own)}" for name, own in worse.items()}
+    return say(_in_all(cases), figures, rivals=", ".join(map(str.upper, rivals)), **told)
 
 
 @claim("fcfs-in-order")
-def _check_fcfs(run: Run) -> Finding:
+def _check_fcfs(run: Run, say: Sentences) -> Finding:
     def in_order(instance: Instance) -> bool:
         begins = [start for start in simulate(instance, "fcfs").start if start is not None]
         return len(begins) == len(instance.tasks) and begins == sorted(begins)
 
     drawn = (draw(run.rng) for _ in range(2_000 if run.small else 10_000))
-    checked, _, overtaken = count(drawn, in_order)
-    text = f"starts are in order of submission in {checked - overtaken:,} of {checked:,} instances"
-    return Finding(judge(not overtaken), text, figures={"checked": checked, "overtaken": overtaken})
+    return say.counted(count(drawn, in_order), "overtaken")

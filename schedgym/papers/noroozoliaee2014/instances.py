@@ -16,7 +16,7 @@ from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task, earliest
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.searches import Details, Searched, smallest_flaw
 
 PAPER = get_paper("noroozoliaee2014")
 claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
@@ -143,12 +143,22 @@ def read_instance(shown: Shown) -> Instance:
     return Instance(tuple(tasks), tuple((int(c * unit), int(m * unit)) for c, m in servers))
 
 
+def show_schedule(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as a finding shows it."""
+    return {"start": list(schedule.start), "server": list(schedule.server)}
+
+
+def read_schedule(shown: Shown) -> Schedule:
+    """Return the schedule that a finding shows."""
+    return Schedule(tuple(shown["start"]), tuple(shown["server"]))
+
+
 def total_delay(instance: Instance, start: Sequence[int | None]) -> int:
     """Return the sum of the queuing delays."""
     return sum(s - task.arrival for s, task in zip(start, instance.tasks, strict=True) if s is not None)
 
 
-def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], Details]) -> Searched:
     """Find the smallest instance with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=size, show=show_instance)
 

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from schedgym.papers import Evaluation, Run
-from schedgym.papers.noroozoliaee2014.model import Instance
+from schedgym.papers.judging import Confirm
+from schedgym.papers.noroozoliaee2014.instances import read_instance
+from schedgym.papers.noroozoliaee2014.model import Instance, Schedule
 from schedgym.papers.run import play_workload
+from schedgym.papers.searches import Details, confirm_by
 
 ID = "schedgym/QueueDelay-v0"
 
 
-class _Played(NamedTuple):
-    """Schedule and metrics of a registered policy in the environment."""
-
-    start: list[float | None]
-    server: list[int]
-    metrics: dict[str, float]
+#: returns the schedule of an instance under a scheme, in the model or in the environment
+Play = Callable[[Instance, str], Schedule]
+#: returns the details of what is wrong with an instance, or None
+Flaw = Callable[..., Details]
 
 
-def play_instance(instance: Instance, name: str) -> _Played:
-    """Run a policy (see :func:`sweep_policies`) on an instance."""
-    (tasks, servers), unit = instance, instance.unit
-    rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
-    return play_rows(rows, [(c / unit, m / unit) for c, m in servers], name)
-
-
-def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float]], name: str) -> _Played:
-    """Run a registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
-    from schedgym.problems.queue_delay.metrics import fates, metrics
+def play_instance(instance: Instance, name: str) -> Schedule:
+    """Run a registered policy (see :func:`sweep_policies`) on an instance."""
+    from schedgym.problems.queue_delay.metrics import fates
     from schedgym.problems.queue_delay.workload import make_workload
 
+    (tasks, servers), unit = instance, instance.unit
+    rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
+    workload = make_workload(rows, [(c / unit, m / unit) for c, m in servers])
     registered, options = _registered(name)
     sizes = {"tasks": len(tasks), "servers": len(servers)}
-    record = play_workload(ID, f"queue-delay/{registered}", make_workload(tasks, servers), sizes, **options)
-    fate = fates(record)
-    return _Played(fate["start"], fate["server"], metrics(record))
+    fate = fates(play_workload(ID, f"queue-delay/{registered}", workload, sizes, **options))
+    return Schedule(fate["start"], fate["server"])
+
+
+def in_environment(flaw: Flaw) -> Confirm:
+    """Return a confirmation: under the registered policies, in the environment, the flaw is the same."""
+    return confirm_by(read_instance, lambda instance: flaw(instance, play_instance))
 
 
 def _registered(name: str) -> tuple[str, dict[str, Any]]:

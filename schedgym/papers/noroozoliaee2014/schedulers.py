@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
     claim,
     clusters,
@@ -19,31 +20,17 @@ from schedgym.papers.noroozoliaee2014.instances import (
     instances,
     pairs,
     read_instance,
+    read_schedule,
     show_instance,
+    show_schedule,
     show_share,
     tiny_instances,
     total_delay,
 )
-from schedgym.papers.noroozoliaee2014.model import (
-    Instance,
-    Schedule,
-    Server,
-    Task,
-    feasible,
-    optimum,
-    select,
-    simulate,
-)
+from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task
 from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
-from schedgym.papers.noroozoliaee2014.runs import play_instance, play_rows, sweep_policies
-from schedgym.papers.searches import count, found_against
-
-# instances -------------------------------------------------------------------------------------------
-
-
-def _counted(wins: int, of: int) -> str:
-    return f"{wins:,} of {of:,}"
-
+from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, play_instance, sweep_policies
+from schedgym.papers.searches import Details, Sentences, count
 
 # section II: the model -------------------------------------------------------------------------------
 
@@ -56,35 +43,25 @@ def _confirm_unserved(instance: Shown) -> bool:
 
 
 @claim("normalised-demands", confirm=_confirm_unserved)
-def _check_unserved(run: Run) -> Finding:
-    checked = unserved = beside_largest = 0
-    best: tuple[Any, ...] | None = None
-    for number, unit in ((1, 2), (1, 4), (2, 2), (2, 4)):
-        for servers in clusters(number, unit):
-            for c, m in pairs(unit, 0):
-                checked += 1
-                if any(c <= x and m <= y for x, y in servers):
-                    continue
-                unserved += 1
-                beside_largest += (unit, unit) in servers
-                own = (number, unit, c + m, servers, c, m)
-                best = own if best is None else min(best, own)
-    figures = {"checked": checked, "unserved": unserved, "beside_largest": beside_largest}
-    if best is None:
-        return Finding(HOLDS, f"in all {checked:,} cases", figures=figures)
-    _, unit, _, servers, c, m = best
+def _check_unserved(run: Run, say: Sentences) -> Finding:
+    cases = [
+        (number, unit, c + m, servers, c, m)
+        for number, unit in ((1, 2), (1, 4), (2, 2), (2, 4))
+        for servers in clusters(number, unit)
+        for c, m in pairs(unit, 0)
+    ]
+    unserved = [case for case in cases if not any(case[4] <= x and case[5] <= y for x, y in case[3])]
+    beside_largest = sum((unit, unit) in servers for _, unit, _, servers, _, _ in unserved)
+    figures = {"checked": len(cases), "unserved": len(unserved), "beside_largest": beside_largest}
+    if not unserved:
+        return say(HOLDS, figures)
+    _, unit, _, servers, c, m = min(unserved)
     example = {
         "cpu": show_share(c, unit),
         "memory": show_share(m, unit),
         "servers": [[show_share(x, unit), show_share(y, unit)] for x, y in servers],
     }
-    text = (
-        f"{_counted(unserved, checked)} tasks fit no server, {beside_largest} of them where one server is the"
-    )
-    text += " largest in both resources; if none is, each task of a workload must be checked"
-    return Finding(
-        CORRECTED if not beside_largest else REFUTED, text, counterexample=example, figures=figures
-    )
+    return say(CORRECTED if not beside_largest else REFUTED, figures, counterexample=example)
 
 
 def _nearest(task: Server, servers: Sequence[Server], scale: Server) -> list[int]:
@@ -99,47 +76,38 @@ def _nearest(task: Server, servers: Sequence[Server], scale: Server) -> list[int
 
 def _confirm_normalisation(shown: Shown) -> bool:
     """Confirm by the registered policy, with shares of the largest of two and of three servers."""
-    task, servers = shown["task"], shown["servers"]
-    if task[0] <= servers[2][0] and task[1] <= servers[2][1]:
-        return False
-    chosen = []
+    (c, m), servers = shown["task"], shown["servers"]
+    chosen: list[int] = []
     for number in (2, 3):
-        scale = [max(server[r] for server in servers[:number]) for r in (0, 1)]
-        shares = [(x / scale[0], y / scale[1]) for x, y in servers[:number]]
-        chosen += play_rows([(0, 1, task[0] / scale[0], task[1] / scale[1])], shares, "bf-exec").server
-    return chosen == shown["server"] and chosen[0] != chosen[1]
+        x, y = map(max, zip(*servers[:number], strict=True))
+        shares = [(cpu / x, memory / y) for cpu, memory in servers[:number]]
+        chosen += play_instance(Instance((Task(0, 1, c / x, m / y),), shares), "bf-exec").server
+    fits = c <= servers[2][0] and m <= servers[2][1]
+    return not fits and chosen == shown["server"] and chosen[0] != chosen[1]
 
 
 @claim("normalisation", confirm=_confirm_normalisation)
-def _check_normalisation(run: Run) -> Finding:
-    most = 4 if run.small else 5
-    kinds = pairs(most)
-    checked = differ = 0
-    best: tuple[Any, ...] | None = None
+def _check_normalisation(run: Run, say: Sentences) -> Finding:
+    kinds = pairs(4 if run.small else 5)
+    checked = 0
+    differ = []
     for servers in itertools.product(kinds, repeat=3):
-        a, b, other = servers
         for task in kinds:
-            fits = [task[0] <= x and task[1] <= y for x, y in servers]
-            if fits != [True, True, False]:
+            if [task[0] <= x and task[1] <= y for x, y in servers] != [True, True, False]:
                 continue
             checked += 1
             one, two = (
-                _nearest(task, (a, b), (max(x for x, _ in group), max(y for _, y in group)))
-                for group in ((a, b), servers)
+                _nearest(task, servers[:2], (max(x for x, _ in group), max(y for _, y in group)))
+                for group in (servers[:2], servers)
             )
             if len(one) == len(two) == 1 and one != two:
-                differ += 1
-                own = (sum(map(sum, servers)) + sum(task), servers, task, [one[0], two[0]])
-                best = own if best is None else min(best, own)
-    figures = {"checked": checked, "differ": differ}
-    if best is None:
-        return Finding(HOLDS, f"in all {checked:,} cases", figures=figures)
-    example = {"task": list(best[2]), "servers": [list(s) for s in best[1]], "server": best[3]}
-    text = (
-        f"{_counted(differ, checked)} tasks are placed on another server if there is a third one, which "
-        "cannot hold them"
-    )
-    return Finding(REFUTED, text, counterexample=example, figures=figures)
+                differ.append((sum(map(sum, servers)) + sum(task), servers, task, [one[0], two[0]]))
+    figures = {"checked": checked, "differ": len(differ)}
+    if not differ:
+        return say(HOLDS, figures)
+    _, servers, task, server = min(differ)
+    example = {"task": list(task), "servers": list(map(list, servers)), "server": server}
+    return say(REFUTED, figures, counterexample=example)
 
 
 # section III-A: existing schedulers ------------------------------------------------------------------
@@ -150,9 +118,9 @@ def _by_servers(instance: Instance) -> dict[int, tuple[int, Schedule]]:
     first = tuple(task for task in instance.tasks if task.arrival == 0)
     found: dict[int, tuple[int, Schedule]] = {}
     for hosts in itertools.product(range(len(instance.servers)), repeat=len(first)):
-        if not feasible(instance._replace(tasks=first), Schedule((0,) * len(first), hosts)):
+        if not model.feasible(instance._replace(tasks=first), Schedule((0,) * len(first), hosts)):
             continue
-        best = optimum(instance, [(i, 0, j) for i, j in enumerate(hosts)])
+        best = model.optimum(instance, [(i, 0, j) for i, j in enumerate(hosts)])
         used = len(set(hosts))
         if used not in found or best[0] < found[used][0]:
             found[used] = best
@@ -164,8 +132,12 @@ def _confirm_fewer(shown: Shown) -> bool:
     instance = read_instance(shown)
     tasks = instance.tasks
     first = sum(task.arrival == 0 for task in tasks)
-    better = Schedule(tuple(shown["start"]), tuple(shown["server"]))
-    if not feasible(instance, better) or len(set(better.server[:first])) < 2 or any(better.start[:first]):
+    better = read_schedule(shown)
+    if (
+        not model.feasible(instance, better)
+        or len(set(better.server[:first])) < 2
+        or any(better.start[:first])
+    ):
         return False
     least = math.inf
     ranges = [range(task.arrival, task.arrival + shown["fewer"] + 1) for task in tasks[first:]]
@@ -173,47 +145,35 @@ def _confirm_fewer(shown: Shown) -> bool:
         for later in itertools.product(*ranges):
             for hosts in itertools.product(range(len(instance.servers)), repeat=len(later)):
                 one = Schedule((0,) * first + later, (j,) * first + hosts)
-                if feasible(instance, one):
+                if model.feasible(instance, one):
                     least = min(least, total_delay(instance, one.start))
     return least == shown["fewer"] > shown["more"] == total_delay(instance, better.start)
 
 
 @claim("fewer-servers", confirm=_confirm_fewer)
-def _check_fewer(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+def _check_fewer(run: Run, say: Sentences) -> Finding:
+    def flaw(instance: Instance) -> Details:
         if sum(task.arrival == 0 for task in instance.tasks) != 2:
             return None
         found = _by_servers(instance)
         if 1 not in found or 2 not in found or found[1][0] <= found[2][0]:
             return None
-        return {
-            "fewer": found[1][0],
-            "more": found[2][0],
-            "start": list(found[2][1].start),
-            "server": list(found[2][1].server),
-        }
+        return {"fewer": found[1][0], "more": found[2][0]} | show_schedule(found[2][1])
 
     sizes = [(3, 2, 1, 2, 2)] if run.small else [(3, 2, 2, 2, 2), (3, 1, 1, 2, 3)]
-    searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
-    text = (
-        "with two tasks at first and one later, and the best placements on fewer and on more servers (given "
-        "are the sums of delays): what counts is which server is left free, and for how long"
-    )
-    return found_against(REFUTED, searched, text)
+    return say.against(REFUTED, find_flaw((one for size in sizes for one in instances(*size)), flaw))
 
 
-def _confirm_more_servers(shown: Shown) -> bool:
-    instance = read_instance(shown)
+def _later_with_another(instance: Instance, play: Play = model.simulate) -> Details:
+    """Return the sums of delays without the last server and with it, if it adds to them."""
     fewer = instance._replace(servers=instance.servers[:-1])
-    delays = [
-        round(len(instance.tasks) * play_instance(one, "bf-exec").metrics["mean_delay"])
-        for one in (fewer, instance)
-    ]
-    return delays == [shown["without_the_last"], shown["with_it"]] and delays[0] < delays[1]
+    before = total_delay(fewer, play(fewer, "bf-exec").start)
+    after = total_delay(instance, play(instance, "bf-exec").start) if before else 0
+    return {"without_the_last": before, "with_it": after} if after > before else None
 
 
-@claim("more-servers-always", confirm=_confirm_more_servers)
-def _check_more_servers_always(run: Run) -> Finding:
+@claim("more-servers-always", confirm=in_environment(_later_with_another))
+def _check_more_servers_always(run: Run, say: Sentences) -> Finding:
     def cases() -> Iterator[Instance]:
         for tasks in (2, 3, 4):
             longest, latest = (2, 0) if tasks == 4 and run.small else (2, 1)
@@ -221,58 +181,48 @@ def _check_more_servers_always(run: Run) -> Finding:
                 for server in pairs(2):
                     yield instance._replace(servers=(*instance.servers, server))
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        fewer = instance._replace(servers=instance.servers[:-1])
-        before = total_delay(fewer, simulate(fewer, "bf-exec").start)
-        after = total_delay(instance, simulate(instance, "bf-exec").start) if before else 0
-        return {"without_the_last": before, "with_it": after} if after > before else None
-
-    text = "a task that starts sooner may make two others wait (given are sums of delays)"
-    return found_against(REFUTED, find_flaw(cases(), flaw), text)
+    return say.against(REFUTED, find_flaw(cases(), _later_with_another))
 
 
 LITERAL = ("ff", "bf", "wf")
 
 
+def _stranded(instance: Instance, play: Play = model.simulate) -> Details:
+    """Return the tasks that never run, if they are the same under all of these schemes."""
+    never = [[i for i, start in enumerate(play(instance, name).start) if start is None] for name in LITERAL]
+    return {"never_run": never[0]} if never[0] and never.count(never[0]) == len(LITERAL) else None
+
+
 def _confirm_stranded(shown: Shown) -> bool:
-    """Confirm in the environment that all four strand the same tasks, and their repaired versions none."""
+    """Confirm in the environment that RF strands the same tasks, too, and the repaired versions none."""
     instance = read_instance(shown)
-    stranded = [
-        [i for i, start in enumerate(play_instance(instance, name).start) if start is None]
-        for name in (*LITERAL, "rf")
-    ]
+    random = play_instance(instance, "rf").start
     repaired = [play_instance(instance, f"{name}-all").start for name in (*LITERAL, "rf")]
-    alike = all(tasks == shown["never_run"] != [] for tasks in stranded)
-    return alike and not any(start is None for starts in repaired for start in starts)
+    return (
+        in_environment(_stranded)(shown)
+        and [i for i, start in enumerate(random) if start is None] == shown["never_run"]
+        and not any(None in starts for starts in repaired)
+    )
 
 
 @claim("literal-queue", confirm=_confirm_stranded)
-def _check_literal_queue(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        never = [
-            [i for i, start in enumerate(simulate(instance, name).start) if start is None] for name in LITERAL
-        ]
-        return {"never_run": never[0]} if never[0] and never.count(never[0]) == len(LITERAL) else None
-
+def _check_literal_queue(run: Run, say: Sentences) -> Finding:
     sizes = [(2, 2, 1, 2, 2), (3, 2, 1, 2, 2), (4, 1 if run.small else 2, 0, 2, 2)]
-    searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
+    searched = find_flaw((one for size in sizes for one in instances(*size)), _stranded)
     count = 400 if run.small else 10_000
     stranded = dict.fromkeys(LITERAL, 0)
     any_of_them = repaired = 0
     for _ in range(count):
         instance = draw(run.rng)
-        found = {name: None in simulate(instance, name).start for name in LITERAL}
+        found = {name: None in model.simulate(instance, name).start for name in LITERAL}
         for name in LITERAL:
             stranded[name] += found[name]
-            repaired += None in simulate(instance, f"{name}-all").start
+            repaired += None in model.simulate(instance, f"{name}-all").start
         any_of_them += any(found.values())
     figures = {"random": count, "random_stranded": stranded, "repaired_stranded": repaired}
     each = ", ".join(f"{name.upper()} {number}" for name, number in stranded.items())
-    text = (
-        f"and {any_of_them} of {count} random ones ({each}): the head may only fit a server that is already "
-        f"idle then. If the head is tried on all servers, {repaired} tasks never run"
-    )
-    return found_against(CORRECTED if not repaired else REFUTED, searched, text, figures=figures)
+    verdict = CORRECTED if not repaired else REFUTED
+    return say.against(verdict, searched, figures, any_of_them=any_of_them, each=each)
 
 
 def _passed_over(instance: Instance, schedule: Schedule) -> bool:
@@ -295,19 +245,13 @@ def _passed_over(instance: Instance, schedule: Schedule) -> bool:
 
 
 @claim("every-task-runs")
-def _check_every_task(run: Run) -> Finding:
+def _check_every_task(run: Run, say: Sentences) -> Finding:
     def runs(instance: Instance) -> bool:
-        schedule = simulate(instance, "bf-exec")
+        schedule = model.simulate(instance, "bf-exec")
         return None not in schedule.start and not _passed_over(instance, schedule)
 
     drawn = (draw(run.rng) for _ in range(1_000 if run.small else 10_000))
-    checked, _, failed = count(itertools.chain(tiny_instances(run), drawn), runs)
-    figures = {"checked": checked, "failed": failed}
-    text = (
-        f"true in {checked - failed:,} of {checked:,} instances: a waiting task fitted no server when it "
-        "came, and is tried on each server that releases resources"
-    )
-    return Finding(judge(not failed), text, figures=figures)
+    return say.counted(count(itertools.chain(tiny_instances(run), drawn), runs), "failed")
 
 
 def _shorter(
@@ -335,7 +279,7 @@ def _shown_shares(shares: dict[str, tuple[float, float, float]]) -> str:
 
 
 @claim("best-fit")
-def _check_best_fit(run: Run) -> Finding:
+def _check_best_fit(run: Run, say: Sentences) -> Finding:
     from schedgym.baselines.queue_delay.packing import pack
     from schedgym.evaluation.statistics import bootstrap_interval
 
@@ -350,19 +294,14 @@ def _check_best_fit(run: Run) -> Finding:
     found = {rival: (float(np.mean(row)), *bootstrap_interval(row)) for rival, row in extra.items()}
     fewer = {rival: float(np.mean(np.array(row) > 0)) for rival, row in extra.items()}
     delays = _shorter(run, ("bf-all", "ff-all", "wf-all"), "bf-all", ("ff-all", "wf-all"))
-    rows = ((rival, *row) for rival, row in found.items())
     shown = ", ".join(
         f"{rival.upper()} {mean:.1f} [{low:.1f}, {high:.1f}] (more in {fewer[rival]:.0%})"
-        for rival, mean, low, high in rows
-    )
-    text = (
-        f"bins more than with best fit in {lists} lists of {items} uniform demands: {shown}. As schedulers, "
-        "with the head tried on all servers, best fit has the shorter delay in these shares of runs: "
-        f"{_shown_shares(delays)}"
+        for rival, (mean, low, high) in found.items()
     )
     good = all(low > 0 for _, low, _ in found.values()) and min(fewer.values()) > 0.5
     figures = {"bins": found, "fewer": fewer, "delays": delays}
-    return Finding(judge(good), text, figures=figures)
+    shares = _shown_shares(delays)
+    return say(judge(good), figures, lists=lists, items=items, shown=shown, shares=shares)
 
 
 MEASURES = ("product", "sum", "avgsum")
@@ -391,27 +330,23 @@ def _fewer_bins(run: Run, size: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _most_cases(name: str, metric: str, size: str, scheme: str) -> None:
+def _most_cases(name: str, size: str, scheme: str) -> None:
     """Register the claim that one measure of size outperforms the other measures in most cases.
 
     Args:
         name: of the claim.
-        metric: the measure in words.
         size: the measure in packings of bins.
         scheme: the scheme that schedules by it.
     """
 
     @claim(name)
-    def _check(run: Run) -> Finding:
+    def _check(run: Run, say: Sentences) -> Finding:
         if run.choice(OUTPERFORMING):
             counts = _fewer_bins(run, size)
             told = ", ".join(f"{other} {fewer} ({more})" for other, (fewer, more) in counts.items())
-            text = (
-                f"bin after bin by {metric} takes fewer (more) bins than first fit decreasing by {told}, of"
-            )
-            text += f" {len(RANGES) * (12 if run.small else 100)} lists; the others are equal"
             good = all(fewer > 2 * more for fewer, more in counts.values())
-            return Finding(judge(good), text, figures={"lists": counts})
+            drawn = len(RANGES) * (12 if run.small else 100)
+            return say(judge(good), {"lists": counts}, told=told, drawn=drawn)
         others = tuple(f"ffd-{other}" for other in MEASURES)
         shares = _shorter(run, ("ffd-dp", "ffd-nb", *others), scheme, others)
         text = f"{scheme} has the shorter mean delay in these shares of runs: {_shown_shares(shares)}"
@@ -419,8 +354,8 @@ def _most_cases(name: str, metric: str, size: str, scheme: str) -> None:
         return Finding(judge(good), text, figures={"shares": shares})
 
 
-_most_cases("dot-product", "the dot product", "dot", "ffd-dp")
-_most_cases("l2-norm", "the L2 norm", "norm", "ffd-nb")
+_most_cases("dot-product", "dot", "ffd-dp")
+_most_cases("l2-norm", "norm", "ffd-nb")
 
 
 # section III-B: the shortest task first --------------------------------------------------------------
@@ -430,154 +365,117 @@ def _shortest_first(instance: Instance) -> int:
     """Return the sum of delays if tasks that arrive together are offered by increasing execution time."""
     tasks = sorted(instance.tasks, key=lambda task: task.execution)
     ordered = instance._replace(tasks=tuple(tasks))
-    return total_delay(ordered, simulate(ordered, "bf-exec").start)
+    return total_delay(ordered, model.simulate(ordered, "bf-exec").start)
 
 
 @claim("same-size")
-def _check_same_size(run: Run) -> Finding:
+def _check_same_size(run: Run, say: Sentences) -> Finding:
     cases = (
         Instance(tuple(Task(0, e, 1, 1) for e in lengths), tuple((c, c) for c in capacities))
         for capacities in ((1,), (2,), (3,), (1, 2), (1, 1))
         for lengths in itertools.combinations_with_replacement(range(1, 5 if run.small else 6), 4)
     )
-    checked, _, worse = count(cases, lambda case: bool(_shortest_first(case) == optimum(case)[0]))
-    figures = {"checked": checked, "worse": worse}
-    text = (
-        f"optimal in {checked - worse} of {checked} instances of 4 tasks on 1 or 2 servers, which run 1 "
-        "to 3 tasks at once"
-    )
-    return Finding(judge(not worse), text, figures=figures)
+    counted = count(cases, lambda case: bool(_shortest_first(case) == model.optimum(case)[0]))
+    return say.counted(counted, "worse")
 
 
-def _confirm_not_optimal(shown: Shown) -> bool:
-    """Confirm by the registered BF-EXEC, which is the greedy rule if tasks are sorted by execution time."""
-    instance = read_instance(shown)
-    better = Schedule(tuple(shown["start"]), tuple(shown["server"]))
-    own = round(len(instance.tasks) * play_instance(instance, "bf-exec").metrics["mean_delay"])
-    return (
-        feasible(instance, better)
-        and total_delay(instance, better.start) == shown["better"]
-        and own == shown["delay"] > shown["better"]
-    )
-
-
-def _worse_than_optimal(instance: Instance) -> dict[str, Any] | None:
-    own = total_delay(instance, simulate(instance, "bf-exec").start)
+def _worse_than_optimal(instance: Instance, play: Play = model.simulate) -> Details:
+    """Return a schedule with less delay than BF-EXEC's, the greedy rule if tasks are sorted by execution."""
+    own = total_delay(instance, play(instance, "bf-exec").start)
     if own == 0:
         return None
-    best, schedule = optimum(instance)
-    if own == best:
-        return None
-    return {"delay": own, "better": best, "start": list(schedule.start), "server": list(schedule.server)}
+    best, schedule = model.optimum(instance)
+    return None if own == best else {"delay": own, "better": best} | show_schedule(schedule)
 
 
 def _confirm_greedy(shown: Shown) -> bool:
     in_order = shown["execution"] == sorted(shown["execution"])
     one_dimension = shown["cpu"] == shown["memory"] and len(shown["servers"]) == 1
-    return in_order and one_dimension and not any(shown["arrival"]) and _confirm_not_optimal(shown)
+    return (
+        in_order
+        and one_dimension
+        and not any(shown["arrival"])
+        and in_environment(_worse_than_optimal)(shown)
+    )
 
 
 @claim("greedy-optimal", confirm=_confirm_greedy)
-def _check_greedy(run: Run) -> Finding:
+def _check_greedy(run: Run, say: Sentences) -> Finding:
     def cases() -> Iterator[Instance]:
         for number, longest, unit in ((1, 3, 2), (2, 4, 3), (3, 4, 2)) + (() if run.small else ((4, 4, 2),)):
             kinds = list(itertools.product(range(1, longest + 1), range(1, unit + 1)))
             for tasks in itertools.combinations_with_replacement(kinds, number):
                 yield Instance(tuple(Task(0, e, d, d) for e, d in tasks), ((unit, unit),))
 
-    searched = find_flaw(cases(), _worse_than_optimal)
-    text = "for tasks of different sizes; it is optimal if all tasks have the same size (statement same-size)"
-    return found_against(CORRECTED, searched, text)
+    return say.against(CORRECTED, find_flaw(cases(), _worse_than_optimal))
 
 
 def _confirm_same_size(shown: Shown) -> bool:
     same = len(set(zip(shown["cpu"], shown["memory"], strict=True))) == 1
-    return same and not any(shown["arrival"]) and _confirm_not_optimal(shown)
+    return same and not any(shown["arrival"]) and in_environment(_worse_than_optimal)(shown)
 
 
 @claim("bf-exec-same-size", confirm=_confirm_same_size)
-def _check_bf_exec_same_size(run: Run) -> Finding:
+def _check_bf_exec_same_size(run: Run, say: Sentences) -> Finding:
     cases = (
         Instance(tuple(Task(0, e, 1, 1) for e in lengths), ((1, 1),))
         for count in (1, 2, 3)
         for lengths in itertools.product((1, 2, 3), repeat=count)
     )
-    text = (
-        "tasks that find a free server start in order of submission, as the first phase does not use "
-        "execution times"
-    )
-    return found_against(REFUTED, find_flaw(cases, _worse_than_optimal), text)
+    return say.against(REFUTED, find_flaw(cases, _worse_than_optimal))
 
 
 # section IV: the scheme ------------------------------------------------------------------------------
 
 
-def _confirm_before(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    ((_, _, c, m),) = instance.tasks
-    before = {j: x * x + y * y for j, (x, y) in enumerate(instance.servers) if c <= x and m <= y}
-    chosen = [j for j, norm in before.items() if norm == min(before.values())]
-    after = play_instance(instance, "bf-exec").server
-    return chosen == [shown["before"]] and after == [shown["after"]] and chosen != after
+def _moved(instance: Instance, play: Play = model.simulate) -> Details:
+    """Return the servers that have least left before, and after, the placement of the only task."""
+    (task,) = instance.tasks
+    norms = [x * x + y * y for x, y in instance.servers]
+    fitting = [j for j, (x, y) in enumerate(instance.servers) if task.cpu <= x and task.memory <= y]
+    before, after = min(fitting, key=lambda j: norms[j]), play(instance, "bf-exec").server[0]
+    # a tie, as it is if both are the same
+    return None if norms[before] == norms[after] else {"before": before, "after": after}
 
 
-@claim("best-fit-before", confirm=_confirm_before)
-def _check_before(run: Run) -> Finding:
+@claim("best-fit-before", confirm=in_environment(_moved))
+def _check_before(run: Run, say: Sentences) -> Finding:
+    cases = [
+        Instance((Task(0, 1, c, m),), servers)
+        for unit in (1, 2, 4)
+        for servers in clusters(2, unit)
+        for c, m in pairs(unit)
+        if any(c <= x and m <= y for x, y in servers)
+    ]
     one_resource = 0
-
-    def cases() -> Iterator[Instance]:
-        for unit in (1, 2, 4):
-            for servers in clusters(2, unit):
-                for c, m in pairs(unit):
-                    if any(c <= x and m <= y for x, y in servers):
-                        yield Instance((Task(0, 1, c, m),), servers)
-
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        nonlocal one_resource
-        (task,) = instance.tasks
-        before, after = (select(rule, task, instance.servers) for rule in ("best-before", "best"))
-        line = [(x, 0) for x, _ in instance.servers]  # the same without memory
-        own = task._replace(memory=0)
-        one_resource += select("best-before", own, line) != select("best", own, line)
-        norms = [x * x + y * y for x, y in instance.servers]
-        tie = norms[before] == norms[after]  # as it is if both choose the same
-        return None if tie else {"before": before, "after": after}
-
-    searched = find_flaw(cases(), flaw)
+    for (task,), servers in cases:
+        own, line = task._replace(memory=0), [(x, 0) for x, _ in servers]  # the same without memory
+        one_resource += model.select("best-before", own, line) != model.select("best", own, line)
     count = 2_000 if run.small else 10_000
     totals = {"bf-exec": 0, "bf-exec-before": 0}
     differ = 0
     for _ in range(count):
         instance = draw(run.rng)
-        found = {name: total_delay(instance, simulate(instance, name).start) for name in totals}
+        found = {name: total_delay(instance, model.simulate(instance, name).start) for name in totals}
         differ += found["bf-exec"] != found["bf-exec-before"]
         for name, delay in found.items():
             totals[name] += delay
     ratio = totals["bf-exec-before"] / totals["bf-exec"]
     figures = {"one_resource": one_resource, "random": count, "random_differ": differ, "delay_ratio": ratio}
-    text = (
-        f'with one resource in {one_resource}. "After the placement" is meant, as in best fit. Delays '
-        "differ in"
-    )
-    text += f' {differ} of {count:,} random instances; with "before" they are {ratio:.3f} times as long'
-    return found_against(CORRECTED, searched, text, figures=figures)
+    return say.against(CORRECTED, find_flaw(cases, _moved), figures)
 
 
-def _confirm_figure_1b(shown: Shown) -> bool:
-    played = play_instance(read_instance(shown), "bf-exec").start
-    return played == shown["start"]
+def _started(instance: Instance, play: Play = model.simulate) -> dict[str, Any]:
+    return {"start": list(play(instance, "bf-exec").start)}
 
 
-@claim("figure-1b", confirm=_confirm_figure_1b)
-def _check_figure_1b(run: Run) -> Finding:
+@claim("figure-1b", confirm=in_environment(_started))
+def _check_figure_1b(run: Run, say: Sentences) -> Finding:
     # one task stays on the server, one leaves 3/4 of it at time 1; then five, by execution time
     demands = ((4, 4), (4, 3), (2, 2), (3, 3), (2, 2))
     waiting = [Task(0, 2 + k, c, m) for k, (c, m) in enumerate(demands)]
     instance = Instance((Task(0, 9, 1, 1), Task(0, 1, 3, 3), *waiting), ((4, 4),))
-    schedule = simulate(instance, "bf-exec")
-    started = [i for i, start in enumerate(schedule.start) if start == 1]
-    left = [4 - 1 - waiting[2].cpu, 4 - 1 - waiting[2].memory]
-    good = started == [4] and waiting[4].cpu <= 3 and waiting[4].cpu > left[0]
-    witness = show_instance(instance) | {"start": list(schedule.start)}
-    text = "at time 1 three quarters of the server are free: tasks 2 and 3 need more, 4 starts, 6 has to wait"
-    return Finding(judge(good), text, witness=witness)
+    found = _started(instance)
+    started = [i for i, start in enumerate(found["start"]) if start == 1]
+    good = started == [4] and waiting[4].cpu <= 3 and waiting[4].cpu > 4 - 1 - waiting[2].cpu
+    return say(judge(good), {}, witness=show_instance(instance) | found)

@@ -6,7 +6,7 @@ a < t.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,44 +55,13 @@ def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
     return np.cumsum(curve)
 
 
-def fit_curve(record: ScheduleRecord, gamma: float | npt.ArrayLike = 4000.0) -> F8:
-    """Return Eq. 26 up to each slot: the sum over slots and arrived jobs of p / (gamma - a) - y.
-
-    Finished jobs count, too. As in the policy, gamma - a is at least 1.
-
-    Args:
-        record: record of a schedule of plain jobs.
-        gamma: one number [slots], or one for each slot (if it grows with the jobs) [final].
-
-    Raises:
-        ValueError: for jobs of kind mapreduce.
-    """
-    own = tables(record.workload)
-    if own.kind == "mapreduce":
-        raise ValueError("the fit of Eq. 26 is defined for plain jobs")
-    final = int(record.final_time)
-    p = own.processing[:, 0].astype(np.float64)
-    change = np.zeros(final)
-    found, _ = pieces(record)
-    _add(change, found, found["used"] / -own.cpu[found["job"], 0])
-    change = np.cumsum(change)
-    gammas = np.asarray(gamma, dtype=np.float64)
-    if gammas.ndim == 0:
-        wanted = np.zeros(final)
-        seen = own.arrival < final
-        np.add.at(wanted, own.arrival[seen], (p / np.maximum(gammas - own.arrival, 1.0))[seen])
-        change += np.cumsum(wanted)
-    else:
-        if gammas.shape != (final,):
-            raise ValueError(f"gamma: must be one number or {final}, got shape {gammas.shape}")
-        for a, slots in zip(own.arrival.tolist(), p, strict=True):
-            change[a:] += slots / np.maximum(gammas[a:] - a, 1.0)
-    return np.cumsum(change)
-
-
 def used_curve(record: ScheduleRecord) -> I8:
     """Return the work done in each slot [core-slots]."""
-    return _per_slot(record, "used")
+    found, _ = pieces(record)
+    change = np.zeros(int(record.final_time) + 1, dtype=np.int64)
+    np.add.at(change, found["start"], found["used"])
+    np.subtract.at(change, found["end"], found["used"])
+    return np.cumsum(change[:-1])
 
 
 def offered_curve(record: ScheduleRecord) -> I8:
@@ -160,17 +129,3 @@ def by_size(workload: Workload, values: npt.ArrayLike) -> Sizes:
     np.maximum.at(greatest, index, array)
     mean = np.bincount(index, array, minlength=len(sizes)) / jobs
     return Sizes(sizes, jobs, least, mean, greatest)
-
-
-def _per_slot(record: ScheduleRecord, name: str) -> I8:
-    found, _ = pieces(record)
-    change = np.zeros(int(record.final_time), dtype=np.int64)
-    _add(change, found, found[name])
-    return np.cumsum(change)
-
-
-def _add(change: npt.NDArray[Any], found: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
-    """Add a value that each piece has in its slots to the array of changes between slots."""
-    np.add.at(change, found["start"], value)
-    inside = found["end"] < len(change)
-    np.subtract.at(change, found["end"][inside], value[inside])

@@ -10,18 +10,19 @@ from typing import Any
 
 from schedgym.documents import read_yaml
 from schedgym.papers import Run, Shown, get_paper
+from schedgym.papers.exact import Number
+from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, smallest_flaw
-from schedgym.papers.xu2021 import readings
-from schedgym.papers.xu2021.model.jobs import Instance, Job, eq27
-from schedgym.papers.xu2021.model.optima import PooledJob, Schedule, multisets
-from schedgym.papers.xu2021.model.simulation import simulate
+from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
+from schedgym.papers.xu2021 import model, readings
+from schedgym.papers.xu2021.model import Instance, Job, PooledJob, Schedule
 from schedgym.papers.xu2021.readings import HORIZON, START
 
 PAPER = get_paper("xu2021")
 claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
 K = 2  # of the paper's experiments
 GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slots]
+Case = tuple[tuple[PooledJob, ...], int]  # jobs, cores
 #: where lambda can start: at 0, or above all weights; claims that hold for neither or both search both
 STARTS = tuple(sorted(map(int, START.choices.values())))
 
@@ -36,7 +37,7 @@ def show_instance(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any]:
     }
 
 
-def read_instance(instance: Shown) -> tuple[tuple[PooledJob, ...], int]:
+def read_instance(instance: Shown) -> Case:
     """Return the instance that :func:`show_instance` shows."""
     columns = (instance["arrival"], instance["processing"], instance["cpu"])
     return tuple(zip(*columns, strict=True)), instance["cores"]
@@ -48,11 +49,8 @@ def size_of(jobs: Sequence[PooledJob], cores: int) -> tuple[int, ...]:
     return (len(jobs), cores, work, length, sum(a for a, _, _ in jobs), *itertools.chain(*jobs))
 
 
-def find_flaw(
-    cases: Iterable[tuple[Sequence[PooledJob], int]],
-    flaw: Callable[[Sequence[PooledJob], int], dict[str, Any] | None],
-) -> Searched:
-    """Find the smallest case with a flaw."""
+def find_flaw(cases: Iterable[Case], flaw: Callable[..., Details]) -> Searched:
+    """Find the smallest case (jobs, cores) with a flaw."""
     return smallest_flaw(
         cases,
         lambda case: flaw(*case),
@@ -61,7 +59,33 @@ def find_flaw(
     )
 
 
-def tiny_instances(run: Run, latest: int = 0) -> Iterator[tuple[tuple[PooledJob, ...], int]]:
+def confirm_flaw(
+    flaw: Callable[..., Details],
+    objective: Callable[[Sequence[PooledJob], Schedule, int], Number] | None = None,
+    **parameters: str,
+) -> Confirm:
+    """Return a confirmation: the instance that is shown has the flaw.
+
+    Args:
+        flaw: what the search asks of jobs and cores.
+        objective: of schedules; with it, the one that is shown takes the place of the best one: ``flaw`` is
+            also given ``best``, which returns the objective and the schedule.
+        parameters: parameter of ``flaw`` -> name under which its value is shown.
+    """
+
+    def confirm(shown: Shown) -> bool:
+        given: dict[str, Any] = {name: shown[key] for name, key in parameters.items()}
+        if objective is not None:
+            schedule = as_schedule(shown["schedule"])
+            if not model.feasible(*read_instance(shown), schedule):
+                return False
+            given["best"] = lambda jobs, cores, k=1: (objective(jobs, schedule, k), schedule)
+        return confirm_by(read_instance, lambda case: flaw(*case, **given))(shown)
+
+    return confirm
+
+
+def tiny_instances(run: Run, latest: int = 0) -> Iterator[Case]:
     """Yield instances with up to three jobs (paper scale: larger ones, and four jobs that arrive at once)."""
     counts = [(1, 4, 3), (2, 3, 3), (3, 2 if latest else 3, 2)]
     if not run.small:
@@ -70,7 +94,7 @@ def tiny_instances(run: Run, latest: int = 0) -> Iterator[tuple[tuple[PooledJob,
         counts.append((4, 3, 2))
     for count, longest, widest in counts:
         for cores in range(1, 4 if run.small else 5):
-            for jobs in multisets(count, longest, widest, latest if count < 3 else min(latest, 1)):
+            for jobs in model.multisets(count, longest, widest, latest if count < 3 else min(latest, 1)):
                 yield jobs, cores
 
 
@@ -91,13 +115,13 @@ def pooled(jobs: Sequence[PooledJob], cores: int) -> Instance:
 
 def equation_27(jobs: Sequence[PooledJob], cores: int) -> Fraction:
     """Return Gamma of Eq. 27."""
-    return eq27(pooled(jobs, cores))
+    return model.eq27(pooled(jobs, cores))
 
 
 def rule(name: str, jobs: Sequence[PooledJob], cores: int) -> Schedule:
     """Return the schedule of a priority rule; ties go to earlier arrival, then to the lower number."""
     limit = max(a for a, _, _ in jobs) + sum(p * d for _, p, d in jobs)
-    return [tuple(used) for used in simulate(pooled(jobs, cores), name, limit=limit).used]
+    return [tuple(used) for used in model.simulate(pooled(jobs, cores), name, limit=limit).used]
 
 
 def literal_run(
@@ -120,4 +144,7 @@ def literal_run(
     """
     name = "ocorp+" if options.get("alpha") else "ocorp"
     fixed = {"literal": True, "level": "job", "gamma": gamma, "lambda0": start}
-    return [tuple(used) for used in simulate(pooled(jobs, cores), name, limit=slots, **fixed, **options).used]
+    return [
+        tuple(used)
+        for used in model.simulate(pooled(jobs, cores), name, limit=slots, **fixed, **options).used
+    ]

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
-from schedgym.papers.searches import Smallest
+from schedgym.papers.searches import Details, Searched, Sentences, Smallest, confirm_by, smallest_flaw
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import claim
-from schedgym.papers.xu2021.model.slot import (
-    Matrix,
-    Slot,
-    alternate,
-    best_value,
-    fill,
-    knapsack,
-    pack,
-    placement_value,
-)
+from schedgym.papers.xu2021.model import Matrix, Slot
 
 
-def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
-    """Draw a random slot, and the demands of its jobs, which are their caps."""
+def _draw_slot(run: Run, most_jobs: int = 5) -> Slot:
+    """Draw a random slot, in which the demands of the jobs are their caps."""
     rng = run.rng
 
     def numbers(count: int, least: int, most: int) -> tuple[int, ...]:
@@ -34,7 +27,7 @@ def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
     memory = numbers(servers, 1, 8)
     reserve = numbers(jobs, 1, int(rng.integers(1, min(4, max(memory)) + 1)))
     demands = numbers(jobs, 1, 6)
-    return Slot(numbers(jobs, 1, 9), demands, reserve, numbers(servers, 1, 6), memory), demands
+    return Slot(numbers(jobs, 1, 9), demands, reserve, numbers(servers, 1, 6), memory)
 
 
 def _show_slot(slot: Slot) -> dict[str, Any]:
@@ -60,17 +53,22 @@ def _small_slots(servers: int, jobs: int, cores: int, memory: int, worth: int) -
 def _first(slot: Slot) -> Matrix:
     """Return the first x: jobs by falling worth, packed."""
     order = sorted(range(len(slot.caps)), key=lambda j: (-slot.worth[j], j))
-    return pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
+    return model.pack(model.fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
 
 
 def _last(slot: Slot) -> Matrix:
     """Return what Algorithm 1 ends with."""
-    return alternate(slot, _first(slot))[1][-1]
+    return model.alternate(slot, _first(slot))[1][-1]
 
 
 def _slot_size(slot: Slot) -> tuple[int, ...]:
     sums = [sum(values) for values in (slot.cpu, slot.memory, slot.caps, slot.reserve, slot.worth)]
     return (len(slot.cpu), len(slot.caps), *sums, *itertools.chain(*slot))
+
+
+def _find_flaw(slots: Iterable[Slot], flaw: Callable[[Slot], Details]) -> Searched:
+    """Find the smallest slot with a flaw."""
+    return smallest_flaw(slots, flaw, size=_slot_size, show=_show_slot)
 
 
 def plain_best(slot: Slot) -> int:
@@ -110,7 +108,7 @@ def _confirm_rounds(instance: Shown) -> bool:
     return (
         _fits(first, slot)
         and _fits(second, slot)
-        and placement_value(second, slot.worth) > placement_value(first, slot.worth)
+        and model.placement_value(second, slot.worth) > model.placement_value(first, slot.worth)
         and all(
             not new or old for a, b in zip(first, second, strict=True) for old, new in zip(a, b, strict=True)
         )
@@ -118,26 +116,23 @@ def _confirm_rounds(instance: Shown) -> bool:
 
 
 @claim("theorem-1-iterations", confirm=_confirm_rounds)
-def _check_iterations(run: Run) -> Finding:
-    rounds: dict[int, int] = {}
+def _check_iterations(run: Run, say: Sentences) -> Finding:
+    rounds: Counter[int] = Counter()
     later = 0
-    best = Smallest()
-    drawn = (_draw_slot(run)[0] for _ in range(3_000 if run.small else 100_000))
-    for slot in itertools.chain(_small_slots(1, 2, 3, 2, 2), _small_slots(2, 2, 2, 2, 2), drawn):
-        cores, kept = alternate(slot, _first(slot))
-        rounds[len(kept)] = rounds.get(len(kept), 0) + 1
+
+    def flaw(slot: Slot) -> Details:
+        nonlocal later
+        cores, kept = model.alternate(slot, _first(slot))
+        rounds[len(kept)] += 1
         later += any(pair != (cores[1], kept[1]) for pair in zip(cores[2:], kept[2:], strict=True))
-        if len(kept) > 2:
-            best.see(_slot_size(slot), _show_slot(slot) | {"first": kept[0], "second": kept[1]})
+        return {"first": kept[0], "second": kept[1]} if len(kept) > 2 else None
+
+    drawn = (_draw_slot(run) for _ in range(3_000 if run.small else 100_000))
+    slots = itertools.chain(_small_slots(1, 2, 3, 2, 2), _small_slots(2, 2, 2, 2, 2), drawn)
+    searched = _find_flaw(slots, flaw)
     figures = {f"rounds_{count}": many for count, many in sorted(rounds.items())} | {"changed_later": later}
-    if later or best.found is None:
-        return Finding(NOT_REPRODUCED, f"changed after the second in {later} slots", figures=figures)
-    text = (
-        f"x and z are final after two iterations in all {sum(rounds.values()):,} slots; in {rounds[3]:,} "
-        "the second improves on the first, and the loop makes a third, which changes nothing, as the "
-        "second x fits"
-    )
-    return Finding(HOLDS, text, witness=best.found, figures=figures)
+    verdict = NOT_REPRODUCED if later or searched.found is None else HOLDS
+    return say(verdict, figures, witness=searched.found, checked=searched.checked, improved=rounds[3])
 
 
 class Operations(NamedTuple):
@@ -202,37 +197,36 @@ def _confirm_operations(instance: Shown) -> bool:
 
 
 @claim("theorem-1", confirm=_confirm_operations)
-def _check_theorem_1(run: Run) -> Finding:
+def _check_theorem_1(run: Run, say: Sentences) -> Finding:
     wide = {servers: _operations(_wide_job(servers)) for servers in (2, 8, 32, 128)}
     checked = more = 0
-    drawn = (_draw_slot(run, 9)[0] for _ in range(3_000 if run.small else 100_000))
+    drawn = (_draw_slot(run, 9) for _ in range(3_000 if run.small else 100_000))
     for slot in itertools.chain(_small_slots(2, 2, 2, 2, 1), drawn, map(_wide_job, wide)):
         found = _operations(slot)
         checked += 1
         more += found.cells > found.corrected or found.pairs > len(slot.caps) + len(slot.cpu) - 1
     sizes = [2**k for k in (4, 8, 12)]
     compared = [_comparisons(run.rng.permutation(n).tolist()) / n for n in sizes]
+    ratios = [one.cells / one.claimed for one in wide.values()]
     figures = {
-        "cells_over_claimed": {servers: one.cells / one.claimed for servers, one in wide.items()},
+        "cells_over_claimed": dict(zip(wide, ratios, strict=True)),
         "checked": checked,
         "above_corrected": more,
         "comparisons_per_job": dict(zip(sizes, compared, strict=True)),
     }
-    ratios = [one.cells / one.claimed for one in wide.values()]
-    if more or ratios[-1] < 2 * ratios[0] or compared[-1] < 2 * compared[0]:
-        return Finding(NOT_REPRODUCED, f"cells / (n max M_i) {ratios}, {more} above", figures=figures)
-    takes, widths = (", ".join(map(str, row)) for row in ([int(ratio) for ratio in ratios], wide))
-    sorting, counts = ", ".join(f"{each:.1f}" for each in compared), ", ".join(map(str, sizes))
-    text = (
-        f"for one job of M cores on M servers of one core and 1 GB, the knapsack problems need {takes} times "
-        f"n max M_i cells for M = {widths}; (n + M - 1) max M_i cells are enough in all {checked:,} slots. "
-        f"The order of Eq. 21 takes {sorting} comparisons per job for n = {counts}, in total O(n log n + (n "
-        "+ M) max M_i). Every x after the first is a transportation problem, which takes longer"
-    )
     slot = _wide_job(2)
-    found = _operations(slot)
-    example = _show_slot(slot) | {"cells": found.cells, "claimed": found.claimed}
-    return Finding(CORRECTED, text, counterexample=example, figures=figures)
+    example = _show_slot(slot) | {"cells": wide[2].cells, "claimed": wide[2].claimed}
+    wrong = more or ratios[-1] < 2 * ratios[0] or compared[-1] < 2 * compared[0]
+    return say(
+        NOT_REPRODUCED if wrong else CORRECTED,
+        figures,
+        counterexample=example,
+        ratios=ratios,
+        takes=", ".join(f"{ratio:.0f}" for ratio in ratios),
+        widths=", ".join(map(str, wide)),
+        sorting=", ".join(f"{each:.1f}" for each in compared),
+        counts=", ".join(map(str, sizes)),
+    )
 
 
 def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
@@ -244,101 +238,87 @@ def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
     )
 
 
-def _confirm_ratio(instance: Shown) -> bool:
-    slot = _slot(instance)
-    m, d = max(instance["reserve"]), min(instance["caps"])
-    claimed = min((r - m) / (c + 2 * d) * d / m for r, c in zip(slot.memory, slot.cpu, strict=True))
-    best = plain_best(slot)
-    # the slot's optimum is what is reached, and nothing can be above it
-    return (
-        best == instance["optimum"] == instance["reached"]
-        and abs(claimed - Fraction(instance["ratio"])) < 1e-9
-        and Fraction(instance["ratio"]) > 1
-    )
+Best = Callable[[Slot], int]  # returns the optimum of a slot
 
 
-@claim("theorem-2", confirm=_confirm_ratio)
-def _check_theorem_2(run: Run) -> Finding:
-    checked = above = broken = 0
-    least = Fraction(10)
-    worst = Fraction(1)
-    best = Smallest()
-    drawn = (_draw_slot(run) for _ in range(1_500 if run.small else 100_000))
-    tiny = ((slot, slot.caps) for slot in _small_slots(1, 1, 2, 8, 1))
-    for slot, demands in itertools.chain(tiny, drawn):
-        ratio = _ratio(slot, demands)
-        reached, optimum = placement_value(_last(slot), slot.worth), best_value(slot)
-        checked += 1
+def _above_optimum(slot: Slot, best: Best = model.best_value) -> Details:
+    """Return the ratio of Theorem 2 of a slot in which it is not reached."""
+    ratio = _ratio(slot, slot.caps)
+    reached, optimum = model.placement_value(_last(slot), slot.worth), best(slot)
+    if reached >= ratio * optimum:
+        return None
+    return {"ratio": str(ratio), "reached": reached, "optimum": optimum}
+
+
+@claim("theorem-2", confirm=confirm_by(_slot, lambda slot: _above_optimum(slot, plain_best)))
+def _check_theorem_2(run: Run, say: Sentences) -> Finding:
+    broken = 0
+    least, worst = Fraction(10), Fraction(1)
+
+    def flaw(slot: Slot) -> Details:
+        nonlocal broken, least, worst
+        ratio = min(Fraction(1), _ratio(slot, slot.caps))
+        reached, optimum = model.placement_value(_last(slot), slot.worth), model.best_value(slot)
         if optimum:
             worst = min(worst, Fraction(reached, optimum))
         if ratio > 0 and optimum:
-            least = min(least, Fraction(reached, optimum) / min(Fraction(1), ratio))
-        broken += reached < min(Fraction(1), ratio) * optimum
-        if reached < ratio * optimum:
-            above += 1
-            details = {"ratio": str(ratio), "reached": reached, "optimum": optimum}
-            best.see(_slot_size(slot), _show_slot(slot) | details)
+            least = min(least, Fraction(reached, optimum) / ratio)
+        broken += reached < ratio * optimum
+        return _above_optimum(slot, lambda slot: optimum)
+
+    drawn = (_draw_slot(run) for _ in range(1_500 if run.small else 100_000))
+    searched = _find_flaw(itertools.chain(_small_slots(1, 1, 2, 8, 1), drawn), flaw)
     # seven jobs with one core-slot left: d_min says nothing of how many fit on a server
     left = Slot((10,) * 7 + (9,), (1,) * 7 + (8,), (1,) * 8, (8,), (3,))
-    reached, optimum = placement_value(_last(left), left.worth), best_value(left)
-    beyond = reached < min(Fraction(1), _ratio(left, [8] * 8)) * optimum
+    reached, optimum = model.placement_value(_last(left), left.worth), model.best_value(left)
+    ratio = _ratio(left, [8] * 8)
     figures = {
-        "checked": checked,
-        "above_one": above,
+        "checked": searched.checked,
+        "above_one": searched.flawed,
         "below_min_one": broken,
         "worst_share_reached": str(worst),
         "least_reached_over_promised": str(least),
-        "work_left": {"reached": reached, "optimum": optimum, "ratio": str(_ratio(left, [8] * 8))},
+        "work_left": {"reached": reached, "optimum": optimum, "ratio": str(ratio)},
     }
-    if broken:
-        return Finding(NOT_REPRODUCED, f"min(1, .) fails in {broken} of {checked:,} slots", figures=figures)
-    if best.found is None:
-        return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
-    text = (
-        f"in {above:,} of {checked:,} slots the ratio is above 1 and not reached; min(1, ratio) is "
-        "reached in all"
-    )
-    if beyond:
-        text += (
-            f"; if the work left limits cores, d_min must be the least such limit (else it is reached in "
+    more = ""
+    if reached < min(Fraction(1), ratio) * optimum:
+        more = (
+            "; if the work left limits cores, d_min must be the least such limit (else it is reached in "
             f"{reached} of {optimum})"
         )
-    return Finding(CORRECTED, text, counterexample=best.found, figures=figures)
+    verdict = NOT_REPRODUCED if broken else CORRECTED if searched.flawed else HOLDS
+    return say(verdict, figures, counterexample=searched.found, more=more)
+
+
+def _below_optimum(slot: Slot, best: Best = model.best_value) -> Details:
+    """Return what alternation ends with, if it is below the optimum."""
+    last = _last(slot)
+    reached, optimum = model.placement_value(last, slot.worth), best(slot)
+    return {"alternation": last, "reached": reached, "optimum": optimum} if reached < optimum else None
 
 
 def _confirm_alternation(instance: Shown) -> bool:
     slot = _slot(instance)
-    return (
-        _fits(instance["alternation"], slot)
-        and _last(slot) == instance["alternation"]
-        and placement_value(instance["alternation"], slot.worth) == instance["reached"]
-        and plain_best(slot) == instance["optimum"] > instance["reached"]
-    )
+    same = confirm_by(_slot, lambda slot: _below_optimum(slot, plain_best))
+    return same(instance) and _fits(instance["alternation"], slot)
 
 
 @claim("alternation", confirm=_confirm_alternation)
-def _check_alternation(run: Run) -> Finding:
-    checked = below = 0
+def _check_alternation(run: Run, say: Sentences) -> Finding:
     worst = Fraction(1)
-    best = Smallest()
+
+    def flaw(slot: Slot) -> Details:
+        nonlocal worst
+        details = _below_optimum(slot)
+        if details is not None:
+            worst = min(worst, Fraction(details["reached"], details["optimum"]))
+        return details
+
     sizes = [(1, 2, 3, 2, 3), (2, 2, 2, 2, 3)] if run.small else [(1, 3, 3, 3, 4), (2, 2, 3, 3, 3)]
-    for slot in itertools.chain.from_iterable(_small_slots(*size) for size in sizes):
-        last = _last(slot)
-        reached, optimum = placement_value(last, slot.worth), best_value(slot)
-        checked += 1
-        if reached < optimum:
-            below += 1
-            worst = min(worst, Fraction(reached, optimum))
-            details = {"alternation": last, "reached": reached, "optimum": optimum}
-            best.see(_slot_size(slot), _show_slot(slot) | details)
-    figures = {"checked": checked, "below": below, "worst_share": str(worst)}
-    if best.found is None:
-        return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
-    text = (
-        f"the result is below the optimum in {below:,} of {checked:,} slots (at worst {worst} of it): a job "
-        "that the first x leaves out never comes back (without backfill)"
-    )
-    return Finding(REFUTED, text, counterexample=best.found, figures=figures)
+    searched = _find_flaw(itertools.chain.from_iterable(_small_slots(*size) for size in sizes), flaw)
+    figures = {"checked": searched.checked, "below": searched.flawed, "worst_share": str(worst)}
+    verdict = HOLDS if searched.found is None else REFUTED
+    return say(verdict, figures, counterexample=searched.found)
 
 
 def _greedy(values: Sequence[int], weights: Sequence[int], capacity: int) -> int:
@@ -351,68 +331,71 @@ def _greedy(values: Sequence[int], weights: Sequence[int], capacity: int) -> int
     return total
 
 
+def _server(values: Sequence[int], weights: Sequence[int], memory: int) -> dict[str, Any]:
+    """Return a server as a finding shows it, with the constructed value and the optimum."""
+    taken = model.knapsack(values, weights, memory)
+    return {
+        "values": list(values),
+        "memory_of_jobs": list(weights),
+        "memory": memory,
+        "constructed": _greedy(values, weights, memory),
+        "optimum": sum(itertools.compress(values, taken)),
+        "better": list(itertools.compress(range(len(values)), taken)),
+    }
+
+
 def _confirm_knapsack(instance: Shown) -> bool:
-    values, weights = instance["values"], instance["memory_of_jobs"]
-    better = instance["better"]
-    return (
-        sum(weights[j] for j in better) <= instance["memory"]
-        and sum(values[j] for j in better) == instance["optimum"] > instance["constructed"]
-        and _greedy(values, weights, instance["memory"]) == instance["constructed"]
-    )
+    again = _server(instance["values"], instance["memory_of_jobs"], instance["memory"])
+    return again == instance and again["optimum"] > again["constructed"]
 
 
 @claim("equation-19", confirm=_confirm_knapsack)
-def _check_equation_19(run: Run) -> Finding:
-    checked = less = more = 0
-    best = Smallest()
-    for count in (1, 2, 3):
-        kinds = list(itertools.product(range(1, 5), range(1, 4)))
-        for items in itertools.combinations_with_replacement(kinds, count):
-            values, weights = zip(*items, strict=True)
-            for memory in range(1, 5):
-                taken = knapsack(values, weights, memory)
-                own, optimum = _greedy(values, weights, memory), sum(itertools.compress(values, taken))
-                checked += 1
-                more += own > optimum
-                if own < optimum:
-                    less += 1
-                    example = {
-                        "values": list(values),
-                        "memory_of_jobs": list(weights),
-                        "memory": memory,
-                        "constructed": own,
-                        "optimum": optimum,
-                        "better": list(itertools.compress(range(count), taken)),
-                    }
-                    best.see((count, memory, sum(weights), sum(values), *values, *weights), example)
-    figures = {"checked": checked, "less": less, "more": more}
-    if best.found is None:
-        return Finding(HOLDS, f"in all {checked:,} servers", figures=figures)
-    text = (
-        f'it is worth less on {less:,} of {checked:,} servers, and more on {more}: "<=" is meant, which '
-        "the rest of the proof needs"
+def _check_equation_19(run: Run, say: Sentences) -> Finding:
+    kinds = list(itertools.product(range(1, 5), range(1, 4)))
+    servers = [
+        _server([value for value, _ in items], [weight for _, weight in items], memory)
+        for count in (1, 2, 3)
+        for memory in range(1, 5)
+        for items in itertools.combinations_with_replacement(kinds, count)
+    ]
+    less = [one for one in servers if one["constructed"] < one["optimum"]]
+    more = sum(one["constructed"] > one["optimum"] for one in servers)
+    figures = {"checked": len(servers), "less": len(less), "more": more}
+    if not less:
+        return say(HOLDS, figures)
+    sums = ("memory_of_jobs", "values")
+    smallest = min(
+        less,
+        key=lambda one: (
+            len(one["values"]),
+            one["memory"],
+            *(sum(one[name]) for name in sums),
+            one["values"],
+        ),
     )
-    return Finding(
-        CORRECTED if not more else NOT_REPRODUCED, text, counterexample=best.found, figures=figures
-    )
+    return say(CORRECTED if not more else NOT_REPRODUCED, figures, counterexample=smallest)
+
+
+def _crowded(cpu: Sequence[int], demands: Sequence[int], server: int) -> dict[str, Any]:
+    """Return how jobs are packed on servers, as a finding shows it, and how many are on one of them."""
+    cores = model.fill(range(len(demands)), demands, sum(cpu))
+    rows = model.pack(cores, cpu)
+    here = sum(1 for row in rows if row[server])
+    shown = {"cpu": list(cpu), "demands": list(demands), "cores": cores, "placement": rows}
+    return shown | {"server": server, "jobs_there": here}
+
+
+def _is_crowded(shown: Shown) -> bool:
+    return (shown["jobs_there"] - 2) * min(shown["demands"]) > shown["cpu"][shown["server"]] - 2
 
 
 def _confirm_hosts(instance: Shown) -> bool:
-    cpu, cores, rows = instance["cpu"], instance["cores"], instance["placement"]
-    i = instance["server"]
-    here = sum(1 for row in rows if row[i])
-    return (
-        rows == pack(cores, cpu)
-        and [sum(row) for row in rows] == cores
-        and all(sum(row[s] for row in rows) <= cpu[s] for s in range(len(cpu)))
-        and here == instance["jobs_there"] > (cpu[i] - 2) / min(instance["demands"]) + 2
-    )
+    again = _crowded(instance["cpu"], instance["demands"], instance["server"])
+    return again == instance and _is_crowded(again)
 
 
 @claim("jobs-on-a-server", confirm=_confirm_hosts)
-def _check_hosts(run: Run) -> Finding:
-    checked = wide = 0
-    best = Smallest()
+def _check_hosts(run: Run, say: Sentences) -> Finding:
     most = 5 if run.small else 7
 
     def cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -426,25 +409,15 @@ def _check_hosts(run: Run) -> Finding:
                 for count in range(1, -(-servers * capacity // d) + 1):
                     yield (capacity,) * servers, (d,) * count
 
+    checked, wide = 0, 0
+    best = Smallest()
     for cpu, demands in cases():
-        cores = fill(range(len(demands)), demands, sum(cpu))
-        rows = pack(cores, cpu)
         checked += 1
-        for i, capacity in enumerate(cpu):
-            here = sum(1 for row in rows if row[i])
-            if (here - 2) * min(demands) <= capacity - 2:
-                continue
-            if max(demands) > min(cpu):
+        for packed in (_crowded(cpu, demands, i) for i in range(len(cpu))):
+            if _is_crowded(packed) and max(demands) > min(cpu):
                 wide += 1
-                continue
-            details = {"cpu": list(cpu), "demands": list(demands), "cores": cores, "placement": rows}
-            best.see(
-                (len(cpu), len(demands), sum(cpu), sum(demands), *cpu, *demands),
-                details | {"server": i, "jobs_there": here},
-            )
+            elif _is_crowded(packed):
+                best.see((len(cpu), len(demands), sum(cpu), sum(demands), *cpu, *demands), packed)
     figures = {"checked": checked, "where_a_job_is_wider_than_a_server": wide}
-    if best.found is None:
-        return Finding(HOLDS, f"in all {checked:,} packings", figures=figures)
-    text = "a server can get parts of more than two jobs, even if each job fits on each server (if not, in"
-    text += f" {wide:,} more cases of {checked:,} packings), so n is not bounded as the proof says"
-    return Finding(REFUTED, text, counterexample=best.found, figures=figures)
+    verdict = HOLDS if best.found is None else REFUTED
+    return say(verdict, figures, counterexample=best.found, wide=wide)

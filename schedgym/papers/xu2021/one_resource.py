@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Searched, Smallest, found_against
+from schedgym.papers.searches import Details, Searched, Sentences, confirm_by, smallest_flaw
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     GAMMA,
     STARTS,
@@ -17,6 +18,7 @@ from schedgym.papers.xu2021.instances import (
     as_rows,
     as_schedule,
     claim,
+    confirm_flaw,
     equation_27,
     find_flaw,
     literal_run,
@@ -25,89 +27,75 @@ from schedgym.papers.xu2021.instances import (
     show_instance,
     tiny_instances,
 )
-from schedgym.papers.xu2021.model.optima import (
-    PooledJob,
-    Schedule,
-    completions,
-    feasible,
-    flowtime_best,
-    fractional,
-    fractional_best,
-)
+from schedgym.papers.xu2021.model import PooledJob, Schedule
 from schedgym.papers.xu2021.readings import START
 
 # section IV-A: one resource --------------------------------------------------------------------------
 
 
-def _equation_22(demands: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
-    """Return Eq. 22 as printed, or with case 2 summing to j - 1."""
-    rates = []
+class _Slot(NamedTuple):
+    """Demands of jobs, in ascending order of omega = -gain / demand, their gains, and cores."""
+
+    demands: Sequence[int]
+    gains: Sequence[int]
+    cores: int
+
+
+def _equation_22(slot: _Slot, literal: bool) -> Fraction:
+    """Return the gain of Eq. 22 as printed, or with case 2 summing to j - 1."""
+    total = Fraction(0)
     before = 0
-    for d in demands:
+    for d, gain in zip(slot.demands, slot.gains, strict=True):
         zero = before + d if literal else before
-        if before + d <= cores:
-            rates.append(Fraction(1))
-        elif zero >= cores:
-            rates.append(Fraction(0))
-        else:
-            rates.append(Fraction(cores - before, d))
+        if before + d <= slot.cores:
+            total += gain
+        elif zero < slot.cores:
+            total += gain * Fraction(slot.cores - before, d)
         before += d
-    return rates
+    return total
 
 
-def _worth_of(rates: Sequence[Fraction], gains: Sequence[int]) -> Fraction:
-    return sum((gain * y for gain, y in zip(gains, rates, strict=True)), Fraction(0))
-
-
-def _slot_optimum(demands: Sequence[int], gains: Sequence[int], cores: int) -> Fraction:
+def _slot_optimum(slot: _Slot) -> Fraction:
     """Return the maximum of sum gain y over all whole numbers of cores."""
-    tries = itertools.product(*(range(d + 1) for d in demands))
+    tries = itertools.product(*(range(d + 1) for d in slot.demands))
+    worth = [Fraction(gain, d) for gain, d in zip(slot.gains, slot.demands, strict=True)]
     return max(
-        _worth_of([Fraction(u, d) for u, d in zip(given, demands, strict=True)], gains)
+        sum((each * u for each, u in zip(worth, given, strict=True)), Fraction(0))
         for given in tries
-        if sum(given) <= cores
+        if sum(given) <= slot.cores
     )
 
 
-def _confirm_lemma_1(instance: Shown) -> bool:
-    demands, gains, cores = instance["demands"], instance["gains"], instance["cores"]
-    own = _worth_of(_equation_22(demands, cores, True), gains)
-    return (
-        str(own) == instance["printed"]
-        and str(_slot_optimum(demands, gains, cores)) == instance["optimum"]
-        and own < Fraction(instance["optimum"])
-    )
+def _below_optimum(slot: _Slot) -> Details:
+    own, optimum = _equation_22(slot, True), _slot_optimum(slot)
+    return {"printed": str(own), "optimum": str(optimum)} if own < optimum else None
 
 
-@claim("lemma-1", confirm=_confirm_lemma_1)
-def _check_lemma_1(run: Run) -> Finding:
-    checked = printed = meant = 0
-    best = Smallest()
+def _read_slot(shown: Shown) -> _Slot:
+    return _Slot(shown["demands"], shown["gains"], shown["cores"])
+
+
+@claim("lemma-1", confirm=confirm_by(_read_slot, _below_optimum))
+def _check_lemma_1(run: Run, say: Sentences) -> Finding:
     most = 3 if run.small else 4
-    for count in (1, 2, 3):
-        kinds = list(itertools.product(range(1, most + 1), range(1, 5)))
-        for items in itertools.combinations_with_replacement(kinds, count):
-            # omega = -gain / d, ascending
-            ordered = sorted(items, key=lambda item: Fraction(-item[1], item[0]))
-            demands, gains = zip(*ordered, strict=True)
-            for cores in range(1, 2 * most):
-                optimum = _slot_optimum(demands, gains, cores)
-                own = _worth_of(_equation_22(demands, cores, True), gains)
-                checked += 1
-                meant += _worth_of(_equation_22(demands, cores, False), gains) != optimum
-                if own < optimum:
-                    printed += 1
-                    details = {"demands": list(demands), "gains": list(gains), "cores": cores}
-                    size = (count, cores, sum(demands), sum(gains), *demands, *gains)
-                    best.see(size, details | {"printed": str(own), "optimum": str(optimum)})
-    figures = {"checked": checked, "printed_below": printed, "corrected_below": meant}
-    if best.found is None:
-        return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
-    text = (
-        f"as printed it is below the optimum in {printed:,} of {checked:,} slots, as case 3 never occurs; if "
-        f"case 2 sums to j - 1, it is in {meant}"
+    kinds = itertools.product(range(1, most + 1), range(1, 5))
+    ordered = sorted(kinds, key=lambda kind: Fraction(-kind[1], kind[0]))
+    slots = [
+        _Slot([d for d, _ in items], [gain for _, gain in items], cores)
+        for count in (1, 2, 3)
+        for items in itertools.combinations_with_replacement(ordered, count)
+        for cores in range(1, 2 * most)
+    ]
+    searched = smallest_flaw(
+        slots,
+        _below_optimum,
+        size=lambda slot: (len(slot.gains), slot.cores, sum(slot.demands), sum(slot.gains), slot),
+        show=_Slot._asdict,
     )
-    return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best.found, figures=figures)
+    meant = sum(_equation_22(slot, False) != _slot_optimum(slot) for slot in slots)
+    figures = {"checked": len(slots), "printed_below": searched.flawed, "corrected_below": meant}
+    verdict = HOLDS if searched.found is None else CORRECTED if not meant else REFUTED
+    return say(verdict, figures, counterexample=searched.found)
 
 
 def _line_7(job: PooledJob, slots: int) -> Schedule:
@@ -131,31 +119,27 @@ def _confirm_line_7(instance: Shown) -> bool:
     # the printed target is negative, or infinite: a price of 0 never grows, and no weight is below 0
     printed = instance["arrival"] == 1 or Fraction(job[1], 1 - job[0]) < 0
     schedule = _line_7(job, 10**4)
-    return printed and job[0] >= 1 and completions([job], schedule) == [instance["completion"]]
+    return printed and job[0] >= 1 and model.completions([job], schedule) == [instance["completion"]]
 
 
 @claim("algorithm-1-line-7", confirm=_confirm_line_7)
-def _check_line_7(run: Run) -> Finding:
+def _check_line_7(run: Run, say: Sentences) -> Finding:
     slots = 200 if run.small else 5_000
-    served = served_right = checked = 0
-    example: dict[str, Any] | None = None
-    for a, p in itertools.product(range(2, 5), range(1, 5)):
-        checked += 1
-        served += _served_as_printed(a, p, slots)
-        schedule = _line_7((a, p, 1), slots)
-        right = sum(u[0] for u in schedule) == p
-        served_right += right
-        if example is None and right:
-            example = {"arrival": a, "processing": p, "completion": completions([(a, p, 1)], schedule)[0]}
-    figures = {"checked": checked, "served_as_printed": served, "finished_with_gamma_minus_a": served_right}
-    if served or example is None:
-        return Finding(NOT_REPRODUCED, f"{served} of {checked} lone jobs are served", figures=figures)
-    text = (
-        f"none of {checked} single jobs that arrive in slots 2 to 4 is served in {slots:,} slots (k = 1, mu "
-        f"= t, lambda from 0), and a = 1 divides by 0; with Gamma - a, and Gamma of Eq. 27, {served_right} "
-        "of them finish"
-    )
-    return Finding(CORRECTED, text, counterexample=example, figures=figures)
+    jobs = [(a, p, 1) for a, p in itertools.product(range(2, 5), range(1, 5))]
+    served = sum(_served_as_printed(a, p, slots) for a, p, _ in jobs)
+    schedules = {job: _line_7(job, slots) for job in jobs}
+    right = [job for job, schedule in schedules.items() if sum(map(sum, schedule)) == job[1]]
+    figures = {
+        "checked": len(jobs),
+        "served_as_printed": served,
+        "finished_with_gamma_minus_a": len(right),
+    }
+    if served or not right:
+        return say(NOT_REPRODUCED, figures, slots=slots)
+    job = right[0]
+    (end,) = model.completions([job], schedules[job])
+    example = {"arrival": job[0], "processing": job[1], "completion": end}
+    return say(CORRECTED, figures, counterexample=example, slots=slots)
 
 
 def _confirm_benchmark(instance: Shown) -> bool:
@@ -163,70 +147,49 @@ def _confirm_benchmark(instance: Shown) -> bool:
     schedule = as_schedule(instance["schedule"])
     # weights are positive, so that every core costs; with no cores at all f_t is 0
     return (
-        feasible(jobs, cores, schedule)
-        and str(fractional(jobs, schedule)) == instance["regret"] == instance["own_cost"]
-        and fractional(jobs, [(0,) * len(jobs)] * len(schedule)) == 0 == instance["regret_of_idling"]
+        model.feasible(jobs, cores, schedule)
+        and str(model.fractional(jobs, schedule)) == instance["regret"] == instance["own_cost"]
+        and model.fractional(jobs, [(0,) * len(jobs)] * len(schedule)) == 0 == instance["regret_of_idling"]
     )
 
 
 @claim("dynamic-regret", confirm=_confirm_benchmark)
-def _check_benchmark(run: Run) -> Finding:
+def _check_benchmark(run: Run, say: Sentences) -> Finding:
     checked = 0
     example: dict[str, Any] | None = None
     for jobs, cores in tiny_instances(run):
-        own, schedule = fractional_best(jobs, cores)
-        benchmark = Fraction(0)
-        for t in range(1, len(schedule) + 1):
-            # f_t is linear with these coefficients, X(t) contains 0
-            coefficients = [Fraction(t - a, p) + 1 for a, p, _ in jobs]
-            benchmark += sum((min(Fraction(0), c) for c in coefficients), Fraction(0))
+        own, schedule = model.fractional_best(jobs, cores)
+        # f_t is linear with these coefficients, X(t) contains 0
+        weights = (Fraction(t - a, p) + 1 for t in range(1, len(schedule) + 1) for a, p, _ in jobs)
+        benchmark = sum((min(Fraction(0), weight) for weight in weights), Fraction(0))
         checked += benchmark == 0
         if example is None:
             details = {"schedule": as_rows(schedule), "own_cost": str(own), "regret": str(own - benchmark)}
             example = show_instance(jobs, cores) | details | {"regret_of_idling": 0}
-    text = (
-        f"y* = 0 in all {checked:,} instances, as all weights are positive: the regret is the algorithm's own"
-    )
-    text += " cost, and an algorithm that serves no job has a regret of 0"
-    return Finding(REFUTED, text, counterexample=example, figures={"checked": checked})
+    return say(REFUTED, {"checked": checked}, counterexample=example)
+
+
+def _fit_of_idling(a: int, p: int, end: int) -> dict[str, Any]:
+    """Return both sides of Eq. 26 for a job of one core that is not served, as a finding shows them."""
+    gamma = equation_27([(a, p, 1)], 1)
+    goal = Fraction(p) / (gamma - a)
+    double = sum((goal for t in range(1, end + 1) if t >= a + 1), Fraction(0))
+    shown = {"arrival": a, "processing": p, "gamma": int(gamma), "T": end}
+    return shown | {"double_sum": str(double), "single_sum": str(goal * (end - a))}
 
 
 def _confirm_fit(instance: Shown) -> bool:
-    a, p, gamma, end = (instance[name] for name in ("arrival", "processing", "gamma", "T"))
-    # idle: no slot t <= T has t >= a + 1, so the double sum is empty
-    return (
-        not any(t >= a + 1 for t in range(1, end + 1))
-        and instance["double_sum"] == "0"
-        and Fraction((end - a) * p, gamma - a) == Fraction(instance["single_sum"]) != 0
-    )
+    again = _fit_of_idling(instance["arrival"], instance["processing"], instance["T"])
+    return again == instance and again["double_sum"] != again["single_sum"]
 
 
 @claim("equation-26", confirm=_confirm_fit)
-def _check_equation_26(run: Run) -> Finding:
-    checked = differ = wrong = 0
-    example: dict[str, Any] | None = None
-    for (a, p), end in itertools.product(itertools.product(range(4), range(1, 4)), range(1, 6)):
-        gamma = equation_27([(a, p, 1)], 1)
-        goal = Fraction(p) / (gamma - a)
-        double = sum((goal for t in range(1, end + 1) if t >= a + 1), Fraction(0))
-        checked += 1
-        differ += double != goal * (end - a)
-        wrong += double != goal * max(end - a, 0)
-        if example is None and double != goal * (end - a):
-            example = {"arrival": a, "processing": p, "gamma": int(gamma), "T": end}
-            example |= {"double_sum": str(double), "single_sum": str(goal * (end - a))}
-    figures = {"checked": checked, "differ": differ, "differ_over_arrived_jobs": wrong}
-    text = (
-        f"the sums differ for {differ} of {checked} single jobs without service; with the sum over the "
-        f"jobs with a < T only, for {wrong}"
-    )
-    return Finding(CORRECTED if not wrong else REFUTED, text, counterexample=example, figures=figures)
-
-
-def _fit(jobs: Sequence[PooledJob], served: Sequence[Fraction], gamma: Fraction, end: int) -> Fraction:
-    """Return the fit of Eq. 26 at T = ``end``, given the slots in which each job was served until then."""
-    parts = (Fraction((end - a) * p) / (gamma - a) for a, p, _ in jobs)
-    return sum(parts, Fraction(0)) - sum(served, Fraction(0))
+def _check_equation_26(run: Run, say: Sentences) -> Finding:
+    found = [_fit_of_idling(*case) for case in itertools.product(range(4), range(1, 4), range(1, 6))]
+    differ = [one for one in found if one["double_sum"] != one["single_sum"]]
+    wrong = sum(one["T"] > one["arrival"] or one["double_sum"] != "0" for one in differ)
+    figures = {"checked": len(found), "differ": len(differ), "differ_over_arrived_jobs": wrong}
+    return say(CORRECTED if not wrong else REFUTED, figures, counterexample=differ[0])
 
 
 def _confirm_unfinished(instance: Shown) -> bool:
@@ -242,7 +205,7 @@ def _confirm_unfinished(instance: Shown) -> bool:
 
 
 @claim("fit-bounds-unfinished-work", confirm=_confirm_unfinished)
-def _check_unfinished(run: Run) -> Finding:
+def _check_unfinished(run: Run, say: Sentences) -> Finding:
     checked = below = 0
     example: dict[str, Any] | None = None
     for jobs, cores in tiny_instances(run, 1):
@@ -250,204 +213,133 @@ def _check_unfinished(run: Run) -> Finding:
         for end in (math.ceil(gamma), math.ceil(gamma) + 2):
             schedule = literal_run(jobs, cores, gamma, end, k=1, step=lambda t: 1, number=Fraction)
             served = [Fraction(sum(given[j] for given in schedule), job[2]) for j, job in enumerate(jobs)]
-            fit, left = _fit(jobs, served, gamma, end), sum(p for _, p, _ in jobs) - sum(served)
+            left = sum(p for _, p, _ in jobs) - sum(served)
+            fit = sum(Fraction((end - a) * p) / (gamma - a) for a, p, _ in jobs) - sum(served)  # Eq. 26
             checked += 1
             below += fit < left
             if left and example is None:
                 example = show_instance(jobs, cores) | {"gamma": str(gamma), "T": end}
                 example |= {"served": list(map(str, served)), "fit": str(fit), "unfinished": str(left)}
-    figures = {"checked": checked, "below": below}
-    if below:
-        return Finding(NOT_REPRODUCED, f"below it in {below:,} of {checked:,} runs", figures=figures)
-    text = (
-        f"in all {checked:,} runs of OCORP (k = 1, mu = 1) that end at Gamma of Eq. 27 or 2 slots later: "
-        "after Gamma a job's part of the sum is p or more, which is all of its work"
-    )
-    return Finding(HOLDS, text, witness=example, figures=figures)
+    verdict = NOT_REPRODUCED if below else HOLDS
+    return say(verdict, {"checked": checked, "below": below}, witness=example)
 
 
-def _theorem_4(
-    jobs: Sequence[PooledJob], cores: int, k: int, start: int
-) -> tuple[Fraction, Fraction, Schedule]:
-    """Return literal OCORP's regret at T = Gamma (Eq. 27), mu = T^k (beta = 0), the bound, the schedule."""
+def _regret_of(
+    jobs: Sequence[PooledJob], cores: int, k: int, start: int, number: Callable[..., Any] = Fraction
+) -> tuple[Fraction, dict[str, Any] | None]:
+    """Return literal OCORP's regret over its bound at T = Gamma (Eq. 27) with mu = T^k (beta = 0).
+
+    Prices are of the kind ``number``, from ``start``. With the ratio there are details if it is above 1.
+    """
     gamma = equation_27(jobs, cores)
     horizon = int(gamma)
+    step = number(horizon) ** k
     schedule = literal_run(
-        jobs, cores, gamma, horizon, start=start, k=k, step=lambda t: horizon**k, number=Fraction
+        jobs, cores, number(gamma), horizon, start=start, k=k, step=lambda t: step, number=number
     )
-    own = fractional_best(jobs, cores, k)[0]
-    optimum = max(own, Fraction(flowtime_best(jobs, cores, k)[0]))
-    return (
-        fractional(jobs, schedule, k),
-        cores * optimum / 2 * max(Fraction(p, d) for _, p, d in jobs),
-        schedule,
-    )
+    regret = model.fractional(jobs, schedule, k)
+    optimum = max(model.fractional_best(jobs, cores, k)[0], Fraction(model.flowtime_best(jobs, cores, k)[0]))
+    bound = cores * optimum / 2 * max(Fraction(p, d) for _, p, d in jobs)
+    if regret <= bound:
+        return regret / bound, None
+    details = {"k": k, "lambda_from": start, "T": horizon, "schedule": as_rows(schedule)}
+    return regret / bound, details | {"regret": str(regret), "bound": str(bound)}
 
 
-def _confirm_theorem_4(instance: Shown) -> bool:
-    jobs, cores = read_instance(instance)
-    schedule = as_schedule(instance["schedule"])
-    gamma = equation_27(jobs, cores)
-    # replayed in floats; the bound, by the larger of the optima of P1 and P2
-    again = literal_run(
-        jobs,
-        cores,
-        float(gamma),
-        instance["T"],
-        start=instance["lambda_from"],
-        k=instance["k"],
-        step=lambda t: float(instance["T"]) ** instance["k"],
-    )
-    optimum = max(
-        fractional_best(jobs, cores, instance["k"])[0], Fraction(flowtime_best(jobs, cores, instance["k"])[0])
-    )
-    bound = Fraction(cores, 2) * optimum * max(Fraction(p, d) for _, p, d in jobs)
-    return (
-        instance["T"] == gamma
-        and again == schedule
-        and str(fractional(jobs, schedule, instance["k"])) == instance["regret"]
-        and str(bound) == instance["bound"]
-        and Fraction(instance["regret"]) > bound
-    )
+def _in_floats(jobs: Sequence[PooledJob], cores: int, k: int, start: int) -> Details:
+    return _regret_of(jobs, cores, k, start, float)[1]
 
 
-@claim("theorem-4", confirm=_confirm_theorem_4)
-def _check_theorem_4(run: Run) -> Finding:
+@claim("theorem-4", confirm=confirm_flaw(_in_floats, k="k", start="lambda_from"))
+def _check_theorem_4(run: Run, say: Sentences) -> Finding:
     searched: dict[tuple[int, int], Searched] = {}
     worst = Fraction(0)
     for k, start in itertools.product((1, 2), STARTS):
 
-        def flaw(
-            jobs: Sequence[PooledJob], cores: int, k: int = k, start: int = start
-        ) -> dict[str, Any] | None:
+        def flaw(jobs: Sequence[PooledJob], cores: int, k: int = k, start: int = start) -> Any:
             nonlocal worst
-            regret, bound, schedule = _theorem_4(jobs, cores, k, start)
-            worst = max(worst, regret / bound)
-            if regret <= bound:
-                return None
-            details = {"k": k, "lambda_from": start, "T": int(equation_27(jobs, cores))}
-            return details | {"schedule": as_rows(schedule), "regret": str(regret), "bound": str(bound)}
+            ratio, details = _regret_of(jobs, cores, k, start)
+            worst = max(worst, ratio)
+            return details
 
-        cases = (
-            (jobs, cores) for jobs, cores in tiny_instances(run) if equation_27(jobs, cores).denominator == 1
-        )
+        cases = (case for case in tiny_instances(run) if equation_27(*case).denominator == 1)
         searched[k, start] = find_flaw(cases, flaw)
-    above = {setting: one.flawed for setting, one in searched.items()}
-    figures: dict[str, Any] = {f"k{k}_from_{start}_above": count for (k, start), count in above.items()}
-    figures["largest_ratio"] = str(worst)
+    figures: dict[str, Any] = {f"k{k}_from_{start}_above": one.flawed for (k, start), one in searched.items()}
     first, high = STARTS
-    text = (
-        f"for k = 1, beta = 0, mu = T^k, T = Gamma and lambda from 0; for k = 2 in {above[2, first]:,}; "
-        "with lambda from 1e11 in"
+    return say.against(
+        REFUTED,
+        searched[1, first],
+        figures | {"largest_ratio": str(worst)},
+        second=searched[2, first].flawed,
+        high=[searched[k, high].flawed for k in (1, 2)],
+        worst=float(worst),
     )
-    text += f" {above[1, high]:,} and {above[2, high]:,}; the regret is up to {float(worst):.1f} times"
-    text += " the bound. As y* = 0, every algorithm that completes all jobs has a regret of at least OPT_P2"
-    return found_against(REFUTED, searched[1, first], text, figures=figures)
 
 
 # Gamma, mu, and what follows from them ---------------------------------------------------------------
 
 
-def _confirm_online(instance: Shown) -> bool:
-    gammas = [float(Fraction(text)) for text in instance["gamma"]]
-    first = [tuple(job) for job in instance["jobs"]]
-    both = [first, [*first, tuple(instance["later_job"])]]
-    slot, cores = instance["slot"], instance["cores"]
-    if [equation_27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
-        return False
-    # the prices by hand from 0, up to the slot, in which only the first jobs are visible
-    decided = []
-    for gamma in gammas:
-        price, chosen = 0.0, False
-        (a, p, _) = first[0]
-        for t in range(a + 1, slot + 1):
-            chosen = (t - a) ** K / p + p - price < 0
-            price = max(0.0, price + t ** (K + 0.5) * (p / (gamma - a) - (1.0 if chosen else 0.0)))
-        decided.append(int(chosen))
-    return (
-        instance["later_job"][0] >= slot and decided == instance["cores_in_slot"] and decided[0] != decided[1]
-    )
+def _decided_early(case: tuple[int, int]) -> Details:
+    """Return the first slot in which a job that arrives later, in slot ``later``, changes the decision."""
+    p, later = case
+    workloads: list[list[PooledJob]] = [[(0, p, 1)], [(0, p, 1), (later, 1, 1)]]
+    gammas = [equation_27(jobs, 1) for jobs in workloads]
+    runs = [literal_run(jobs, 1, float(gamma), later) for jobs, gamma in zip(workloads, gammas, strict=True)]
+    both = [[u[0] for u in schedule] + [0] * (later - len(schedule)) for schedule in runs]
+    slots = [t for t, (one, other) in enumerate(zip(*both, strict=True), start=1) if one != other]
+    if not slots:
+        return None
+    shown = {"jobs": [list(job) for job in workloads[0]], "cores": 1, "later_job": [later, 1, 1]}
+    cores = [row[slots[0] - 1] for row in both]
+    return shown | {"gamma": list(map(str, gammas)), "slot": slots[0], "cores_in_slot": cores}
 
 
-@claim("equation-27-online", confirm=_confirm_online)
-def _check_online(run: Run) -> Finding:
-    checked = differ = 0
-    best = Smallest()
-    for p, later in itertools.product(range(1, 4), range(2, 13 if run.small else 40)):
-        jobs: list[PooledJob] = [(0, p, 1)]
-        longer = [*jobs, (later, 1, 1)]
-        gammas = [equation_27(jobs, 1), equation_27(longer, 1)]
-        checked += 1
-        runs = [
-            literal_run(own, 1, float(gamma), later)
-            for own, gamma in zip((jobs, longer), gammas, strict=True)
-        ]
-        both = [[u[0] for u in schedule] + [0] * (later - len(schedule)) for schedule in runs]
-        slots = [t for t, (one, other) in enumerate(zip(*both, strict=True), start=1) if one != other]
-        if slots:
-            differ += 1
-            example = {
-                "jobs": [list(job) for job in jobs],
-                "cores": 1,
-                "later_job": [later, 1, 1],
-                "gamma": [str(gamma) for gamma in gammas],
-                "slot": slots[0],
-                "cores_in_slot": [row[slots[0] - 1] for row in both],
-            }
-            best.see(slots[0], example)
-    figures = {"checked": checked, "differ": differ}
-    if best.found is None:
-        return Finding(HOLDS, f"in all {checked} pairs", figures=figures)
-    text = (
-        f"a job that arrives later changes decisions before its arrival in {differ} of {checked} pairs of "
-        "workloads (lambda from 0)"
-    )
-    return Finding(REFUTED, text, counterexample=best.found, figures=figures)
+def _read_online(shown: Shown) -> tuple[int, int]:
+    return shown["jobs"][0][1], shown["later_job"][0]
 
 
-def _confirm_gamma(instance: Shown) -> bool:
-    columns = _stand_in(instance["seed"])
-    last = max(columns[0])
-    work = Fraction(4 * sum(p * d for p, d in zip(columns[1], columns[2], strict=True)), columns[3])
-    return (
-        instance["latest_arrival"] == last
-        and instance["four_times_the_work"] == float(work)
-        and max(2 * last, work) > instance["gamma"]
-    )
+@claim("equation-27-online", confirm=confirm_by(_read_online, _decided_early))
+def _check_online(run: Run, say: Sentences) -> Finding:
+    cases = list(itertools.product(range(1, 4), range(2, 13 if run.small else 40)))
+    differ = [found for found in map(_decided_early, cases) if found]
+    figures = {"checked": len(cases), "differ": len(differ)}
+    example = min(differ, key=lambda found: found["slot"], default=None)
+    return say(HOLDS if example is None else REFUTED, figures, counterexample=example)
 
 
-def _gamma_of(columns: tuple[list[int], list[int], list[int], int]) -> tuple[int, Fraction]:
-    """Return the two parts of Eq. 27: by arrivals, and by work."""
-    arrival, processing, cpu, cores = columns
-    ends = [max(a + 2 * p, 2 * a) for a, p in zip(arrival, processing, strict=True)]
-    return max(ends), Fraction(4 * sum(p * d for p, d in zip(processing, cpu, strict=True)), cores)
-
-
-def _stand_in(seed: int) -> tuple[list[int], list[int], list[int], int]:
-    """Return arrivals, processing times and demands of the stand-in for the trace, and its cores."""
+def _stand_in(seed: int) -> dict[str, Any]:
+    """Return the latest arrival, and the parts of Eq. 27, of the stand-in for the trace."""
     from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
     from schedgym.problems.flowtime.workload import generate, make_source, tables
 
     own = tables(generate(seed, 0, make_source(FlowtimeParameters(**PROBLEM.presets["kw"]))))
     columns = own.arrival, own.processing[:, 0], own.cpu[:, 0]
-    arrival, processing, cpu = (list(map(int, column)) for column in columns)
-    return arrival, processing, cpu, int(own.server_cpu.sum())
+    jobs = list(zip(*(map(int, column) for column in columns), strict=True))
+    return {
+        "latest_arrival": max(a for a, _, _ in jobs),
+        "by_arrivals": max(max(a + 2 * p, 2 * a) for a, p, _ in jobs),
+        "four_times_the_work": 4 * sum(p * d for _, p, d in jobs) / int(own.server_cpu.sum()),
+    }
+
+
+def _confirm_gamma(instance: Shown) -> bool:
+    again = _stand_in(instance["seed"])
+    parts = "latest_arrival", "four_times_the_work"
+    return (
+        all(instance[name] == again[name] for name in parts)
+        and max(2 * again["latest_arrival"], again["four_times_the_work"]) > instance["gamma"]
+    )
 
 
 @claim("gamma-4000", confirm=_confirm_gamma)
-def _check_gamma(run: Run) -> Finding:
-    gammas = []
-    for seed in range(1 if run.small else 5):
-        by_arrivals, by_work = _gamma_of(_stand_in(seed))
-        gammas.append(max(float(by_arrivals), float(by_work)))
-    figures = {"eq27": gammas}
-    if min(gammas) <= GAMMA:
-        return Finding(HOLDS, f"Eq. 27 gives {gammas}", figures=figures)
-    text = f"Eq. 27 gives {gammas[0]:.0f} on the stand-in for the trace; any arrival after slot 2000"
-    text += " makes 2 a, and so Gamma of Eq. 27, larger than 4000"
-    own = _stand_in(0)
-    example = {"seed": 0, "latest_arrival": max(own[0]), "four_times_the_work": float(_gamma_of(own)[1])}
-    return Finding(REFUTED, text, counterexample=example | {"gamma": GAMMA}, figures=figures)
+def _check_gamma(run: Run, say: Sentences) -> Finding:
+    found = [_stand_in(seed) for seed in range(1 if run.small else 5)]
+    gammas = [float(max(one["by_arrivals"], one["four_times_the_work"])) for one in found]
+    first = found[0]
+    example = {"seed": 0, "latest_arrival": first["latest_arrival"]}
+    example |= {"four_times_the_work": first["four_times_the_work"], "gamma": GAMMA}
+    verdict = HOLDS if min(gammas) <= GAMMA else REFUTED
+    return say(verdict, {"eq27": gammas}, counterexample=example, first=gammas[0])
 
 
 def _confirm_least_slots(instance: Shown) -> bool:
@@ -458,23 +350,19 @@ def _confirm_least_slots(instance: Shown) -> bool:
 
 
 @claim("least-makespan", confirm=_confirm_least_slots)
-def _check_least_slots(run: Run) -> Finding:
+def _check_least_slots(run: Run, say: Sentences) -> Finding:
     below = 0
 
-    def flaw(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any] | None:
+    def flaw(jobs: Sequence[PooledJob], cores: int) -> Details:
         nonlocal below
         least = min(len(rule(name, jobs, cores)) for name in ("srf", "svf", "srvf", "srpt"))
         work = Fraction(sum(p * d for _, p, d in jobs), cores)
         below += least < work
         longest = max(p for _, p, _ in jobs)
-        if work >= longest:
-            return None
-        return {"work_over_cores": str(work), "least": longest}
+        return {"work_over_cores": str(work), "least": longest} if work < longest else None
 
     searched = find_flaw(tiny_instances(run), flaw)
-    if below:
-        return Finding(NOT_REPRODUCED, f"{below} schedules are shorter", figures={"below": below})
-    return found_against(CORRECTED, searched, "it is only a lower bound, as a job needs at least p slots")
+    return say(NOT_REPRODUCED, {"below": below}) if below else say.against(CORRECTED, searched, below=below)
 
 
 def _confirm_step(instance: Shown) -> bool:
@@ -483,16 +371,12 @@ def _confirm_step(instance: Shown) -> bool:
 
 
 @claim("step-size", confirm=_confirm_step)
-def _check_step(run: Run) -> Finding:
+def _check_step(run: Run, say: Sentences) -> Finding:
     betas = {k: k - (k + Fraction(1, 2)) for k in range(1, 11)}
     allowed = sum(0 <= beta < 1 for beta in betas.values())
+    figures = {"allowed": allowed, "checked": len(betas)}
     example = {"k": K, "exponent": str(K + Fraction(1, 2)), "beta": str(betas[K])}
-    text = (
-        "it would be -1/2 for every k; in addition mu changes from slot to slot, in the theorems it does not"
-    )
-    if allowed:
-        return Finding(HOLDS, f"for {allowed} of {len(betas)} k", figures={"allowed": allowed})
-    return Finding(REFUTED, text, counterexample=example, figures={"allowed": 0, "checked": len(betas)})
+    return say(HOLDS if allowed else REFUTED, figures, counterexample=example)
 
 
 def _longest_gap(jobs: Sequence[PooledJob], schedule: Schedule) -> int:
@@ -518,7 +402,7 @@ def _confirm_gap(instance: Shown) -> bool:
 
 
 @claim("corollary-1", confirm=_confirm_gap)
-def _check_corollary_1(run: Run) -> Finding:
+def _check_corollary_1(run: Run, say: Sentences) -> Finding:
     sizes = [4, 16, 64] if run.small else [4, 16, 64, 256, 1024]
     horizons, gaps = [], []
     for count in sizes:
@@ -527,23 +411,18 @@ def _check_corollary_1(run: Run) -> Finding:
         schedule = literal_run(jobs, 1, gamma, gamma, step=lambda t, mu=gamma**K: mu)  # lambda from 0
         horizons.append(gamma)
         gaps.append(_longest_gap(jobs, schedule))
-    figures = {"gap_over_T": [gap / horizon for gap, horizon in zip(gaps, horizons, strict=True)]}
+    shares = [gap / horizon for gap, horizon in zip(gaps, horizons, strict=True)]
     example = {"unit_jobs": sizes, "cores": 1, "T": horizons, "longest_gap": gaps}
-    if min(figures["gap_over_T"]) < Fraction(1, 8):
-        return Finding(NOT_REPRODUCED, f"gaps {gaps} for T = {horizons}", figures=figures)
-    text = (
-        f"n equal unit jobs on one core with T = Gamma = 4 n have gaps of {gaps} slots for T = {horizons}, "
-        "which is linear in T; under any policy the last of n waits n - 1 = T / 4 - 1 slots"
-    )
-    return Finding(REFUTED, text, counterexample=example, figures=figures)
+    verdict = REFUTED if min(shares) >= Fraction(1, 8) else NOT_REPRODUCED  # linear in T
+    return say(verdict, {"gap_over_T": shares}, counterexample=example, gaps=gaps, horizons=horizons)
 
 
 @claim("theorem-3")
-def _check_theorem_3(run: Run) -> Finding:
-    return _fits(run, (0.0,))
+def _check_theorem_3(run: Run, say: Sentences) -> Finding:
+    return _fits(run, say, (0.0,))
 
 
-def _fits(run: Run, alphas: Sequence[float]) -> Finding:
+def _fits(run: Run, say: Sentences, alphas: Sequence[float]) -> Finding:
     """Compare the dynamic fit of literal OCORP on random workloads with T^beta sqrt(N) (Eq. 28, 33)."""
     largest: dict[int, float] = {}
     for count in (4, 16, 48) if run.small else (4, 16, 64, 256):
@@ -563,61 +442,53 @@ def _fits(run: Run, alphas: Sequence[float]) -> Finding:
                 fit -= sum(u / job[2] for given in schedule for u, job in zip(given, jobs, strict=True))
                 arrived = sum(a < end for a in arrivals)
                 largest[count] = max(largest.get(count, 0.0), fit / (end**beta * math.sqrt(arrived)))
-    figures = {f"N_{count}": most for count, most in largest.items()}
     values = list(largest.values())
-    text = "largest fit / (T^beta sqrt(N)) of random workloads, at T = Gamma / 2 and Gamma, lambda from 0 and"
-    text += " 1e11: " + ", ".join(f"{most:.2f} (N = {count})" for count, most in largest.items())
-    verdict = judge(max(values) <= 4 and values[-1] <= 2 * max(values[0], 1.0))
-    return Finding(verdict, text, figures=figures)
+    return say(
+        judge(max(values) <= 4 and values[-1] <= 2 * max(values[0], 1.0)),
+        {f"N_{count}": most for count, most in largest.items()},
+        told=", ".join(f"{most:.2f} (N = {count})" for count, most in largest.items()),
+    )
 
 
 # section IV-B: switching -----------------------------------------------------------------------------
 
 
-def _switching(before: Sequence[int], after: Sequence[int], d: int) -> Fraction:
-    """Return the part of a job in S(t)."""
-    return sum((Fraction(new - old, d) ** 2 for old, new in zip(before, after, strict=True)), Fraction(0))
+def _switching(row: Sequence[int]) -> Fraction:
+    """Return the part in S(t) of a job that starts again with these cores on the servers."""
+    return sum((Fraction(cores, sum(row)) ** 2 for cores in row), Fraction(0))
 
 
-def _confirm_switching(instance: Shown) -> bool:
-    d, before = instance["cpu"], instance["before"]
-    whole, split = instance["whole"], instance["split"]
-    costs = [sum((x - y) ** 2 for x, y in zip(row, before, strict=True)) for row in (whole, split)]
-    return (
-        sum(whole) == sum(split) == d
-        and sum(map(bool, whole)) < sum(map(bool, split))
-        and [str(Fraction(cost, d * d)) for cost in costs] == [instance["cost_whole"], instance["cost_split"]]
-        and costs[0] > costs[1]
-    )
+def _cheaper_split(split: Sequence[int]) -> Details:
+    """Return the costs of cores on several servers, if they are less than those of one server."""
+    d, before = sum(split), [0] * len(split)
+    whole = [d, *before[1:]]
+    costs = [_switching(row) for row in (whole, split)]
+    if costs[1] >= costs[0]:
+        return None
+    shown = {"cpu": d, "before": before, "whole": whole, "split": list(split)}
+    return shown | {"cost_whole": str(costs[0]), "cost_split": str(costs[1])}
 
 
-@claim("switching-cost", confirm=_confirm_switching)
-def _check_switching(run: Run) -> Finding:
-    checked = less = 0
-    example: dict[str, Any] | None = None
-    for servers, d in itertools.product(range(2, 5), range(1, 5)):
-        before = [0] * servers
-        whole = [d] + [0] * (servers - 1)
-        for split in itertools.product(range(d + 1), repeat=servers):
-            if sum(split) == d and sum(map(bool, split)) > 1:
-                checked += 1
-                own = _switching(before, whole, d), _switching(before, split, d)
-                less += own[1] < own[0]
-                if example is None and own[1] < own[0]:
-                    example = {"cpu": d, "before": before, "whole": whole, "split": list(split)}
-                    example |= {"cost_whole": str(own[0]), "cost_split": str(own[1])}
-    four = str(_switching([0] * 4, [1] * 4, 4))
-    figures = {"checked": checked, "split_is_cheaper": less, "four_cores_on_four_servers": four}
-    if example is None:
-        return Finding(HOLDS, f"in all {checked} splits", figures=figures)
-    text = f"for a job that starts again, {less} of {checked} splits cost less than one server: 4 cores as"
-    text += f" 1+1+1+1 cost {four} alpha, on one server 1 alpha"
-    return Finding(REFUTED, text, counterexample=example, figures=figures)
+@claim("switching-cost", confirm=confirm_by(lambda shown: shown["split"], _cheaper_split))
+def _check_switching(run: Run, say: Sentences) -> Finding:
+    splits = [
+        split
+        for servers, d in itertools.product(range(2, 5), range(1, 5))
+        for split in itertools.product(range(d + 1), repeat=servers)
+        if sum(split) == d and sum(map(bool, split)) > 1
+    ]
+    less = [found for found in map(_cheaper_split, splits) if found]
+    figures = {
+        "checked": len(splits),
+        "split_is_cheaper": len(less),
+        "four_cores_on_four_servers": str(_switching([1] * 4)),
+    }
+    return say(REFUTED if less else HOLDS, figures, counterexample=less[0] if less else None)
 
 
 @claim("theorem-5-fit")
-def _check_theorem_5_fit(run: Run) -> Finding:
-    return _fits(run, (1.0, 30.0))
+def _check_theorem_5_fit(run: Run, say: Sentences) -> Finding:
+    return _fits(run, say, (1.0, 30.0))
 
 
 def _regrets(run: Run, beta: float, start: int) -> tuple[list[float], float]:
@@ -638,7 +509,7 @@ def _regrets(run: Run, beta: float, start: int) -> tuple[list[float], float]:
             mu = gamma ** (K - beta)
             schedule = literal_run(jobs, 1, gamma, gamma, start=start, alpha=alpha, step=lambda t, mu=mu: mu)
             optimum = sum((p * place) ** K for place in range(1, count + 1))
-            ratio = float(fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
+            ratio = float(model.fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
             largest = max(largest, ratio)
             share = sum(map(sum, schedule)) / (p * count)
         ratios.append(largest)
@@ -650,15 +521,11 @@ def _equal_jobs(run: Run) -> tuple[int, ...]:
 
 
 @claim("theorem-5-regret")
-def _check_theorem_5_regret(run: Run) -> Finding:
+def _check_theorem_5_regret(run: Run, say: Sentences) -> Finding:
     found = {beta: _regrets(run, beta, int(run.choice(START))) for beta in (0.0, 0.5)}
     figures = {f"beta_{beta}": {"ratios": ratios, "done": share} for beta, (ratios, share) in found.items()}
-    told = {beta: ", ".join(f"{ratio:.2f}" for ratio in ratios) for beta, (ratios, _) in found.items()}
+    zero, half = (", ".join(f"{ratio:.2f}" for ratio in ratios) for ratios, _ in found.values())
     # a constant may be large, but must not grow with n
     bounded = (max(own) <= 8 and own[-1] <= 2 * max(own[0], 1.0) for own, _ in found.values())
-    text = (
-        f"n = {', '.join(map(str, _equal_jobs(run)))} equal jobs on one core, k = 2: regret / bound is "
-        f"{told[0.0]} for beta = 0 and {told[0.5]} for beta = 1/2, where {100 * found[0.5][1]:.0f}% of "
-        "the work is done by T (as y* = 0, work that is not served has no regret)"
-    )
-    return Finding(judge(all(bounded)), text, figures=figures)
+    counts = ", ".join(map(str, _equal_jobs(run)))
+    return say(judge(all(bounded)), figures, counts=counts, zero=zero, half=half, done=found[0.5][1])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import found_against
+from schedgym.papers.searches import Details, Sentences, count, found_against
+from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import (
     LOG,
     POWER,
@@ -26,52 +26,38 @@ from schedgym.papers.zheng2016.instances import (
     CLOSE,
     ROUGH,
     algorithm_1_rule,
+    almost_two,
     as_rows,
     as_schedule,
     claim,
     confirm_ratio,
-    confirm_tight,
+    confirm_rules,
     draw_instance,
     enumerate_instances,
     find_flaw,
     first_fit_instance,
-    is_algorithm_1,
     is_only,
     read_instance,
     show_instance,
     show_ratio,
+    value_by,
 )
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    Job,
-    Schedule,
-    State,
-    feasible,
-    linear_best,
-    m_greedy,
-    play,
-    shares,
-    slot_caps,
-    value,
-    whole_best,
-)
+from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Schedule, State
 from schedgym.papers.zheng2016.readings import FRACTIONAL
 
 
 @claim("theorem-3.1")
-def _check_theorem_3_1(run: Run) -> Finding:
-    worst, checked = Fraction(1), 0
-    for n in range(600 if run.small else 20_000):
+def _check_theorem_3_1(run: Run, say: Sentences) -> Finding:
+    worst, checked = Fraction(1), 600 if run.small else 20_000
+    for n in range(checked):
         instance = draw_instance(run.rng, 1 + n % 2, linear=True)
         halves = tuple(
             job._replace(parallelism=Fraction(job.parallelism, 2), tasks=Fraction(job.tasks, 2))
             for job in instance.jobs
         )
         instance = Instance(halves, instance.capacity)
-        own = value(instance, play(instance, algorithm_1_rule))
-        worst = max(worst, linear_best(instance)[0] / own)
-        checked += 1
+        own = value_by(algorithm_1_rule, instance)
+        worst = max(worst, model.linear_best(instance)[0] / own)
     fitted, bound, short = fit_many(run, fit_theorem_1, 300 if run.small else 20_000, resources=(1, 2, 3))
     figures = {
         "checked": checked,
@@ -80,40 +66,29 @@ def _check_theorem_3_1(run: Run) -> Finding:
         "largest_bound": bound,
         "largest_shortfall": short,
     }
-    if worst > 2 or bound > 2 + CLOSE or short > ROUGH:
-        return Finding(
-            NOT_REPRODUCED, f"a ratio of {worst}, a dual bound of {bound}, short {short}", figures=figures
-        )
-    text = (
-        f"the worst ratio in {checked:,} linear instances is {worst}; in {fitted:,} of all kinds, with 1 "
-        "to 3 resources,"
-    )
-    text += f" the proof's dual solution is feasible and bounds the optimum by {bound:.3f} times the value"
-    return Finding(HOLDS, text, figures=figures)
+    good = worst <= 2 and bound <= 2 + CLOSE and short <= ROUGH
+    return say(HOLDS if good else NOT_REPRODUCED, figures)
 
 
-@claim("first-fit-is-tight", confirm=lambda shown: confirm_tight(shown, algorithm_1_rule))
-def _check_first_fit(run: Run) -> Finding:
+@claim("first-fit-is-tight", confirm=confirm_ratio(algorithm_1_rule, almost_two))
+def _check_first_fit(run: Run, say: Sentences) -> Finding:
     ratios = {}
     for n in (1, 10, 100, 1000):
         instance = first_fit_instance(1, n)
-        best, schedule = linear_best(instance)
-        ratios[n] = best / value(instance, play(instance, algorithm_1_rule))
-    figures = {f"n_{n}": str(ratio) for n, ratio in ratios.items()}
-    text = (
-        "two jobs with the values (n + 1) / n and 1, of which the second must run first, give the ratio "
-        "(2 n + 1) / (n + 1) = "
+        best, schedule = model.linear_best(instance)
+        ratios[n] = best / value_by(algorithm_1_rule, instance)
+    good = all(ratio == Fraction(2 * n + 1, n + 1) for n, ratio in ratios.items())
+    return say(
+        HOLDS if good else NOT_REPRODUCED,
+        {f"n_{n}": str(ratio) for n, ratio in ratios.items()},
+        witness=show_instance(instance) | show_ratio(instance, algorithm_1_rule, schedule),
+        ratios=", ".join(f"{float(ratio):.4f}" for ratio in ratios.values()),
     )
-    text += ", ".join(f"{float(ratio):.4f}" for ratio in ratios.values())
-    if not all(ratio == Fraction(2 * n + 1, n + 1) for n, ratio in ratios.items()):
-        return Finding(NOT_REPRODUCED, text, figures=figures)
-    witness = show_instance(instance) | show_ratio(instance, algorithm_1_rule, best, schedule)
-    return Finding(HOLDS, text, witness=witness, figures=figures)
 
 
 def _first_fit(state: State) -> Amounts:
     """Serve one slot by FirstFit, for one resource and unit demands: the jobs of the highest values first."""
-    instance, caps = state.instance, slot_caps(state)
+    instance, caps = state.instance, model.slot_caps(state)
     left: Number = instance.capacity[0]
     x: list[Number] = [0] * len(instance.jobs)
     for j in sorted(range(len(x)), key=lambda j: -instance.jobs[j].values[0]):
@@ -123,53 +98,36 @@ def _first_fit(state: State) -> Amounts:
 
 
 @claim("reduces-to-first-fit")
-def _check_reduces(run: Run) -> Finding:
-    checked = differ = 0
-    most = 2 if run.small else 3
-    for instance in enumerate_instances(2, 2, (1, 2, 3), most, 3, parallelism=2, unit=True):
-        if instance.jobs[0].values == instance.jobs[1].values:
-            continue  # with equal values Algorithm 1 may serve either
-        checked += 1
-        differ += play(instance, algorithm_1_rule) != play(instance, _first_fit)
-    figures = {"checked": checked, "differ": differ}
-    text = f"the same allocations in {checked - differ:,} of {checked:,} instances of jobs unequal in value"
-    return Finding(HOLDS if not differ else NOT_REPRODUCED, text, figures=figures)
-
-
-def _confirm_no_bound(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    own, other = play(instance, algorithm_1_rule), play(instance, m_greedy)
-    return (
-        is_only(instance)
-        and is_algorithm_1(instance, own)
-        and feasible(instance, other, True)
-        and as_text(value(instance, own)) == shown["algorithm_1"]
-        and as_text(value(instance, other)) == shown["m_greedy"]
-        and value(instance, own) < value(instance, other)
+def _check_reduces(run: Run, say: Sentences) -> Finding:
+    cases = enumerate_instances(2, 2, (1, 2, 3), 2 if run.small else 3, 3, parallelism=2, unit=True)
+    counted = count(
+        # with equal values Algorithm 1 may serve either
+        (case for case in cases if case.jobs[0].values != case.jobs[1].values),
+        lambda case: model.play(case, algorithm_1_rule) == model.play(case, _first_fit),
     )
+    return say.counted(counted, "differ")
 
 
-@claim("fractional-bound", confirm=_confirm_no_bound)
-def _check_fractional(run: Run) -> Finding:
+def _below_m_greedy(instance: Instance) -> Details:
+    """Return the values of Algorithm 1, if it has no choice, and of m-greedy with whole tasks, if larger."""
+    own, other = (value_by(rule, instance) for rule in (algorithm_1_rule, model.m_greedy))
+    if own >= other or not is_only(instance):
+        return None
+    return {"algorithm_1": as_text(own), "m_greedy": as_text(other)}
+
+
+@claim("fractional-bound", confirm=confirm_rules(_below_m_greedy, algorithm_1_rule, model.m_greedy))
+def _check_fractional(run: Run, say: Sentences) -> Finding:
     cases = enumerate_instances(
         2, 2, (1, 2) if run.small else (1, 2, 3, 4), 1 if run.small else 2, 3, parallelism=2
     )
-    if run.choice(FRACTIONAL) == "optimum":
-        ratios = [whole_best(instance)[0] / linear_best(instance)[0] for instance in cases]
-        text = f"the optimum with divisible tasks is at least as large in {sum(r <= 1 for r in ratios):,} of"
-        text += f" {len(ratios):,} instances, larger in {sum(r < 1 for r in ratios):,}"
-        figures = {"checked": len(ratios), "largest": str(max(ratios)), "smallest": str(min(ratios))}
-        return Finding(judge(max(ratios) <= 1), text, figures=figures)
-
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        own = value(instance, play(instance, algorithm_1_rule))
-        other = value(instance, play(instance, m_greedy))
-        if own >= other or not is_only(instance):
-            return None
-        return {"algorithm_1": as_text(own), "m_greedy": as_text(other)}
-
-    text = "Algorithm 1 reaches less than m-greedy with whole tasks"
-    return found_against(REFUTED, find_flaw(cases, flaw), text)
+    if run.choice(FRACTIONAL) != "optimum":
+        searched = find_flaw(cases, _below_m_greedy)
+        return found_against(REFUTED, searched, "Algorithm 1 reaches less than m-greedy with whole tasks")
+    ratios = [model.whole_best(instance)[0] / model.linear_best(instance)[0] for instance in cases]
+    figures = {"checked": len(ratios), "largest": str(max(ratios)), "smallest": str(min(ratios))}
+    no_less, larger = sum(r <= 1 for r in ratios), sum(r < 1 for r in ratios)
+    return say(judge(max(ratios) <= 1), figures, no_less=no_less, larger=larger)
 
 
 EXAMPLE_1 = Instance(
@@ -184,46 +142,37 @@ AS_PRINTED: Schedule = [(0, 0, 0), (1, 0, 3)]  # 2 units of job 3, and 1 of jobs
 MEANT: Schedule = [(0, 2, 0), (1, 0, 1)]
 
 
+def _example_1(instance: Instance, printed: Schedule, meant: Schedule) -> Details:
+    """Return what is shown of the example, if what is printed is infeasible, and what is meant better."""
+    own = model.play(instance, algorithm_1_rule)
+    got, better = model.value(instance, own), model.value(instance, meant)
+    feasible = [model.feasible(instance, schedule, False) for schedule in (printed, meant)]
+    if feasible != [False, True] or better <= got:
+        return None
+    schedules = {"printed": printed, "schedule": meant, "algorithm_1": own}
+    shown = {name: as_rows(one) for name, one in schedules.items()}
+    return shown | {"got": as_text(got), "better": as_text(better)}
+
+
 def _confirm_example_1(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    printed, better = as_schedule(shown["printed"]), as_schedule(shown["schedule"])
-    own = play(instance, algorithm_1_rule)
-    return (
-        is_only(instance)
-        and is_algorithm_1(instance, own)
-        and as_rows(own) == shown["algorithm_1"]
-        and as_text(value(instance, own)) == shown["got"]
-        and not feasible(instance, printed, False)
-        and feasible(instance, better, False)
-        and as_text(value(instance, better)) == shown["better"]
-        and Fraction(shown["better"]) > Fraction(shown["got"])
-    )
+    printed, meant = as_schedule(shown["printed"]), as_schedule(shown["schedule"])
+    return confirm_rules(lambda instance: _example_1(instance, printed, meant), algorithm_1_rule)(shown)
 
 
 @claim("example-1", confirm=_confirm_example_1)
-def _check_example_1(run: Run) -> Finding:
-    own = play(EXAMPLE_1, algorithm_1_rule)
-    got, (best, _) = value(EXAMPLE_1, own), linear_best(EXAMPLE_1)
+def _check_example_1(run: Run, say: Sentences) -> Finding:
+    own = model.play(EXAMPLE_1, algorithm_1_rule)
+    got, (best, _) = model.value(EXAMPLE_1, own), model.linear_best(EXAMPLE_1)
     figures = {"got": str(got), "optimum": str(best), "slots": as_rows(own)}
     slots = own == [[1, Fraction(2, 5), 0], [0, 0, Fraction(5, 4)]]
-    if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
-        return Finding(NOT_REPRODUCED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
-    text = (
-        "both values are right and 6 is the optimum; the printed schedule needs more resources than there "
-        "are in slot 2 (job 3 arrives then); the optimal schedule is 2 units of job 2 in slot 1, then 1 of "
-        "job 1 and 1 of job 3"
-    )
-    details: dict[str, Any] = {
-        "printed": as_rows(AS_PRINTED),
-        "schedule": as_rows(MEANT),
-        "algorithm_1": as_rows(own),
-    }
-    details |= {"got": as_text(got), "better": 6}
-    return Finding(CORRECTED, text, counterexample=show_instance(EXAMPLE_1) | details, figures=figures)
+    good = got == Fraction(49, 10) and best == model.value(EXAMPLE_1, MEANT) == 6 and slots
+    details = _example_1(EXAMPLE_1, AS_PRINTED, MEANT)
+    example = None if details is None else {**show_instance(EXAMPLE_1), **details}
+    return say(CORRECTED if good else NOT_REPRODUCED, figures, counterexample=example)
 
 
 @claim("example-2")
-def _check_example_2(run: Run) -> Finding:
+def _check_example_2(run: Run, say: Sentences) -> Finding:
     ratios = {}
     same = True
     for name, kind in (("sqrt", POWER), ("log", LOG)):
@@ -235,8 +184,7 @@ def _check_example_2(run: Run) -> Finding:
         # job 1 can have no more than Y = .5, job 2 no more than X in each of its two slots
         most = utility_of(jobs, np.array([0.5, 1.5])).sum()
         ratios[name] = float(most / utility_of(jobs, np.sum(own, axis=0)).sum())
-    text = f"optimum / value of Algorithm 1: sqrt(x) {ratios['sqrt']:.4f}, log(1 + x) {ratios['log']:.4f}"
-    return Finding(judge(same and min(ratios.values()) > 1), text, figures=ratios)
+    return say(judge(same and min(ratios.values()) > 1), ratios)
 
 
 def _four_thirds(n: int) -> Instance:
@@ -245,67 +193,59 @@ def _four_thirds(n: int) -> Instance:
 
 
 @claim("theorem-3.2")
-def _check_theorem_3_2(run: Run) -> Finding:
+def _check_theorem_3_2(run: Run, say: Sentences) -> Finding:
     slots, values = (2, 2) if run.small else (3, 3)
     sizes = [(2, slots, (1, 2, 3), 2, values), *([] if run.small else [(3, 2, (1, 2), 2, 2)])]
-    unbounded = [instance for size in sizes for instance in enumerate_instances(*size, common=True)]
-    flawed = sum(
-        value(instance, play(instance, algorithm_1_rule)) != linear_best(instance)[0]
-        for instance in unbounded
+    cases = (instance for size in sizes for instance in enumerate_instances(*size, common=True))
+    counted = count(
+        cases,
+        lambda case: bool(value_by(algorithm_1_rule, case) == model.linear_best(case)[0]),
     )
     fitted, bound, short = fit_many(
         run, fit_theorem_2, 200 if run.small else 10_000, resources=(1,), common=True, bounded=False
     )
     figures = {
-        "unbounded_checked": len(unbounded),
-        "unbounded_flawed": flawed,
+        "unbounded_checked": counted.checked,
+        "unbounded_flawed": counted.false,
         "fitted": fitted,
         "largest_bound": bound,
         "largest_shortfall": short,
     }
-    if flawed or bound > 1 + CLOSE or short > ROUGH:
-        return Finding(NOT_REPRODUCED, f"not optimal in {flawed}, bound {bound}", figures=figures)
-    text = (
-        f"exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual solution (that "
-        f"of the proof, repaired) is feasible and at most {bound - 1:.0e} above the value. The theorem does "
-        "not repeat the section's condition, without which it is false (theorem-3.2-bounded)"
-    )
-    return Finding(HOLDS, text, figures=figures)
+    good = not counted.false and bound <= 1 + CLOSE and short <= ROUGH
+    return say(HOLDS if good else NOT_REPRODUCED, figures, above=bound - 1)
 
 
-def _confirm_bounded(shown: Shown) -> bool:
-    instance = read_instance(shown)
-    same = len({job.deadline for job in instance.jobs}) == len(instance.capacity) == 1
-    return same and confirm_ratio(algorithm_1_rule, shown) and Fraction(shown["ratio"]) > 1
+def _on_one_resource(instance: Instance) -> bool:
+    """Return whether all jobs have one deadline and share a single type of resource."""
+    return len({job.deadline for job in instance.jobs}) == len(instance.capacity) == 1
 
 
-@claim("theorem-3.2-bounded", confirm=_confirm_bounded)
-def _check_bounded(run: Run) -> Finding:
+@claim(
+    "theorem-3.2-bounded",
+    confirm=confirm_ratio(algorithm_1_rule, lambda instance: Fraction(1), _on_one_resource),
+)
+def _check_bounded(run: Run, say: Sentences) -> Finding:
     slots, values = (2, 2) if run.small else (3, 3)
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        best, schedule = linear_best(instance)
-        if value(instance, play(instance, algorithm_1_rule)) == best or not is_only(instance):
+    def flaw(instance: Instance) -> Details:
+        best, schedule = model.linear_best(instance)
+        if value_by(algorithm_1_rule, instance) == best or not is_only(instance):
             return None
-        return show_ratio(instance, algorithm_1_rule, best, schedule)
+        return show_ratio(instance, algorithm_1_rule, schedule)
 
-    cases = [
-        *itertools.chain.from_iterable(
+    cases = itertools.chain(
+        *(
             enumerate_instances(2, last, (1, 2), 2, values, parallelism=2, common=True)
             for last in range(2, slots + 1)
         ),
-        *(enumerate_instances(3, 2, (2,), 2, 2, parallelism=2, common=True) if not run.small else ()),
-    ]
+        enumerate_instances(3, 2, (2,), 2, 2, parallelism=2, common=True) if not run.small else (),
+    )
     ratios = {}
     for n in (1, 10, 1000):
         family = _four_thirds(n)
-        ratios[n] = linear_best(family)[0] / value(family, play(family, algorithm_1_rule))
-    text = (
-        f"the optimum is up to 4/3 times the value in the limit ({float(ratios[1000]):.4f} with values "
-        "1.001 and 1)"
-    )
+        ratios[n] = model.linear_best(family)[0] / value_by(algorithm_1_rule, family)
     figures = {"family": {n: str(ratio) for n, ratio in ratios.items()}}
-    return found_against(REFUTED, find_flaw(cases, flaw), text, figures=figures)
+    return say.against(REFUTED, find_flaw(cases, flaw), figures, largest=float(ratios[1000]))
 
 
 def _confirm_multipliers(shown: Shown) -> bool:
@@ -328,8 +268,8 @@ def _confirm_multipliers(shown: Shown) -> bool:
 
 
 @claim("unique-multipliers", confirm=_confirm_multipliers)
-def _check_multipliers(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+def _check_multipliers(run: Run, say: Sentences) -> Finding:
+    def flaw(instance: Instance) -> Details:
         (job,), (c,) = instance.jobs, instance.capacity
         r = Fraction(job.demand[0], c)
         x = min(Fraction(job.parallelism), job.tasks, 1 / r)
@@ -340,18 +280,14 @@ def _check_multipliers(run: Run) -> Finding:
         found = [[as_text(prices[k]) if k == i else 0 for k in range(3)] for i in range(3) if tight[i]]
         return {"multipliers": found[:2]}
 
-    searched = find_flaw(enumerate_instances(1, 1, (1, 2, 3), 3, 2, parallelism=3), flaw)
-    text = (
-        "they exist, but need not be unique if two constraints of a job are tight; a, b and c are in the "
-        "counterexample."
-    )
-    return found_against(CORRECTED, searched, text + " No step of the proof needs more than their existence")
+    cases = enumerate_instances(1, 1, (1, 2, 3), 3, 2, parallelism=3)
+    return say.against(CORRECTED, find_flaw(cases, flaw))
 
 
 def _confirm_lagrangian(shown: Shown) -> bool:
     """Confirm by the derivative with respect to x_1, for b = 1 and other multipliers 0; L is linear."""
     instance = read_instance(shown)
-    r = [shares(instance, j)[0] for j in range(len(instance.jobs))]
+    r = [model.shares(instance, j)[0] for j in range(len(instance.jobs))]
 
     def lagrangian(x: Sequence[int], times: int) -> Fraction:
         gained = sum((job.values[0] * a for job, a in zip(instance.jobs, x, strict=True)), Fraction(0))
@@ -366,14 +302,12 @@ def _confirm_lagrangian(shown: Shown) -> bool:
 
 
 @claim("lagrangian", confirm=_confirm_lagrangian)
-def _check_lagrangian(run: Run) -> Finding:
-    def flaw(instance: Instance) -> dict[str, Any] | None:
-        r, v = shares(instance, 0)[0], instance.jobs[0].values[0]
+def _check_lagrangian(run: Run, say: Sentences) -> Finding:
+    def flaw(instance: Instance) -> Details:
+        r, v = model.shares(instance, 0)[0], instance.jobs[0].values[0]
         if len(instance.jobs) == 1:
             return None
         return {"printed": as_text(v - len(instance.jobs) * r), "equation_3": as_text(v - r)}
 
     cases = [*enumerate_instances(1, 1, (1, 2), 1, 2), *enumerate_instances(2, 1, (1, 2), 1, 2)]
-    text = "each price would count once per active job; the sum is over the resources i. Likewise"
-    text += " the argmin over [a_j, b_j] should be over [a_j, d_j], and gamma_yt is gamma_jt"
-    return found_against(CORRECTED, find_flaw(cases, flaw), text)
+    return say.against(CORRECTED, find_flaw(cases, flaw))

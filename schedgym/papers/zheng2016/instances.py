@@ -13,24 +13,11 @@ import numpy as np
 from schedgym.documents import read_yaml
 from schedgym.papers import Shown, get_paper
 from schedgym.papers.exact import Number, as_text
+from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, smallest_flaw
-from schedgym.papers.zheng2016 import readings
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    Job,
-    Rule,
-    Schedule,
-    State,
-    algorithm_1,
-    feasible,
-    gain,
-    horizon,
-    play,
-    slot_caps,
-    value,
-)
+from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
+from schedgym.papers.zheng2016 import model, readings
+from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
 
 PAPER = get_paper("zheng2016")
 claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
@@ -77,7 +64,7 @@ def _size(instance: Instance) -> tuple[Number, ...]:
     jobs = instance.jobs
     return (
         len(jobs),
-        horizon(instance),
+        model.horizon(instance),
         sum(instance.capacity),
         sum(job.tasks for job in jobs),
         sum(job.parallelism for job in jobs),
@@ -87,7 +74,7 @@ def _size(instance: Instance) -> tuple[Number, ...]:
     )
 
 
-def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], Details]) -> Searched:
     """Find the smallest instance with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=_size, show=show_instance)
 
@@ -162,7 +149,7 @@ def draw_instance(
 
 def algorithm_1_rule(state: State) -> Amounts:
     """Return the tasks of each job in a slot by Algorithm 1."""
-    return algorithm_1(state).x
+    return model.algorithm_1(state).x
 
 
 def is_only(instance: Instance) -> bool:
@@ -171,11 +158,11 @@ def is_only(instance: Instance) -> bool:
 
     def choose(state: State) -> Amounts:
         nonlocal sole
-        found = algorithm_1(state)
+        found = model.algorithm_1(state)
         sole = sole and found.unique
         return found.x
 
-    play(instance, choose)
+    model.play(instance, choose)
     return sole
 
 
@@ -185,12 +172,12 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
     This is checked by sorting for one resource, and by weak duality, with the prices of the simplex method,
     for several.
     """
-    if not feasible(instance, schedule, False):
+    if not model.feasible(instance, schedule, False):
         return False
     served: Amounts = (0,) * len(instance.jobs)
     for slot, x in enumerate(schedule, start=1):
         state = State(instance, slot, served)
-        caps = slot_caps(state)
+        caps = model.slot_caps(state)
         if len(instance.capacity) == 1:
             bound: Number = 0
             left: Number = instance.capacity[0]
@@ -201,12 +188,12 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
                 left -= part * job.demand[0]
                 bound += part * job.values[0]
         else:
-            prices = algorithm_1(state).prices[: len(instance.capacity)]
+            prices = model.algorithm_1(state).prices[: len(instance.capacity)]
             bound = sum(b * c for b, c in zip(prices, instance.capacity, strict=True))
             for job, cap in zip(instance.jobs, caps, strict=True):
                 cost = sum(b * r for b, r in zip(prices, job.demand, strict=True))
                 bound += max(job.values[0] - cost, Fraction(0)) * cap
-        if gain(state, x) != bound:
+        if model.gain(state, x) != bound:
             return False
         served = tuple(y + a for y, a in zip(served, x, strict=True))
     return True
@@ -218,32 +205,67 @@ def first_fit_instance(capacity: int, n: int) -> Instance:
     return Instance((late, late._replace(deadline=1, values=(n,))), (capacity,))
 
 
-def confirm_ratio(rule: Rule, shown: Shown) -> bool:
-    """Return True if a rule gets the stated value, and the stated schedule gets the stated ratio more."""
-    instance, better = read_instance(shown), as_schedule(shown["schedule"])
-    whole = rule is not algorithm_1_rule
-    own = play(instance, rule)
-    return (
-        feasible(instance, better, whole)
-        and feasible(instance, own, whole)
-        and (whole or (is_only(instance) and is_algorithm_1(instance, own)))
-        and as_text(value(instance, own)) == shown["got"]
-        and as_text(value(instance, better)) == shown["better"]
-        and str(Fraction(shown["better"]) / Fraction(shown["got"])) == shown["ratio"]
-    )
+def value_by(rule: Rule, instance: Instance) -> Number:
+    """Return the value of the schedule of a rule."""
+    return model.value(instance, model.play(instance, rule))
 
 
-def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule) -> dict[str, Any]:
+def show_ratio(instance: Instance, rule: Rule, better: Schedule) -> dict[str, Any]:
     """Return values and ratio of a rule and a better schedule, as a finding shows them."""
-    own = value(instance, play(instance, rule))
+    own, best = value_by(rule, instance), model.value(instance, better)
     return {
         "got": as_text(own),
         "better": as_text(best),
         "ratio": str(Fraction(best) / own),
-        "schedule": as_rows(schedule),
+        "schedule": as_rows(better),
     }
 
 
-def confirm_tight(shown: Shown, rule: Rule) -> bool:
-    """Return True if the stated schedule is worth almost twice as much as that of the rule."""
-    return confirm_ratio(rule, shown) and Fraction(shown["ratio"]) > 2 - Fraction(1, 100)
+def _is_valid(rule: Rule, instance: Instance) -> bool:
+    """Return True if the schedule of a rule is feasible; Algorithm 1 must have no choice, and be the best."""
+    own = model.play(instance, rule)
+    if rule is algorithm_1_rule:
+        return is_only(instance) and is_algorithm_1(instance, own)
+    return model.feasible(instance, own, True)
+
+
+def confirm_rules(flaw: Callable[[Instance], Details], *rules: Rule) -> Confirm:
+    """Return a confirmation: the schedules of some rules are valid, and the flaw is the one that is shown."""
+
+    def confirm(shown: Shown) -> bool:
+        instance = read_instance(shown)
+        return all(_is_valid(rule, instance) for rule in rules) and confirm_by(read_instance, flaw)(shown)
+
+    return confirm
+
+
+def confirm_ratio(
+    rule: Rule,
+    factor: Callable[[Instance], float | Fraction],
+    kind: Callable[[Instance], bool] = lambda instance: True,
+) -> Confirm:
+    """Return a confirmation: the schedule that is shown is worth more than that of a rule.
+
+    Args:
+        rule: the rule.
+        factor: returns of an instance by more than which factor the schedule is better.
+        kind: returns whether the statement is about an instance.
+    """
+
+    def confirm(shown: Shown) -> bool:
+        better = as_schedule(shown["schedule"])
+
+        def flaw(instance: Instance) -> Details:
+            feasible = model.feasible(instance, better, rule is not algorithm_1_rule)
+            found = show_ratio(instance, rule, better)
+            large = Fraction(found["ratio"]) > factor(instance)
+            return found if kind(instance) and feasible and large else None
+
+        return confirm_rules(flaw, rule)(shown)
+
+    return confirm
+
+
+def almost_two(instance: Instance) -> Fraction:
+    """Return a factor just below 2, for :func:`confirm_ratio`."""
+    return 2 - Fraction(1, 100)

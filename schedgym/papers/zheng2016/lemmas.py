@@ -11,13 +11,14 @@ its lemmas are checked under these conditions, and the evidence says how often t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import count, found_against
+from schedgym.papers.exact import Number, as_text, as_texts
+from schedgym.papers.searches import Counted, Details, Sentences, count
+from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
     ROUGH,
@@ -28,17 +29,7 @@ from schedgym.papers.zheng2016.instances import (
     is_only,
     read_instance,
 )
-from schedgym.papers.zheng2016.model import (
-    Amounts,
-    Instance,
-    State,
-    algorithm_1,
-    curved_slot,
-    horizon,
-    shares,
-    slot_caps,
-    value,
-)
+from schedgym.papers.zheng2016.model import Amounts, Instance, State
 
 
 class Case(NamedTuple):
@@ -63,14 +54,14 @@ def _slots(case: Case) -> list[Slot]:
     instance = case.instance
     served: Amounts = (0,) * len(instance.jobs)
     slots = []
-    for t in range(1, horizon(instance) + 1):
+    for t in range(1, model.horizon(instance) + 1):
         state = State(instance, t, served)
-        active = [j for j, u in enumerate(slot_caps(state)) if u > 0]
+        active = [j for j, u in enumerate(model.slot_caps(state)) if u > 0]
         if case.curved:
-            x, low, high = curved_slot(state)
+            x, low, high = model.curved_slot(state)
             ends: list[tuple[Fraction, ...]] = [(low,), (high,)]
         else:
-            found = algorithm_1(state)
+            found = model.algorithm_1(state)
             x = tuple(found.x)
             ends = [tuple(b * c for b, c in zip(found.prices, instance.capacity, strict=False))] * 2
         served = tuple(y + a for y, a in zip(served, x, strict=True))
@@ -94,7 +85,7 @@ def _most_gain(case: Case, j: int, cost: Number) -> Number | None:
 
 def _cost(instance: Instance, j: int, prices: tuple[Fraction, ...]) -> Fraction:
     """Return sum_i b_i r_ij."""
-    return sum((b * r for b, r in zip(prices, shares(instance, j), strict=True)), Fraction(0))
+    return sum((b * r for b, r in zip(prices, model.shares(instance, j), strict=True)), Fraction(0))
 
 
 def _cases(run: Run, *, alike: bool) -> Iterator[Case]:
@@ -115,7 +106,7 @@ def _cases(run: Run, *, alike: bool) -> Iterator[Case]:
         curved = n % 2 == 0
         resources = 1 if curved or alike else 2 + n % 4 // 3
         instance = draw_instance(run.rng, resources, jobs=4, slots=4, tasks=4, linear=True)
-        last = horizon(instance)
+        last = model.horizon(instance)
         jobs = [
             job._replace(
                 deadline=last if alike else job.deadline,
@@ -146,17 +137,19 @@ def _lemma_1(case: Case) -> Iterator[bool]:
         yield most is not None and most <= (Fraction(y * y, 2) if case.curved else 0)
 
 
+def _find(
+    say: Sentences, counted: Counted, figures: Mapping[str, Any] | None = None, short: float = 0.0
+) -> Finding:
+    """Return the finding of a lemma: all that is said is true, and floats are ``short`` by rounding only."""
+    verdict = judge(counted.said and not counted.false and short <= ROUGH)
+    return say(verdict, {**counted._asdict(), **(figures or {})}, true=counted.true, short=max(short, 0.0))
+
+
 @claim("lemma-3.1")
-def _check_lemma_3_1(run: Run) -> Finding:
+def _check_lemma_3_1(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_1)
     fitted, _, short = fit_many(run, fit_theorem_1, 100 if run.small else 20_000, resources=(1, 2, 3))
-    text = (
-        f"true of {counted.said - counted.false:,} of {counted.said:,} jobs in {counted.checked:,} instances "
-        f"with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 resources a "
-        f"job's cost is at most {max(short, 0.0):.0e} of f' below it"
-    )
-    figures = counted._asdict() | {"fitted": fitted, "largest_shortfall": short}
-    return Finding(judge(counted.said and not counted.false and short <= ROUGH), text, figures=figures)
+    return _find(say, counted, {"fitted": fitted, "largest_shortfall": short}, short)
 
 
 def _lemma_2(case: Case) -> Iterator[bool]:
@@ -167,17 +160,11 @@ def _lemma_2(case: Case) -> Iterator[bool]:
 
 
 @claim("lemma-3.2")
-def _check_lemma_3_2(run: Run) -> Finding:
+def _check_lemma_3_2(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=False), _lemma_2)
     fitted = 100 if run.small else 20_000
     excess = price_excess(run, fitted, resources=(1, 2, 3))
-    text = (
-        f"true of {counted.said - counted.false:,} of {counted.said:,} slots in {counted.checked:,} "
-        f"instances with linear or quadratic utilities; in {fitted:,} instances of other kinds with 1 to 3 "
-        f"resources the prices are at most {max(excess, 0.0):.0e} of their sum above it"
-    )
-    figures = counted._asdict() | {"fitted": fitted, "largest_excess": excess}
-    return Finding(judge(counted.said and not counted.false and excess <= ROUGH), text, figures=figures)
+    return _find(say, counted, {"fitted": fitted, "largest_excess": excess}, excess)
 
 
 # section III-C: for the proof of Theorem III.2 -------------------------------------------------------
@@ -198,10 +185,10 @@ def _unfinished(case: Case, slot: Slot) -> list[int]:
 
 def _ratio(case: Case, j: int, y: Number) -> Fraction:
     """Return f'(y) / r of job j on the only resource."""
-    return Fraction(_slope(case, j, y)) / shares(case.instance, j)[0]
+    return Fraction(_slope(case, j, y)) / model.shares(case.instance, j)[0]
 
 
-def _unlike(instance: Instance) -> dict[str, Any] | None:
+def _unlike(instance: Instance) -> Details:
     """Return the ratios f' / r of the jobs that a slot serves and leaves unfinished, if they differ."""
     case = Case(instance, False)
     if not is_only(instance):
@@ -214,14 +201,10 @@ def _unlike(instance: Instance) -> dict[str, Any] | None:
 
 
 @claim("lemma-3.3")
-def _check_lemma_3_3(run: Run) -> Finding:
+def _check_lemma_3_3(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_3)
     searched = find_flaw(enumerate_instances(2, 2, (1, 2), 2, 2, parallelism=2, common=True), _unlike)
-    text = f"true of {counted.said - counted.false:,} of {counted.said:,} pairs of jobs in"
-    text += f" {counted.checked:,} instances. The lemma does not repeat the section's condition: with bounds"
-    text += f" on parallelism it fails in {searched.flawed} of {searched.checked} linear instances"
-    figures = counted._asdict() | {"with_bounds": searched._asdict()}
-    return Finding(judge(counted.said and not counted.false), text, figures=figures)
+    return _find(say, counted, {"with_bounds": searched._asdict()})
 
 
 def _lemma_4(case: Case) -> Iterator[bool]:
@@ -241,14 +224,10 @@ def _lemma_4(case: Case) -> Iterator[bool]:
 
 
 @claim("lemma-3.4")
-def _check_lemma_3_4(run: Run) -> Finding:
+def _check_lemma_3_4(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_4)
     other = count((c for c in _cases(run, alike=False) if len(c.instance.capacity) == 1), _lemma_4)
-    text = f"true in {counted.said - counted.false:,} of {counted.said:,} cases of {counted.checked:,}"
-    text += " instances (each solution of Algorithm 1 unique); with other deadlines and bounds on parallelism"
-    text += f" false in {other.false:,} of {other.said:,} cases"
-    figures = counted._asdict() | {"without_conditions": other._asdict()}
-    return Finding(judge(counted.said and not counted.false), text, figures=figures)
+    return _find(say, counted, {"without_conditions": other._asdict()})
 
 
 class _Dual(NamedTuple):
@@ -265,7 +244,7 @@ class _Dual(NamedTuple):
 def _dual(case: Case, slots: list[Slot], *, repaired: bool = False) -> _Dual:
     """Compute it as before Lemma III.5, or with the least price of slot t and all later ones as beta_t."""
     jobs, final = case.instance.jobs, slots[-1].served
-    r = [shares(case.instance, j)[0] for j in range(len(jobs))]
+    r = [model.shares(case.instance, j)[0] for j in range(len(jobs))]
     slope = [Fraction(_slope(case, j, y)) for j, y in enumerate(final)]
     beta: list[Fraction] = []
     for t, slot in enumerate(slots):
@@ -296,11 +275,8 @@ def _lemma_5(case: Case) -> Iterator[bool]:
 
 
 @claim("lemma-3.5")
-def _check_lemma_3_5(run: Run) -> Finding:
-    counted = count(_cases(run, alike=True), _lemma_5)
-    text = f"true of {counted.said - counted.false:,} of {counted.said:,} jobs that are done in"
-    text += f" {counted.checked:,} instances"
-    return Finding(judge(counted.said and not counted.false), text, figures=counted._asdict())
+def _check_lemma_3_5(run: Run, say: Sentences) -> Finding:
+    return _find(say, count(_cases(run, alike=True), _lemma_5))
 
 
 def _lemma_6_1(case: Case) -> Iterator[bool]:
@@ -308,7 +284,7 @@ def _lemma_6_1(case: Case) -> Iterator[bool]:
     instance, slots = case.instance, _slots(case)
     found, final = _dual(case, slots), slots[-1].served
     for j, job in enumerate(instance.jobs):
-        r, slope = shares(instance, j)[0], _slope(case, j, final[j])
+        r, slope = model.shares(instance, j)[0], _slope(case, j, final[j])
         for t in range(job.arrival - 1, len(slots)):
             if slots[t].x[j] == 0:
                 yield slope - found.alpha[j] - found.beta[t] * r <= 0
@@ -331,7 +307,7 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
     slot = shown["slot"] - job.arrival
     return (
         job.parallelism >= job.tasks
-        and [as_text(b) for b in [Fraction(0)] * (job.arrival - 1) + beta] == shown["beta"]
+        and as_texts([Fraction(0)] * (job.arrival - 1) + beta) == shown["beta"]
         and [as_text(alpha)] == shown["alpha"]
         and x[slot] > 0
         and as_text(slope - alpha - beta[slot] * r) == shown["left"] != 0
@@ -339,25 +315,27 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
 
 
 @claim("lemma-3.6", confirm=_confirm_lemma_3_6)
-def _check_lemma_3_6(run: Run) -> Finding:
+def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
     repaired = 0
 
-    def flaw(instance: Instance) -> dict[str, Any] | None:
+    def flaw(instance: Instance) -> Details:
         nonlocal repaired
         case = Case(instance, False)
         slots = _slots(case)
-        repaired += _dual(case, slots, repaired=True).bound != value(instance, [slot.x for slot in slots])
+        repaired += _dual(case, slots, repaired=True).bound != model.value(
+            instance, [slot.x for slot in slots]
+        )
         found = _dual(case, slots)
         for t, slot in enumerate(slots):
             for j, job in enumerate(instance.jobs):
-                left = job.values[0] - found.alpha[j] - found.beta[t] * shares(instance, j)[0]
+                left = job.values[0] - found.alpha[j] - found.beta[t] * model.shares(instance, j)[0]
                 if slot.x[j] > 0 and left != 0 and is_only(instance):
                     return {
                         "slot": t + 1,
                         "left": as_text(left),
-                        "beta": [as_text(b) for b in found.beta],
-                        "alpha": [as_text(a) for a in found.alpha],
+                        "beta": as_texts(found.beta),
+                        "alpha": as_texts(found.alpha),
                         "bound": None if found.bound is None else as_text(found.bound),
                     }
         return None
@@ -368,12 +346,6 @@ def _check_lemma_3_6(run: Run) -> Finding:
     )
     searched = find_flaw(cases, flaw)
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
-    text = (
-        "these are cases with x_jt > 0, in which alpha_j > 0 because of a later slot that is not full, and "
-        "beta_t > 0 as slot t is full. With the least price of slot t and all later ones as beta_t the bound "
-        f"is Algorithm 1's value in all but {repaired}. Where x_jt = 0 the lemma is true in all but "
-        f"{unserved.false} of {unserved.said:,} cases"
-    )
     if unserved.false:
-        return Finding(NOT_REPRODUCED, text, figures=figures)
-    return found_against(REFUTED if repaired else CORRECTED, searched, text, figures=figures)
+        return say(NOT_REPRODUCED, figures)
+    return say.against(REFUTED if repaired else CORRECTED, searched, figures)

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from schedgym.core.record import ScheduleRecord
 from schedgym.papers.xu2021 import curves, model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import metrics
-from schedgym.problems.flowtime.workload import KINDS, make_workload
+from schedgym.problems.flowtime.workload import KINDS
 from tests.flowtime.schedules import record_of, simulations
 from tests.long import long
 
@@ -35,20 +34,6 @@ def test_curves_equal_the_model(kind: str) -> None:
             for t in range(1, outcome.slots + 1)
         ]
         assert curves.offered_curve(record).tolist() == offered
-        if kind == "mapreduce":
-            with pytest.raises(ValueError, match="plain jobs"):
-                curves.fit_curve(record)
-            continue
-        gammas = outcome.gammas
-        np.testing.assert_allclose(
-            curves.fit_curve(record, gammas), model.fit_curve(instance, outcome), **close
-        )
-        for gamma in (3.0, 60.0):
-            expected = model.fit_curve(instance, outcome, gamma)
-            np.testing.assert_allclose(curves.fit_curve(record, gamma), expected, **close)
-            np.testing.assert_allclose(
-                curves.fit_curve(record, np.full(outcome.slots, gamma)), expected, **close
-            )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,20 +81,3 @@ def test_sizes() -> None:
     counted = curves.by_size(record.workload, [1, 2, 5, 7])
     assert counted.size.tolist() == [1, 2, 5]
     assert counted.greatest.tolist() == [2.0, 5.0, 7.0]
-
-
-def test_gammas_must_fit() -> None:
-    workload = make_workload([0], [2], [1], [1])
-    record = ScheduleRecord(
-        workload,
-        np.array([0]),
-        np.array([0]),
-        np.array([0.0]),
-        np.array([2.0]),
-        np.array([[1.0]]),
-        2.0,
-        False,
-    )
-    assert curves.fit_curve(record, 4.0).tolist() == [-0.5, -1.0]
-    with pytest.raises(ValueError, match=r"gamma: must be one number or 2, got shape \(3,\)"):
-        curves.fit_curve(record, [1.0, 2.0, 3.0])

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import LinearConstraint, linprog, milp
+from scipy.optimize import linprog
 
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import literal_run, pooled
@@ -103,12 +103,12 @@ def test_v3_pack() -> None:
 
 def test_v4_switching_cost_rewards_splitting() -> None:
     nothing = [[0, 0, 0, 0]]
-    split = model.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 1.0)
+    slot = model.PlusSlot([-50], [4], [4], nothing, [False], [8] * 4, 1.0)
+    split, whole = model.plus_allocation(slot), model.pack([4], [8] * 4)
     assert split == [[1, 1, 1, 1]]
-    assert model.plus_cost(split, [0], [4], nothing, [False], 1.0) == Fraction(1, 4)
-    whole = model.pack([4], [8] * 4)
-    assert model.plus_allocation([-50], [4], [4], nothing, [False], [8] * 4, 0.0) == whole
-    assert model.plus_cost(whole, [0], [4], nothing, [False], 1.0) == 1
+    assert model.plus_allocation(slot._replace(alpha=0.0)) == whole
+    free = slot._replace(coefficient=[0])
+    assert (model.plus_cost(split, free), model.plus_cost(whole, free)) == (Fraction(1, 4), 1)
 
 
 def test_v4_in_a_run() -> None:
@@ -343,22 +343,6 @@ def test_fractional_flowtime_of_mapreduce() -> None:
     assert outcome.fractional == pytest.approx([(1 + 2) / 2 + 1.5 + (3 + 4) / 2 + 1.5])
 
 
-def test_fit_curve_closed_form() -> None:
-    """The last line of Eq. 26."""
-    for instance in instances(10, 9):
-        outcome = run(instance, "ocorp", gamma=100)
-        curve = model.fit_curve(instance, outcome)
-        assert curve == model.fit_curve(instance, outcome, 100)
-        for slots in range(1, outcome.slots + 1):
-            arrived = [(j, job) for j, job in enumerate(instance.jobs) if job.arrival < slots]
-            expected = sum(
-                (slots - job.arrival) / (100 - job.arrival) * job.processing
-                - sum(used[j] for used in outcome.used[:slots]) / job.cpu
-                for j, job in arrived
-            )
-            assert curve[slots - 1] == pytest.approx(expected, abs=1e-9)
-
-
 # Packing and counts -------------------------------------------------------------------------
 
 
@@ -457,10 +441,10 @@ def test_lemma_1() -> None:
             )
 
 
-def _random_plus_slot(rng: random.Random, n_jobs: int, n_servers: int, most: int) -> tuple:
+def _random_plus_slot(rng: random.Random, n_jobs: int, most: int) -> model.PlusSlot:
     demand = [rng.randint(1, most) for _ in range(n_jobs)]
     caps = [rng.randint(1, d) for d in demand]
-    cpu = [rng.randint(1, most + 1) for _ in range(n_servers)]
+    cpu = [rng.randint(1, most + 1) for _ in range(2)]
     cores, left = [], sum(cpu)
     for d in demand:
         cores.append(rng.randint(0, min(d, left)))
@@ -468,41 +452,7 @@ def _random_plus_slot(rng: random.Random, n_jobs: int, n_servers: int, most: int
     previous = model.pack(cores, cpu)
     coefficient = [rng.choice([rng.randint(-6, 3), rng.uniform(-6.0, 3.0)]) for _ in demand]
     first = [not any(row) and rng.random() < 0.4 for row in previous]
-    return coefficient, demand, caps, previous, first, cpu
-
-
-@pytest.mark.parametrize("literal", [False, True])
-def test_plus_against_milp(literal: bool) -> None:
-    """One binary variable for each unit core; costs rise with the units, so that they are taken in order."""
-    rng = random.Random(13)
-    for _ in range(60):
-        slot = _random_plus_slot(rng, rng.randint(1, 6), rng.randint(1, 4), 5)
-        coefficient, demand, caps, previous, first, cpu = slot
-        alpha = rng.choice([0.0, 0.5, 4.0, 60.0])
-        u = model.plus_allocation(*slot, alpha, literal=literal)
-        assert all(sum(row) <= cap for row, cap in zip(u, caps, strict=True))
-        assert all(sum(row[i] for row in u) <= c for i, c in enumerate(cpu))
-
-        units = [
-            (j, i, q) for j, cap in enumerate(caps) for i, c in enumerate(cpu) for q in range(min(cap, c))
-        ]
-        costs = []
-        for j, i, q in units:
-            step = (q + 1 - previous[j][i]) ** 2 - (q - previous[j][i]) ** 2
-            costs.append(coefficient[j] / demand[j] + (0 if first[j] else alpha * step / demand[j] ** 2))
-        of_job = [[float(unit[0] == j) for unit in units] for j in range(len(caps))]
-        on_server = [[float(unit[1] == i) for unit in units] for i in range(len(cpu))]
-        total = min(sum(cpu), sum(caps))
-        constraints = [LinearConstraint(np.array(of_job + on_server), -np.inf, [*caps, *cpu])]
-        if not literal:
-            constraints.append(LinearConstraint(np.ones((1, len(units))), total, total))
-            assert sum(map(sum, u)) == total
-        solved = milp(costs, integrality=np.ones(len(units)), bounds=(0, 1), constraints=constraints)
-        assert solved.status == 0
-        nothing = [[0] * len(cpu) for _ in caps]
-        base = model.plus_cost(nothing, coefficient, demand, previous, first, alpha)
-        reached = model.plus_cost(u, coefficient, demand, previous, first, alpha)
-        assert float(reached - base) == pytest.approx(solved.fun, abs=1e-7)
+    return model.PlusSlot(coefficient, demand, caps, previous, first, cpu, rng.choice([0, 0.5, 1, 4]))
 
 
 @pytest.mark.parametrize("literal", [False, True])
@@ -510,41 +460,34 @@ def test_plus_against_enumeration(literal: bool) -> None:
     """The optimum and its tie-break, among all allocations."""
     rng = random.Random(14)
     for _ in range(40):
-        slot = _random_plus_slot(rng, rng.randint(1, 3), 2, 2)
-        coefficient, demand, caps, previous, first, cpu = slot
-        coefficient = [round(c) for c in coefficient]
-        slot = (coefficient, *slot[1:])
-        alpha = rng.choice([0, 1, 4])
-        total = min(sum(cpu), sum(caps))
+        slot = _random_plus_slot(rng, rng.randint(1, 3), 2)
+        slot = slot._replace(coefficient=[round(c) for c in slot.coefficient])
+        total = min(sum(slot.cpu), sum(slot.caps))
         feasible = []
-        for cells in itertools.product(range(3), repeat=2 * len(caps)):
-            u = [list(cells[2 * j : 2 * j + 2]) for j in range(len(caps))]
-            if any(sum(row) > cap for row, cap in zip(u, caps, strict=True)):
+        for cells in itertools.product(range(3), repeat=2 * len(slot.caps)):
+            u = [list(cells[2 * j : 2 * j + 2]) for j in range(len(slot.caps))]
+            if any(sum(row) > cap for row, cap in zip(u, slot.caps, strict=True)):
                 continue
-            if any(sum(row[i] for row in u) > cpu[i] for i in (0, 1)):
+            if any(sum(row[i] for row in u) > slot.cpu[i] for i in (0, 1)):
                 continue
             if literal or sum(cells) == total:
-                paid = model.plus_cost(u, coefficient, demand, previous, first, alpha)
-                feasible.append((paid, sum(cells), [-c for c in cells], u))
-        assert model.plus_allocation(*slot, alpha, literal=literal) == min(feasible)[3]
+                feasible.append((model.plus_cost(u, slot), sum(cells), [-c for c in cells], u))
+        assert model.plus_allocation(slot, literal=literal) == min(feasible)[3]
 
 
 def test_plus_job_level_against_enumeration() -> None:
     rng = random.Random(15)
     for _ in range(60):
-        slot = _random_plus_slot(rng, rng.randint(1, 4), 2, 3)
-        coefficient, demand, caps, previous, first, cpu = slot
-        alpha = rng.choice([0.5, 4.0])
-        whole = [[sum(row)] for row in previous]
+        slot = _random_plus_slot(rng, rng.randint(1, 4), 3)
+        whole = slot._replace(previous=[[sum(row)] for row in slot.previous])
         for literal in (False, True):
-            cores = model.plus_job_level(*slot, alpha, literal=literal)
+            cores = model.plus_job_level(slot, literal=literal)
             options = [
-                model.plus_cost([[c] for c in u], coefficient, demand, whole, first, alpha)
-                for u in itertools.product(*(range(cap + 1) for cap in caps))
-                if (sum(u) <= sum(cpu) if literal else sum(u) == min(sum(caps), sum(cpu)))
+                model.plus_cost([[c] for c in u], whole)
+                for u in itertools.product(*(range(cap + 1) for cap in slot.caps))
+                if (sum(u) <= sum(slot.cpu) if literal else sum(u) == min(sum(slot.caps), sum(slot.cpu)))
             ]
-            reached = model.plus_cost([[c] for c in cores], coefficient, demand, whole, first, alpha)
-            assert reached == min(options)
+            assert model.plus_cost([[c] for c in cores], whole) == min(options)
 
 
 def test_plus_without_switching_cost_is_ocorp() -> None:
@@ -616,14 +559,6 @@ def test_memory_allocation_properties() -> None:
     assert rounds_seen >= {2, 3}
     assert improved
     assert gaps
-
-
-def test_three_rounds() -> None:
-    """Once job 1 is thrown off server 0, job 0 gets its core there: Theorem 1's two rounds are too few."""
-    slot = Slot((5, 2), (3, 1), (3, 1), (2, 2), (3, 1))
-    assert model.pack([3, 1], [2, 2]) == [[1, 2], [1, 0]]
-    assert model.memory_allocation(slot, [0, 1], backfill=False) == ([[2, 0], [0, 0]], 3)
-    assert model.memory_allocation(slot, [0, 1]) == ([[2, 0], [0, 1]], 3)
 
 
 def test_old_placement_stays_unless_worse() -> None:
@@ -917,21 +852,3 @@ def test_operations_of_a_slot() -> None:
             (count + servers - 1) * max(memory),
         )
         assert found.cells <= found.corrected
-
-
-def test_the_fit_bounds_the_unfinished_work_from_its_horizon_on() -> None:
-    """By the sum over slots (Eq. 26) and the served slots; before the horizon it is no bound."""
-    before, since = [], []
-    for instance in instances(60, 5, tiny=True):
-        gamma = model.eq27(instance)
-        limit = math.ceil(gamma) + 2
-        outcome = model.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=limit)
-        done = Fraction(0)
-        for t, (used, fit) in enumerate(
-            zip(outcome.used, model.fit_curve(instance, outcome, gamma), strict=True), start=1
-        ):
-            done += sum(Fraction(amount, job.cpu) for amount, job in zip(used, instance.jobs, strict=True))
-            left = sum(job.processing for job in instance.jobs if job.arrival < t) - done
-            (before if t < gamma else since).append(fit - float(left))
-    assert min(before) < -0.1 and min(since) > -1e-9
-    assert len(since) > 60

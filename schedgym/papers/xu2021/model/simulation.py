@@ -33,6 +33,7 @@ from schedgym.papers.xu2021.model.policies import PRIORITY_RULES, Entry, drf, ru
 from schedgym.papers.xu2021.model.slot import (
     Matrix,
     Number,
+    PlusSlot,
     Slot,
     core_values,
     fill,
@@ -53,7 +54,6 @@ __all__ = [
     "Outcome",
     "POLICIES",
     "counts",
-    "fit_curve",
     "flowtimes",
     "fractional_flowtime",
     "locality",
@@ -376,45 +376,35 @@ class _Policy:
                 self.lambdas[e.job, e.phase] = e.weight if known == "w" else known
         return [c / e.demand for c, e in zip(self.coefficients(entries), entries, strict=True)]
 
-    def changes(self, entries: list[Entry]) -> tuple[list[Number], list[int], list[int], Matrix, list[bool]]:
+    def changes(self, entries: list[Entry]) -> PlusSlot:
         """Return what the programmes with a switching cost are given."""
         demand, caps = [e.demand for e in entries], [e.cap for e in entries]
-        first = [e.age == 1 for e in entries]
-        return self.coefficients(entries), demand, caps, self.previous(entries), first
+        first, cpu = [e.age == 1 for e in entries], self.instance.cpu
+        previous = self.previous(entries)
+        return PlusSlot(self.coefficients(entries), demand, caps, previous, first, cpu, self.options.alpha)
 
     def with_switching(self, entries: list[Entry]) -> Matrix:
         """Return the slot of ocorp+."""
-        options, cpu = self.options, self.instance.cpu
-        coefficient, demand, caps, previous, first = self.changes(entries)
-        if options.level == "server":
-            return plus_allocation(
-                coefficient, demand, caps, previous, first, cpu, options.alpha, literal=options.literal
-            )
-        cores = plus_job_level(
-            coefficient, demand, caps, previous, first, cpu, options.alpha, literal=options.literal
-        )
-        return self.spread(entries, cores)
+        slot, literal = self.changes(entries), self.options.literal
+        if self.options.level == "server":
+            return plus_allocation(slot, literal=literal)
+        return self.spread(entries, plus_job_level(slot, literal=literal))
 
     def with_memory(self, entries: list[Entry], order: list[int], omega: list[Number]) -> Matrix:
         """Return the slot of ocorp+m."""
-        options, cpu = self.options, self.instance.cpu
+        options = self.options
         assert self.instance.memory is not None
         slot = Slot(
             tuple(core_values(omega, literal=options.literal)),
             tuple(e.cap for e in entries),
             tuple(e.reserve for e in entries),
-            tuple(cpu),
+            tuple(self.instance.cpu),
             tuple(self.instance.memory),
         )
         first = worth = None
         if options.alpha > 0:
-            coefficient, demand, caps, before, new = self.changes(entries)
-            first = plus_allocation(
-                coefficient, demand, caps, before, new, cpu, options.alpha, literal=options.literal
-            )
-            worth = switching_values(
-                coefficient, demand, caps, before, new, options.alpha, literal=options.literal
-            )
+            first = plus_allocation(self.changes(entries), literal=options.literal)
+            worth = switching_values(self.changes(entries), literal=options.literal)
         old = self.previous(entries) if options.packing == "sticky" else None
         rows, number = memory_allocation(
             slot, order, previous=old, backfill=options.backfill, first=first, worth=worth
@@ -602,22 +592,6 @@ def regret_curve(instance: Instance, outcome: Outcome, k: float = 2) -> list[flo
                 total += e.weight * amount * e.tasks / e.unit
                 if is_mapreduce(instance):
                     cluster.serve(j, amount)
-        curve.append(total)
-    return curve
-
-
-def fit_curve(instance: Instance, outcome: Outcome, gamma: float | None = None) -> list[float]:
-    """Eq. 26 for T = 1, 2, ...: sum over slots and arrived jobs (finished ones, too) of p / (gamma - a) - y.
-
-    gamma: the gammas of the outcome by default. gamma - a is at least 1, as in the policy. Plain jobs only.
-    """
-    total, curve = 0.0, []
-    for t, used in enumerate(outcome.used, start=1):
-        g = outcome.gammas[t - 1] if gamma is None else gamma
-        for job, amount in zip(instance.jobs, used, strict=True):
-            assert isinstance(job, Job)
-            if job.arrival < t:
-                total += job.processing / max(g - job.arrival, 1) - amount / job.cpu
         curve.append(total)
     return curve
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 __all__ = [
     "Matrix",
     "Number",
+    "PlusSlot",
     "Slot",
     "alternate",
     "best_value",
@@ -24,7 +25,6 @@ __all__ = [
     "plus_allocation",
     "plus_cost",
     "plus_job_level",
-    "plus_marginal",
     "switching_values",
     "transport",
 ]
@@ -197,78 +197,59 @@ def transport(
     return u
 
 
-def plus_marginal(
-    coefficient: Sequence[float],
-    demand: Sequence[int],
-    previous: Matrix,
-    first: Sequence[bool],
-    alpha: float,
-) -> Callable[[int, int, int], Fraction]:
-    """Marginal cost of a core in ocorp+: coef/d + alpha (2q + 1 - 2 u_prev) / d^2."""
+class PlusSlot(NamedTuple):
+    """A slot of ocorp+: coef y + alpha sum over servers ((u - u_prev) / d)^2 over the jobs is the least.
 
-    def marginal(j: int, i: int, q: int) -> Fraction:
-        cost = Fraction(coefficient[j]) / demand[j]
-        if not first[j]:
-            cost += Fraction(alpha) * (2 * q + 1 - 2 * previous[j][i]) / demand[j] ** 2
+    Attributes:
+        coefficient: weight - lambda, by job.
+        demand: cores, by job.
+        caps: largest number of cores, by job.
+        previous: cores in the slot before, [job][server].
+        first: True in the first slot of a job, in which it has no switching cost.
+        cpu: cores, by server.
+        alpha: weight of the switching cost.
+    """
+
+    coefficient: Sequence[float]
+    demand: Sequence[int]
+    caps: Sequence[int]
+    previous: Matrix
+    first: Sequence[bool]
+    cpu: Sequence[int]
+    alpha: float
+
+    def marginal(self, j: int, i: int, q: int) -> Fraction:
+        """Return the cost of the core after the first q: coef / d + alpha (2 q + 1 - 2 u_prev) / d^2."""
+        cost = Fraction(self.coefficient[j]) / self.demand[j]
+        if not self.first[j]:
+            change = 2 * q + 1 - 2 * self.previous[j][i]
+            cost += Fraction(self.alpha) * change / self.demand[j] ** 2
         return cost
 
-    return marginal
+
+def plus_allocation(slot: PlusSlot, *, literal: bool = False) -> Matrix:
+    """Return the cores of ocorp+."""
+    total = None if literal else min(sum(slot.cpu), sum(slot.caps))
+    return transport(slot.marginal, slot.caps, slot.cpu, total=total)
 
 
-def plus_allocation(
-    coefficient: Sequence[float],
-    demand: Sequence[int],
-    caps: Sequence[int],
-    previous: Matrix,
-    first: Sequence[bool],
-    cpu: Sequence[int],
-    alpha: float,
-    *,
-    literal: bool = False,
-) -> Matrix:
-    """The slot of ocorp+: min sum coef y + alpha sum over servers ((u - u_prev) / d)^2.
-
-    coefficient: weight - lambda of each job; first: is this the first slot of the job (no switching cost)?
-    """
-    total = None if literal else min(sum(cpu), sum(caps))
-    marginal = plus_marginal(coefficient, demand, previous, first, alpha)
-    return transport(marginal, caps, cpu, total=total)
-
-
-def plus_cost(
-    u: Matrix,
-    coefficient: Sequence[float],
-    demand: Sequence[int],
-    previous: Matrix,
-    first: Sequence[bool],
-    alpha: float,
-) -> Fraction:
-    """What plus_allocation minimises, exactly."""
+def plus_cost(u: Matrix, slot: PlusSlot) -> Fraction:
+    """Return what plus_allocation minimises, exactly."""
     cost = Fraction(0)
     for j, row in enumerate(u):
-        cost += Fraction(coefficient[j]) * sum(row) / demand[j]
-        if not first[j]:
-            squares = sum((new - old) ** 2 for new, old in zip(row, previous[j], strict=True))
-            cost += Fraction(alpha) * squares / demand[j] ** 2
+        cost += Fraction(slot.coefficient[j]) * sum(row) / slot.demand[j]
+        if not slot.first[j]:
+            squares = sum((new - old) ** 2 for new, old in zip(row, slot.previous[j], strict=True))
+            cost += Fraction(slot.alpha) * squares / slot.demand[j] ** 2
     return cost
 
 
-def plus_job_level(
-    coefficient: Sequence[float],
-    demand: Sequence[int],
-    caps: Sequence[int],
-    previous: Matrix,
-    first: Sequence[bool],
-    cpu: Sequence[int],
-    alpha: float,
-    *,
-    literal: bool = False,
-) -> list[int]:
+def plus_job_level(slot: PlusSlot, *, literal: bool = False) -> list[int]:
     """The variant of ocorp+ that charges the change of a job's cores in all: take the cheapest units."""
-    marginal = plus_marginal(coefficient, demand, [[sum(row)] for row in previous], first, alpha)
-    units = sorted((marginal(j, 0, q), j, q) for j, cap in enumerate(caps) for q in range(cap))
-    cores = [0] * len(caps)
-    for cost, j, _ in units[: sum(cpu)]:
+    marginal = slot._replace(previous=[[sum(row)] for row in slot.previous]).marginal
+    units = sorted((marginal(j, 0, q), j, q) for j, cap in enumerate(slot.caps) for q in range(cap))
+    cores = [0] * len(slot.caps)
+    for cost, j, _ in units[: sum(slot.cpu)]:
         if not literal or cost < 0:
             cores[j] += 1
     return cores
@@ -369,27 +350,17 @@ def memory_allocation(
     return placement, len(kept)
 
 
-def switching_values(
-    coefficient: Sequence[float],
-    demand: Sequence[int],
-    caps: Sequence[int],
-    previous: Matrix,
-    first: Sequence[bool],
-    alpha: float,
-    *,
-    literal: bool = False,
-) -> Callable[[int, int, int], Fraction]:
+def switching_values(slot: PlusSlot, *, literal: bool = False) -> Callable[[int, int, int], Fraction]:
     """What the core after the first q is worth to a job on a server in ocorp+m with a switching cost.
 
     Choice: less than a marginal cost of ocorp+ by the smallest bonus that lifts to 1 the last core of each
     job on a server where it had none.
     """
-    marginal = plus_marginal(coefficient, demand, previous, first, alpha)
-    nowhere = plus_marginal(coefficient, demand, [[0]] * len(caps), first, alpha)
+    nowhere = slot._replace(previous=[[0]] * len(slot.caps))
     bonus = Fraction(0)
     if not literal:
-        bonus = max([bonus, *(1 + nowhere(j, 0, cap - 1) for j, cap in enumerate(caps))])
-    return lambda j, i, q: bonus - marginal(j, i, q)
+        bonus = max([bonus, *(1 + nowhere.marginal(j, 0, cap - 1) for j, cap in enumerate(slot.caps))])
+    return lambda j, i, q: bonus - slot.marginal(j, i, q)
 
 
 def best_value(slot: Slot) -> Number:

@@ -6,26 +6,10 @@ Whole tasks may overfill a resource by 1e-9; tasks that can be cut aim at a load
 """
 
 from schedgym.papers.zheng2016.model import divisible_tasks, jobs, whole_tasks
+from schedgym.papers.zheng2016.model import policies as named
 from schedgym.papers.zheng2016.model.divisible_tasks import *  # noqa: F403
 from schedgym.papers.zheng2016.model.jobs import *  # noqa: F403
-from schedgym.papers.zheng2016.model.policies import (
-    CONTINUOUS,
-    DEADLINE_POLICIES,
-    DISCRETE,
-    policies,
-    simulate,
-    slot_gaps,
-)
+from schedgym.papers.zheng2016.model.policies import *  # noqa: F403
 from schedgym.papers.zheng2016.model.whole_tasks import *  # noqa: F403
 
-__all__ = [
-    *divisible_tasks.__all__,
-    *jobs.__all__,
-    *whole_tasks.__all__,
-    "CONTINUOUS",
-    "DEADLINE_POLICIES",
-    "DISCRETE",
-    "policies",
-    "simulate",
-    "slot_gaps",
-]
+__all__ = [*divisible_tasks.__all__, *jobs.__all__, *named.__all__, *whole_tasks.__all__]

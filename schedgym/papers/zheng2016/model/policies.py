@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from schedgym.papers.zheng2016.model.divisible_tasks import concave, equal_opp_continuous, s_greedy_continuous
+from schedgym.papers.zheng2016.model import divisible_tasks, whole_tasks
 from schedgym.papers.zheng2016.model.jobs import (
     Amounts,
     Instance,
@@ -19,32 +19,26 @@ from schedgym.papers.zheng2016.model.jobs import (
     padded,
     run,
 )
-from schedgym.papers.zheng2016.model.whole_tasks import (
-    deadline_aware,
-    equal_opp,
-    local_optimal,
-    m_greedy,
-    primal_dual,
-    s_greedy,
-)
+
+__all__ = ["CONTINUOUS", "DEADLINE_POLICIES", "DISCRETE", "policies", "simulate", "slot_gaps"]
 
 CONTINUOUS: dict[str, Rule] = {
-    "concave": concave,
-    "s-greedy": s_greedy_continuous,
-    "equal-opp": equal_opp_continuous,
+    "concave": divisible_tasks.concave,
+    "s-greedy": divisible_tasks.s_greedy_continuous,
+    "equal-opp": divisible_tasks.equal_opp_continuous,
     "edf": edf,
     "fifo": fifo,
 }
 DISCRETE: dict[str, Rule] = {
-    "m-greedy": m_greedy,
-    "m-greedy-skip": functools.partial(m_greedy, skip=True),
-    "primal-dual": primal_dual,
-    "local-optimal": local_optimal,
-    "deadline-aware": deadline_aware,
-    "s-greedy": s_greedy,
-    "s-greedy-skip": functools.partial(s_greedy, skip=True),
-    "equal-opp": equal_opp,
-    "equal-opp-skip": functools.partial(equal_opp, skip=True),
+    "m-greedy": whole_tasks.m_greedy,
+    "m-greedy-skip": functools.partial(whole_tasks.m_greedy, skip=True),
+    "primal-dual": whole_tasks.primal_dual,
+    "local-optimal": whole_tasks.local_optimal,
+    "deadline-aware": whole_tasks.deadline_aware,
+    "s-greedy": whole_tasks.s_greedy,
+    "s-greedy-skip": functools.partial(whole_tasks.s_greedy, skip=True),
+    "equal-opp": whole_tasks.equal_opp,
+    "equal-opp-skip": functools.partial(whole_tasks.equal_opp, skip=True),
     "edf": edf,
     "fifo": fifo,
 }
@@ -66,7 +60,7 @@ def slot_gaps(instance: Instance, schedule: Sequence[Amounts]) -> list[Number]:
 
     Where an optimum is not unique (linear utilities, local-optimal), only values can be compared.
     """
-    best = local_optimal if instance.discrete else concave
+    best = whole_tasks.local_optimal if instance.discrete else divisible_tasks.concave
     rows = padded(instance, schedule)
     gaps: list[Number] = []
 

@@ -27,10 +27,8 @@ from schedgym.papers.zheng2016.model.jobs import (
 )
 
 __all__ = [
-    "PRICE_TOLERANCE",
     "Task",
     "allocations",
-    "bound_b",
     "candidates",
     "deadline_aware",
     "deadline_aware_factor",
