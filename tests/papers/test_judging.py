@@ -22,7 +22,7 @@ from schedgym.papers.judging import (
     at_most,
     average,
     between,
-    compare,
+    excess,
     grows,
     judge_better,
     judge_claim,
@@ -49,13 +49,13 @@ def test_verdicts_of_several() -> None:
 
 def test_comparisons_of_means() -> None:
     own, other = np.array([1.0, 4.0, 2.5]), np.array([2.0, 2.0, 1.0])
-    found = compare("a", own, other)
+    found = excess("a", own, other)
     low, high = ratio_interval(own, other)
     assert (found.value, found.low, found.high) == pytest.approx((0.5, low - 1.0, high - 1.0))
-    assert compare("a", own, 1.5).value == pytest.approx(2.5 / 1.5 - 1.0)
-    left = compare("a", [1.0, nan, 3.0], [2.0, 1.0, 4.0])
+    assert excess("a", own, 1.5).value == pytest.approx(2.5 / 1.5 - 1.0)
+    left = excess("a", [1.0, nan, 3.0], [2.0, 1.0, 4.0])
     assert left.value == pytest.approx(4.0 / 6.0 - 1.0)
-    alone = compare("a", [3.0], [2.0])
+    alone = excess("a", [3.0], [2.0])
     assert alone.value == 0.5 and math.isnan(alone.low)
     shares = average("a", own - other)
     assert (shares.value, shares.low, shares.high) == pytest.approx(
@@ -69,7 +69,7 @@ def test_comparisons_of_means() -> None:
 
 @pytest.mark.parametrize("values", [([nan], [1.0]), ([1.0], [0.0])])
 def test_nothing_to_compare_reproduces_nothing(values) -> None:
-    found = compare("a", *values)
+    found = excess("a", *values)
     for rule in (larger(), lower(), level(1.0), at_most(1.0), between(-math.inf, math.inf)):
         said = judge_claim("claim", [found], rule)
         assert said.verdict == NOT_REPRODUCED and said.measured == "a none to compare"

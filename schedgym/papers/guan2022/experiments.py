@@ -25,7 +25,7 @@ from schedgym.papers.guan2022.runs import (
     shared,
 )
 from schedgym.papers.guan2022.statements import INCENTIVES, Sentence, judge_decided, judge_incentive
-from schedgym.papers.judging import Effect, compare, judge_claim, lower, where
+from schedgym.papers.judging import Effect, excess, judge_claim, lower, where
 from schedgym.papers.registry import Check
 
 # section 3.4 -----------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def _little(run: Run) -> Evaluation:
 def _observed(played: Evaluation, policy: str, rival: str, skew: float) -> Effect:
     """Compare what was observed of two policies at a skew."""
     own, other = (played.values(label, zipf=skew) for label in (policy, rival))
-    return compare(f"{policy} against {rival}", own, other, where({"zipf": skew}))
+    return excess(f"{policy} against {rival}", own, other, where({"zipf": skew}))
 
 
 def _judge_queues(run: Run) -> Judged:

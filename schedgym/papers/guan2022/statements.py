@@ -29,7 +29,7 @@ from schedgym.papers.judging import (
     Effect,
     average,
     between,
-    compare,
+    excess,
     grows,
     judge_better,
     judge_claim,
@@ -87,7 +87,7 @@ def place_of_first(played: Evaluation, value: Any) -> str:
 def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Effect]:
     """Compare the responses of the first of each pair with those of the second in all settings."""
     return [
-        compare(
+        excess(
             f"{own} against {other}",
             played.metric(own, RESPONSE, **setting),
             played.metric(other, RESPONSE, **setting),
@@ -419,7 +419,7 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
 
     spreads = run.once(f"decided {jobs.name}", make)
     cases = [
-        compare(f"{policy} against {rival}", own, other, f"at zipf {skew:g}")
+        excess(f"{policy} against {rival}", own, other, f"at zipf {skew:g}")
         for skew, own, other in zip(jobs.skews, spreads[policy], spreads[rival], strict=True)
     ]
     much = f"much (here: by {100 * by:.0f}%) " if by else ""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Evaluation, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
-from schedgym.papers.judging import Effect, Rule, compare, larger, level
+from schedgym.papers.judging import Effect, Rule, excess, larger, level
 from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
 from schedgym.papers.shi2017.runs import (
@@ -257,7 +257,7 @@ def _check_figure_6a_slf(run: Run) -> Finding:
 def _without_drc(played: Evaluation) -> list[Effect]:
     """Compare the average JCT of each scheduler without DRC with that with it."""
     read = {drc: metric(played, "average_jct", drc=drc) for drc in DRC}
-    return [compare(label, read[False](label), read[True](label)) for label in SCHEDULERS]
+    return [excess(label, read[False](label), read[True](label)) for label in SCHEDULERS]
 
 
 @claim("drc-impact")

@@ -12,7 +12,7 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import compare, grows, larger
+from schedgym.papers.judging import excess, grows, larger
 from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
 from schedgym.papers.shi2017.model.one_job import SingleJob, fat_tree, job_on, limits_now, optra, placements
 from schedgym.papers.shi2017.readings import SIZING
@@ -257,7 +257,7 @@ def _check_shares(run: Run) -> Finding:
     size = {"tasks": tasks, "arity": run.size(8, 8, 4)}
     played = run.play(SINGLE, {"TaPRA": "tapra"}, episodes, parameters=size, observe=_shared_least)
     least = np.array(played.values("TaPRA"))
-    found = compare(
+    found = excess(
         "least JCT with equal shares, N max load / B_DC, against TaPRA", least, played.metric("TaPRA", "jct")
     )
     return found_by([found], larger(STATED["Fig. 4(a)"]["GSA"] / 100), what=f"{tasks} tasks")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
-from schedgym.papers.judging import compare, larger
+from schedgym.papers.judging import excess, larger
 from schedgym.papers.shi2017.instances import FACTORS, SHARES, claim, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import (
     Number,
@@ -94,15 +94,15 @@ def _beyond_equation_59(env: Any) -> Floats:
         / np.asarray(record.workload.tasks["efficiency"])[record.job, record.server]
     )
     np.maximum.at(planned, jobs[record.job], leq / record.amount[:, 0])
-    excess: Floats = (np.array(fate["completion"]) - arrival) / (start - arrival + planned) - 1
-    return excess
+    beyond: Floats = (np.array(fate["completion"]) - arrival) / (start - arrival + planned) - 1
+    return beyond
 
 
 @claim("equation-59", confirm=_confirm_equation_59)
 def _check_equation_59(run: Run) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_equation_59)
-    excess = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
-    with_drc, without = excess[True], excess[False]
+    beyond = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
+    with_drc, without = beyond[True], beyond[False]
     figures = {
         "jobs": len(with_drc),
         "largest_with_drc": float(with_drc.max()),
@@ -204,5 +204,5 @@ def _check_mar(run: Run) -> Finding:
         options={"without": {"mar": False}},
     )
     with_test, without = (played.metric(label, "average_jct") for label in ("with", "without"))
-    found = compare("OnTaPRA's average JCT without it", without, with_test)
+    found = excess("OnTaPRA's average JCT without it", without, with_test)
     return found_by([found], larger(), what=f"{jobs} jobs, with DRC")

@@ -13,7 +13,7 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import compare, level
+from schedgym.papers.judging import excess, level
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     HALF,
@@ -518,7 +518,7 @@ def _check_fast(run: Run) -> Finding:
             f". In a family of jobs with n tasks it is n / 2 times as long (n = {n}: {ratio}), so no "
             "factor bounds it"
         )
-    mean = compare("TaPRA-fast against TaPRA", other, own)
+    mean = excess("TaPRA-fast against TaPRA", other, own)
     what = f"mean of {episodes} jobs with 100 tasks"
     figures = {"episodes": episodes, "median": median, "more_than_5": worse}
     finding = found_by([mean], level(0.05), what=what, more=text, **figures)

@@ -13,7 +13,7 @@ from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_claims, list_figures
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, compare, larger
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, excess, larger
 from schedgym.papers.shi2017.readings import MAR, SIZING
 from schedgym.papers.shi2017.runs import (
     LONGEST,
@@ -169,12 +169,12 @@ def test_comparisons() -> None:
     base = rng.uniform(1, 2, size=12)
     values = {"a x": 2.05 * base * rng.uniform(0.99, 1.01, size=12), "b x": base, "c x": 9 * base}
 
-    def verdicts(stated, make=compare) -> list[str]:
+    def verdicts(stated, make=excess) -> list[str]:
         found = against(values.__getitem__, ["a x", "c x"], ["b x"], stated, make)
         assert [entry.name for entry in found] == ["a x against b x", "c x against b x"]
         return [entry.verdict for entry in found]
 
-    for make in (compare, medians_of):
+    for make in (excess, medians_of):
         assert verdicts({"a": 100, "c": 800}, make) == verdicts(None, make) == [HOLDS, HOLDS]
         assert verdicts({"a": 200, "c": 8900}, make) == [IN_PART, NOT_REPRODUCED]
         assert verdicts({"b": 100}, make) == verdicts(100, make) == [HOLDS, NOT_REPRODUCED]
