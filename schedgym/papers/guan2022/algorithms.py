@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,11 @@ from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import floors_of
-from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, fair_shares, pad, unit
+from schedgym.papers.guan2022.share_batches import fair_shares, pad, unit
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
-    Flaw,
+    Batch,
+    Flaws,
     Search,
     draw_instances,
     search,
@@ -49,38 +49,27 @@ def count_programs(run: Run) -> int:
     return 60 if run.small else 1000
 
 
-def _printed_check(policy: str) -> Flaw:
+def _printed_check(batch: Batch) -> Flaws:
     """Find jobs that the printed check stops at T_max in the first round though they can get more.
 
     Some solution of the linear program with the largest T gives job l exactly T_max and leaves no slot free,
     so no job can simply get more. The printed check, which sets the other jobs "= T_max", then fails, since
     the floor of another job is above T_max.
     """
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        shares = fair_shares(demand, slots, groups, policy)
-        level = shares.aggregate.min(axis=1)
-        total = shares.aggregate.sum(axis=1)
-        base = shares.held.sum(axis=2)
-        for i in range(jobs):
-            others = [x for x in range(jobs) if x != i]
-            alone = (shares.capacity + shares.need[:, others].sum(1)).min(1) + base[:, others].sum(1)
-            mask = (shares.aggregate[:, i] > level) & (shares.least[:, i] <= level)
-            mask &= (shares.least[:, others] > level[:, None]).any(axis=1)
-            mask &= alone >= total - level
-            if policy == "sig-gamf":  # line 15 asks for any free site at all
-                mask &= total == slots.sum(axis=1) * unit(jobs)
-            yield (
-                mask,
-                {
-                    "job": i,
-                    "aggregates": lambda b: texts(shares.aggregate[b], jobs),
-                    "level": lambda b: texts([level[b]], jobs)[0],
-                },
-            )
-
-    return flaw
+    shares = batch.shares()
+    level = shares.aggregate.min(axis=1)
+    total = shares.aggregate.sum(axis=1)
+    base = shares.held.sum(axis=2)
+    details = {"aggregates": shares.aggregate, "level": lambda b: texts([level[b]], batch.jobs)[0]}
+    for i in range(batch.jobs):
+        others = [x for x in range(batch.jobs) if x != i]
+        alone = (shares.capacity + shares.need[:, others].sum(1)).min(1) + base[:, others].sum(1)
+        mask = (shares.aggregate[:, i] > level) & (shares.least[:, i] <= level)
+        mask &= (shares.least[:, others] > level[:, None]).any(axis=1)
+        mask &= alone >= total - level
+        if batch.policy == "sig-gamf":  # line 15 asks for any free site at all
+            mask &= total == batch.slots.sum(axis=1) * unit(batch.jobs)
+        yield mask, {"job": i, **details}
 
 
 def _with_solution(found: Search) -> Search:
@@ -108,14 +97,13 @@ def confirm_printed_check(instance: Shown) -> bool:
         and own[job] > level
         and any(floor > level for i, floor in enumerate(floors) if i != job)
         and (instance["policy"] != "sig-gamf" or sum(solution) == sum(problem.slots))  # line 15: no free site
-        and states(instance, "aggregates", own)
-        and states(instance, "level", level)
+        and states(instance, aggregates=own, level=level)
     )
 
 
 def check_printed(run: Run, policy: str) -> Finding:
     """Check Algorithm 5 or 7 as printed: find a solution at which its test fails, and how often it does."""
-    found = search(policy, _printed_check(policy), steps_of(policy, run.small))
+    found = search(policy, _printed_check, steps_of(policy, run.small))
     right, wrong, endless = run_programs(run, policy, count_programs(run), literal=True)
     meant = run_programs(run, policy, count_programs(run), literal=False)
     figures = {

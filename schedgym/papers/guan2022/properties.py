@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from fractions import Fraction
+import statistics
 
 import numpy as np
 
@@ -55,7 +54,7 @@ def _confirm_envy(instance: Shown) -> bool:
     i, other = instance["job"], instance["envies"]
     own = model.aggregates_of(demand, slots, groups, policy)
     useful = model.useful_range(demand, slots, groups, policy, other, demand[i])[policy != "sig-gamf"]
-    return states(instance, "aggregates", own) and states(instance, "useful", useful) and useful > own[i]
+    return states(instance, aggregates=own, useful=useful) and useful > own[i]
 
 
 def _confirm_lie(instance: Shown) -> bool:
@@ -64,12 +63,9 @@ def _confirm_lie(instance: Shown) -> bool:
     lying = [instance["report"] if x == i else row for x, row in enumerate(demand)]
     honest = model.aggregates_of(demand, slots, groups, policy)
     gets = model.useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
-    return (
-        states(instance, "aggregates", honest)
-        and states(instance, "aggregates_if_lying", model.aggregates_of(lying, slots, groups, policy))
-        and states(instance, "useful_if_lying", gets)
-        and gets > honest[i]
-    )
+    after = model.aggregates_of(lying, slots, groups, policy)
+    stated = states(instance, aggregates=honest, aggregates_if_lying=after, useful_if_lying=gets)
+    return stated and gets > honest[i]
 
 
 def _register_properties(policy: str) -> None:
@@ -77,12 +73,12 @@ def _register_properties(policy: str) -> None:
 
     @claim(f"{policy}-pareto", confirm=_confirm_pareto)
     def check_pareto(run: Run) -> Finding:
-        found = search(policy, pareto(policy), steps_of(policy, run.small), run.rng, run.small)
+        found = search(policy, pareto, steps_of(policy, run.small), run.rng, run.small)
         return found_flaw(found)
 
     @claim(f"{policy}-envy", confirm=_confirm_envy)
     def check_envy(run: Run) -> Finding:
-        found = search(policy, envy(policy), steps_of(policy, run.small), run.rng, run.small)
+        found = search(policy, envy, steps_of(policy, run.small), run.rng, run.small)
         more = "so in every matrix with these aggregates" if policy == "sig-gamf" else ""
         return found_flaw(found, more=more)
 
@@ -129,7 +125,7 @@ def _register_fairness(policy: str, name: str) -> None:
 
     @claim(name, confirm=_confirm_unfair)
     def check(run: Run) -> Finding:
-        found = search(policy, unfair(policy), steps_of(policy, run.small), run.rng, run.small)
+        found = search(policy, unfair, steps_of(policy, run.small), run.rng, run.small)
         if found.found is not None:
             return found_flaw(found)
         compared, right, kept = _compare_solver(run, policy, 600 if run.small else 20000)
@@ -209,24 +205,16 @@ def confirm_below_floors(instance: Shown) -> bool:
     own = model.aggregates_of(demand, slots, groups, policy)
     if policy != "gamf":
         sig = model.aggregates_of(demand, slots, groups, "sig-amf")
-        return states(instance, "aggregates", own) and states(instance, "sig_amf", sig) and own != sig
+        return states(instance, aggregates=own, sig_amf=sig) and own != sig
     floors = model.isolated_shares(model.Problem(demand, slots, groups))
-    return (
-        states(instance, "aggregates", own)
-        and states(instance, "isolated", floors)
-        and any(a < x for a, x in zip(own, floors, strict=True))
-    )
+    lacks = any(a < x for a, x in zip(own, floors, strict=True))
+    return states(instance, aggregates=own, isolated=floors) and lacks
 
 
 def spread_of(aggregates: Integers) -> Integers:
     """Return J^2 times the variance of the aggregates [B]."""
     jobs = aggregates.shape[1]
     return np.asarray(jobs * (aggregates**2).sum(axis=1) - aggregates.sum(axis=1) ** 2)
-
-
-def _variance(values: Sequence[Fraction]) -> Fraction:
-    mean = sum(values, Fraction(0)) / len(values)
-    return sum(((x - mean) ** 2 for x in values), Fraction(0)) / len(values)
 
 
 def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
@@ -243,8 +231,5 @@ def confirm_balance(instance: Shown) -> bool:
     own = model.aggregates_of(demand, slots, groups, policy)
     tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
     other = model.aggregates_of(tasks, slots, single_sites(len(slots)), instance["compared"])
-    return (
-        states(instance, "aggregates", own)
-        and states(instance, instance["compared"], other)
-        and _variance(own) > _variance(other)
-    )
+    stated = states(instance, **{"aggregates": own, instance["compared"]: other})
+    return stated and statistics.pvariance(own) > statistics.pvariance(other)

@@ -5,9 +5,9 @@ Instances are enumerated by jobs, sites, groups, slots in all, and tasks in all,
 of its sites change nothing. So an instance that is found is the smallest of all steps searched. Random
 instances of up to 5 jobs and 4 sites follow.
 
-A *flaw* is a function of a batch (demand [B, J, K], slots [B, M] and groups). It yields masks [B] of the
-instances that have the flaw, each with entries that describe them (values, or functions of the index in the
-batch). Only instances in which every job has tasks and every group is used are counted.
+A *flaw* is a function of a :class:`Batch`. It yields masks [B] of the instances that have the flaw, each with
+entries that describe them: amounts [B, ...] in units, functions of the index in the batch, or values. Only
+instances in which every job has tasks and every group is used are counted.
 
 An instance is a dict of plain values: ``policy``, ``slots`` per site, ``groups`` (lists of sites, numbered
 from 0), ``demand`` (tasks of each job in each group), and more by name; exact fractions are texts ("5/2").
@@ -24,6 +24,7 @@ import numpy as np
 
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.share_batches import (
+    FairShares,
     Flags,
     Groups,
     Integers,
@@ -46,7 +47,40 @@ from schedgym.papers.guan2022.share_batches import (
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
 
-Flaw = Callable[[Integers, Integers, Groups], Iterator[tuple[Flags, Mapping[str, Any]]]]
+
+class Batch(NamedTuple):
+    """Instances of one policy, which have the same numbers of jobs, groups and sites.
+
+    Attributes:
+        policy: "imf", or one of :func:`~schedgym.papers.guan2022.share_batches.fair_shares`.
+        demand: tasks [B, J, K].
+        slots: slots of the sites [B, M].
+        groups: available sites of each group.
+    """
+
+    policy: str
+    demand: Integers
+    slots: Integers
+    groups: Groups
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs."""
+        return self.demand.shape[1]
+
+    def shares(self, policy: str = "") -> FairShares:
+        """Return the fair shares under a policy, or under that of the batch; not under "imf"."""
+        return fair_shares(*self[1:], policy or self.policy)
+
+    def aggregates(self, policy: str = "") -> Integers:
+        """Return the aggregates A [B, J] under a policy, or under that of the batch, in units."""
+        if (policy or self.policy) == "imf":
+            return np.asarray(water_shares(self.demand, self.slots).sum(axis=2))
+        return self.shares(policy).aggregate
+
+
+Flaws = Iterator[tuple[Flags | np.bool_, Mapping[str, Any]]]
+Flaw = Callable[[Batch], Flaws]
 
 # (jobs, sites, groups): most slots, small and paper; then with groups of one site only
 GENERAL = {
@@ -193,7 +227,7 @@ def search(
     for number, step in enumerate(steps):
         best: dict[str, Any] | None = None
         for demand, slots, groups in enumerate_instances(step, beyond):
-            found, looked = _first(policy, demand, slots, groups, flaw)
+            found, looked = _first(Batch(policy, demand, slots, groups), flaw)
             enumerated += looked
             if found is not None and (best is None or _tasks(found) < _tasks(best)):
                 best = found
@@ -202,7 +236,7 @@ def search(
     drawn = 0
     if rng is not None:
         for demand, slots, groups in draw_instances(rng, policy in SINGLE, *_amount(small)):
-            found, looked = _first(policy, demand, slots, groups, flaw)
+            found, looked = _first(Batch(policy, demand, slots, groups), flaw)
             drawn += looked
             if found is not None:
                 return Search(found, enumerated, drawn, list(steps))
@@ -213,139 +247,96 @@ def _tasks(instance: Mapping[str, Any]) -> int:
     return sum(map(sum, instance["demand"]))
 
 
-def _first(
-    policy: str, demand: Integers, slots: Integers, groups: Groups, flaw: Flaw
-) -> tuple[dict[str, Any] | None, int]:
+def _first(batch: Batch, flaw: Flaw) -> tuple[dict[str, Any] | None, int]:
     """Return the instance of a batch with the flaw and the fewest tasks, and the number of instances."""
+    demand = batch.demand
     counts: Flags = (demand.max(axis=1) > 0).all(axis=1) & (demand.max(axis=2) > 0).all(axis=1)
-    demand, slots = demand[counts], slots[counts]
+    policy, demand, slots, groups = batch = batch._replace(demand=demand[counts], slots=batch.slots[counts])
     best: dict[str, Any] | None = None
-    if len(demand):
-        for mask, details in flaw(demand, slots, groups):
-            hits = np.flatnonzero(mask)
-            if hits.size:
-                b = int(hits[np.argmin(demand[hits].sum(axis=(1, 2)))])
-                found = _instance(policy, demand[b], slots[b].tolist(), groups)
-                found |= {name: value(b) if callable(value) else value for name, value in details.items()}
-                if best is None or _tasks(found) < _tasks(best):
-                    best = found
+    for mask, details in flaw(batch) if len(demand) else ():
+        hits = np.flatnonzero(mask)
+        if hits.size:
+            b = int(hits[np.argmin(demand[hits].sum(axis=(1, 2)))])
+            found = _instance(policy, demand[b], slots[b].tolist(), groups)
+            for name, value in details.items():
+                if isinstance(value, np.ndarray):
+                    found[name] = texts(value[b], batch.jobs)
+                else:
+                    found[name] = value(b) if callable(value) else value
+            if best is None or _tasks(found) < _tasks(best):
+                best = found
     return best, len(demand)
 
 
 # flaws ---------------------------------------------------------------------------------------------
 
 
-def aggregates_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Integers:
-    """Return the aggregates A [B, J] of any policy, in units."""
-    if policy == "imf":
-        return np.asarray(water_shares(demand, slots).sum(axis=2))
-    return fair_shares(demand, slots, groups, policy).aggregate
-
-
-def total_flow(demand: Integers, slots: Integers, groups: Groups) -> Integers:
-    """Return the most [B] that all jobs together can have, in slots."""
-    need = (demand @ outside_sets(groups, slots.shape[1])).sum(axis=1)
-    return np.asarray((capacities(slots) + need).min(axis=1))
-
-
-def pareto(policy: str) -> Flaw:
+def pareto(batch: Batch) -> Flaws:
     """Flaw: aggregates sum to less than the maximum flow; if not, none can grow unless another shrinks."""
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        total = aggregates_of(demand, slots, groups, policy).sum(axis=1)
-        yield total != total_flow(demand, slots, groups) * unit(demand.shape[1]), {}
-
-    return flaw
+    need = (batch.demand @ outside_sets(batch.groups, batch.slots.shape[1])).sum(axis=1)
+    most = (capacities(batch.slots) + need).min(axis=1)  # that all jobs together can have, in slots
+    yield batch.aggregates().sum(axis=1) != most * unit(batch.jobs), {}
 
 
-def _shared(
-    policy: str, demand: Integers, slots: Integers, groups: Groups
-) -> tuple[Integers, Callable[[int, Integers, Integers], Flags]]:
-    """Return the aggregates [B, J] of a policy, and a function of a job, tasks [B, K] and amounts [B].
+def _shared(batch: Batch) -> tuple[Integers, Callable[[int, Integers, Integers], Flags]]:
+    """Return the aggregates [B, J] of a batch, and a function of a job, tasks [B, K] and amounts [B].
 
     It returns whether the tasks could use more of the job's allocation than the amount [B]: for SIG-GAMF in
     every matrix with these aggregates, for SIG-AMF in some matrix, for AMF and GAMF in some matrix even if
     the slots could run any of the tasks.
     """
-    one = unit(demand.shape[1])
-    if policy == "imf":
-        share = water_shares(demand, slots)
+    one = unit(batch.jobs)
+    if batch.policy == "imf":
+        share = water_shares(batch.demand, batch.slots)
 
         def uses_more(i: int, tasks: Integers, own: Integers) -> Flags:
             mask: Flags = np.minimum(share[:, i], tasks * one).sum(axis=1) > own
             return mask
 
         return share.sum(axis=2), uses_more
-    shares = fair_shares(demand, slots, groups, policy)
+    shares = batch.shares()
 
     def more(i: int, tasks: Integers, own: Integers) -> Flags:
-        if policy in GENEROUS:
+        if batch.policy in GENEROUS:
             most = (capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
             return (most > own) & (shares.aggregate[:, i] > own)
         mask: Flags = most_useful(shares, i, tasks) > own
-        if policy == "sig-gamf" and mask.any():
+        if batch.policy == "sig-gamf" and mask.any():
             mask &= least_useful(shares, i, tasks) > own
         return mask
 
     return shares.aggregate, more
 
 
-def envy(policy: str) -> Flaw:
+def envy(batch: Batch) -> Flaws:
     """Flaw: job ``job`` could use more of the allocation of job ``envies`` than it has (:func:`_shared`)."""
+    policy, demand, slots, groups = batch
+    aggregates, more = _shared(batch)
+    for i, other in itertools.permutations(range(batch.jobs), 2):
 
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        aggregates, more = _shared(policy, demand, slots, groups)
-        for i, other in itertools.permutations(range(jobs), 2):
-            yield (
-                more(other, demand[:, i], aggregates[:, i]),
-                {
-                    "job": i,
-                    "envies": other,
-                    "aggregates": lambda b: texts(aggregates[b], jobs),
-                    "useful": lambda b, other=other, i=i: str(
-                        model.useful_range(
-                            demand[b].tolist(),
-                            slots[b].tolist(),
-                            groups,
-                            policy,
-                            other,
-                            demand[b, i].tolist(),
-                        )[policy != "sig-gamf"]
-                    ),
-                },
-            )
+        def useful(b: int, i: int = i, other: int = other) -> str:
+            rows, own = demand[b].tolist(), slots[b].tolist()
+            ends = model.useful_range(rows, own, groups, policy, other, rows[i])
+            return str(ends[policy != "sig-gamf"])
 
-    return flaw
+        details = {"job": i, "envies": other, "aggregates": aggregates, "useful": useful}
+        yield more(other, demand[:, i], aggregates[:, i]), details
 
 
-def below_floors(policy: str) -> Flaw:
+def below_floors(batch: Batch) -> Flaws:
     """Flaw: with AMF no matrix meets (4.3) and (4.4) (SIG-AMF's aggregates differ); with GAMF A_i < X_i."""
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        free = fair_shares(demand, slots, groups, policy).aggregate
-        if policy == "amf":
-            other = fair_shares(demand, slots, groups, "sig-amf").aggregate
-            mask, name = (free != other).any(axis=1), "sig_amf"
-        else:
-            other = isolated(demand, slots, groups)
-            mask, name = (free < other).any(axis=1), "isolated"
-        yield (
-            mask,
-            {"aggregates": lambda b: texts(free[b], jobs), name: lambda b: texts(other[b], jobs)},
-        )
-
-    return flaw
+    free = batch.aggregates()
+    if batch.policy == "amf":
+        sig = batch.aggregates("sig-amf")
+        yield (free != sig).any(axis=1), {"aggregates": free, "sig_amf": sig}
+    else:
+        floors = isolated(*batch[1:])
+        yield (free < floors).any(axis=1), {"aggregates": free, "isolated": floors}
 
 
-def unfair(policy: str) -> Flaw:
+def unfair(batch: Batch) -> Flaws:
     """Flaw: the aggregates are not max-min fair (Definition 4.1) among allocations with the floors."""
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        yield ~satisfies_definition(fair_shares(demand, slots, groups, policy)), {}
-
-    return flaw
+    yield ~satisfies_definition(batch.shares()), {}
 
 
 # lies ----------------------------------------------------------------------------------------------
@@ -436,8 +427,8 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
         change = rng.integers(-5, 7, own.shape) * (rng.random(own.shape) < 0.6)
         lies[:, 0] = np.maximum(own + change, 0)
         tried += len(demand)
-        honest = aggregates_of(demand, slots, groups, policy)[:, 0]
-        mask = _shared(policy, lies, slots, groups)[1](0, own, honest)
+        batch = Batch(policy, demand, slots, groups)
+        mask = _shared(batch._replace(demand=lies))[1](0, own, batch.aggregates()[:, 0])
         for b in np.flatnonzero(mask)[:1]:
             found = _instance(policy, demand[b], slots[b].tolist(), groups)
             return _with_gain(found | {"job": 0, "report": lies[b, 0].tolist()}), tried

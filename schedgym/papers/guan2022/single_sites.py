@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -21,9 +20,7 @@ from schedgym.papers.guan2022.algorithms import (
 from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
 from schedgym.papers.guan2022.share_batches import (
-    Flags,
     Floats,
-    Groups,
     Integers,
     fair_shares,
     least_useful,
@@ -36,14 +33,14 @@ from schedgym.papers.guan2022.share_batches import (
 )
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
+    Batch,
+    Flaws,
     Step,
-    aggregates_of,
     below_floors,
     draw_instances,
     enumerate_instances,
     search,
     steps_of,
-    texts,
 )
 from schedgym.solvers.max_min import completion_shares, water_filling
 
@@ -72,10 +69,10 @@ def _confirm_imf_sharing(instance: Shown) -> bool:
 
 @claim("imf-sharing", confirm=_confirm_imf_sharing)
 def _check_imf_sharing(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        one = unit(demand.shape[1])
-        floor = np.minimum(demand * one, slots[:, None] * (one // demand.shape[1]))
-        yield (water_shares(demand, slots) < floor).any(axis=(1, 2)), {}
+    def flaw(batch: Batch) -> Flaws:
+        one = unit(batch.jobs)
+        floor = np.minimum(batch.demand * one, batch.slots[:, None] * (one // batch.jobs))
+        yield (water_shares(batch.demand, batch.slots) < floor).any(axis=(1, 2)), {}
 
     found = search("imf", flaw, steps_of("imf", run.small), run.rng, run.small)
     return found_flaw(found)
@@ -85,20 +82,19 @@ def _confirm_two_matrices(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     tasks = [d if k == instance["group"] else 0 for k, d in enumerate(demand[instance["job"]])]
     spread = model.useful_range(demand, slots, groups, policy, instance["job"], tasks)
-    return spread[0] < spread[1] and states(instance, "least_and_most", spread)
+    return spread[0] < spread[1] and states(instance, least_and_most=spread)
 
 
 @claim("amf-matrix", confirm=_confirm_two_matrices)
 def _check_amf_matrix(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        shares = fair_shares(demand, slots, groups, "amf")
-        jobs, kinds = demand.shape[1:]
-        for i, k in itertools.product(range(jobs), range(kinds)):
-            tasks = np.where(np.arange(kinds) == k, demand[:, i], 0)
+    def flaw(batch: Batch) -> Flaws:
+        shares = batch.shares()
+        kinds = len(batch.groups)
+        for i, k in itertools.product(range(batch.jobs), range(kinds)):
+            tasks = np.where(np.arange(kinds) == k, batch.demand[:, i], 0)
             least, most = least_useful(shares, i, tasks), most_useful(shares, i, tasks)
             spread = np.stack([least, most], axis=1)
-            details = {"job": i, "group": k, "least_and_most": lambda b, s=spread: texts(s[b], jobs)}
-            yield least < most, details
+            yield np.diff(spread)[:, 0] != 0, {"job": i, "group": k, "least_and_most": spread}
 
     found = search("amf", flaw, steps_of("amf", run.small))
     if found.found is None:
@@ -165,7 +161,7 @@ def _check_amf_sharing(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"the proof's example has aggregates {own}, {spread} of site B, SIG-AMF {sig}"
         )
-    found = search("amf", below_floors("amf"), steps_of("amf", run.small))
+    found = search("amf", below_floors, steps_of("amf", run.small))
     if found.found is None:
         return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
     text = (
@@ -177,15 +173,11 @@ def _check_amf_sharing(run: Run) -> Finding:
 
 @claim("amf-decided-balance", confirm=confirm_balance)
 def _check_amf_balance(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        own, other = (aggregates_of(demand, slots, groups, policy) for policy in ("amf", "imf"))
-        yield (
-            spread_of(own) > spread_of(other),
-            {"associated": single_sites(slots.shape[1]), "compared": "imf"},
-        )
+    def flaw(batch: Batch) -> Flaws:
+        own, other = batch.aggregates(), batch.aggregates("imf")
+        yield spread_of(own) > spread_of(other), {"compared": "imf"}
 
-    found = search("amf", flaw, steps_of("amf", run.small), run.rng, run.small)
-    return found_flaw(found)
+    return found_flaw(search("amf", flaw, steps_of("amf", run.small), run.rng, run.small))
 
 
 @claim("demand-beyond-slots")
@@ -200,14 +192,13 @@ def _check_demand_beyond_slots(run: Run) -> Finding:
             for slots in range(sites, top + 1):
                 if not single and (kinds > 2 or jobs > 2) and slots > 3:
                     continue
-                for demand, amounts, groups in enumerate_instances(
-                    Step(jobs, sites, kinds, slots, single), beyond=2 if kinds < 3 else 1
-                ):
-                    most = np.array([amounts[0, list(group)].sum() for group in groups])
-                    own = aggregates_of(demand, amounts, groups, policy)
-                    cut = aggregates_of(np.minimum(demand, most), amounts, groups, policy)
-                    checked[policy] += len(demand)
-                    broken[policy] += int((own != cut).any(axis=1).sum())
+                step = Step(jobs, sites, kinds, slots, single)
+                for given in enumerate_instances(step, beyond=2 if kinds < 3 else 1):
+                    batch = Batch(policy, *given)
+                    most = np.array([batch.slots[0, list(group)].sum() for group in batch.groups])
+                    cut = batch._replace(demand=np.minimum(batch.demand, most))
+                    checked[policy] += len(batch.demand)
+                    broken[policy] += int((batch.aggregates() != cut.aggregates()).any(axis=1).sum())
     text = ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
     figures = {f"checked_{policy}": count for policy, count in checked.items()}
     if any(broken.values()):
