@@ -252,12 +252,8 @@ def test_the_stand_in_has_the_mean_that_it_names() -> None:
 @pytest.mark.parametrize(
     ("policy", "slots", "demand", "kept"),
     [
-        (
-            "amf",
-            (4, 4),
-            [[2, 2], [0, 3]],
-            False,
-        ),  # AMF gives the first job 2 and 1, half of the sites is 2 and 2
+        # AMF gives the first job 2 and 1, half of the sites is 2 and 2
+        ("amf", (4, 4), [[2, 2], [0, 3]], False),
         ("amf", (4, 4), [[2, 2], [0, 2]], True),
         ("gamf", (2, 8), [[6, 7], [0, 5], [0, 3]], True),  # (3.5, 3.5, 3) with and without
         # a third of both sites is 1 + 3 for the first job, which leaves 8 for two; GAMF levels all at 4
@@ -273,11 +269,11 @@ def test_sharing_incentive_of_known_instances(policy, slots, demand, kept) -> No
 
 def test_incentives_are_counted_over_an_episode() -> None:
     env = make_env(runs.FAIR, {"jobs": 30, "sites": 3, "slots": 2, "utilization": 0.9})
-    held, seen = statements.count_incentives(env, "amf", 0, 10**6)
+    held, seen = statements.count_incentives(env, statements.has_incentive, "amf", 0, 10**6)
     assert 0 < held < seen
     metrics = play(env, make_policy("geo/amf"), seed=0).metrics
     assert seen == metrics["recomputations"]
-    few_held, few = statements.count_incentives(env, "amf", 0, 10)
+    few_held, few = statements.count_incentives(env, statements.has_incentive, "amf", 0, 10)
     assert 10 <= few < 20 and few_held <= few
 
 
@@ -387,8 +383,8 @@ def test_levels_and_little_differences() -> None:
         (wide + 0.1, IN_PART, IN_PART),  # a little worse, but not significantly
         (wide - 0.1, IN_PART, NOT_REPRODUCED),
     ):
-        assert statements.judge_same("level", both(other), pair).verdict == level
-        assert statements.judge_little_worse(both(other)).verdict == little
+        assert statements.judge_within("level", both(other), pair, -0.02, 0.02).verdict == level
+        assert statements.SENTENCES["greedy-against-ata"].judge(both(other)).verdict == little
     curve = [np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])]
     gap = statements.distance("", curve, [own + [0, 0.04, 0] for own in curve])
     assert str(gap) == "+4.0 points (+4.0 to +4.0)"
