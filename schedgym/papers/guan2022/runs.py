@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 
 from schedgym.envs import SchedulingEnv
 from schedgym.papers import Evaluation, Run
+from schedgym.papers.figures import shares_up_to
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
@@ -183,15 +184,6 @@ def assigning_remark(run: Run) -> str:
 
 
 # what is looked at when an episode has ended ----------------------------------------------------------
-
-
-def shares_up_to(values: F8, weights: F8, places: F8) -> F8:
-    """Return the share of the weight that belongs to values up to each place."""
-    order = np.argsort(values, kind="stable")
-    summed = np.concatenate([[0.0], np.cumsum(weights[order])])
-    at = np.searchsorted(values[order], places, side="right")
-    shares: F8 = summed[at] / summed[-1]
-    return shares
 
 
 def response_curve(env: SchedulingEnv) -> dict[str, F8]:
