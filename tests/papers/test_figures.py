@@ -31,7 +31,6 @@ from schedgym.papers import (
     figure,
     figures,
     list_figures,
-    registry,
     reproduce,
 )
 from schedgym.papers.drawing import coinciding, draw
@@ -67,10 +66,8 @@ def made(run: Run) -> Outcome:
 
 
 @pytest.fixture
-def three(monkeypatch):
+def three(empty):
     """Two figures that share a run, and a third without a claim."""
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_discover", lambda: None)
     figure(PAPER, "fig10", title="ten", source="Fig. 10")(made)
     figure(PAPER, "fig2", title="two", source="Fig. 2")(made)
     panel = Panel("x", "y", [Series("a", ["u", "v"], [1, 2])], kind="bars")
