@@ -10,20 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, Evaluation, Finding, Judged, Run, Verdict
+from schedgym.papers.guan2022 import runs
 from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.readings import BALANCE, EVENNESS
-from schedgym.papers.guan2022.runs import (
-    AMF,
-    ASSIGN,
-    FAIR,
-    aggressive,
-    assigned,
-    assigned_by_sites,
-    fitted,
-    lifetime_variation,
-    queue_spread,
-    shared,
-)
 from schedgym.papers.guan2022.statements import INCENTIVES, Sentence, judge_decided, judge_incentive
 from schedgym.papers.judging import Effect, excess, judge_claim, lower, where
 from schedgym.papers.registry import Check
@@ -32,7 +21,7 @@ from schedgym.papers.registry import Check
 
 
 def _assigned(run: Run) -> Evaluation:
-    return assigned(run, fitted(run))
+    return runs.assigned(run, runs.fitted(run))
 
 
 def _distributed(run: Run) -> Evaluation:
@@ -40,18 +29,18 @@ def _distributed(run: Run) -> Evaluation:
 
 
 def _by_sites(run: Run) -> Evaluation:
-    return assigned_by_sites(run, fitted(run), [0.6])
+    return runs.assigned_by_sites(run, runs.fitted(run), [0.6])
 
 
 def _shared(run: Run) -> Evaluation:
-    return shared(run, fitted(run)._replace(utilizations=[0.6]))
+    return runs.shared(run, runs.fitted(run)._replace(utilizations=[0.6]))
 
 
 def _little(run: Run) -> Evaluation:
-    jobs = fitted(run)
+    jobs = runs.fitted(run)
     parameters = {**jobs.parameters, "utilization": 0.6}
     part = jobs._replace(parameters=parameters, episodes=run.size(3, 20, 2))
-    return aggressive(run, part, AMF, {"zipf": [jobs.skews[0], jobs.skews[-1]]})
+    return runs.aggressive(run, part, runs.AMF, {"zipf": [jobs.skews[0], jobs.skews[-1]]})
 
 
 def _observed(played: Evaluation, policy: str, rival: str, skew: float) -> Effect:
@@ -62,15 +51,15 @@ def _observed(played: Evaluation, policy: str, rival: str, skew: float) -> Effec
 
 def _judge_queues(run: Run) -> Judged:
     """Judge whether BTAwJ's queues are less balanced over the sites than SWAG's in some setting."""
-    jobs = fitted(run)
+    jobs = runs.fitted(run)
     played = run.play(
-        ASSIGN,
+        runs.ASSIGN,
         {"BTAwJ": "btawj-swag", "SWAG": "swag"},
         jobs.episodes,
         {"zipf": jobs.skews},
         parameters={**jobs.parameters, "utilization": 0.6},
         options={"BTAwJ": {"fine": run.choice(EVENNESS)}},
-        observe=queue_spread,
+        observe=runs.queue_spread,
     )
     cases = [_observed(played, "BTAwJ", "SWAG", skew) for skew in jobs.skews]
     worse = sum(case.above for case in cases)
@@ -81,19 +70,19 @@ def _judge_queues(run: Run) -> Judged:
 
 
 def _judge_incentive(kind: str, run: Run) -> Judged:
-    return judge_incentive(run, fitted(run), kind)
+    return judge_incentive(run, runs.fitted(run), kind)
 
 
 def _judge_lifetime(run: Run) -> Judged:
     """Judge whether a job's slots vary less over its lifetime under AMF than under IMF."""
-    jobs = fitted(run)
+    jobs = runs.fitted(run)
     played = run.play(
-        FAIR,
+        runs.FAIR,
         {"Basic AMF": "amf", "IMF": "imf"},
         jobs.episodes,
         {"zipf": jobs.skews},
         parameters={**jobs.parameters, "utilization": 0.6, "objective": "response"},
-        observe=lifetime_variation,
+        observe=runs.lifetime_variation,
     )
     cases = [_observed(played, "Basic AMF", "IMF", skew) for skew in jobs.skews]
     text = "a job's slots vary less over its lifetime (deviation over mean) under AMF than under IMF"
@@ -130,7 +119,7 @@ def _sentence(**row: Any) -> Check:
     def find(run: Run) -> Judged:
         if own.decided is None or run.choice(BALANCE) == "occupied":
             return own.judge(RUNS[own.runs](run))
-        return judge_decided(run, fitted(run), **own.decided)
+        return judge_decided(run, runs.fitted(run), **own.decided)
 
     return _found(find)
 
