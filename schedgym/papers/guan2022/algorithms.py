@@ -10,12 +10,11 @@ import numpy as np
 from schedgym.errors import InfeasibleInstance
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.batches import Batch, fair_shares, pad, unit
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import floors_of
-from schedgym.papers.guan2022.share_batches import fair_shares, pad, unit
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
-    Batch,
     Flaws,
     Search,
     draw_instances,

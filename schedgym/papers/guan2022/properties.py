@@ -8,7 +8,8 @@ import statistics
 import numpy as np
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
-from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022 import batches, model
+from schedgym.papers.guan2022.batches import Batch, Floats, Groups, Integers
 from schedgym.papers.guan2022.findings import (
     CLOSE,
     NAMES,
@@ -17,17 +18,6 @@ from schedgym.papers.guan2022.findings import (
     found_nothing,
     read_instance,
     states,
-)
-from schedgym.papers.guan2022.share_batches import (
-    Floats,
-    Groups,
-    Integers,
-    demand_rows,
-    fair_shares,
-    pad,
-    satisfies_definition,
-    single_sites,
-    unit,
 )
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
@@ -107,8 +97,8 @@ for _policy in NAMES:
 
 def _confirm_unfair(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
-    shares = fair_shares(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)), policy)
-    return not satisfies_definition(shares)[0]
+    batch = Batch(policy, np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))
+    return not batches.satisfies_definition(batch.shares())[0]
 
 
 #: policy -> the claim that its shares are max-min fair
@@ -151,16 +141,16 @@ def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
     compared = right = kept = 0
     for demand, slots, groups in draw_instances(run.rng, policy in SINGLE, count // 20, 20):
         jobs = demand.shape[1]
-        shares = fair_shares(demand, slots, groups, policy)
-        exact, least = shares.aggregate / unit(jobs), shares.least / unit(jobs)
+        shares = batches.fair_shares(demand, slots, groups, policy)
+        exact, least = shares.aggregate / batches.unit(jobs), shares.least / batches.unit(jobs)
         for b in range(len(demand)):
             floors = floors_of(demand[b], slots[b], groups, policy)
-            found, allocation = max_min(demand[b], pad(groups), slots[b], floors=floors)
+            found, allocation = max_min(demand[b], batches.pad(groups), slots[b], floors=floors)
             same = (found == exact[b]).all() if floors is None else np.abs(found - exact[b]).max() <= CLOSE
             sums = allocation.sum(axis=(1, 2))
             met = (sums >= least[b] - CLOSE).all()
             if policy == "sig-amf":
-                met = (allocation[:, :, 0] >= shares.held[b] / unit(jobs) - CLOSE).all()
+                met = (allocation[:, :, 0] >= shares.held[b] / batches.unit(jobs) - CLOSE).all()
             compared, right, kept = compared + 1, right + bool(same), kept + bool(met)
     return compared, right, kept
 
@@ -168,7 +158,7 @@ def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
 def floors_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Floats | None:
     """Return the floors of a policy in the form that the solvers expect."""
     if policy == "sig-gamf":
-        return isolated_share(demand, pad(groups), slots)
+        return isolated_share(demand, batches.pad(groups), slots)
     if policy == "sig-amf":
         return np.asarray(np.minimum(demand, slots[[group[0] for group in groups]] / len(demand)))
     return None
@@ -184,7 +174,7 @@ def _brute_force() -> tuple[int, int]:
     """
     equal = compared = 0
     for slots in ((1, 1), (1, 2), (2, 2), (1, 3)):
-        rows = demand_rows(single_sites(2), slots).tolist()
+        rows = batches.demand_rows(batches.single_sites(2), slots).tolist()
         for first, second in itertools.combinations_with_replacement(rows, 2):
             best = max(
                 sorted((a + b, c + d))
@@ -193,9 +183,9 @@ def _brute_force() -> tuple[int, int]:
                 for b in range(2 * first[1] + 1)
                 for d in range(min(2 * second[1], 2 * slots[1] - b) + 1)
             )
-            shares = fair_shares(np.array([[first, second]]), np.array([slots]), single_sites(2), "amf")
+            batch = Batch("amf", np.array([[first, second]]), np.array([slots]), batches.single_sites(2))
             compared += 1
-            equal += best == sorted((2 * shares.aggregate[0] // unit(2)).tolist())
+            equal += best == sorted((2 * batch.aggregates()[0] // batches.unit(2)).tolist())
     return equal, compared
 
 
@@ -230,6 +220,6 @@ def confirm_balance(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     own = model.aggregates_of(demand, slots, groups, policy)
     tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
-    other = model.aggregates_of(tasks, slots, single_sites(len(slots)), instance["compared"])
+    other = model.aggregates_of(tasks, slots, batches.single_sites(len(slots)), instance["compared"])
     stated = states(instance, **{"aggregates": own, instance["compared"]: other})
     return stated and statistics.pvariance(own) > statistics.pvariance(other)

@@ -22,62 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers.guan2022 import model
-from schedgym.papers.guan2022.share_batches import (
-    FairShares,
-    Flags,
-    Groups,
-    Integers,
-    capacities,
-    capacity_left,
-    demand_rows,
-    fair_shares,
-    isolated,
-    job_multisets,
-    least_useful,
-    most_useful,
-    outside_sets,
-    satisfies_definition,
-    settings,
-    single_sites,
-    unit,
-    water_shares,
-)
+from schedgym.papers.guan2022 import batches, model
+from schedgym.papers.guan2022.batches import Batch, Flags, Groups, Integers
 
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
-
-
-class Batch(NamedTuple):
-    """Instances of one policy, which have the same numbers of jobs, groups and sites.
-
-    Attributes:
-        policy: "imf", or one of :func:`~schedgym.papers.guan2022.share_batches.fair_shares`.
-        demand: tasks [B, J, K].
-        slots: slots of the sites [B, M].
-        groups: available sites of each group.
-    """
-
-    policy: str
-    demand: Integers
-    slots: Integers
-    groups: Groups
-
-    @property
-    def jobs(self) -> int:
-        """Number of jobs."""
-        return self.demand.shape[1]
-
-    def shares(self, policy: str = "") -> FairShares:
-        """Return the fair shares under a policy, or under that of the batch; not under "imf"."""
-        return fair_shares(*self[1:], policy or self.policy)
-
-    def aggregates(self, policy: str = "") -> Integers:
-        """Return the aggregates A [B, J] under a policy, or under that of the batch, in units."""
-        if (policy or self.policy) == "imf":
-            return np.asarray(water_shares(self.demand, self.slots).sum(axis=2))
-        return self.shares(policy).aggregate
-
 
 Flaws = Iterator[tuple[Flags | np.bool_, Mapping[str, Any]]]
 Flaw = Callable[[Batch], Flaws]
@@ -136,9 +85,9 @@ def steps_of(policy: str, small: bool) -> list[Step]:
 
 def enumerate_instances(step: Step, beyond: int = 0) -> Iterator[tuple[Integers, Integers, Groups]]:
     """Yield all instances of a step in batches: demand [B, J, K], slots [B, M], groups."""
-    for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
-        rows = demand_rows(groups, slots, beyond)
-        demand = rows[job_multisets(len(rows), step.jobs)]
+    for groups, slots in batches.settings(step.sites, step.kinds, step.slots, step.single):
+        rows = batches.demand_rows(groups, slots, beyond)
+        demand = rows[batches.job_multisets(len(rows), step.jobs)]
         yield demand, _repeat(slots, len(demand)), groups
 
 
@@ -148,7 +97,7 @@ def draw_instances(
     """Yield larger random instances: 2 to 5 jobs, up to 4 sites of 1 to 9 slots, up to 5 groups."""
     for _ in range(chunks):
         jobs, sites = int(rng.integers(2, 6)), int(rng.integers(1, 5))
-        groups = single_sites(sites)
+        groups = batches.single_sites(sites)
         if not single:
             lists = [g for n in range(1, sites + 1) for g in itertools.combinations(range(sites), n)]
             count = int(rng.integers(1, min(len(lists), 5) + 1))
@@ -169,7 +118,7 @@ def _amount(small: bool) -> tuple[int, int]:
 
 def texts(units: Iterable[int], jobs: int) -> list[str]:
     """Write amounts, given in units, as fractions of slots."""
-    return [str(Fraction(int(x), unit(jobs))) for x in units]
+    return [str(Fraction(int(x), batches.unit(jobs))) for x in units]
 
 
 def _instance(policy: str, demand: Integers, slots: Sequence[int], groups: Groups) -> dict[str, Any]:
@@ -273,9 +222,9 @@ def _first(batch: Batch, flaw: Flaw) -> tuple[dict[str, Any] | None, int]:
 
 def pareto(batch: Batch) -> Flaws:
     """Flaw: aggregates sum to less than the maximum flow; if not, none can grow unless another shrinks."""
-    need = (batch.demand @ outside_sets(batch.groups, batch.slots.shape[1])).sum(axis=1)
-    most = (capacities(batch.slots) + need).min(axis=1)  # that all jobs together can have, in slots
-    yield batch.aggregates().sum(axis=1) != most * unit(batch.jobs), {}
+    need = (batch.demand @ batches.outside_sets(batch.groups, batch.slots.shape[1])).sum(axis=1)
+    most = (batches.capacities(batch.slots) + need).min(axis=1)  # that all jobs together can have, in slots
+    yield batch.aggregates().sum(axis=1) != most * batches.unit(batch.jobs), {}
 
 
 def _shared(batch: Batch) -> tuple[Integers, Callable[[int, Integers, Integers], Flags]]:
@@ -285,9 +234,9 @@ def _shared(batch: Batch) -> tuple[Integers, Callable[[int, Integers, Integers],
     every matrix with these aggregates, for SIG-AMF in some matrix, for AMF and GAMF in some matrix even if
     the slots could run any of the tasks.
     """
-    one = unit(batch.jobs)
+    one = batches.unit(batch.jobs)
     if batch.policy == "imf":
-        share = water_shares(batch.demand, batch.slots)
+        share = batches.water_shares(batch.demand, batch.slots)
 
         def uses_more(i: int, tasks: Integers, own: Integers) -> Flags:
             mask: Flags = np.minimum(share[:, i], tasks * one).sum(axis=1) > own
@@ -298,11 +247,11 @@ def _shared(batch: Batch) -> tuple[Integers, Callable[[int, Integers, Integers],
 
     def more(i: int, tasks: Integers, own: Integers) -> Flags:
         if batch.policy in GENEROUS:
-            most = (capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
+            most = (batches.capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
             return (most > own) & (shares.aggregate[:, i] > own)
-        mask: Flags = most_useful(shares, i, tasks) > own
+        mask: Flags = batches.most_useful(shares, i, tasks) > own
         if batch.policy == "sig-gamf" and mask.any():
-            mask &= least_useful(shares, i, tasks) > own
+            mask &= batches.least_useful(shares, i, tasks) > own
         return mask
 
     return shares.aggregate, more
@@ -330,13 +279,13 @@ def below_floors(batch: Batch) -> Flaws:
         sig = batch.aggregates("sig-amf")
         yield (free != sig).any(axis=1), {"aggregates": free, "sig_amf": sig}
     else:
-        floors = isolated(*batch[1:])
+        floors = batches.isolated(*batch[1:])
         yield (free < floors).any(axis=1), {"aggregates": free, "isolated": floors}
 
 
 def unfair(batch: Batch) -> Flaws:
     """Flaw: the aggregates are not max-min fair (Definition 4.1) among allocations with the floors."""
-    yield ~satisfies_definition(batch.shares()), {}
+    yield ~batches.satisfies_definition(batch.shares()), {}
 
 
 # lies ----------------------------------------------------------------------------------------------
@@ -356,16 +305,16 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
         every matrix, in some, or with any of its tasks, as in :func:`_shared`).
     """
     rows, choices, jobs, kinds = demand.shape
-    one = unit(jobs)
+    one = batches.unit(jobs)
     own = demand[:, 0, 0]
     flat = demand.reshape(rows * choices, jobs, kinds)
     if policy == "imf":
-        share = water_shares(flat, slots)[:, 0].reshape(rows, choices, kinds)
+        share = batches.water_shares(flat, slots)[:, 0].reshape(rows, choices, kinds)
         for r in range(rows):
             yield r, np.minimum(share, own[r] * one).sum(axis=2) > share[r].sum(axis=1)
         return
-    shares = fair_shares(flat, slots, groups, policy)
-    left = capacity_left(shares, (0,)).reshape(rows, choices, -1)
+    shares = batches.fair_shares(flat, slots, groups, policy)
+    left = batches.capacity_left(shares, (0,)).reshape(rows, choices, -1)
     aggregate = shares.aggregate[:, 0].reshape(rows, choices)
     held = shares.held[:, 0].reshape(rows, choices, kinds)[:, 0]
     for r in range(rows):
@@ -381,7 +330,7 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
             lie, choice = hits.T
             batch = ("demand", "held", "capacity", "need", "least", "aggregate")
             lied = shares._replace(**{name: getattr(shares, name)[lie * choices + choice] for name in batch})
-            least = least_useful(lied, 0, np.repeat(own[[r]], len(hits), axis=0))
+            least = batches.least_useful(lied, 0, np.repeat(own[[r]], len(hits), axis=0))
             mask[lie, choice] = least > aggregate[r, choice]
         yield r, mask
 
@@ -396,9 +345,9 @@ def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
     for number, step in enumerate(steps):
         best: dict[str, Any] | None = None
         least = (0, 0)
-        for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
-            rows = demand_rows(groups, slots)
-            others = job_multisets(len(rows), step.jobs - 1)
+        for groups, slots in batches.settings(step.sites, step.kinds, step.slots, step.single):
+            rows = batches.demand_rows(groups, slots)
+            others = batches.job_multisets(len(rows), step.jobs - 1)
             demand = np.empty((len(rows), len(others), step.jobs, len(groups)), dtype=np.int64)
             demand[:, :, 0] = rows[:, None]
             demand[:, :, 1:] = rows[others]

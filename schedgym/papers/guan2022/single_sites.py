@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
-from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
     check_printed,
@@ -17,23 +17,11 @@ from schedgym.papers.guan2022.algorithms import (
     count_programs,
     run_programs,
 )
+from schedgym.papers.guan2022.batches import Batch, Floats, Integers
 from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
-from schedgym.papers.guan2022.share_batches import (
-    Floats,
-    Integers,
-    fair_shares,
-    least_useful,
-    most_useful,
-    pad,
-    satisfies_definition,
-    single_sites,
-    unit,
-    water_shares,
-)
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
-    Batch,
     Flaws,
     Step,
     below_floors,
@@ -48,9 +36,9 @@ from schedgym.solvers.max_min import completion_shares, water_filling
 @claim("water-filling-example")
 def _check_water_filling(run: Run) -> Finding:
     found = water_filling(20, [2, 4, 10, 40]).tolist()
-    shares = fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
-    other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * unit(4))
-    fair = bool(satisfies_definition(shares)[0]), bool(satisfies_definition(other)[0])
+    shares = batches.fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
+    other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * batches.unit(4))
+    fair = bool(batches.satisfies_definition(shares)[0]), bool(batches.satisfies_definition(other)[0])
     right = found == [2.0, 4.0, 7.0, 7.0] and fair == (True, False)
     verdict = judge(right)
     return Finding(
@@ -70,9 +58,9 @@ def _confirm_imf_sharing(instance: Shown) -> bool:
 @claim("imf-sharing", confirm=_confirm_imf_sharing)
 def _check_imf_sharing(run: Run) -> Finding:
     def flaw(batch: Batch) -> Flaws:
-        one = unit(batch.jobs)
+        one = batches.unit(batch.jobs)
         floor = np.minimum(batch.demand * one, batch.slots[:, None] * (one // batch.jobs))
-        yield (water_shares(batch.demand, batch.slots) < floor).any(axis=(1, 2)), {}
+        yield (batches.water_shares(batch.demand, batch.slots) < floor).any(axis=(1, 2)), {}
 
     found = search("imf", flaw, steps_of("imf", run.small), run.rng, run.small)
     return found_flaw(found)
@@ -92,7 +80,7 @@ def _check_amf_matrix(run: Run) -> Finding:
         kinds = len(batch.groups)
         for i, k in itertools.product(range(batch.jobs), range(kinds)):
             tasks = np.where(np.arange(kinds) == k, batch.demand[:, i], 0)
-            least, most = least_useful(shares, i, tasks), most_useful(shares, i, tasks)
+            least, most = batches.least_useful(shares, i, tasks), batches.most_useful(shares, i, tasks)
             spread = np.stack([least, most], axis=1)
             yield np.diff(spread)[:, 0] != 0, {"job": i, "group": k, "least_and_most": spread}
 
@@ -112,7 +100,7 @@ def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
             lie[0] = np.maximum(tasks[0] + run.rng.integers(-5, 7, tasks.shape[1]), 0)
             turns = [run.rng.permutation(len(tasks)) for _ in range(2)]
             matrices = [
-                completion_shares(case, pad(groups), capacity, order=turn)[1][:, :, 0]
+                completion_shares(case, batches.pad(groups), capacity, order=turn)[1][:, :, 0]
                 for case, turn in zip((tasks, lie), turns, strict=True)
             ]
             yield tasks, matrices[0], matrices[1]
@@ -153,7 +141,7 @@ def _check_lemma_4_4(run: Run) -> Finding:
 
 @claim("amf-sharing", confirm=confirm_below_floors)
 def _check_amf_sharing(run: Run) -> Finding:
-    example, slots, groups = [[2, 2], [0, 3]], [4, 4], single_sites(2)
+    example, slots, groups = [[2, 2], [0, 3]], [4, 4], batches.single_sites(2)
     own = model.aggregates_of(example, slots, groups, "amf")
     spread = model.useful_range(example, slots, groups, "amf", 0, [0, 2])
     sig = model.aggregates_of(example, slots, groups, "sig-amf")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
     check_printed,
@@ -17,6 +17,7 @@ from schedgym.papers.guan2022.algorithms import (
     count_programs,
     run_programs,
 )
+from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.properties import (
     at_associated,
@@ -24,16 +25,7 @@ from schedgym.papers.guan2022.properties import (
     confirm_below_floors,
     spread_of,
 )
-from schedgym.papers.guan2022.share_batches import Groups, Integers, single_sites
-from schedgym.papers.guan2022.share_search import (
-    Batch,
-    Flaws,
-    Search,
-    Step,
-    below_floors,
-    search,
-    steps_of,
-)
+from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)
@@ -201,7 +193,7 @@ def _check_gamf_balance(run: Run) -> Finding:
     def both(batch: Batch) -> tuple[Integers, Integers]:
         sites = batch.slots.shape[1]
         tasks = at_associated(batch.demand, batch.groups, sites)
-        alone = batch._replace(demand=tasks, groups=single_sites(sites))
+        alone = batch._replace(demand=tasks, groups=batches.single_sites(sites))
         return batch.aggregates(), alone.aggregates("amf")
 
     def flaw(batch: Batch) -> Flaws:
