@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
-from schedgym.papers.exact import as_text, as_texts, simplex
+from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.searches import count, smallest_flaw
 from schedgym.papers.shi2017.instances import HALF, claim, draw_job
-from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, optra
+from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, least_time, optra
 
 # instances -------------------------------------------------------------------------------------------
 
@@ -40,18 +40,6 @@ def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int 
 def _own_servers(job: SingleJob) -> tuple[int, ...]:
     """Return the placement of each task on its own server."""
     return tuple(range(job.tasks))
-
-
-def _optimum(job: SingleJob, placement: Sequence[int]) -> Fraction:
-    """Return the optimum of OptRA for limits > 0: the largest 1 / JCT is found by the simplex method."""
-    n = job.tasks
-    rows = [[Fraction(job.weight(j, k)) for j in placement] + [Fraction(0)] for k in range(len(job.groups))]
-    rows += [
-        [Fraction(-int(i == k)) for k in range(n)] + [Fraction(job.leq(i, j))]
-        for i, j in enumerate(placement)
-    ]
-    right = [*(Fraction(b) for b in job.limits), *[Fraction(0)] * n]
-    return 1 / simplex([0] * n + [1], rows, right).value
 
 
 # section 3: the model --------------------------------------------------------------------------------
@@ -168,7 +156,7 @@ def _check_theorem_1(run: Run) -> Finding:
         used = [sum(p * c for p, c in zip(row, vcpu, strict=True)) for row in job.matrix()]
         infeasible += min(vcpu) < 0 or any(x > b for x, b in zip(used, job.limits, strict=True))
         longest = max(x / c for x, c in zip(job.load, vcpu, strict=True))
-        worse += longest != _optimum(job, _own_servers(job))
+        worse += longest != least_time(job, _own_servers(job))
         checked += 1
     planned = differ = 0
     for _ in range(50 if run.small else 1_000):  # the same of the policies' kernel
@@ -276,7 +264,7 @@ def _check_faster(run: Run) -> Finding:
     seconds = {"closed form": 0.0, "simplex method": 0.0}
     for _ in range(20 if run.small else 200):
         job = _draw_allocation(run.rng, 8, 8)
-        for name, solve in (("closed form", optra), ("simplex method", _optimum)):
+        for name, solve in (("closed form", optra), ("simplex method", least_time)):
             began = time.process_time()
             solve(job, _own_servers(job))
             seconds[name] += time.process_time() - began

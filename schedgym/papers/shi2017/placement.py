@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -364,34 +363,15 @@ def _check_ends(run: Run) -> Finding:
 
 
 def _confirm_local_optimum(shown: Shown) -> bool:
-    """Confirm by sums over servers that no single move helps, and that the better placement keeps the cap."""
-    job = read_job(shown)
-    if any(len(group) > 1 for group in job.groups):
-        return False
-
-    def horizon(placement: Sequence[int]) -> model.Number:
-        held = [Fraction(0)] * job.servers
-        for i, j in enumerate(placement):
-            held[j] += Fraction(job.load[i]) / Fraction(job.efficiency[i][j])
-        return max(x / b for x, b in zip(held, job.limits, strict=True))
-
-    def within(placement: Sequence[int]) -> bool:
-        spent = sum(Fraction(job.load[i]) / Fraction(job.efficiency[i][j]) for i, j in enumerate(placement))
-        return spent <= job.energy_cap
-
-    ended, better = shown["ended"], shown["better"]
-    stuck = all(
-        not within(after) or horizon(after) >= horizon(ended)
-        for i, j in itertools.product(range(len(ended)), range(job.servers))
-        for after in [[*ended[:i], j, *ended[i + 1 :]]]
-    )
-    times = as_texts([horizon(ended), horizon(better)])
+    """Confirm by linear programmes that no single move helps, and that the better placement keeps the cap."""
+    job, ended, better = read_job(shown), tuple(shown["ended"]), tuple(shown["better"])
+    least, best = (model.least_time(job, placement) for placement in (ended, better))
     return (
-        stuck
-        and within(ended)
-        and within(better)
-        and times == shown["jct"]
-        and horizon(better) < horizon(ended)
+        job.keeps_cap(ended)
+        and job.keeps_cap(better)
+        and all(model.least_time(job, after) >= least for after in model.moves(job, ended))
+        and as_texts([least, best]) == shown["jct"]
+        and best < least
     )
 
 
