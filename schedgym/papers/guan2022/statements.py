@@ -95,8 +95,13 @@ def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Effec
 def judge_within(
     claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]], least: float, most: float
 ) -> Judged:
-    """Judge that the responses of the first of each pair exceed the second's by a share between two."""
-    return judge_claim(claim, compared(played, pairs), between(least, most))
+    """Judge that the first of each pair has a response above the second's by a share: over least, up to most.
+
+    The verdict is "in part" if the mean is so, but not all of its interval.
+    """
+    rule = between(least, most)
+    found = compared(played, pairs)
+    return judge_claim(claim, found, lambda one: rule(one) if one.value > least else NOT_REPRODUCED)
 
 
 def judge_trend(claim: str, played: Evaluation, policies: Iterable[str], falls: bool = False) -> Judged:
