@@ -18,10 +18,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedgym.documents import read_yaml
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.batches import Batch, Flags, Groups, Integers
 
@@ -31,33 +33,8 @@ GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any tas
 Flaws = Iterator[tuple[Flags | np.bool_, Mapping[str, Any]]]
 Flaw = Callable[[Batch], Flaws]
 
-# (jobs, sites, groups): most slots, small and paper; then with groups of one site only
-GENERAL = {
-    (2, 1, 1): (7, 9),
-    (2, 2, 1): (7, 9),
-    (2, 2, 2): (7, 9),
-    (2, 2, 3): (5, 7),
-    (2, 3, 1): (7, 9),
-    (2, 3, 2): (6, 7),
-    (2, 3, 3): (4, 5),
-    (3, 1, 1): (7, 9),
-    (3, 2, 1): (7, 9),
-    (3, 2, 2): (6, 8),
-    (3, 2, 3): (4, 5),
-    (3, 3, 1): (6, 8),
-    (3, 3, 2): (5, 6),
-    (3, 3, 3): (3, 5),
-}
-ONE_SITE = {
-    (2, 1, 1): (8, 10),
-    (2, 2, 2): (8, 10),
-    (2, 3, 3): (7, 10),
-    (3, 1, 1): (8, 10),
-    (3, 2, 2): (7, 10),
-    (3, 3, 3): (6, 9),
-    (4, 1, 1): (4, 6),
-    (4, 2, 2): (0, 5),
-}
+#: under ``any`` and ``one site``: numbers of jobs, sites and groups, and the most slots, small and paper
+SIZES: dict[str, list[list[int]]] = read_yaml(Path(__file__).with_name("enumerated.yaml"))
 
 
 class Step(NamedTuple):
@@ -72,9 +49,8 @@ class Step(NamedTuple):
 
 def steps_of(policy: str, small: bool) -> list[Step]:
     """Return the sizes enumerated for a policy, smallest first; the last ones have groups of one site."""
-    sizes = ONE_SITE if policy in SINGLE else GENERAL
     steps = []
-    for (jobs, sites, kinds), tops in sizes.items():
+    for jobs, sites, kinds, *tops in SIZES["one site" if policy in SINGLE else "any"]:
         top = tops[0] if small else tops[1]
         steps += [Step(jobs, sites, kinds, slots, policy in SINGLE) for slots in range(sites, top + 1)]
         if (jobs, sites, kinds) == (3, 3, 3) and policy not in SINGLE:

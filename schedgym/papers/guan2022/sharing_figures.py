@@ -22,7 +22,6 @@ from schedgym.papers import (
     Outcome,
     Panel,
     Run,
-    Series,
 )
 from schedgym.papers.figures import distribution
 from schedgym.papers.guan2022 import panels, runs
@@ -63,36 +62,17 @@ def _traces(run: Run) -> Outcome:
     counts, most = (
         np.unique(np.geomspace(1, top, 200).round()) for top in (max(map(np.max, sizes)), tasks.max())
     )
-    share = "share of the jobs"
+    stand_in, own = "Google's stand-in", [tasks.astype(float)]
     shown = [
-        _curve(
-            "(a) tasks of a job, Google's stand-in",
-            "number of tasks",
-            share,
-            distribution("Google's stand-in", counts, sizes),
-        ),
-        _curve(
-            "(b) durations, Google's stand-in",
-            "task duration [s]",
-            "share of the tasks",
-            distribution("Google's stand-in", lengths, durations),
-        ),
-        _curve(
-            "(c) tasks of a job, Facebook",
-            "number of tasks",
-            share,
-            distribution("Facebook", most, [tasks.astype(float)]),
-        ),
+        _curve(f"(a) tasks of a job, {stand_in}", "number of tasks", "jobs", stand_in, counts, sizes),
+        _curve(f"(b) durations, {stand_in}", "task duration [s]", "tasks", stand_in, lengths, durations),
+        _curve("(c) tasks of a job, Facebook", "number of tasks", "jobs", "Facebook", most, own),
     ]
     total = int(tasks.sum())
     right = (len(tasks) == runs.FACEBOOK_JOBS) + (total == runs.FACEBOOK_TASKS)
-    said = [
-        Judged(
-            "the Facebook trace has 24,024 jobs with 1,102,281 tasks of 1 GB",
-            f"{len(tasks):,} jobs with {total:,} tasks",
-            (NOT_REPRODUCED, IN_PART, HOLDS)[right],
-        ),
-    ]
+    claim = "the Facebook trace has 24,024 jobs with 1,102,281 tasks of 1 GB"
+    verdict = (NOT_REPRODUCED, IN_PART, HOLDS)[right]
+    said = [Judged(claim, f"{len(tasks):,} jobs with {total:,} tasks", verdict)]
     likeness = (
         "a stand-in cannot judge what the thesis says about Google's hour; how close the two are:",
         f"the hour has 48,504 tasks in 2944 jobs, the stand-in {_mean(sizes, np.sum)} tasks",
@@ -104,8 +84,9 @@ def _traces(run: Run) -> Outcome:
     return Outcome(shown, said, f"{jobs.sizes}; {len(tasks)} jobs of the Facebook trace", remarks)
 
 
-def _curve(title: str, x: str, y: str, series: Series) -> Panel:
-    return Panel(x, y, [series], title, kind="curves", x_scale="log")
+def _curve(title: str, x: str, things: str, label: str, places: F8, draws: Sequence[F8]) -> Panel:
+    series = [distribution(label, places, draws)]
+    return Panel(x, f"share of the {things}", series, title, kind="curves", x_scale="log")
 
 
 def _mean(episodes: Sequence[F8], statistic: Callable[[F8], Any]) -> str:

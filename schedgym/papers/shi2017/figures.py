@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper, judged_claim
+from schedgym.papers import Evaluation, Outcome, Panel, Run, Series, get_paper
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.registry import figures_in
 from schedgym.papers.shi2017 import readings, runs
@@ -53,10 +53,6 @@ MANY_JOBS = (
     SEARCH,
     CLOCK,
 )
-
-
-def _claims(run: Run, *names: str) -> list[Judged]:
-    return [judged_claim(run, f"{PAPER.key}/{name}") for name in names]
 
 
 def _medians(label: str, x: Sequence[Any], episodes: Sequence[Floats]) -> Series:
@@ -98,20 +94,17 @@ def _episodes(played: Evaluation) -> str:
 @figure("fig4")
 def _tasks(run: Run) -> Outcome:
     sweep = runs.by_tasks(run)
-    names = ("4a-smallest", "4a", "4a-fast", "4b-few", "4b-many", "4c")
-    said = _claims(run, "jct-grows", *(f"figure-{name}" for name in names))
     servers = sweep.played.parameters["arity"] ** 3 // 4
     sizes = f"{_episodes(sweep.played)} of a job, {servers} servers"
-    return Outcome(_panels(sweep), said, sizes, ONE_JOB)
+    return Outcome(_panels(sweep), (), sizes, ONE_JOB)
 
 
 @figure("fig5")
 def _servers(run: Run) -> Outcome:
     sweep = runs.by_servers(run)
-    said = _claims(run, *(f"figure-{name}" for name in ("5a-fast", "5a", "5b-few", "5b", "5c", "5c-fast")))
     tasks = sweep.played.parameters["tasks"]
     sizes = f"{_episodes(sweep.played)} of a job of {tasks} tasks"
-    return Outcome(_panels(sweep), said, sizes, ONE_JOB)
+    return Outcome(_panels(sweep), (), sizes, ONE_JOB)
 
 
 # Fig. 6: many jobs -----------------------------------------------------------------------------------
@@ -174,16 +167,4 @@ def _online(run: Run) -> Outcome:
         panels.append(Panel("", JCT, series, title=f"(a) average JCT, {jobs} jobs, TaPRA-fast", **bars))
         sizes += f", with TaPRA-fast alone {_episodes(schedulers)} of {jobs}"
         remarks.insert(0, f"planners are compared on {fewer} jobs, as GSA takes long")
-    names = ("drc", "without-drc", "slf", "fast", "genetic", "algorithms", "algorithms-without-drc")
-    said = _claims(
-        run,
-        "ontapra-is-best",
-        "online-60-280",
-        *(f"figure-6a-{name}" for name in (*names, "llf", "slf-genetic")),
-        "llf-is-worst",
-        "drc-impact",
-        "drc-impact-numbers",
-        *(f"figure-6b{end}" for end in ("", "-ontapra", "-genetic")),
-        "fast-10-times",
-    )
-    return Outcome(panels, said, sizes, remarks)
+    return Outcome(panels, (), sizes, remarks)

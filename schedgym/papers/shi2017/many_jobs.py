@@ -287,31 +287,23 @@ def _check_figure_6b(run: Run) -> Finding:
 @claim("figure-6b-ontapra")
 def _check_slowest(run: Run) -> Finding:
     planners, schedulers = runs.play_planners(run), runs.play_schedulers(run)
-    found = [
-        runs.medians_of(
-            f"with {planner}, {_jobs(played)}",
-            _times(played, [name for name in names[:1] for _ in runs.OTHERS]),
-            _times(played, names[1:]),
-        )
-        for planner, played, names in (
-            ("TaPRA", planners, _with("TaPRA", runs.SCHEDULERS)),
-            ("TaPRA-fast", schedulers, list(runs.SCHEDULERS)),
-        )
-    ]
+    found = []
+    for planner, played, names in (
+        ("TaPRA", planners, _with("TaPRA", runs.SCHEDULERS)),
+        ("TaPRA-fast", schedulers, list(runs.SCHEDULERS)),
+    ):
+        own = _times(played, [name for name in names[:1] for _ in runs.OTHERS])
+        found.append(runs.medians_of(f"with {planner}, {_jobs(played)}", own, _times(played, names[1:])))
     return runs.found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF")
 
 
 @claim("figure-6b-genetic")
 def _check_genetic_times(run: Run) -> Finding:
     played = runs.play_planners(run)
-    found = [
-        runs.medians_of(
-            f"{rival} against {own}",
-            *(_times(played, _with(planner, runs.OTHERS)) for planner in (rival, own)),
-        )
-        for rival in runs.GENETIC
-        for own in runs.TAPRA
-    ]
+    found = []
+    for pair in itertools.product(runs.GENETIC, runs.TAPRA):
+        slow, fast = (_times(played, _with(planner, runs.OTHERS)) for planner in pair)
+        found.append(runs.medians_of(" against ".join(pair), slow, fast))
     return runs.found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}")
 
 
