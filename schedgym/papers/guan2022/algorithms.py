@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,24 @@ from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, max_min
 
 
-def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int, int, int]:
-    """Run Algorithms 5 and 7 on random instances; count right results, wrong ones, and runs without end."""
+class Solved(NamedTuple):
+    """Numbers of right results of an algorithm, of wrong ones, and of runs without end."""
+
+    right: int
+    wrong: int
+    endless: int
+
+    @property
+    def all_right(self) -> bool:
+        """True if no run was wrong or without end."""
+        return not self.wrong + self.endless
+
+
+def run_programs(run: Run, policy: str, literal: bool) -> Solved:
+    """Run Algorithm 5 or 7, as printed or as meant, on random instances."""
     right = wrong = endless = 0
     rng = np.random.default_rng(run.rng.integers(2**32))
-    for demand, slots, groups in draw_instances(rng, policy in SINGLE, count, 1):
+    for demand, slots, groups in draw_instances(rng, policy in SINGLE, count_programs(run), 1):
         exact = fair_shares(demand, slots, groups, policy).aggregate[0] / unit(demand.shape[1])
         floors = floors_of(demand[0], slots[0], groups, policy)
         try:
@@ -40,7 +54,14 @@ def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int,
             continue
         same = np.abs(found - exact).max() < LEVELS
         right, wrong = right + bool(same), wrong + (not same)
-    return right, wrong, endless
+    return Solved(right, wrong, endless)
+
+
+def run_both_programs(run: Run, policy: str) -> tuple[Solved, Solved, dict[str, int]]:
+    """Run Algorithm 5 or 7 as printed and as meant; return what was counted, also as figures."""
+    printed, meant = (run_programs(run, policy, literal) for literal in (True, False))
+    figures = {f"printed_{name}": count for name, count in printed._asdict().items()}
+    return printed, meant, figures | {"meant_right": meant.right}
 
 
 def count_programs(run: Run) -> int:
@@ -103,22 +124,13 @@ def confirm_printed_check(instance: Shown) -> bool:
 def check_printed(run: Run, policy: str) -> Finding:
     """Check Algorithm 5 or 7 as printed: find a solution at which its test fails, and how often it does."""
     found = search(policy, _printed_check, steps_of(policy, run.small))
-    right, wrong, endless = run_programs(run, policy, count_programs(run), literal=True)
-    meant = run_programs(run, policy, count_programs(run), literal=False)
-    figures = {
-        "printed_right": right,
-        "printed_wrong": wrong,
-        "printed_endless": endless,
-        "meant_right": meant[0],
-    }
-    text = f"with HiGHS, printed: {wrong} wrong"
-    text += f", {endless} that do not end" if endless else ""
-    text += (
-        f' of {right + wrong + endless:,} random instances; meant (">= T_max"): {meant[1] + meant[2]} wrong'
-    )
+    printed, meant, figures = run_both_programs(run, policy)
+    text = f"with HiGHS, printed: {printed.wrong} wrong"
+    text += f", {printed.endless} that do not end" if printed.endless else ""
+    text += f' of {sum(printed):,} random instances; meant (">= T_max"): {meant.wrong + meant.endless} wrong'
     if found.found is None:
-        return Finding(judge(not wrong + endless), text, figures=figures)
-    verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
+        return Finding(judge(printed.all_right), text, figures=figures)
+    verdict = CORRECTED if meant.all_right else REFUTED
     return found_flaw(
         _with_solution(found),
         verdict,

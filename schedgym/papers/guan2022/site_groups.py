@@ -6,7 +6,6 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import linprog
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
@@ -15,7 +14,7 @@ from schedgym.papers.guan2022.algorithms import (
     check_printed,
     confirm_printed_check,
     count_programs,
-    run_programs,
+    run_both_programs,
 )
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
@@ -26,6 +25,7 @@ from schedgym.papers.guan2022.properties import (
     spread_of,
 )
 from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
+from schedgym.solvers.linear import linear_completion_shares
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)
@@ -84,23 +84,13 @@ def _with_matrix(found: Search) -> Search:
     """Add to a search result a matrix [J][K][M] of the printed aggregates that meets (5.1) to (5.3)."""
     instance = dict(found.found or {})
     demand, slots, groups, _ = read_instance(instance)
-    keys = [(i, k, j) for i in range(len(demand)) for k, group in enumerate(groups) for j in group]
-    of_site = [[float(key[2] == j) for key in keys] for j in range(len(slots))]
-    pairs = list(itertools.product(range(len(demand)), range(len(groups))))
-    of_group = [[float(key[:2] == pair) for key in keys] for pair in pairs]
-    of_job = [[float(key[0] == i) for key in keys] for i in range(len(demand))]
-    result = linprog(
-        np.zeros(len(keys)),
-        A_ub=np.array(of_site + of_group + [[-x for x in row] for row in of_group]),
-        b_ub=np.array([*slots, *(demand[i][k] for i, k in pairs), *([0.0] * len(pairs))], dtype=np.float64),
-        A_eq=np.array(of_job),
-        b_eq=np.array([float(Fraction(text)) for text in instance["printed"]]),
-        bounds=(None, None),
-        method="highs",
-    )
+    printed = [float(Fraction(text)) for text in instance["printed"]]
+    lists = batches.pad(tuple(map(tuple, groups)))
+    allocation, _ = linear_completion_shares(demand, lists, slots, printed, literal=True)
     matrix = [[["0"] * len(slots) for _ in groups] for _ in demand]
-    for (i, k, j), value in zip(keys, result.x, strict=True):
-        matrix[i][k][j] = str(Fraction(float(value)).limit_denominator(360))
+    for i, k in itertools.product(range(len(demand)), range(len(groups))):
+        for j, share in zip(groups[k], allocation[i, k].tolist(), strict=False):
+            matrix[i][k][j] = str(Fraction(share).limit_denominator(360))
     return found._replace(found=instance | {"matrix": matrix})
 
 
@@ -158,22 +148,15 @@ def _check_algorithm_7(run: Run) -> Finding:
         yield (own < batch.demand.sum(axis=(1, 2))) & (own < batch.slots.sum(axis=1)), {}
 
     found = search("gamf", flaw, ALONE, beyond=2)
-    right, wrong, endless = run_programs(run, "gamf", count_programs(run), literal=True)
-    meant = run_programs(run, "gamf", count_programs(run), literal=False)
-    figures = {
-        "printed_right": right,
-        "printed_wrong": wrong,
-        "printed_endless": endless,
-        "meant_right": meant[0],
-    }
+    printed, meant, figures = run_both_programs(run, "gamf")
     text = (
-        f"with HiGHS, printed: {wrong} wrong, {endless} that do not end of {right + wrong + endless:,} random"
+        f"with HiGHS, printed: {printed.wrong} wrong, {printed.endless} that do not end of {sum(printed):,} "
+        "random instances; with the free site in the unfinished group (line 15), sums of d_lk (line 12) "
+        f"and a_ijk >= 0: {meant.wrong + meant.endless} wrong"
     )
-    text += " instances; with the free site in the unfinished group (line 15), sums of d_lk (line 12) and"
-    text += f" a_ijk >= 0: {meant[1] + meant[2]} wrong"
     if found.found is None:
-        return Finding(judge(not wrong + endless), text, figures=figures)
-    verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
+        return Finding(judge(printed.all_right), text, figures=figures)
+    verdict = CORRECTED if meant.all_right else REFUTED
     more = "if a task waits and a site is free that cannot run it, line 15 never removes the job"
     return found_flaw(found, verdict, f"{more}; {text}", **figures)
 

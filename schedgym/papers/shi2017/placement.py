@@ -59,37 +59,26 @@ def _literal(job: model.SingleJob, horizon: float | None = None) -> Any:
     """Solve (49) to (54) as printed by HiGHS, p of any sign; or only the constraints with T = ``horizon``."""
     from scipy.optimize import linprog
 
-    n, m = len(job.load), job.servers
-    pairs = n * m
+    n, m = job.tasks, job.servers
+    pairs, groups = n * m, len(job.groups)
     leq = np.array([[1 / float(x) for x in row] for row in job.efficiency]).ravel()
-    upper, right = [], []
-    for e in range(pairs):  # l / lambda - p <= 0
-        row = np.zeros(2 * pairs + 1)
-        row[e], row[pairs + e] = leq[e], -1.0
-        upper.append(row)
-        right.append(0.0)
+    limits = np.array([[float(limit)] for limit in job.limits])
+    upper = [np.hstack([np.diag(leq), -np.eye(pairs), np.zeros((pairs, 1))])]  # l / lambda - p <= 0
+    right = [0.0] * pairs
     if job.energy_cap < math.inf:
-        upper.append(np.concatenate([leq, np.zeros(pairs + 1)]))
+        upper.append(np.concatenate([leq, np.zeros(pairs + 1)])[np.newaxis])
         right.append(float(job.energy_cap))
-    for group, limit in zip(job.groups, job.limits, strict=True):
-        row = np.zeros((n, m))
-        row[:, list(group)] = 1.0
-        upper.append(np.concatenate([np.zeros(pairs), row.ravel(), [-float(limit)]]))
-        right.append(0.0)
-    whole = np.zeros((n, 2 * pairs + 1))
-    for i in range(n):
-        whole[i, i * m : (i + 1) * m] = 1.0
-    cost = np.zeros(2 * pairs + 1)
-    cost[-1] = 1.0
-    bounds: list[tuple[float | None, float | None]] = [(0, None)] * pairs + [(None, None)] * pairs
-    bounds.append((0, None) if horizon is None else (horizon, horizon))
+    inside = np.tile(np.array(job.matrix(), dtype=float), n)
+    upper.append(np.hstack([np.zeros((groups, pairs)), inside, -limits]))
+    right += [0.0] * groups
+    horizons = (0, None) if horizon is None else (horizon, horizon)
     return linprog(
-        cost,
-        A_ub=np.array(upper),
+        [0.0] * 2 * pairs + [1.0],
+        A_ub=np.vstack(upper),
         b_ub=right,
-        A_eq=whole,
+        A_eq=np.hstack([np.kron(np.eye(n), np.ones(m)), np.zeros((n, pairs + 1))]),
         b_eq=[float(x) for x in job.load],
-        bounds=bounds,
+        bounds=[*[(0, None)] * pairs, *[(None, None)] * pairs, horizons],
         method="highs",
     )
 
