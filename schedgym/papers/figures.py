@@ -32,7 +32,7 @@ from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
 from schedgym.papers.run import SCALES, Evaluation, Run
 
-__all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce"]
+__all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce", "shares_up_to"]
 
 F8 = npt.NDArray[np.float64]
 EPISODES = ".episodes"  # file of the episodes that were run for figures that are not made yet
@@ -93,22 +93,24 @@ def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
     return Series(label, places, table.mean(axis=0).tolist(), low, high)
 
 
-def distribution(label: str, x: F8, episodes: Sequence[F8], weights: Sequence[F8] | None = None) -> Series:
+def shares_up_to(values: F8, weights: F8, places: F8) -> F8:
+    """Return the share of the weight that belongs to values up to each place."""
+    order = np.argsort(values, kind="stable")
+    summed = np.concatenate([[0.0], np.cumsum(weights[order])])
+    at = np.searchsorted(values[order], places, side="right")
+    shares: F8 = summed[at] / summed[-1]
+    return shares
+
+
+def distribution(label: str, x: F8, episodes: Sequence[F8]) -> Series:
     """Return the share of values up to each x, as the mean over episodes with 95% intervals.
 
     Args:
         label: label of the series.
         x: positions on the x axis.
         episodes: values of each episode, in any order.
-        weights: weights of the values of each episode, e.g. durations; None: all weights are equal.
     """
-    shares = []
-    for i, values in enumerate(episodes):
-        order = np.argsort(values, kind="stable")
-        own = np.ones(len(values)) if weights is None else np.asarray(weights[i], dtype=float)[order]
-        summed = np.concatenate([[0.0], np.cumsum(own)])
-        shares.append(summed[np.searchsorted(np.asarray(values)[order], x, side="right")] / summed[-1])
-    return band(label, x, shares)
+    return band(label, x, [shares_up_to(values, np.ones(len(values)), x) for values in episodes])
 
 
 # what is written -------------------------------------------------------------------------------------

@@ -31,7 +31,6 @@ from schedgym.papers import (
     figure,
     figures,
     list_figures,
-    registry,
     reproduce,
 )
 from schedgym.papers.drawing import coinciding, draw
@@ -67,10 +66,8 @@ def made(run: Run) -> Outcome:
 
 
 @pytest.fixture
-def three(monkeypatch):
+def three(empty):
     """Two figures that share a run, and a third without a claim."""
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_discover", lambda: None)
     figure(PAPER, "fig10", title="ten", source="Fig. 10")(made)
     figure(PAPER, "fig2", title="two", source="Fig. 2")(made)
     panel = Panel("x", "y", [Series("a", ["u", "v"], [1, 2])], kind="bars")
@@ -267,8 +264,9 @@ def test_distributions() -> None:
     series = figures.distribution("a", x, [np.array([2.0, 1.0]), np.array([1.0, 5.0])])
     assert series.y == [0.0, 0.5, 0.75, 1.0]
     assert series.low is not None and series.low[1] == series.high[1] == 0.5
-    weighted = figures.distribution("a", x, [np.array([2.0, 1.0])], [np.array([1.0, 3.0])])
-    assert weighted.y == [0.0, 0.75, 1.0, 1.0] and all(map(math.isnan, weighted.low))
+    assert all(map(math.isnan, figures.distribution("a", x, [np.array([2.0, 1.0])]).low))
+    weighted = figures.shares_up_to(np.array([2.0, 1.0]), np.array([1.0, 3.0]), x)
+    assert weighted.tolist() == [0.0, 0.75, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

@@ -233,6 +233,37 @@ def water_shares(demand: Integers, slots: Integers) -> Integers:
     return result
 
 
+class Batch(NamedTuple):
+    """Instances of one policy, which have the same numbers of jobs, groups and sites.
+
+    Attributes:
+        policy: "imf", or one of :func:`fair_shares`.
+        demand: tasks [B, J, K].
+        slots: slots of the sites [B, M].
+        groups: available sites of each group.
+    """
+
+    policy: str
+    demand: Integers
+    slots: Integers
+    groups: Groups
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs."""
+        return self.demand.shape[1]
+
+    def shares(self, policy: str = "") -> FairShares:
+        """Return the fair shares under a policy, or under that of the batch; not under "imf"."""
+        return fair_shares(*self[1:], policy or self.policy)
+
+    def aggregates(self, policy: str = "") -> Integers:
+        """Return the aggregates A [B, J] under a policy, or under that of the batch, in units."""
+        if (policy or self.policy) == "imf":
+            return np.asarray(water_shares(self.demand, self.slots).sum(axis=2))
+        return self.shares(policy).aggregate
+
+
 # enumeration ---------------------------------------------------------------------------------------
 
 
