@@ -21,6 +21,7 @@ from schedgym.core.policy import (
     resolve_policy_name,
 )
 from schedgym.errors import InvalidParameter, UnknownName
+from tests.tables import table
 
 
 @pytest.fixture(autouse=True)
@@ -42,18 +43,7 @@ def test_names_are_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "problem", "message"),
-    [
-        ("bf-exce", "queue-delay", "unknown policy 'bf-exce'; did you mean 'bf-exec'?"),
-        (
-            "queue-delay/bf-exce",
-            None,
-            "unknown policy 'queue-delay/bf-exce'; did you mean 'queue-delay/bf-exec'?",
-        ),
-        ("queue-dely/fcfs", None, "did you mean 'queue-delay/fcfs'?"),
-        ("bf-exec", None, "unknown policy 'bf-exec'"),
-        ("zzzzzz", "queue-delay", "unknown policy 'zzzzzz'; all 27: schedgym list"),
-    ],
+    ("name", "problem", "message"), table(__file__, "test_unknown_names_are_answered_with_the_nearest")
 )
 def test_unknown_names_are_answered_with_the_nearest(name, problem, message) -> None:
     with pytest.raises(UnknownName) as caught:

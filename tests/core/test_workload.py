@@ -18,6 +18,7 @@ from schedgym.core.workload import Field, Schema, Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import LAST_TIME, SCHEMA, make_workload
+from tests.tables import table
 
 
 def sections(**changes: object) -> dict[str, dict[str, object]]:
@@ -164,23 +165,7 @@ def wide(**changes: object) -> dict[str, dict[str, object]]:
     return content
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"jobs_size": [[1, 2], [3, float("nan")], [5, 6]]}, "jobs.size[1][1]: must be finite, got nan"),
-        ({"jobs_size": [[1, 2], [3, 4, 5], [5, 6]]}, "jobs.size: must be a rectangular array of numbers"),
-        ({"jobs_size": [[1, 2], [3, "4"], [5, 6]]}, "jobs.size[1][1]: must be a number"),
-        ({"jobs_size": [[1, 2, 3]] * 3}, "cluster.speed: must have one value per server: 3 as in jobs.size"),
-        ({"jobs_size": [[], [], []]}, "jobs.size: must not be empty"),
-        ({"jobs_count": [1, 2.5, 3]}, "jobs.count[1]: must be a whole number, got 2.5"),
-        ({"jobs_count": [1, 0, 3]}, "jobs.count[1]: must be >= 1 (), got 0"),
-        ({"jobs_note": [0, -5, -6]}, "jobs.note[2]: must be >= -5 (), got -6"),
-        ({"parameters_cap": [7]}, "parameters.cap: must have 0 dimensions (a single number), got 1"),
-        ({"parameters_cap": "7"}, "parameters.cap: must be a number"),
-        ({"parameters_cap": -7}, "parameters.cap: must be >= 0 (J), got -7"),
-        ({"parameters_share": 1.5}, "parameters.share: must be <= 1 (), got 1.5"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table(__file__, "test_other_schemas"))
 def test_other_schemas(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidWorkload) as caught:
         WIDE.parse(wide(**changes))
@@ -262,25 +247,9 @@ def test_truth_values(truth: bool, kind: type) -> None:
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [
-        ({"caps": 1}, "cluster.caps: must be true or false"),
-        ({"caps": 0.0}, "cluster.caps: must be true or false"),
-        ({"caps": "true"}, "cluster.caps: must be true or false"),
-        ({"caps": None}, "cluster.caps: must be true or false"),
-        ({"caps": {}}, "cluster.caps: must be true or false"),
-        ({"caps": [True]}, "cluster.caps: must have 0 dimensions (a single truth value), got 1"),
-        ({"up": True}, "cluster.up: must have 1 dimensions (server), got 0"),
+        *table(__file__, "test_truth_values_that_are_none"),
         ({"up": [True, np.array(True)]}, "cluster.up[1]: must be true or false"),
-        ({"up": [True, 1]}, "cluster.up[1]: must be true or false"),
-        ({"up": [True, "x"]}, "cluster.up[1]: must be true or false"),
-        ({"up": (None, True)}, "cluster.up[0]: must be true or false"),
         ({"up": np.array([1, 0])}, "cluster.up: must be true or false"),
-        ({"up": [True, [False]]}, "cluster.up: must be a rectangular array of truth values"),
-        ({"up": [[True, 0.5]]}, "cluster.up[0][1]: must be true or false"),
-        (
-            {"up": [True, True, True]},
-            "cluster.up: must have one value per server: 2 as in cluster.cpu, got 3",
-        ),
-        ({"cpu": [True, False]}, "cluster.cpu[0]: must be a number"),
     ],
 )
 def test_truth_values_that_are_none(cluster: dict[str, object], message: str) -> None:
@@ -303,33 +272,8 @@ def test_an_object_with_fixed_keys_is_a_list() -> None:
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [
-        ({"beta": {"rack": 0.3, "pod": 0.2}}, "cluster.beta.all: missing"),
-        ({"beta": {}}, "cluster.beta.rack: missing"),
-        (
-            {"beta": {"rack": 0.3, "pods": 0.2, "all": 0.2}},
-            "cluster.beta.pods: unknown field; did you mean 'pod'?",
-        ),
-        (
-            {"beta": {"rack": 0.3, "pod": 0.2, "all": 0.2, "zone": 1}},
-            "cluster.beta.zone: unknown field; known: all, pod, rack",
-        ),
-        ({"beta": {"rack": 0.3, "pod": 0, "all": 0.2}}, "cluster.beta.pod: must be > 0 (), got 0"),
-        ({"beta": {"rack": 0.3, "pod": 0.2, "all": 1.5}}, "cluster.beta.all: must be <= 1 (), got 1.5"),
-        ({"beta": {"rack": True, "pod": 0.2, "all": 1}}, "cluster.beta.rack: must be a number"),
-        (
-            {"beta": {"rack": [0.3], "pod": 0.2, "all": 1}},
-            "cluster.beta.rack: must have 0 dimensions (a single number), got 1",
-        ),
+        *table(__file__, "test_objects_with_other_keys"),
         ({"beta": {"rack": HUGE, "pod": 0.2, "all": 1}}, "cluster.beta.rack: must be a number"),
-        ({"most": {"rack": 1, "pod": 0.5, "all": 1}}, "cluster.most.pod: must be a whole number, got 0.5"),
-        ({"beta": [0.3, 0, 0.2]}, "cluster.beta[1]: must be > 0 (), got 0"),
-        ({"beta": [0.3, 0.2]}, None),
-        (
-            {"beta": [0.3, 0.2], "most": {"rack": 1, "pod": 1, "all": 1}},
-            "cluster.most: must have one value per level: 2 as in cluster.beta, got 3",
-        ),
-        ({"up": {"rack": True}}, "cluster.up: must be true or false"),
-        ({"cpu": {"rack": 1}}, "cluster.cpu: must be a number"),
     ],
 )
 def test_objects_with_other_keys(cluster: dict[str, object], message: str | None) -> None:
@@ -380,26 +324,11 @@ def test_names_are_stored_as_numbers(form: Callable[[list[str]], object]) -> Non
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        (named(["log", "sqrt"]), "jobs.utility[1]: must be one of linear, power, log, got 'sqrt'"),
-        (named(["Log"]), "jobs.utility[0]: must be one of linear, power, log, got 'Log'"),
-        (named(["log", 0]), "jobs.utility[1]: must be one of linear, power, log, got 0"),
-        (named([True]), "jobs.utility[0]: must be one of linear, power, log, got True"),
-        (named([None, "log"]), "jobs.utility[0]: must be one of linear, power, log, got None"),
-        (named(["log", ["log"]]), "jobs.utility[1]: must be one of linear, power, log, got ['log']"),
+        *table(__file__, "test_names_that_are_none"),
         (named(np.array([0, 3])), "jobs.utility[1]: must be one of linear, power, log, got 3"),
         (named(np.array([-1])), "jobs.utility[0]: must be one of linear, power, log, got -1"),
         (named(np.array([1.0])), "jobs.utility[0]: must be one of linear, power, log, got 1.0"),
-        (named("log"), "jobs.utility: must have 1 dimensions (job), got 0"),
-        (named({"log": 1}), "jobs.utility: must have 1 dimensions (job), got 0"),
-        (named([["log"]]), "jobs.utility: must have 1 dimensions (job), got 2"),
         (named(np.array(1)), "jobs.utility: must have 1 dimensions (job), got 0"),
-        (named([]), "jobs.utility: must not be empty"),
-        (named(["log"], order=["edf"]), "cluster.order: must have 0 dimensions (a single name), got 1"),
-        (named(["log"], order="lifo"), "cluster.order: must be one of fifo, edf, got 'lifo'"),
-        (
-            named(["log"], table=[["no", "yes"], ["no", "maybe"]]),
-            "cluster.table[1][1]: must be one of no, yes, got 'maybe'",
-        ),
     ],
 )
 def test_names_that_are_none(sections: dict[str, dict[str, object]], message: str) -> None:
@@ -465,17 +394,7 @@ def content(**changes: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1 column 1: Expecting value"),
-        ('{"problem": "queue-delay"', "line 1 column 26"),
-        ("[]", "must be an object with problem, jobs, cluster, parameters"),
-        ("3", "must be an object"),
-        ("{}", "problem: missing, or not a string"),
-        ('{"problem": 3}', "problem: missing, or not a string"),
-        ('{"problem": "queue-delay", "problem": "x"}', "problem: given twice"),
-        ('{"problem": "queue-delay", "jobs": {"cpu": [], "cpu": []}}', "cpu: given twice"),
-        ('{"problem": "queue-delay", "job": {}}', "job: unknown field; did you mean 'jobs'?"),
-        ('{"problem": "flowtime", "jobs": {}}', "problem: must be 'queue-delay', got 'flowtime'"),
-        ('{"problem": "queue-delay", "jobs": []}', "jobs: must be an object of named fields"),
+        *table(__file__, "test_bad_json_is_refused_with_one_line"),
         ("[" * 100_000, ""),
         ('{"problem": "queue-delay", "jobs": {"arrival": [1' + "0" * 5000 + "]}}", ""),
     ],
@@ -490,17 +409,7 @@ def test_bad_json_is_refused_with_one_line(text: str, message: str, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [
-        ("NaN", "jobs.cpu[1]: must be finite, got nan"),
-        ("Infinity", "jobs.cpu[1]: must be finite, got inf"),
-        ("1e999", "jobs.cpu[1]: must be finite, got inf"),
-        ("true", "jobs.cpu[1]: must be a number"),
-        ("null", "jobs.cpu[1]: must be a number"),
-        ('"0.5"', "jobs.cpu[1]: must be a number"),
-        ("[0.5]", "jobs.cpu: must be a rectangular array of numbers"),
-        ("1" + "0" * 400, "jobs.cpu[1]: must be a number"),
-        ("-1" + "0" * 30, "jobs.cpu[1]: must be"),
-    ],
+    [*table(__file__, "test_bad_numbers_in_a_file"), ("1" + "0" * 400, "jobs.cpu[1]: must be a number")],
 )
 def test_bad_numbers_in_a_file(number: str, message: str, tmp_path: Path) -> None:
     text = json.dumps(content()).replace("0.25", number)
@@ -655,29 +564,10 @@ INNER = np.array([[0, 1], [2, -1], [-1, 0], [0, -1]])
 @pytest.mark.parametrize(
     ("sites", "message"),
     [
-        ([[0], [0, 1], [2], [1, 0.5]], "tasks.sites[3][1]: must be a whole number, got 0.5"),
-        ([[0], [0, 1], [2], [1, -1]], "tasks.sites[3][1]: must be >= 0 (site), got -1"),
-        ([[0, -1], [1, -1], [2, -1], [1, -1]], "tasks.sites[0][1]: must be >= 0 (site), got -1"),
-        ([[0], [0, float("nan")], [2], [1]], "tasks.sites[1][1]: must be finite, got nan"),
-        ([[0], [0], [2, 1, float("inf")], [1]], "tasks.sites[2][2]: must be finite, got inf"),
-        ([[0], [0], [2, 10**30], [1]], "tasks.sites[2][1]: must be <= 9.0072e+15 (site), got 1e+30"),
+        *table(__file__, "test_lists_that_are_wrong_are_named"),
         ([[0], [0], [2, HUGE], [1]], "tasks.sites[2][1]: must be a number"),
-        ([[0], [0, True], [2], [1]], "tasks.sites[1][1]: must be a number"),
         ([[0], [0, np.True_], [2], [1]], "tasks.sites[1][1]: must be a number"),
-        ([[0], [0, "1"], [2], [1]], "tasks.sites[1][1]: must be a number"),
-        ([[0], [0, None], [2], [1]], "tasks.sites[1][1]: must be a number"),
-        ([[0], [0, [1]], [2], [1]], "tasks.sites[1][1]: must be a number"),
-        ([[[0]], [[0]], [[2]], [[1]]], "tasks.sites[0][0]: must be a number"),
-        ([[0], 1, [2], [1]], "tasks.sites[1]: must be a list of numbers"),
-        ([[0], "01", [2], [1]], "tasks.sites[1]: must be a list of numbers"),
-        ([[0], {0: 1}, [2], [1]], "tasks.sites[1]: must be a list of numbers"),
-        ([0, 1, 2, 1], "tasks.sites[0]: must be a list of numbers"),
         ([np.zeros((1, 1)), [0], [0], [0]], "tasks.sites[0]: must be a list of numbers"),
-        ([], "tasks.sites: must have one value per task: 4 as in tasks.job, got 0"),
-        ([[0], [1]], "tasks.sites: must have one value per task: 4 as in tasks.job, got 2"),
-        (3, "tasks.sites: must have 2 dimensions (task, choice), got 0"),
-        ("0", "tasks.sites: must be a number"),
-        ({}, "tasks.sites: must be a number"),
         (np.zeros(4), "tasks.sites: must have 2 dimensions (task, choice), got 1"),
         (np.zeros((4, 1), dtype=bool), "tasks.sites: must be a number"),
         (np.array([NONE, NONE, NONE, NONE]), "tasks.sites: must have 2 dimensions (task, choice), got 3"),

@@ -351,19 +351,7 @@ def completions(tmp_path: Any, instance: Instance, name: str, kind: str = "1d", 
     return fates(env.record())["completion"], metrics
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
-        ("ocorp", {"gamma": 100}, [4, 6, 4]),  # as srf
-        ("ocorp", {"gamma": 100, "lambda0": 0.0}, [6, 2, 5]),
-        ("srpt", {}, [6, 2, 5]),
-        ("srvf", {}, [4, 3, 6]),
-        ("svf", {}, [4, 3, 6]),
-        ("srf", {}, [4, 6, 4]),
-        ("ocorp", {"gamma": 100, "literal": True}, [4, 6, 4]),
-        ("ocorp", {"gamma": 100, "literal": True, "lambda0": 0.0}, [21, 30, 21]),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "expected"), table(__file__, "test_vector_1"))
 def test_vector_1(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
     found, metrics = completions(tmp_path, VECTOR_1, name, **options)
     assert found == expected

@@ -55,6 +55,7 @@ from schedgym.traces.base import Trace
 from tests.flowtime import optima
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.long import long
+from tests.tables import table
 from tests.test_all_workloads import declared
 from tests.traces.logs import swf_log
 
@@ -443,24 +444,7 @@ def test_latencies() -> None:
     model.check(instance_of(generate(0, 0, source)))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"kind": "1d", "jobs": "all"}, "jobs: 'all' needs a trace"),
-        ({"kind": "1d", "load": None}, "load: 'none' needs a trace"),
-        ({"kind": "1d", "jobs": 2**20}, "jobs: must be <= 1e+06, got 1048576"),
-        ({"kind": "1d", "servers": (4, 0)}, "servers: must be cores like '64+32+16', got '4+0'"),
-        ({"kind": "1d", "servers": ()}, "servers: must be cores like '64+32+16', got ''"),
-        (
-            {"kind": "2d", "memory_per_core": 1e5},
-            "memory_per_core: a server would have 1.6e+06 GB, more than 1e+06",
-        ),
-        (
-            {"kind": "mapreduce", "variance": 0.5},
-            "estimation: is not defined for kind 'mapreduce'",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_sources_refuse_what_cannot_be"))
 def test_sources_refuse_what_cannot_be(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter) as caught:
         small(**arguments)

@@ -20,6 +20,7 @@ from schedgym.problems.partial_value.metrics import validate
 from schedgym.problems.partial_value.workload import make_workload
 from tests.long import long
 from tests.partial_value.instances import make_job
+from tests.tables import table
 
 ID = "schedgym/PartialValue-v0"
 MOST_JOBS = 5
@@ -297,19 +298,7 @@ def test_algorithm_3(workload: Workload) -> None:
     assert optimum <= factor * own * (1 + CLOSE)
 
 
-@pytest.mark.parametrize(
-    ("c", "jobs", "got", "best"),
-    [
-        # C = 2: the bound of 1.8 is tight
-        (2, [(1, 1, 2, 5, 1), (1, 2, 1, 1, 1.001), (1, 2, 1, 1, 1.51)], 2.511, 4.511),
-        (2, [(1, 1, 2, 2, 1), (1, 2, 1, 1, 1.0001), (1, 2, 1, 1, 1.5001)], 2.5002, 4.5002),
-        # C = 3: 1.81762 and 1.80357 are more than 1.8
-        (3, [(1, 1, 3, 4, 1.499), (1, 3, 1, 1, 1.5001), (1, 3, 2, 2, 2)], 5.5001, 9.9971),
-        (3, [(1, 1, 3, 3, 15), (1, 2, 1, 1, 16), (1, 2, 2, 2, 20)], 56, 101),
-        # C = 1: greedy
-        (1, [(1, 1, 1, 1, 5), (1, 2, 1, 1, 6)], 6, 11),
-    ],
-)
+@pytest.mark.parametrize(("c", "jobs", "got", "best"), table(__file__, "test_instances_of_algorithm_3"))
 def test_instances_of_algorithm_3(c: int, jobs: Any, got: float, best: float) -> None:
     workload = linear(*jobs, capacity=c)
     assert value(workload, "deadline-aware", "discrete") == pytest.approx(got)

@@ -42,6 +42,7 @@ from schedgym.problems.partial_value.workload import (
 )
 from schedgym.traces import Trace, read_trace
 from tests.partial_value.instances import instance_of
+from tests.tables import table
 from tests.traces.logs import swf_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -320,18 +321,7 @@ def trace_source(**changes: Any) -> Source:
     return source_of(10, trace=jobs_of(made), **changes)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"jobs": "all"}, "jobs: 'all' needs a trace"),
-        ({"rate": 1e-6}, r"rate: 100 jobs at 1e-06 per slot take more than 1e\+07 slots"),
-        ({"windows": 1e8}, r"windows: must be <= 1e\+07 slots, got 1e\+08"),
-        ({"heterogeneity": 1e13}, r"heterogeneity: must be <= 1e\+12, got 1e\+13"),
-        ({"capacity": 1e13}, r"capacity: must be <= 1e\+12, got 1e\+13"),
-        ({"capacity": 1e-13}, "capacity: 1e-13 is too small for a demand of 8"),
-        ({"value_max": 1e13}, r"value_max: must be <= 1e\+12, got 1e\+13"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_what_a_source_refuses"))
 def test_what_a_source_refuses(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=f"^{message}$"):
         source_of(**({"jobs": 100} | arguments))

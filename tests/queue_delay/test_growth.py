@@ -8,6 +8,7 @@ import schedgym
 from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 SERVERS = [(1, 1), (0.5, 0.5)]
@@ -112,12 +113,8 @@ def test_given_workloads_are_taken_back():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"repeat": True}, "repeat needs a workload"),
+        *table(__file__, "test_reset_refuses_bad_options_and_changes_nothing"),
         ({"repeat": "no", "workload": MIDDLE}, "repeat must be True or False"),
-        ({"episode": -1}, "episode must be a number from 0"),
-        ({"episode": True}, "episode must be a number from 0"),
-        ({"episode": 2**70}, "episode must be a number from 0"),
-        ({"workload": 7}, "must be a Workload or a path"),
         ({"reset_mask": np.array([True])}, "unknown reset option 'reset_mask'"),
     ],
 )

@@ -17,6 +17,7 @@ from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import validate
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.single_job.test_dynamics import instances, make, of
+from tests.tables import table
 
 NAMES = [spec.name.partition("/")[2] for spec in list_policies("single-job")]
 EQUAL = [name for name in NAMES if name.endswith("-equal")]
@@ -196,14 +197,7 @@ def test_a_plan_under_way_is_pickled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"),
-    [
-        ("min-min-equal", {}, {"view": "place"}, "equal-share.*view 'place'"),
-        ("gsa", {"allocation": "equal-share"}, {"view": "place"}, "equal-share.*view 'place'"),
-        ("tapra", {}, {"view": "search"}, "tapra cannot be expressed in view 'search'"),
-        ("random", {}, {"view": "search"}, "random cannot be expressed"),
-        ("tapra-fast", {}, {"view": "plan", "observation": "features"}, "needs observation='dict'"),
-    ],
+    ("name", "options", "parameters", "message"), table(__file__, "test_what_cannot_be_expressed_is_refused")
 )
 def test_what_cannot_be_expressed_is_refused(
     name: str, options: dict[str, Any], parameters: dict[str, Any], message: str

@@ -15,6 +15,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
 from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
+from tests.tables import table
 
 
 def draw_instance(rng, groups=5, sites=5, tasks=20, slots=4, load=15):
@@ -301,21 +302,7 @@ def test_no_site_exceeds_the_level(demand, slots, load, lists) -> None:
     assert greedy.sum() == placement.sum() == sum(demand)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1], [[2]], [1, 1], [0, 0]), r"sites\[0, 0\]: there are 2 sites, got 2"),
-        (([1], [[0, 0]], [1, 1], [0, 0]), r"sites\[0\]: names a site twice"),
-        (([1], [[-1, 0]], [1, 1], [0, 0]), "-1 pads a list at its end only"),
-        (([1], [[-1, -1]], [1, 1], [0, 0]), r"sites\[0\]: the group has tasks and no site"),
-        (([-1], [[0]], [1], [0]), r"demand\[0\]: must be at least 0, got -1"),
-        (([1.5], [[0]], [1], [0]), "demand: must be whole numbers"),
-        (([math.nan], [[0]], [1], [0]), "demand: must be whole numbers"),
-        (([1, 2], [[0]], [1], [0]), r"demand: must have the shape \[1\], got \[2\]"),
-        (([1], [[0]], [0], [0]), r"slots\[0\]: must be at least 1, got 0"),
-        (([1], [[0]], [1], [0, 0]), r"load: must have the shape \[1\]"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_malformed_input"))
 def test_malformed_input(arguments, message) -> None:
     for solve in (balance, greedy_balance):
         with pytest.raises(InvalidParameter, match=message):

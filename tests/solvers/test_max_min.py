@@ -22,6 +22,7 @@ from schedgym.solvers.max_min import (
     water_filling,
 )
 from tests.long import of_trials, trials
+from tests.tables import table
 
 CLOSE = 1e-8
 
@@ -376,21 +377,7 @@ def test_floors_that_nobody_can_have() -> None:
     assert max_min([[4, 0], [4, 0]], sites, [4, 4], floors=[3.0, 1.0])[0].tolist() == [3.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"demand": [[1, 2, 3]]}, r"demand: must have the shape \[\*, 2\]"),
-        ({"demand": [[1, -2]]}, r"demand\[0, 1\]: must be at least 0"),
-        ({"slots": [1.5, 2]}, "slots: must be whole numbers"),
-        ({"sites": [[0], [2]]}, r"sites\[1, 0\]: there are 2 sites, got 2"),
-        ({"sites": [[0], [-1]]}, r"sites\[1\]: the group has tasks and no site"),
-        ({"weights": [0.0]}, "weights: must be 1 positive numbers"),
-        ({"weights": [1.0, 2.0]}, "weights: must be 1 positive numbers"),
-        ({"floors": [math.nan]}, "floors: must be finite"),
-        ({"floors": [[1.0]]}, r"floors: must have the shape \[1\] or \[1, 2\]"),
-        ({"sites": [[0, 1], [1, -1]], "floors": [[0.5, 0.0]]}, "needs groups with a single site"),
-    ],
-)
+@pytest.mark.parametrize(("keywords", "message"), table(__file__, "test_malformed_input"))
 def test_malformed_input(keywords, message) -> None:
     arguments = {"demand": [[1, 2]], "sites": [[0], [1]], "slots": [1, 2], **keywords}
     for solve in (max_min, completion_shares):

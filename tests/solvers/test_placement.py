@@ -23,6 +23,7 @@ from schedgym.solvers.placement import Job, Membership, PlanScratch
 from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
 from schedgym.solvers.relaxation import relax_bound
 from tests.parallel_jct import linear_programs, random_jobs
+from tests.tables import table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -588,32 +589,13 @@ def test_membership_lists_both_sides() -> None:
     assert members.group_server.tolist() == [0, 1, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([[1, 0, 1]], "groups: server 1 is in no group"),
-        ([[1, 2], [1, -0.5]], r"groups\[1\]\[1\]: must be finite and >= 0, got -0.5"),
-        ([[1, math.inf]], r"groups\[0\]\[1\]: must be finite and >= 0, got inf"),
-        ([[math.nan, 1]], r"groups\[0\]\[0\]: must be finite and >= 0, got nan"),
-        ([1, 1], "groups: must have one row per group, got 1 dimensions"),
-    ],
-)
+@pytest.mark.parametrize(("matrix", "message"), table(__file__, "test_bad_groups_are_refused"))
 def test_bad_groups_are_refused(matrix: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         solver.make_membership(matrix)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (("tapra-slow",), {}, "planner: must be one of"),
-        (("min-min", "shares"), {}, "allocation: must be"),
-        (("tapra", "equal-share"), {}, "built on 'optra'"),
-        (("gsa",), {"size": 1}, "size: must be"),
-        (("gsa",), {"generations": 1.5}, "generations: must be"),
-        (("gsa",), {"generations": True}, "generations: must be"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "options", "message"), table(__file__, "test_bad_options_are_refused"))
 def test_bad_options_are_refused(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         Planner(*arguments, **options)
