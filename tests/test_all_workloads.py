@@ -10,26 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from numpy.testing import assert_array_equal
 
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidWorkload
+from tests.tables import declared
 from tests.test_all_records import PROBLEMS, schedules_of
 from tests.test_draws import each, source_of
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def folder_of(name: str) -> str:
-    return name.replace("-", "_")
-
-
-def declared(name: str) -> Any:
-    """The sound workloads of a problem by their names, and what is refused."""
-    return yaml.safe_load((ROOT / "tests" / folder_of(name) / "workloads.yaml").read_text())
 
 
 def changed(sound: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +86,7 @@ def test_files_give_back_what_is_drawn(name: str, values: dict[str, Any], tmp_pa
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_example_in_the_package(name: str, tmp_path: Path) -> None:
-    path = ROOT / "schedgym/problems" / folder_of(name) / "example.json"
+    path = ROOT / "schedgym/problems" / name.replace("-", "_") / "example.json"
     workload = load_workload(path)
     assert workload.problem == name
     check_files(name, workload, tmp_path)

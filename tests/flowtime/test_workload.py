@@ -55,8 +55,7 @@ from schedgym.traces.base import Trace
 from tests.flowtime import optima
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.long import long
-from tests.tables import table
-from tests.test_all_workloads import declared
+from tests.tables import declared, table
 from tests.traces.logs import swf_log
 
 DATA = os.environ.get("SCHEDGYM_DATA")
