@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -74,6 +75,24 @@ def test_check_policy_with_a_small_window(name: str, given) -> None:
     fullest = next(v for v in problem.ids.values()).baseline_parameters["view"]
     view = spec.acting_view(fullest, views)
     check_policy(name, episodes=2, seed=20, **policy_parameters(name, view) | given(name, window=3))
+
+
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9))
+def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: str, given) -> None:
+    spec = registry.get_policy_spec(name)
+    values = policy_parameters(name, spec.views[0]) | given(name)
+    env = gym.make(next(iter(get_problem(spec.problem).ids)), disable_env_checker=True, **values)
+    policy, served, done = make(name), set(), False
+    observation, _ = env.reset(seed=0)
+    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+    while not done:
+        action = policy(observation)
+        if isinstance(action, np.ndarray):
+            served.add(action.ctypes.data)
+            assert "active" not in observation or not action[int(observation["active"][0]) :].any()
+        observation, _, terminated, truncated, _ = env.step(action)
+        done = terminated or truncated
+    assert len(served) <= 1
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies()])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import pytest
 import schedgym
 from schedgym.baselines.flowtime.pricing import simplest_fraction
 from schedgym.core.jit import pure_kernel
-from schedgym.core.policy import Interface, get_policy_spec, list_policies
+from schedgym.core.policy import Interface, list_policies
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job
@@ -427,38 +425,6 @@ def test_every_algorithm_is_a_policy() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_an_action_is_a_function_of_what_has_been_seen(name: str, tmp_path: Any) -> None:
-    """Not of an episode before, nor of rows behind; after copying and pickling the same."""
-    kind = KIND.get(name, "1d")
-    for view in get_policy_spec(name).views:
-        for instance in arrivals(name, instances(kind, 4, 10)):
-            env = make(tmp_path, instance, kind, **(SHORT | {"view": view}))
-            policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
-            seen: list[Any] = []
-            served: set[int] = set()
-
-            def note(observation: Any, action: Any, seen: Any = seen, served: Any = served) -> None:
-                seen.append((copy.deepcopy(observation), np.array(action)))
-                served.add(id(action))
-
-            for _ in range(2):
-                run(env, policy, note=note)
-                assert view == "rule" or len(served) == 1, "one array serves all decisions of an episode"
-                served.clear()
-            half = len(seen) // 2
-            other.reset(env.interface, np.random.default_rng(0))
-            for step, (observation, action) in enumerate(seen[half:]):
-                if step == half // 2:
-                    other = pickle.loads(pickle.dumps(copy.deepcopy(other)))
-                n = int(observation["active"][0])
-                before = copy.deepcopy(observation)
-                assert (other(observation) == action).all()
-                assert view == "rule" or not action[n:].any()
-                for field, values in observation.items():
-                    assert (values == before[field]).all(), field
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_more_jobs_than_there_was_room_for(name: str) -> None:
     """The work space grows in the middle of an episode, and what was learned stays."""
     parameters: dict[str, Any] = {"jobs": 200, "horizon": 40, "servers": "8+4+2", "gamma": 400.0}
@@ -487,15 +453,6 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
         if terminated or truncated:
             break
     assert (active[0] < 64 or parameters["horizon"] == 1) and 64 < max(active)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
-    kind = KIND.get(name, "1d")
-    for view in get_policy_spec(name).views:
-        for instance in arrivals(name, instances(kind, 6, 11)):
-            env = make(tmp_path, instance, kind, **(SHORT | {"view": view, "window": 2}))
-            assert run(env, schedgym.make_policy(name))["repaired"] == 0
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -349,34 +347,6 @@ def test_every_algorithm_is_a_policy() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_an_action_is_a_function_of_what_is_seen(name: str, tmp_path: Any) -> None:
-    """Not of rows behind, nor of what the instance did before; after copying and pickling the same."""
-    view = get_policy_spec(name).views[0]
-    for instance in instances(4, 8):
-        env = make(ASSIGN, tmp_path, instance, view=view, strict=True)
-        policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
-        seen: list[Any] = []
-
-        def note(observation: Any, action: Any, seen: list[Any] = seen) -> None:
-            seen.append((copy.deepcopy(observation), np.array(action)))
-
-        for _ in range(2):
-            run(env, policy, note=note)
-        half = len(seen) // 2
-        assert len({id(policy(o)) for o, _ in seen}) == 1, "one array serves all decisions"
-        other.reset(env.interface, np.random.default_rng(0))
-        for step, (observation, action) in enumerate(seen[half:]):
-            if step == half // 2:
-                other = pickle.loads(pickle.dumps(copy.deepcopy(other)))
-            n = int(observation["active"][0])
-            before = copy.deepcopy(observation)
-            assert (other(observation) == action).all()
-            assert not action[n:].any()
-            for field, values in observation.items():
-                assert (values == before[field]).all(), field
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_more_jobs_than_there_was_room_for(name: str) -> None:
     """The work space grows in the middle of an episode."""
     views = get_policy_spec(name).views
@@ -442,14 +412,6 @@ def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
         policy = schedgym.make_policy(name)
         policy.reset(env.interface, np.random.default_rng(0))
         assert (policy.compiled_rollout is not None) is compiled
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
-    view = get_policy_spec(name).views[0]
-    for instance in instances(10, 9):
-        env = make(ASSIGN, tmp_path, instance, view=view, window=2, strict=True)
-        assert run(env, schedgym.make_policy(name))["repaired"] == 0
 
 
 @pytest.mark.parametrize(

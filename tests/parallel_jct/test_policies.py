@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -410,22 +409,6 @@ def test_random_orders_come_from_the_generator() -> None:
         digests.append(env.record().digest())
     assert digests[0] == digests[1]
     assert len(set(digests)) > 1
-
-
-@pytest.mark.parametrize("name", ["ontapra", "slf-gsa"])
-def test_a_round_under_way_is_pickled(name: str) -> None:
-    env = make(**{**PLAN, **BUSY, "jobs": 8, "most_tasks": 5, "rounds": "all"})
-    policy = schedgym.make_policy(f"parallel-jct/{name}")
-    play(env, policy, 3)
-    expected = env.record().digest()
-    observation, _ = env.reset(seed=3)
-    policy.reset(env.interface, np.random.default_rng(3))
-    done = False
-    while not done:
-        policy = pickle.loads(pickle.dumps(policy))
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        done = terminated or truncated
-    assert env.record().digest() == expected
 
 
 # Refused --------------------------------------------------------------------------------------

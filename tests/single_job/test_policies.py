@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -180,20 +179,6 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
             assert tuple(env.record().server.tolist()) == plan.placement
             played += 1
     assert played > 3
-
-
-def test_a_plan_under_way_is_pickled() -> None:
-    env = make(view="place", strict=True, tasks=12, arity=4)
-    policy = schedgym.make_policy("single-job/gsa")
-    play(env, policy, 3)
-    expected = env.record().digest()
-    observation, _ = env.reset(seed=3)
-    policy.reset(env.interface, np.random.default_rng(3))
-    done = False
-    while not done:
-        policy = pickle.loads(pickle.dumps(policy))
-        observation, _, done, _, _ = env.step(policy(observation))
-    assert env.record().digest() == expected
 
 
 @pytest.mark.parametrize(
