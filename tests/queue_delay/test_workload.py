@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import schedgym
-from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import GOOGLE_2011_MACHINES, Source, generate, make_workload
 
@@ -171,16 +171,3 @@ def test_given_workloads_and_windows(tmp_path):
     assert grows.record().workload == generate(0, 2, source_of(5, 2))
     with pytest.raises(InvalidWorkload, match="1 servers, the environment has 2"):
         grows.reset(options={"workload": make_workload(ROWS, [(1, 1)])})
-
-
-def test_parameters_refuse_contradictions():
-    with pytest.raises(InvalidParameter, match="not both"):
-        gym.make(ID, workload="a.json", trace="b.csv")
-    with pytest.raises(InvalidParameter, match="nodes: needs a trace"):
-        gym.make(ID, nodes="b.csv")
-    with pytest.raises(UnknownName, match="unknown parameter 'server'; did you mean 'servers'"):
-        gym.make(ID, server=3)
-    with pytest.raises(UnknownName, match="unknown view 'pik'; did you mean 'pick'"):
-        gym.make(ID, view="pik")
-    with pytest.raises(InvalidParameter, match="servers: must be >= 1, got 0"):
-        gym.make(ID, servers=0)
