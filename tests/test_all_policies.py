@@ -12,12 +12,13 @@ import pytest
 import schedgym
 from schedgym.core import policy as registry
 from schedgym.core.policy import get_policy_spec, list_policies, register_policy
-from schedgym.core.problem import get_problem
+from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.workload_files import save_workload
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
-from tests.long import some
-from tests.test_all_problems import busy, known
+from tests.interpreted import check_interpreted
+from tests.long import some, weekly
+from tests.test_all_problems import SIZES, busy, known
 
 # make test has every fourth policy in its first view
 CASES = [
@@ -108,6 +109,35 @@ def test_a_policy_is_documented(name: str) -> None:
     assert "\n" not in summary and "$" not in summary
     assert len(re.findall(r"[.!?](?=\s|$)", about)) >= 2, "two sentences on what it does, and when to use it"
     assert not re.match(r"1\. |Args:|Complexity:|(In|At) every ", about)
+
+
+def digests(problem: str) -> dict[str, str]:
+    """The schedules of some decisions of each policy, by its name and the problem's other parameters."""
+    found = {}
+    for spec in list_policies(problem):
+        for other in [{}, *SIZES[problem]["OTHER"]] if spec.name not in SPECIAL else []:
+            values = policy_parameters(spec.name, spec.views[0]) | sizes(spec.name, **other)
+            policy = make(spec.name)
+            try:
+                env = gym.make(next(iter(get_problem(problem).ids)), disable_env_checker=True, **values)
+                policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+            except schedgym.InvalidParameter:
+                continue  # the policy, or its view, does not go with them
+            observation, _ = env.reset(seed=0)
+            for _ in range(30):
+                observation, _, terminated, truncated, _ = env.step(policy(observation))
+                if terminated or truncated:
+                    break
+            found[f"{spec.name} {other}"] = env.unwrapped.record().digest()
+    return found
+
+
+@weekly
+@pytest.mark.parametrize("problem", list_problems())
+def test_compiled_and_interpreted_agree(problem: str) -> None:
+    program = f"import json; from {__name__} import digests; print(json.dumps(digests({problem!r})))"
+    check_interpreted(program)
+    assert len(digests(problem)) > 10
 
 
 def make(name: str, **options: object):

@@ -9,15 +9,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from schedgym.core.arrays import declarations
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidWorkload
 from tests.tables import declared
-from tests.test_all_records import PROBLEMS, schedules_of
+from tests.test_all_records import PROBLEMS, SPARE, schedules_of
 from tests.test_draws import each, source_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,6 +77,25 @@ def test_every_form_survives_files(name: str, tmp_path: Path) -> None:
 def test_files_give_back_random_workloads(name: str, tmp_path: Path) -> None:
     for run in schedules_of(name).runs(40, 7):
         check_files(name, run.record.workload, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["flowtime", "geo", "partial-value", "queue-delay"])  # others: by the source
+def test_arrays_give_back_the_workload(name: str) -> None:
+    """Also with spare places behind them, full of unlikely numbers."""
+    room = list_problems()[name].module("workload")
+    for run in schedules_of(name).runs(40, 8):
+        workload = run.record.workload
+        table, longer = room.tables(workload), []
+        for declaration, array in zip(declarations(room.Jobs), table, strict=True):
+            names = [str(dimension).partition("+")[0] for dimension in declaration.dimensions]
+            spare = [(0, SPARE.get(name, 0)) for name in names[: array.ndim]]
+            longer.append(np.pad(array, spare, constant_values=7) if spare and array.size else array)
+        again = room.rebuild(room.Jobs(*longer))
+        for mine, theirs in zip(room.tables(again), table, strict=True):
+            assert_array_equal(mine, theirs)
+        # of a phase without tasks, times and cores are not kept
+        assert again == workload or "map_tasks" in workload.jobs
+        assert room.rebuild(room.tables(again)) == again
 
 
 @each

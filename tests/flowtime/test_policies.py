@@ -23,9 +23,7 @@ from schedgym.problems.flowtime.rules import RULES
 from schedgym.problems.flowtime.workload import slots_needed
 from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
-from tests.interpreted import check_compiled_anew
-from tests.long import some, thinned, weekly
-from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
+from tests.long import some, thinned
 from tests.tables import table
 
 
@@ -340,73 +338,6 @@ def test_svf_transient_by_priority(tmp_path: Any) -> None:
     assert (run(env, policy), schedule(env)) == expected
 
 
-# The specification's vectors ------------------------------------------------------------------
-
-
-def completions(tmp_path: Any, instance: Instance, name: str, kind: str = "1d", **options: Any) -> Any:
-    env = make(tmp_path, instance, kind, view="allocation", strict=True)
-    metrics = run(env, schedgym.make_policy(f"flowtime/{name}", **options))
-    return fates(env.record())["completion"], metrics
-
-
-@pytest.mark.parametrize(("name", "options", "expected"), table(__file__, "test_vector_1"))
-def test_vector_1(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
-    found, metrics = completions(tmp_path, VECTOR_1, name, **options)
-    assert found == expected
-    if options == {"gamma": 100, "lambda0": 0.0}:
-        assert metrics["fractional"] == pytest.approx(37.5 + 6.5 + 56 / 3)
-
-
-def test_vector_2(tmp_path: Any) -> None:
-    """A waiting job: its price after slots 1 to 5; alone on the cluster it takes 121 slots, or 50."""
-    policy = schedgym.make_policy("flowtime/ocorp", literal=True, lambda0=0.0)
-    prices = []
-    env = make(tmp_path, Instance([Job(0, 50, 1)], [1]), "1d", view="allocation", strict=True)
-    run(env, policy, note=lambda o, a: prices.append(float(policy.learned.price[0])))
-    assert prices[:6] == pytest.approx([0.0, 0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
-    assert len(prices) == 121
-    run(env, schedgym.make_policy("flowtime/ocorp", literal=True))
-    assert fates(env.record())["completion"] == [50]
-
-
-def test_vector_4_in_a_run(tmp_path: Any) -> None:
-    """The job comes to run in its second slot, when job 0 has left the servers."""
-    instance = Instance([Job(0, 1, 32), Job(0, 50, 4)], [8] * 4)
-    for alpha, row, change in [(1.0, [1, 1, 1, 1], 0.25), (0.0, [4, 0, 0, 0], 1.0)]:
-        env = make(tmp_path, instance, "1d", view="allocation", strict=True)
-        policy = schedgym.make_policy("flowtime/ocorp+", alpha=alpha, gamma=1000, lambda0=0.0)
-        metrics = run(env, policy)
-        u = allocations(env, instance)
-        assert u[0][1] == [0, 0, 0, 0]
-        assert u[1][1] == row
-        assert metrics["switching_cost"] == pytest.approx(change)
-
-
-def test_vector_6(tmp_path: Any) -> None:
-    instance = Instance([Job(0, 1, 2), Job(0, 1, 2), Job(0, 3, 1)], [3])
-    for name in ("svf", "svf-transient"):
-        assert completions(tmp_path, instance, name)[1]["l1"] == 7
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [("ocorp", {"gamma": 50, "lambda0": 0.0}, [6, 5]), ("srpt", {}, [5, 6])],
-)
-def test_vector_8(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
-    assert completions(tmp_path, VECTOR_8, name, "mapreduce", **options)[0] == expected
-
-
-def test_vector_9(tmp_path: Any) -> None:
-    """Gamma of Eq. 27: over all jobs from the observation, else over those that have arrived."""
-    instance = Instance([Job(0, 4, 2), Job(10, 30, 1)], [2])
-    for gamma, expected in (("eq27", {76.0}), ("seen", {16.0, 76.0})):
-        env = make(tmp_path, instance, "1d", view="allocation", clairvoyant=True)
-        policy = schedgym.make_policy("flowtime/ocorp", gamma=gamma)
-        gammas = set()
-        run(env, policy, note=lambda o, a, p=policy, g=gammas: g.add(float(p.learned.numbers[0])))
-        assert gammas == expected
-
-
 # All of them ----------------------------------------------------------------------------------
 
 EVERY = [spec.name for spec in list_policies("flowtime")]
@@ -503,45 +434,3 @@ def test_the_run_of_the_paper_finishes(name: str, options: dict[str, Any]) -> No
         observation, _, terminated, truncated, info = env.step(policy(observation))
         done = terminated or truncated
     assert info["metrics"]["finished"] == 6487
-
-
-PLAY = """
-import json, re
-import gymnasium as gym, numpy as np, schedgym
-from schedgym.baselines.flowtime import ocorp_m, ocorp_plus, pricing, rules
-from tests.flowtime import test_policies as here
-
-digests, counts = {}, {}
-for name, kind, options in here.CASES:
-    env = gym.make(
-        here.ID, jobs=6, servers="4+2", view="allocation", window="all", kind=kind, gamma=30.0, horizon=1,
-        latency=kind == "mapreduce", estimation="none" if kind == "mapreduce" else "waste",
-        disable_env_checker=True,
-    ).unwrapped
-    observation, _ = env.reset(seed=1)
-    policy = schedgym.make_policy(name, **options)
-    policy.reset(env.interface, np.random.default_rng(0))
-    for _ in range(40):
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        if terminated or truncated:
-            break
-    digests[name + kind + str(options)] = env.record().digest()
-of_levels = (ocorp_plus.decide_by_server, ocorp_plus.decide_by_job)
-for kernel in (rules.decide, pricing.decide, *of_levels, ocorp_m.decide):
-    for code in getattr(kernel, "inspect_llvm", dict)().values():
-        counts[kernel.__module__ + kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
-print(json.dumps([digests, counts]))
-"""
-CASES: list[tuple[str, str, dict[str, Any]]] = [
-    *((name, KIND.get(name, "1d"), {}) for name in EVERY if name != "flowtime/ocorp+"),
-    ("flowtime/ocorp+", "1d", {"alpha": 5.0}),
-    ("flowtime/ocorp+", "1d", {"alpha": 5.0, "level": "job"}),
-    ("flowtime/ocorp", "2d", {"gamma": "seen"}),
-    ("flowtime/ocorp", "mapreduce", {"lambda0": "p"}),
-    ("flowtime/drf", "mapreduce", {}),
-]
-
-
-@weekly
-def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
-    assert len(check_compiled_anew(PLAY, tmp_path)) == 5

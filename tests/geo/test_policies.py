@@ -27,7 +27,6 @@ from tests.geo.test_dynamics import (
     instances,
     job_numbers,
     make,
-    workload_of,
 )
 from tests.long import long, some, thinned, trials
 from tests.tables import table
@@ -432,23 +431,3 @@ def test_what_a_view_cannot_carry_is_refused(
 def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         schedgym.make_policy(f"geo/{name}", **options)
-
-
-def test_table_3_1(tmp_path: Any) -> None:
-    """The spec's first vector, through the environment."""
-    sites = ((0, 1), (0, 1, 2), (1, 2))
-    jobs = [model.Job(float(i), ((1.0, sites[i]),) * count) for i, count in enumerate((8, 15, 6))]
-    instance = model.Instance((1, 1, 1), jobs)
-    expected = {
-        "btawj-fcfs": [4, 8, 10],
-        "btaaj-fcfs": [4, 7, 9],
-        "scta": [4, 11, 4],
-        "ata": [4, 9, 4],
-        "ata-greedy": [4, 9, 4],
-    }
-    for rule, responses in expected.items():
-        env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        run(env, schedgym.make_policy(f"geo/{rule}"))
-        record = env.record()
-        job = workload_of(instance).tasks["job"][record.job]
-        assert [record.end[job == i].max() - i for i in range(3)] == responses

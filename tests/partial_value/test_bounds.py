@@ -123,25 +123,6 @@ def test_example_1_has_one_best_schedule() -> None:
     assert found.amount == pytest.approx([2, 1, 1]) and found.value == pytest.approx(6)
 
 
-@pytest.mark.parametrize(
-    ("utility", "known"), [("power", 1.931852), ("log", math.log(1.5 * 2.5))], ids=["power", "log"]
-)
-def test_example_2(utility: str, known: float) -> None:
-    workload = make_workload(
-        arrival=[1, 1],
-        deadline=[2, 2],
-        parallelism=0.75,
-        tasks=[0.5, 2],
-        demand=[[1.0], [1.0]],
-        utility=utility,
-        value=1.0,
-        capacity=[1.0],
-        exponent=0.5,
-    )
-    assert offline_optimum(workload).value == pytest.approx(known, abs=1e-6)
-    assert upper_bound(workload) == pytest.approx(known, abs=1e-6)
-
-
 # The continuous model -------------------------------------------------------------------------
 
 

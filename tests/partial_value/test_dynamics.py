@@ -19,7 +19,6 @@ from schedgym.problems.partial_value.dynamics import DECIDE, ORDERED
 from schedgym.problems.partial_value.metrics import metrics, validate
 from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
 from tests.long import some
-from tests.papers.zheng2016.test_model import EXAMPLE_1, example_2
 from tests.partial_value.instances import make_job, random_instance, workload_of
 
 ID = "schedgym/PartialValue-v0"
@@ -129,18 +128,6 @@ def test_view_rule_equals_the_model(rule: str, discrete: bool, seed: int, tmp_pa
     np.testing.assert_allclose(
         env.simulator.arrays.schedule.served[0, : len(outcome.served)], outcome.served, rtol=1e-6, atol=1e-7
     )
-
-
-def test_examples_of_the_paper(tmp_path: Any) -> None:
-    """Vectors 1 and 2: Algorithm 1 serves [1, .4, 0], [0, 0, 1.25], and with roots [.5, .5], [0, .75]."""
-    for instance, value, amounts in (
-        (EXAMPLE_1, 4.9, [1.0, 0.4, 1.25]),
-        (example_2(model.POWER), 1.825141, [0.5, 0.5, 0.75]),
-    ):
-        env = environment(instance, tmp_path, view="rule")
-        measured, _, record = play(env, lambda o: RULES.index("concave"))
-        assert measured["value"] == pytest.approx(value, rel=1e-6)
-        np.testing.assert_allclose(record.amount[:, 0], amounts, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", some(range(10), 4))

@@ -162,40 +162,10 @@ def test_algorithm_1_is_optimal_with_a_common_deadline(workload: Workload) -> No
 
 
 def test_it_is_not_optimal_where_parallelism_is_bounded() -> None:
-    """Linear: 4/3 in the limit; Example 2 with two strictly concave utilities."""
+    """Linear: 4/3 in the limit."""
     workload = linear((1, 2, 1, 1, 1.001), (1, 2, 0.5, 1, 1))
     assert value(workload, "concave", "continuous") == pytest.approx(1.501)
     assert offline_optimum(workload).value == pytest.approx(2.001)
-    for kind, ratio in (("power", 1.0585), ("log", 1.0866)):
-        workload = make_workload(
-            arrival=[1, 1],
-            deadline=[2, 2],
-            parallelism=[0.75] * 2,
-            tasks=[0.5, 2],
-            demand=[[1.0]] * 2,
-            utility=kind,
-            value=1.0,
-            capacity=[1.0],
-            exponent=0.5,
-        )
-        own = value(workload, "concave", "continuous")
-        assert offline_optimum(workload).value / own == pytest.approx(ratio, abs=5e-5)
-
-
-def test_it_is_not_optimal_with_two_resources() -> None:
-    """Example 1."""
-    workload = make_workload(
-        arrival=[1, 1, 2],
-        deadline=[2, 2, 2],
-        parallelism=[1, 2, 2],
-        tasks=[1, 2, 2],
-        demand=[[0.2, 0.8], [0.5, 0.5], [0.8, 0.2]],
-        utility="linear",
-        value=[2, 1, 2],
-        capacity=[1, 1],
-    )
-    assert value(workload, "concave", "continuous") == pytest.approx(4.9)
-    assert offline_optimum(workload).value == pytest.approx(6)
 
 
 # Theorem IV.1 -----------------------------------------------------------------------------------

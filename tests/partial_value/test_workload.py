@@ -36,13 +36,11 @@ from schedgym.problems.partial_value.workload import (
     generate,
     make_source,
     make_workload,
-    rebuild,
     tables,
     toy,
 )
 from schedgym.traces import Trace, read_trace
 from tests.partial_value.instances import instance_of
-from tests.tables import table
 from tests.traces.logs import swf_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,23 +143,6 @@ def test_whole_tasks() -> None:
     with pytest.raises(InvalidWorkload, match=r"^jobs.tasks\[2\]: must be a whole number .*, got 0.5$"):
         check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4], tasks=[2, 1, 0.5])), "discrete")
     check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4])), "discrete")
-
-
-def padded(own: Jobs) -> Jobs:
-    """The same in arrays for two jobs more, full of rubbish."""
-    longer = {
-        name: np.concatenate([array, np.full((2, *array.shape[1:]), -7, dtype=array.dtype)])
-        for name, array in own._asdict().items()
-        if name not in ("size", "capacity")
-    }
-    return own._replace(**longer)
-
-
-@pytest.mark.parametrize("utility", ["linear", "power", "log"])
-def test_arrays_give_the_workload_back(utility: str) -> None:
-    exponent = [0.25, 0.5, 0.75] if utility == "power" else None
-    workload = SCHEMA.parse(sections(utility=[utility] * 3, exponent=exponent))
-    assert rebuild(tables(workload)) == rebuild(padded(tables(workload))) == workload
 
 
 def test_names_of_utilities_are_saved(tmp_path: Path) -> None:
@@ -272,38 +253,6 @@ def test_the_last_slot_is_cut() -> None:
         assert_array_equal(values, whole.jobs[name][:50])
 
 
-@pytest.mark.parametrize(
-    ("changes", "same"),
-    [
-        ({"rate": 1.0}, {"value", "demand", "tasks", "parallelism", "utility", "exponent"}),
-        ({"windows": 1.0}, {"arrival", "value", "demand", "tasks", "parallelism", "utility", "exponent"}),
-        ({"heterogeneity": 2.0}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
-        (
-            {"utility": "log"},
-            {"arrival", "deadline", "value", "demand", "tasks", "parallelism"},
-        ),
-        ({"single": True}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
-        ({"exponent": 0.75}, {"arrival", "deadline", "value", "demand", "utility"}),
-        ({"tasks": 7, "parallelism": 3, "capacity": 9.0}, {"arrival", "deadline", "value", "demand"}),
-        ({"value_min": 0.5, "value_max": 0.75}, {"arrival", "deadline", "demand", "tasks"}),
-    ],
-    ids=lambda x: "-".join(x) if isinstance(x, dict) else "",
-)
-def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[str]) -> None:
-    default, other = generate(5, 1, source_of(60)), generate(5, 1, source_of(60, **changes))
-    for name in same:
-        assert_array_equal(default.jobs[name], other.jobs[name], err_msg=name)
-    for name, value in changes.items():
-        if name in ("tasks", "parallelism", "exponent") and name in other.jobs:
-            assert (other.jobs[name] == value).all()
-    own = {"rate": "arrival", "windows": "deadline", "heterogeneity": "demand", "value_min": "value"}
-    for name in set(changes) & set(own):
-        assert not np.array_equal(default.jobs[own[name]], other.jobs[own[name]])
-    gaps = {"windows": lambda w: w.jobs["deadline"] - w.jobs["arrival"], "rate": lambda w: -w.jobs["arrival"]}
-    for name in set(changes) & set(gaps):  # smaller parameters, so shorter times and later arrivals
-        assert (gaps[name](other) <= gaps[name](default)).all()
-
-
 def jobs_of(trace: Trace, **options: Any) -> Origin:
     return from_trace(trace, PartialValueParameters(trace="made", **options))
 
@@ -319,12 +268,6 @@ def trace_source(**changes: Any) -> Source:
         memory=rng.integers(1, 9, 45) * 1.0,
     )
     return source_of(10, trace=jobs_of(made), **changes)
-
-
-@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_what_a_source_refuses"))
-def test_what_a_source_refuses(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"^{message}$"):
-        source_of(**({"jobs": 100} | arguments))
 
 
 def test_rare_arrivals_stay_within_the_last_slot() -> None:
@@ -405,18 +348,6 @@ def test_the_load_sets_the_capacity() -> None:
             fair = work / (wanted * covered(own))
             assert own.capacity == pytest.approx(np.maximum(fair, own.demand.max(axis=0)))
             assert (own.share <= 1).all()
-
-
-def test_windows_take_turns() -> None:
-    source = trace_source()
-    first = [generate(6, episode, source).jobs["demand"] for episode in range(8)]
-    for episode in range(4):
-        assert_array_equal(first[episode], first[episode + 4])
-    assert len({demand.tobytes() for demand in first}) == 4
-    starts = {generate(seed, 0, source).jobs["demand"].tobytes() for seed in range(30)}
-    assert starts == {demand.tobytes() for demand in first}
-    values = [generate(6, episode, source).jobs["value"] for episode in (0, 4)]
-    assert not np.array_equal(*values)
 
 
 def test_a_resource_that_nobody_needs_has_room() -> None:

@@ -115,24 +115,6 @@ def check_placement(demand, lists, placement) -> None:
     assert (placement.sum(axis=1) == demand).all()
 
 
-def test_a_full_site_is_no_obstacle() -> None:
-    """Vector 5: C = 1 although the other site holds 100 tasks."""
-    level, placement = balance([1], [[0, 1]], [1, 1], [100, 0])
-    assert level == 1
-    assert placement.tolist() == [[0, 1]]
-
-
-def test_the_jobs_of_table_3_1() -> None:
-    """Figures 3.3 to 3.7: unit tasks, one slot a site."""
-    sites = [[0, 1, -1], [0, 1, 2], [1, 2, -1]]
-    assert balance([8, 0, 0], sites, [1, 1, 1], [0, 0, 0])[1].tolist()[0] == [4, 4, 0]
-    assert balance([0, 15, 0], sites, [1, 1, 1], [0, 0, 0])[1].tolist()[1] == [5, 5, 5]
-    level, placement = balance([0, 15, 0], sites, [1, 1, 1], [3, 3, 0])
-    assert (level, placement.tolist()[1]) == (7, [4, 4, 7])
-    level, placement = balance([0, 0, 6], sites, [1, 1, 1], [6, 6, 6])
-    assert (level, placement.tolist()[2]) == (9, [3, 3, 0])
-
-
 def test_ties_of_the_flow() -> None:
     """The pass fills site 0 first; the second group then pushes the first one on."""
     level, placement = balance([2, 2], [[1, 0], [0, -1]], [2, 2], [0, 0])

@@ -140,38 +140,6 @@ def check_fair(demand, sites, slots, allocation, weights=None, floors=None, grou
             assert no_richer or sums[other] <= floors[other] + CLOSE, f"job {i} could take from job {other}"
 
 
-def test_vector_2_amf_and_sig_amf() -> None:
-    demand, sites = np.array([[2, 2], [0, 3]]), singletons(2)
-    aggregates, allocation = max_min(demand, sites, [4, 4])
-    assert aggregates.tolist() == [3.0, 3.0]
-    assert allocation[:, :, 0].tolist() == [[2.0, 1.0], [0.0, 3.0]]
-    aggregates, allocation = max_min(demand, sites, [4, 4], floors=np.minimum(demand, 4 / 2))
-    assert aggregates.tolist() == [4.0, 2.0]
-    assert allocation[:, :, 0].tolist() == [[2.0, 2.0], [0.0, 2.0]]
-
-
-def test_vector_3_gamf() -> None:
-    sites = [[0, -1], [0, 1], [1, -1]]
-    aggregates, allocation = max_min(np.diag([4, 4, 1]), sites, [3, 2])
-    assert aggregates.tolist() == [2.0, 2.0, 1.0]
-    check_feasible(np.diag([4, 4, 1]), sites, [3, 2], aggregates, allocation)
-
-
-def test_vector_4_sig_gamf() -> None:
-    demand = [[6, 7], [0, 5], [0, 3]]
-    floors = isolated_share(demand, singletons(2), [2, 8])
-    assert np.allclose(floors, [10 / 3, 8 / 3, 8 / 3], rtol=1e-15)
-    assert max_min(demand, singletons(2), [2, 8], floors=floors)[0].tolist() == [3.5, 3.5, 3.0]
-
-
-def test_vector_5_completion_and_water_filling() -> None:
-    aggregates, allocation, rate = completion_shares([[6, 3], [3, 6]], singletons(2), [6, 6])
-    assert aggregates.tolist() == [6.0, 6.0]
-    assert np.abs(allocation[:, :, 0] - [[4.0, 2.0], [2.0, 4.0]]).max() < CLOSE
-    assert np.abs(rate - 2 / 3).max() < CLOSE
-    assert water_filling(20, [2, 4, 10, 40]).tolist() == [2.0, 4.0, 7.0, 7.0]
-
-
 def test_sharing_incentives_are_not_strategy_proof() -> None:
     """The counterexamples to the thesis's claim about SIG-GAMF (spec, errata)."""
     slots, sites = [2, 1, 3], singletons(3)

@@ -123,49 +123,6 @@ def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: An
         yield Case(random_jobs.random_instance(rng, tasks, servers, **own))
 
 
-# The spec's vectors ---------------------------------------------------------------------------
-
-
-def test_vector_1_allocation_in_closed_form() -> None:
-    case = Case(SingleJob((6, 3), ((1, 1), (1, 1)), ((0, 1), (0,)), (3, 1)))
-    case.put((0, 1))
-    assert solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch) == (6.0, 9.0)
-    assert case.vcpu.tolist() == [1.0, 1.0]
-    assert [case.vcpu[t] * time for t, time in enumerate((6, 3))] == [6.0, 3.0]
-
-
-def test_vector_2_local_search() -> None:
-    lambdas = ((1.0, 1.0, 1.0),) * 4
-    groups = ((0,), (1,), (2,), (0, 1), (2,))
-    case = Case(SingleJob((100, 200, 400, 500), lambdas, groups, (35, 10, 30, 30, 30)))
-    case.put((0, 0, 0, 0))
-    times = []
-    while True:
-        jct, _ = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
-        times.append(jct)
-        move = step_kernel(case.job, case.placement, case.scratch)
-        if move < 0:
-            break
-        case.placement[move // 3] = move % 3
-    assert times == pytest.approx([40, 36.6666666666, 30, 23.3333333333, 20])
-    assert case.got() == (0, 2, 2, 0)
-    case.put((0, 0, 0, 0))
-    assert search_kernel(case.job, case.placement, case.scratch) == (20.0, 1200.0)
-    assert case.got() == (0, 2, 2, 0)
-
-
-def test_vector_3_energy_is_reduced_to_the_cap() -> None:
-    lambdas = ((0.5, 1.0, 0.8), (0.9, 0.5, 0.5))
-    for cap, possible in ((20.0, True), (17.9, False)):
-        case = Case(SingleJob((8, 9), lambdas, ((0,), (1,), (2,)), (1, 1, 1), cap))
-        done = reduce_kernel(case.job, False, case.placement, case.scratch)
-        assert done == possible
-        assert case.got() == (1, 0)
-        assert case.instance.energy(case.got()) == 18
-        assert (case.plan("tapra-fast") is not None) == possible
-        assert (case.plan("tapra") is not None) == possible
-
-
 # Against the model ---------------------------------------------------------------------------
 
 
