@@ -84,18 +84,16 @@ def test_arrays_give_back_the_workload(name: str) -> None:
     """Also with spare places behind them, full of unlikely numbers."""
     room = list_problems()[name].module("workload")
     for run in schedules_of(name).runs(40, 8):
-        workload = run.record.workload
-        table, longer = room.tables(workload), []
-        for declaration, array in zip(declarations(room.Jobs), table, strict=True):
+        workload = room.rebuild(room.tables(run.record.workload))
+        # not kept are phases without tasks, and exponents that no utility has
+        odd = {"map_tasks", "exponent"} & run.record.workload.jobs.keys()
+        assert odd or workload == run.record.workload
+        longer = []
+        for declaration, array in zip(declarations(room.Jobs), room.tables(workload), strict=True):
             names = [str(dimension).partition("+")[0] for dimension in declaration.dimensions]
             spare = [(0, SPARE.get(name, 0)) for name in names[: array.ndim]]
             longer.append(np.pad(array, spare, constant_values=7) if spare and array.size else array)
-        again = room.rebuild(room.Jobs(*longer))
-        for mine, theirs in zip(room.tables(again), table, strict=True):
-            assert_array_equal(mine, theirs)
-        # of a phase without tasks, times and cores are not kept
-        assert again == workload or "map_tasks" in workload.jobs
-        assert room.rebuild(room.tables(again)) == again
+        assert room.rebuild(room.Jobs(*longer)) == workload
 
 
 @each
