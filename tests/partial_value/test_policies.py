@@ -65,6 +65,13 @@ def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
     assert measured["value"] == pytest.approx(1.9)
 
 
+def test_algorithm_1_can_get_less_than_whole_tasks(tmp_path: Any) -> None:
+    jobs = (make_job(1, 1, 1, 1, (2.0,), 3.0), make_job(1, 2, 1, 1, (1.0,), 2.0))
+    for name, discrete, value in (("concave", False, 3.5), ("m-greedy", True, 5.0)):
+        env = environment(model.Instance(jobs, (2.0,), discrete), tmp_path, view="allocation")
+        assert run(env, make_policy(f"partial-value/{name}"))[0]["value"] == pytest.approx(value)
+
+
 @pytest.mark.parametrize(
     "name", ["concave", "m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo"]
 )
