@@ -96,43 +96,11 @@ def test_arrays() -> None:
 
 
 def test_one_number_for_all_jobs() -> None:
-    short = make_workload(
-        arrival=[1, 2],
-        deadline=[2, 3],
-        parallelism=4,
-        tasks=9,
-        demand=[[1], [2]],
-        utility="power",
-        value=2.0,
-        capacity=[5],
-        exponent=0.5,
-    )
-    long = make_workload(
-        arrival=[1, 2],
-        deadline=[2, 3],
-        parallelism=[4, 4],
-        tasks=[9, 9],
-        demand=[[1], [2]],
-        utility=["power"] * 2,
-        value=[2, 2],
-        capacity=[5],
-        exponent=[0.5, 0.5],
-    )
-    assert (
-        short
-        == long
-        == make_workload(
-            arrival=[1, 2],
-            deadline=[2, 3],
-            parallelism=4,
-            tasks=9,
-            demand=[[1], [2]],
-            utility=np.array([POWER, POWER]),
-            value=2.0,
-            capacity=[5],
-            exponent=0.5,
-        )
-    )
+    fixed = {"arrival": [1, 2], "deadline": [2, 3], "demand": [[1], [2]], "capacity": [5]}
+    one = {"parallelism": 4, "tasks": 9, "utility": "power", "value": 2.0, "exponent": 0.5}
+    each = {name: [value, value] for name, value in one.items()}
+    codes = one | {"utility": np.array([POWER, POWER])}
+    assert make_workload(**fixed, **one) == make_workload(**fixed, **each) == make_workload(**fixed, **codes)
 
 
 def test_whole_tasks() -> None:
