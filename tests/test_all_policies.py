@@ -14,11 +14,13 @@ from schedgym.core import policy as registry
 from schedgym.core.policy import get_policy_spec, list_policies, register_policy
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.workload_files import save_workload
+from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
 from tests.interpreted import check_interpreted
 from tests.long import some, weekly
-from tests.test_all_problems import SIZES, busy, known
+from tests.tables import declared
+from tests.test_all_problems import SIZES, busy, known, small
 
 # make test has every fourth policy in its first view
 CASES = [
@@ -94,6 +96,23 @@ def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: st
         observation, _, terminated, truncated, _ = env.step(action)
         done = terminated or truncated
     assert len(served) <= 1
+
+
+@pytest.mark.parametrize("problem", sorted(list_problems()))
+def test_what_is_refused(problem: str) -> None:
+    """By ``tests/<problem>/policies.yaml``: options, and environments that say less than a policy needs."""
+    given = declared(problem, "policies")
+    for name, options, message in given["malformed"]:
+        with pytest.raises(InvalidParameter, match=message):
+            schedgym.make_policy(f"{problem}/{name}", **options)
+    for name, options, parameters, message in given["unfit"]:
+        own = {"id": next(iter(get_problem(problem).ids)), **parameters}
+        id = own.pop("id")
+        fullest = {"view": get_problem(problem).ids[id].baseline_parameters["view"]}
+        env = gym.make(id, disable_env_checker=True, **small(id, **{**fullest, **own}))
+        policy = schedgym.make_policy(f"{problem}/{name}", **options)
+        with pytest.raises(InvalidParameter, match=message):
+            policy.reset(env.unwrapped.interface, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies()])

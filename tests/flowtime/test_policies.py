@@ -13,18 +13,17 @@ import pytest
 import schedgym
 from schedgym.baselines.flowtime.pricing import simplest_fraction
 from schedgym.core.jit import pure_kernel
-from schedgym.core.policy import Interface, list_policies
+from schedgym.core.policy import list_policies
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import fates
-from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
+from schedgym.problems.flowtime.problem import PROBLEM
 from schedgym.problems.flowtime.rules import RULES
 from schedgym.problems.flowtime.workload import slots_needed
 from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
 from tests.long import some, thinned
-from tests.tables import table
 
 
 def run(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, Any]:
@@ -384,28 +383,6 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
         if terminated or truncated:
             break
     assert (active[0] < 64 or parameters["horizon"] == 1) and 64 < max(active)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"),
-    table(__file__, "test_what_an_environment_cannot_carry_is_refused"),
-)
-def test_what_an_environment_cannot_carry_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    import dataclasses
-
-    values = dataclasses.asdict(FlowtimeParameters(**({"view": "allocation"} | parameters)))
-    sizes = {"window": 4, "servers": 2, "tasks": 1}
-    interface = Interface(ID, PROBLEM.name, values["view"], values["observation"], values, sizes)
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"flowtime/{name}", **options).reset(interface, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_malformed_options"))
-def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"flowtime/{name}", **options)
 
 
 def test_memory_in_units_that_are_too_small(tmp_path: Any) -> None:

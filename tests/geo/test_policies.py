@@ -13,8 +13,7 @@ import pytest
 import schedgym
 from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
-from schedgym.core.policy import Interface, get_policy_spec, list_policies
-from schedgym.errors import InvalidParameter
+from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.evaluation.episodes import make_env, play, steps
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.orders import ASSIGN_RULES
@@ -29,7 +28,6 @@ from tests.geo.test_dynamics import (
     make,
 )
 from tests.long import long, some, thinned, trials
-from tests.tables import table
 from tests.traces.logs import SWIM_ROWS, write
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
@@ -411,23 +409,3 @@ def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
         policy = schedgym.make_policy(name)
         policy.reset(env.interface, np.random.default_rng(0))
         assert (policy.compiled_rollout is not None) is compiled
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"), table(__file__, "test_what_a_view_cannot_carry_is_refused")
-)
-def test_what_a_view_cannot_carry_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    values = {"view": "assignment", "placement": "greedy", "dispatch_sites": "all", "observation": "dict"}
-    values |= {"clairvoyant": False} | parameters
-    sizes = {"window": 4, "sites": 2, "groups": 2, "choices": 1}
-    interface = Interface(ASSIGN, "geo", values["view"], values["observation"], values, sizes)
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"geo/{name}", **options).reset(interface, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_malformed_options"))
-def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"geo/{name}", **options)

@@ -11,12 +11,10 @@ import pytest
 import schedgym
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.workload_files import save_workload
-from schedgym.errors import InvalidParameter
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import validate
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.single_job.test_dynamics import instances, make, of
-from tests.tables import table
 
 NAMES = [spec.name.partition("/")[2] for spec in list_policies("single-job")]
 EQUAL = [name for name in NAMES if name.endswith("-equal")]
@@ -179,23 +177,3 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
             assert tuple(env.record().server.tolist()) == plan.placement
             played += 1
     assert played > 3
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"), table(__file__, "test_what_cannot_be_expressed_is_refused")
-)
-def test_what_cannot_be_expressed_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    env = make(**parameters)
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"single-job/{name}", **options).reset(env.interface, np.random.default_rng(0))
-
-
-def test_bad_options_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="allocation: must be"):
-        schedgym.make_policy("single-job/min-min", allocation="shares")
-    with pytest.raises(InvalidParameter, match="allocation is fixed"):
-        schedgym.make_policy("single-job/min-min-equal", allocation="optra")
-    with pytest.raises(InvalidParameter, match="size: must be"):
-        schedgym.make_policy("single-job/gsa", size=0)
