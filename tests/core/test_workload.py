@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,19 +22,12 @@ from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import SCHEMA, make_workload
 from tests.tables import table
 
+SOUND = table(__file__, "sound")
 
-def sections(**changes: object) -> dict[str, dict[str, object]]:
+
+def sound(problem: str, **changes: object) -> dict[str, dict[str, Any]]:
     """A sound instance with some fields replaced ("jobs_cpu": ...); None takes a field out."""
-    content: dict[str, dict[str, object]] = {
-        "jobs": {
-            "arrival": [0.0, 1.0, 2.0],
-            "execution": [5.0, 6.0, 7.0],
-            "cpu": [0.5, 0.25, 0.125],
-            "memory": [0.1, 0.2, 0.3],
-        },
-        "cluster": {"cpu": [1.0, 0.5], "memory": [0.5, 1.0]},
-        "parameters": {},
-    }
+    content = {section: dict(fields) for name, section, fields in SOUND if name == problem}
     for key, value in changes.items():
         section, _, name = key.partition("_")
         if value is None:
@@ -42,23 +37,9 @@ def sections(**changes: object) -> dict[str, dict[str, object]]:
     return content
 
 
-HUGE = 10**400
-
-BAD = [
-    *table(__file__, "test_what_is_wrong_is_named"),
-    ({"jobs_cpu": np.array([True, False, True])}, "jobs.cpu: must be a number"),
-    ({"jobs_cpu": [0.5, HUGE, 0.1]}, "jobs.cpu[1]: must be a number"),
-    ({"jobs_cpu": [0.5, 1j, 0.1]}, "jobs.cpu[1]: must be a number"),
-    ({"jobs_cpu": [0.5, np.array(0.5), 0.1]}, "jobs.cpu[1]: must be a number"),
-]
-
-
-@pytest.mark.parametrize(("changes", "message"), BAD, ids=[message for _, message in BAD])
-def test_what_is_wrong_is_named(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidWorkload) as caught:
-        SCHEMA.parse(sections(**changes), prefix="w.json: ")
-    assert str(caught.value).startswith(f"w.json: {message}")
-    assert "\n" not in str(caught.value)
+sections = functools.partial(sound, "queue-delay")
+wide = functools.partial(sound, "wide")
+lists = functools.partial(sound, "lists")
 
 
 def test_a_section_must_be_an_object() -> None:
@@ -102,25 +83,6 @@ WIDE = Schema(
     cluster=(Field("speed", "1/s", ("server",), exclusive=True),),
     parameters=(Field("cap", "J", ()), Field("share", "", (), optional=True, maximum=1.0)),
 )
-
-
-def wide(**changes: object) -> dict[str, dict[str, object]]:
-    content: dict[str, dict[str, object]] = {
-        "jobs": {"size": [[1, 2], [3, 4], [5, 6]], "count": [1, 2, 3]},
-        "cluster": {"speed": [1.0, 2.0]},
-        "parameters": {"cap": 7},
-    }
-    for key, value in changes.items():
-        section, _, name = key.partition("_")
-        content[section][name] = value
-    return content
-
-
-@pytest.mark.parametrize(("changes", "message"), table(__file__, "test_other_schemas"))
-def test_other_schemas(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidWorkload) as caught:
-        WIDE.parse(wide(**changes))
-    assert str(caught.value).startswith(message)
 
 
 def test_optional_fields_and_whole_numbers() -> None:
@@ -195,20 +157,6 @@ def test_truth_values(truth: bool, kind: type) -> None:
     assert workload != SWITCHED.parse(switched(caps=not truth, up=[truth, not truth]))
 
 
-@pytest.mark.parametrize(
-    ("cluster", "message"),
-    [
-        *table(__file__, "test_truth_values_that_are_none"),
-        ({"up": [True, np.array(True)]}, "cluster.up[1]: must be true or false"),
-        ({"up": np.array([1, 0])}, "cluster.up: must be true or false"),
-    ],
-)
-def test_truth_values_that_are_none(cluster: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidWorkload) as caught:
-        SWITCHED.parse(switched(**cluster), prefix="w.json: ")
-    assert str(caught.value) == f"w.json: {message}"
-
-
 def test_an_object_with_fixed_keys_is_a_list() -> None:
     listed = SWITCHED.parse(switched(beta=[0.3, 0.2, 1], most=[3, 2, 1]))
     named = SWITCHED.parse(
@@ -218,22 +166,8 @@ def test_an_object_with_fixed_keys_is_a_list() -> None:
     assert named.cluster["most"].tolist() == [3, 2, 1]
     assert named.cluster["beta"].tolist() == [float(np.float32(0.3)), 0.2, 1.0]
     assert SWITCHED.parse(switched(beta={"all": 1, "rack": 0.3, "pod": 0.2}, most=[3, 2, 1])) == listed
-
-
-@pytest.mark.parametrize(
-    ("cluster", "message"),
-    [
-        *table(__file__, "test_objects_with_other_keys"),
-        ({"beta": {"rack": HUGE, "pod": 0.2, "all": 1}}, "cluster.beta.rack: must be a number"),
-    ],
-)
-def test_objects_with_other_keys(cluster: dict[str, object], message: str | None) -> None:
-    if message is None:  # the keys say nothing about the length of a list
-        assert SWITCHED.parse(switched(**cluster)).cluster["beta"].shape == (2,)
-        return
-    with pytest.raises(InvalidWorkload) as caught:
-        SWITCHED.parse(switched(**cluster), prefix="w.json: ")
-    assert str(caught.value) == f"w.json: {message}"
+    # the keys say nothing about the length of a list
+    assert SWITCHED.parse(switched(beta=[0.3, 0.2])).cluster["beta"].shape == (2,)
 
 
 def test_only_lists_have_keys() -> None:
@@ -270,22 +204,6 @@ def test_names_are_stored_as_numbers(form: Callable[[list[str]], object]) -> Non
         "cluster.order": ("fifo", "edf"),
         "cluster.table": ("no", "yes"),
     }
-
-
-@pytest.mark.parametrize(
-    ("sections", "message"),
-    [
-        *table(__file__, "test_names_that_are_none"),
-        (named(np.array([0, 3])), "jobs.utility[1]: must be one of linear, power, log, got 3"),
-        (named(np.array([-1])), "jobs.utility[0]: must be one of linear, power, log, got -1"),
-        (named(np.array([1.0])), "jobs.utility[0]: must be one of linear, power, log, got 1.0"),
-        (named(np.array(1)), "jobs.utility: must have 1 dimensions (job), got 0"),
-    ],
-)
-def test_names_that_are_none(sections: dict[str, dict[str, object]], message: str) -> None:
-    with pytest.raises(InvalidWorkload) as caught:
-        NAMED.parse(sections, prefix="w.json: ")
-    assert str(caught.value) == f"w.json: {message}"
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
@@ -462,45 +380,53 @@ LISTS = Schema(
 SITES = [[0, 1], [2], [1, 0, 2], [0]]
 
 
-def lists(**changes: object) -> dict[str, dict[str, object]]:
-    content: dict[str, dict[str, object]] = {
-        "jobs": {"arrival": [0.0, 1.5]},
-        "tasks": {"job": [0, 0, 1, 1], "sites": SITES},
-        "cluster": {"slots": [1, 2, 3]},
-    }
-    for key, value in changes.items():
-        section, _, name = key.partition("_")
-        content[section][name] = value
-    return content
-
-
 def padded(rows: list[list[int]], width: int) -> np.ndarray:
     return np.array([row + [-1] * (width - len(row)) for row in rows])
 
 
+HUGE = 10**400
 NONE = [[]]
 INNER = np.array([[0, 1], [2, -1], [-1, 0], [0, -1]])
 
+WRONG: list[tuple[Schema, dict[str, dict[str, object]], str]] = [
+    *((SCHEMA, sections(**changes), message) for changes, message in table(__file__, "queue-delay")),
+    (SCHEMA, sections(jobs_cpu=np.array([True, False, True])), "jobs.cpu: must be a number"),
+    (SCHEMA, sections(jobs_cpu=[0.5, HUGE, 0.1]), "jobs.cpu[1]: must be a number"),
+    (SCHEMA, sections(jobs_cpu=[0.5, 1j, 0.1]), "jobs.cpu[1]: must be a number"),
+    (SCHEMA, sections(jobs_cpu=[0.5, np.array(0.5), 0.1]), "jobs.cpu[1]: must be a number"),
+    *((WIDE, wide(**changes), message) for changes, message in table(__file__, "wide")),
+    *((SWITCHED, switched(**cluster), message) for cluster, message in table(__file__, "switched")),
+    (SWITCHED, switched(up=[True, np.array(True)]), "cluster.up[1]: must be true or false"),
+    (SWITCHED, switched(up=np.array([1, 0])), "cluster.up: must be true or false"),
+    (SWITCHED, switched(beta={"rack": HUGE, "pod": 0.2, "all": 1}), "cluster.beta.rack: must be a number"),
+    *((NAMED, content, message) for content, message in table(__file__, "named")),
+    (NAMED, named(np.array([0, 3])), "jobs.utility[1]: must be one of linear, power, log, got 3"),
+    (NAMED, named(np.array([-1])), "jobs.utility[0]: must be one of linear, power, log, got -1"),
+    (NAMED, named(np.array([1.0])), "jobs.utility[0]: must be one of linear, power, log, got 1.0"),
+    (NAMED, named(np.array(1)), "jobs.utility: must have 1 dimensions (job), got 0"),
+    *((LISTS, lists(tasks_sites=sites), message) for sites, message in table(__file__, "lists")),
+    *(
+        (LISTS, lists(tasks_sites=sites), f"tasks.sites{message}")
+        for sites, message in (
+            ([[0], [0], [2, HUGE], [1]], "[2][1]: must be a number"),
+            ([[0], [0, np.True_], [2], [1]], "[1][1]: must be a number"),
+            ([np.zeros((1, 1)), [0], [0], [0]], "[0]: must be a list of numbers"),
+            (np.zeros(4), ": must have 2 dimensions (task, choice), got 1"),
+            (np.zeros((4, 1), dtype=bool), ": must be a number"),
+            (np.array([NONE, NONE, NONE, NONE]), ": must have 2 dimensions (task, choice), got 3"),
+            (np.array([[0], [0], [-2], [1]]), "[2][0]: must be >= 0 (site), got -2"),
+            (np.array([[0], [0], [0.5], [1]]), "[2][0]: must be a whole number, got 0.5"),
+            (np.array([[0], [np.nan], [1], [1]]), "[1][0]: must be finite, got nan"),
+            (INNER, "[2][0]: must be >= 0 before the end of its list, got -1"),
+        )
+    ),
+]
 
-@pytest.mark.parametrize(
-    ("sites", "message"),
-    [
-        *table(__file__, "test_lists_that_are_wrong_are_named"),
-        ([[0], [0], [2, HUGE], [1]], "tasks.sites[2][1]: must be a number"),
-        ([[0], [0, np.True_], [2], [1]], "tasks.sites[1][1]: must be a number"),
-        ([np.zeros((1, 1)), [0], [0], [0]], "tasks.sites[0]: must be a list of numbers"),
-        (np.zeros(4), "tasks.sites: must have 2 dimensions (task, choice), got 1"),
-        (np.zeros((4, 1), dtype=bool), "tasks.sites: must be a number"),
-        (np.array([NONE, NONE, NONE, NONE]), "tasks.sites: must have 2 dimensions (task, choice), got 3"),
-        (np.array([[0], [0], [-2], [1]]), "tasks.sites[2][0]: must be >= 0 (site), got -2"),
-        (np.array([[0], [0], [0.5], [1]]), "tasks.sites[2][0]: must be a whole number, got 0.5"),
-        (np.array([[0], [np.nan], [1], [1]]), "tasks.sites[1][0]: must be finite, got nan"),
-        (INNER, "tasks.sites[2][0]: must be >= 0 before the end of its list, got -1"),
-    ],
-)
-def test_lists_that_are_wrong_are_named(sites: object, message: str) -> None:
+
+@pytest.mark.parametrize(("schema", "content", "message"), WRONG, ids=[message for *_, message in WRONG])
+def test_what_is_wrong_is_named(schema: Schema, content: dict[str, dict[str, object]], message: str) -> None:
     with pytest.raises(InvalidWorkload) as caught:
-        LISTS.parse(lists(tasks_sites=sites), prefix="w.json: ")
+        schema.parse(content, prefix="w.json: ")
     assert str(caught.value) == f"w.json: {message}"
 
 
