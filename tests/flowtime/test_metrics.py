@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob
@@ -79,16 +78,7 @@ def test_slots_far_apart() -> None:
     """Long runs are not walked slot by slot."""
     p = 10**7
     workload = make_workload([0, 10**9], [p, 3], [2, 5], [3])
-    record = ScheduleRecord(
-        workload,
-        job=np.array([0, 1]),
-        server=np.array([0, 0]),
-        start=np.array([0.0, 10**9]),
-        end=np.array([2.0 * p, 10**9 + 5]),
-        amount=np.array([[1.0], [3.0]]),
-        final_time=10**9 + 5.0,
-        truncated=False,
-    )
+    record = record_of_rows(workload, [(0, 0, 0, 2 * p, 1), (1, 0, 10**9, 10**9 + 5, 3)])
     validate(record)
     computed = metrics(record)
     assert computed["l1"] == 2 * p + 5
