@@ -40,6 +40,7 @@ from schedgym.problems.partial_value.workload import (
     toy,
 )
 from schedgym.traces import Trace, read_trace
+from tests.parallel_jct.energy import GOLDEN, mixed
 from tests.partial_value.instances import instance_of
 from tests.traces.logs import swf_log
 
@@ -135,27 +136,16 @@ def source_of(jobs: int | str, trace: Origin | None = None, **parameters: Any) -
     return Source(PartialValueParameters(jobs=jobs, trace=name, **parameters), trace)
 
 
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-
-
-def mix(word: int) -> int:
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
-    return word ^ (word >> 31)
-
-
 class Stream:
     """A stream of the generator, in Python's whole numbers."""
 
     def __init__(self, seed: int, episode: int, name: int) -> None:
         root = int(root_seed(seed))
-        state = mix(mix(root + GOLDEN & MASK) + episode & MASK)
-        self.state = mix(state + GOLDEN * (name + 1) & MASK)
+        self.state = mixed(mixed(mixed(root + GOLDEN) + episode) + GOLDEN * (name + 1))
 
     def uniform(self) -> float:
-        self.state = self.state + GOLDEN & MASK
-        return (mix(self.state) >> 11) * 2.0**-53
+        self.state += GOLDEN
+        return (mixed(self.state) >> 11) * 2.0**-53
 
     def exponential(self) -> float:
         return -math.log1p(-self.uniform())
