@@ -205,18 +205,6 @@ def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
         assert list(x) == [1.0, 0.0, 4.0]
 
 
-@pytest.mark.parametrize(
-    ("job", "tasks"),
-    [
-        (make_job(1, 1, 5, 5, (0.3,)), 3),
-        (make_job(1, 1, 5, 5, (0.25,)), 4),
-        (make_job(1, 1, 9, 9, (0.2, 0.1)), 4),
-    ],
-)
-def test_primal_dual_vectors(job: Job, tasks: int) -> None:
-    assert by_rule("primal-dual", one_slot([job], (1.0,) * len(job.demand))) == [tasks]
-
-
 @pytest.mark.parametrize("resources", [1, 2])
 def test_primal_dual_with_tiny_tasks(resources: int) -> None:
     """e^(B - 1) overflows, and the prices of two resources lie too far apart for numbers."""
@@ -253,20 +241,6 @@ def test_deadline_aware_is_the_models() -> None:
         assert found == model.deadline_aware(state)
         changed += found != model.s_greedy(state)
     assert changed > of_trials(30)
-
-
-@pytest.mark.parametrize(
-    ("capacity", "jobs", "value"),
-    [
-        (2, [(1, 1, 2, 5, 1), (1, 2, 1, 1, 1.001), (1, 2, 1, 1, 1.51)], 2.511),
-        (3, [(1, 1, 3, 4, 1.499), (1, 3, 1, 1, 1.5001), (1, 3, 2, 2, 2)], 5.5001),
-    ],
-)
-def test_deadline_aware_vectors(capacity: int, jobs: list[tuple[float, ...]], value: float) -> None:
-    made = tuple(make_job(a, d, most, tasks, (1.0,), v) for a, d, most, tasks, v in jobs)
-    instance = Instance(made, (float(capacity),), True)
-    outcome = model.simulate(instance, lambda state: by_rule("deadline-aware", case_of(state)))
-    assert abs(outcome.value - value) < 1e-9
 
 
 @pytest.mark.parametrize("certain", [1, 2, 3])
