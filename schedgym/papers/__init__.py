@@ -5,8 +5,8 @@ Each paper has a folder, named by its citation key. ``schedgym claims`` checks c
 verdict always comes from a run (:mod:`schedgym.papers.judging`).
 """
 
+from schedgym.evaluation.pictures import Panel, Series
 from schedgym.papers.claims import Result, check_claims, show
-from schedgym.papers.drawing import Panel, Series, draw
 from schedgym.papers.figures import make_figure, reproduce
 from schedgym.papers.judging import (
     CORRECTED,
@@ -55,7 +55,6 @@ __all__ = [
     "Shown",
     "Verdict",
     "check_claims",
-    "draw",
     "figure",
     "get_paper",
     "judge",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from schedgym.errors import UnknownName
-from schedgym.papers.drawing import Panel
+from schedgym.evaluation.pictures import Panel
 from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
 from schedgym.papers.paper import PAPERS, Paper
 from schedgym.papers.readings import OpenPoint, name_reading, readings_of, sum_up
