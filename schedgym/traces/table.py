@@ -208,8 +208,8 @@ class TableReader:
         self._plans: list[_Plan] | None = None
         self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail
 
-    def read(self, limit: int | None = None) -> dict[str, Floats]:
-        """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks."""
+    def read(self, what: str, limit: int | None = None) -> dict[str, Floats]:
+        """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks. No ``what`` is an error."""
         check_reading(self.on_error, limit)
         kept: dict[str, list[Floats]] = {}
         left = math.inf if limit is None else limit
@@ -219,7 +219,9 @@ class TableReader:
             left -= self._keep(kept, piece, values, rows, left)
             if left <= 0:
                 break
-        return {name: np.concatenate(parts) for name, parts in kept.items()}
+        found = {name: np.concatenate(parts) for name, parts in kept.items()}
+        refuse_empty(self.path, what, next(iter(found.values()), ()), self.dropped)
+        return found
 
     def rows(self) -> Iterator[tuple[float, ...]]:
         """The rows that are not left out, one at a time: the numbers of ``numbers``."""
@@ -555,8 +557,7 @@ def read_table(
     if not declaration.by_bytes:
         machines = declaration.machines or COMMON_MACHINES
         return read_tasks(reader, declaration.name, declaration.unit, nodes, machines, limit)
-    columns = reader.read(limit)
-    refuse_empty(reader.path, "job", columns.get("submit", ()), reader.dropped)
+    columns = reader.read("job", limit)
     return JobTrace(
         declaration.name,
         arrival=columns["submit"],
@@ -591,8 +592,7 @@ def read_tasks(
     Raises:
         TraceFormatError: when a table breaks its format, or has no task or no machine.
     """
-    columns = reader.read(limit)
-    refuse_empty(reader.path, "task", columns.get("submit", ()), reader.dropped)
+    columns = reader.read("task", limit)
     dropped, left_out = reader.dropped, reader.left_out
     machines, other = read_machines(nodes, layout, reader.on_error)
     if other is not None:
@@ -635,8 +635,7 @@ def read_machines(
     if nodes is None:
         return {}, None
     reader = TableReader(nodes, layout, on_error, machines=True)
-    sizes = reader.read()
-    refuse_empty(reader.path, "machine", sizes.get("cpus", ()), reader.dropped)
+    sizes = reader.read("machine")
     machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes.get("memory", 0.0 * sizes["cpus"])}
     if "site" in sizes:
         machines["machine_site"] = sizes["site"]
