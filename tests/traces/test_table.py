@@ -215,6 +215,23 @@ def test_expressions(tmp_path: Path) -> None:
             read(path, submit="at", duration=expression)
 
 
+@pytest.mark.parametrize(
+    ("source", "names", "columns"),
+    [
+        ("a", "a b", ("a",)),
+        ("a", "b", None),
+        (("x", "b", "a"), "a b", ("b",)),
+        (("x", "y"), "a b", None),
+        ("2 * a + b", "a b c", ("a", "b")),
+        ("2 * a + b", "a", None),
+        ("2 * (a", "a", None),
+        (2, "", ()),
+    ],
+)
+def test_the_columns_that_a_field_reads(source: Any, names: str, columns: Any) -> None:
+    assert Field(source).reads(names.split()) == columns
+
+
 def test_tasks_of_a_row(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "at,b,n,j", "5,1,2,x", "1,2,3,y", "7,1,1,x")
     trace = read(path, submit="at", duration="b", tasks="n")
