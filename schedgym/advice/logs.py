@@ -122,8 +122,7 @@ def _part(trace: Trace, first: int, size: int) -> Part:
     What a task is worth that runs already is its share of the work that is left.
     """
     begin = trace.arrival[first]
-    begun = trace.arrival[:first] if not len(trace.start) else trace.start[:first]
-    begun = np.where(np.isnan(begun), trace.arrival[:first], begun)
+    begun = trace.begun[:first]
     running = np.flatnonzero((begun < begin) & (begun + trace.duration[:first] > begin))
     chosen = np.concatenate([running, np.arange(first, first + size)])
     arrival, duration = trace.arrival[chosen].copy(), trace.duration[chosen].copy()

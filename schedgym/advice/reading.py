@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
 from schedgym.traces import (
     Format,
@@ -195,8 +196,7 @@ def _machines(declared: TableFormat, machines: Any) -> TableLayout:
 def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
     """The trace on so many equal machines."""
     cpus, memory = how.get("cpus"), how.get("memory")
-    if isinstance(servers, bool) or not isinstance(servers, int) or not 1 <= servers <= 10**5:
-        raise InvalidParameter(f"servers: must be a whole number from 1 to 100000, got {servers!r}")
+    check_whole(servers, "servers", 1, 10**5)
     for name, value in (("cpus", cpus), ("memory", memory)):
         if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
             raise InvalidParameter(f"{name}: must be a number above 0, got {value!r}")
@@ -213,10 +213,7 @@ def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
 
 def _proposal(trace: Trace) -> str:
     """Return the arguments to give, with the largest use that the log shows."""
-    start = (
-        trace.arrival if not len(trace.start) else np.where(np.isnan(trace.start), trace.arrival, trace.start)
-    )
-    times = np.concatenate([start + trace.duration, start])
+    times = np.concatenate([trace.begun + trace.duration, trace.begun])
     order = np.argsort(times, kind="stable")  # ends first
     most = []
     for sizes in (trace.cores, trace.memory):

@@ -195,6 +195,12 @@ class Trace:
         """Number of rows read from the file of tasks (a kept one for each task), kept or dropped."""
         return len(self.arrival) + _left_out(self.dropped)
 
+    @property
+    def begun(self) -> npt.NDArray[np.float64]:
+        """When each task started by the record, or was submitted where that does not say [s]; [N]."""
+        start = self.start if len(self.start) else self.arrival
+        return np.where(np.isnan(start), self.arrival, start)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JobTrace:

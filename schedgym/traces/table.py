@@ -67,7 +67,7 @@ NO_NUMBER = "is empty, must be a number"
 FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "input", "shuffle", "output")
 ABOVE = ("tasks", "value")  # 0
-TEXTS = ("job", "site", "preemptible")
+TEXTS = tuple(name for name, units in TASKS.items() if not units)
 
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(?:i?B?)([A-Za-z]?)")
@@ -80,12 +80,13 @@ _POWERS = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
 
 
 class _Plan(NamedTuple):
-    """The source of a quantity in one table: a column, or an expression."""
+    """The source of a quantity in one table: a column, or an expression; and the unit of its numbers."""
 
     quantity: str
     field: Field
     column: str
-    expression: Expression | None
+    unit: str
+    expression: Expression | None = None
 
 
 @dataclasses.dataclass
@@ -207,8 +208,8 @@ class TableReader:
         self._plans: list[_Plan] | None = None
         self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail
 
-    def read(self, limit: int | None = None) -> dict[str, Floats]:
-        """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks."""
+    def read(self, what: str, limit: int | None = None) -> dict[str, Floats]:
+        """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks. No ``what`` is an error."""
         check_reading(self.on_error, limit)
         kept: dict[str, list[Floats]] = {}
         left = math.inf if limit is None else limit
@@ -218,7 +219,9 @@ class TableReader:
             left -= self._keep(kept, piece, values, rows, left)
             if left <= 0:
                 break
-        return {name: np.concatenate(parts) for name, parts in kept.items()}
+        found = {name: np.concatenate(parts) for name, parts in kept.items()}
+        refuse_empty(self.path, what, next(iter(found.values()), ()), self.dropped)
+        return found
 
     def rows(self) -> Iterator[tuple[float, ...]]:
         """The rows that are not left out, one at a time: the numbers of ``numbers``."""
@@ -263,9 +266,9 @@ class TableReader:
             self._find(piece, (own.column,), own.optional)
         for column in self.numbers:
             self._find(piece, (column.name,))
-        times = [(plan, self._unit(plan, piece) == DATE) for plan in plans if plan.quantity in POINTS]
-        for plan, date in times:
-            if date != times[0][1]:
+        times = [plan for plan in plans if plan.quantity in POINTS]
+        for plan in times:
+            if (plan.unit == DATE) != (times[0].unit == DATE):
                 reason = "either all of submit, start, end and deadline are dates, or none"
                 raise TraceFormatError(self.path, piece.header, plan.column, reason)
         return plans
@@ -282,9 +285,11 @@ class TableReader:
                     raise TraceFormatError(self.path, piece.header, sources[0], reason) from None
             else:
                 found = [self._find(piece, (name,), field.optional) for name in expression.names]
-                return None if None in found else _Plan(quantity, field, sources[0], expression)
+                return None if None in found else _Plan(quantity, field, sources[0], field.unit, expression)
         column = self._find(piece, sources, field.optional)
-        return None if column is None else _Plan(quantity, field, column, None)
+        if column is None:
+            return None
+        return _Plan(quantity, field, column, piece.kinds.get(column, field.unit))
 
     def _find(self, piece: Chunk, sources: Sequence[str], optional: bool = False) -> str | None:
         """The first of some columns that a table has; None if it has none and need not."""
@@ -347,56 +352,55 @@ class TableReader:
         found = self._values(plan, piece)
         rows.refuse(found.bad)
         if plan.field.empty == "refuse":
-            text = self._unit(plan, piece) in (DATE, CLOCK) or plan.quantity in TEXTS
+            text = plan.unit in (DATE, CLOCK) or plan.quantity in TEXTS
             rows.leave_out(found.empty, MALFORMED, plan.column, "is empty" if text else NO_NUMBER)
         elif plan.field.empty == "leave out":
             rows.leave_out(found.empty, f"{plan.column} empty")
         return found.numbers
-
-    @staticmethod
-    def _unit(plan: _Plan, piece: Chunk) -> str:
-        return piece.kinds.get(plan.column, plan.field.unit)
 
     def _texts(self, plan: _Plan, piece: Chunk, name: str) -> list[str]:
         texts = piece.column(name)
         if plan.field.unknown:
             stand = set(plan.field.unknown)
             texts = ["" if text in stand else text for text in texts]
+        if plan.field.before:
+            texts = [text.partition(plan.field.before)[0] for text in texts]
         return texts
 
     def _values(self, plan: _Plan, piece: Chunk) -> _Values:
-        quantity, field, column = plan.quantity, plan.field, plan.column
         if plan.expression is not None:
             return self._computed(plan, plan.expression, piece)
-        texts, unit = self._texts(plan, piece, column), self._unit(plan, piece)
-        if quantity in self.codes:
-            codes = self.codes[quantity]
-            if field.before:
-                texts = [text.partition(field.before)[0] for text in texts]
-            return _convert(texts, lambda text: float(codes.setdefault(text, len(codes))), column)
-        if unit == DATE:
-            return self._dates(texts, plan)
-        if unit == CLOCK:
-            return _convert(texts, self._with_point(parse_clock), column)
-        if field.letters and quantity == "memory":
+        texts = self._texts(plan, piece, plan.column)
+        if plan.field.letters and plan.quantity == "memory":
             return self._sizes(texts, plan, piece)
-        if quantity == "preemptible":
-            return _convert(texts, _flag, column)
-        own, times, parts = self._numbers(plan, unit)
+        return _convert(texts, self._parser(plan, texts), plan.column)
+
+    def _parser(self, plan: _Plan, texts: Iterable[str]) -> Callable[[str], float]:
+        """The function that makes a number of a text of some, and raises ValueError if that is wrong."""
+        if plan.quantity in self.codes:
+            codes = self.codes[plan.quantity]
+            return lambda text: float(codes.setdefault(text, len(codes)))
+        if plan.quantity == "preemptible":
+            return _flag
+        if plan.unit == DATE:
+            return self._dates(texts, plan)
+        if plan.unit == CLOCK:
+            return self._with_point(parse_clock)
+        own, times, parts = self._numbers(plan)
         number = self._with_point(own.parse)
 
         def parse(text: str) -> float:
-            if field.letters and text.endswith("m") and text != "m":
+            if plan.field.letters and text.endswith("m") and text != "m":
                 return number(text.removesuffix("m")) / 1e3
             return number(text) * times / parts
 
-        return _convert(texts, parse, column)
+        return parse
 
-    def _numbers(self, plan: _Plan, unit: str) -> tuple[Column, float, float]:
-        """The numbers of a quantity as a column in some unit, and what multiplies and what divides them."""
+    def _numbers(self, plan: _Plan) -> tuple[Column, float, float]:
+        """The numbers of a quantity as a column, and what multiplies and what divides them."""
         quantity = plan.quantity
         units = TASKS.get(quantity) or JOBS.get(quantity, {})
-        unit = unit or next(iter(units), "")
+        unit = plan.unit or next(iter(units), "")
         own = Column(
             plan.column,
             unit,
@@ -432,7 +436,7 @@ class TableReader:
             empty |= found.empty
             bad = found.bad | bad
         numbers = np.broadcast_to(expression(operands), count).copy()
-        own, times, parts = self._numbers(plan, plan.field.unit)
+        own, times, parts = self._numbers(plan)
         with np.errstate(all="ignore"):
             low = numbers <= 0 if own.exclusive else numbers < 0
             beyond = numbers > own.maximum
@@ -444,10 +448,10 @@ class TableReader:
             bad.setdefault(i, Fault(MALFORMED, plan.column, reason))
         return _Values(numbers, empty, bad)
 
-    def _dates(self, texts: list[str], plan: _Plan) -> _Values:
-        """Seconds since midnight (UTC) of the first date's day."""
+    def _dates(self, texts: Iterable[str], plan: _Plan) -> Callable[[str], float]:
+        """The function that gives the seconds of a date since midnight (UTC) of the first date's day."""
         pandas, form = require("pandas"), plan.field.format
-        distinct = sorted(set(texts) - {""})
+        distinct = [text for text in dict.fromkeys(texts) if text]
         asked = [text if form != "ISO8601" or _ISO.fullmatch(text) else None for text in distinct]
         try:
             stamps = pandas.to_datetime(
@@ -458,8 +462,7 @@ class TableReader:
                 f"columns.{plan.quantity}: format: {' '.join(str(error).split())}"
             ) from None
         if self.midnight is None and stamps.notna().any():
-            first = next(text for text in texts if text and not pandas.isna(stamps[distinct.index(text)]))
-            self.midnight = stamps[distinct.index(first)].normalize()
+            self.midnight = stamps.dropna().iloc[0].normalize()
         seconds = (stamps - self.midnight).dt.total_seconds() if self.midnight is not None else stamps
         known = dict(zip(distinct, seconds.tolist(), strict=True))
 
@@ -470,12 +473,12 @@ class TableReader:
                 raise ValueError(f"must be {what}, got {text[:40]!r}")
             return value
 
-        return _convert(texts, parse, plan.column)
+        return parse
 
     def _sizes(self, texts: list[str], plan: _Plan, piece: Chunk) -> _Values:
         """Memory with letters: 16G, 4000Mn, 4Gc."""
         field = plan.field
-        _, times, parts = self._numbers(plan, field.unit)
+        _, times, parts = self._numbers(plan)
         further: dict[str, str] = {}
         match = self._with_point(_LETTERS.fullmatch)
 
@@ -554,8 +557,7 @@ def read_table(
     if not declaration.by_bytes:
         machines = declaration.machines or COMMON_MACHINES
         return read_tasks(reader, declaration.name, declaration.unit, nodes, machines, limit)
-    columns = reader.read(limit)
-    refuse_empty(reader.path, "job", columns.get("submit", ()), reader.dropped)
+    columns = reader.read("job", limit)
     return JobTrace(
         declaration.name,
         arrival=columns["submit"],
@@ -590,8 +592,7 @@ def read_tasks(
     Raises:
         TraceFormatError: when a table breaks its format, or has no task or no machine.
     """
-    columns = reader.read(limit)
-    refuse_empty(reader.path, "task", columns.get("submit", ()), reader.dropped)
+    columns = reader.read("task", limit)
     dropped, left_out = reader.dropped, reader.left_out
     machines, other = read_machines(nodes, layout, reader.on_error)
     if other is not None:
@@ -634,8 +635,7 @@ def read_machines(
     if nodes is None:
         return {}, None
     reader = TableReader(nodes, layout, on_error, machines=True)
-    sizes = reader.read()
-    refuse_empty(reader.path, "machine", sizes.get("cpus", ()), reader.dropped)
+    sizes = reader.read("machine")
     machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes.get("memory", 0.0 * sizes["cpus"])}
     if "site" in sizes:
         machines["machine_site"] = sizes["site"]

@@ -8,12 +8,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
+import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import JobTrace, Trace, formats, inspect_trace, read_trace
-from tests.traces.logs import LOGS, text, write
+from tests.traces.logs import LOGS, MACHINES, text, write
 
 HEADLESS = [name for name in LOGS if not LOGS[name].head or name == "swf"]
 FOUND = [name for name in LOGS if not LOGS[name].assumes]  # by their first line
@@ -227,3 +229,28 @@ def test_facts(tmp_path: Path, name: str) -> None:
     assert facts["rows"] == found.rows and facts["dropped"] == found.dropped
     assert facts.get("tasks", facts.get("jobs")) == len(found.arrival)
     assert (facts["first_arrival"], facts["last_arrival"]) == (found.arrival[0], found.arrival[-1])
+
+
+def play(**arguments: object) -> dict[str, float]:
+    """The metrics of an episode of QueueDelay under its first feasible choices."""
+    env = gym.make("schedgym/QueueDelay-v0", window=8, **arguments)
+    observation, info = env.reset(seed=3)
+    done = False
+    while not done:
+        action = int(np.flatnonzero(observation["action_mask"])[0])
+        observation, _, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+    env.close()
+    return dict(info["metrics"])
+
+
+@pytest.mark.parametrize("name", ["alibaba", "alibaba2020", "google2011", "swf"])
+def test_queue_delay_runs_on_tasks_and_machines(tmp_path: Path, name: str) -> None:
+    nodes = write(tmp_path / "nodes.csv", MACHINES if name == "google2011" else LOGS[name].machines)
+    own: dict[str, Any] = {"trace": str(write_log(tmp_path, name)), "tasks": 3, "servers": 2}
+    metrics = play(nodes=str(nodes), **own | ({"servers": 3} if name == "google2011" else {}))
+    assert metrics["stranded"] == 0 and 0 < metrics["utilization_cpu"] <= 1
+    assert 0 < metrics["utilization_memory"] <= 1
+    needs = "tells its tasks' memory but not its mach" if name == "swf" else "needs its file of machines"
+    with pytest.raises(InvalidParameter, match=f"nodes: the {name} trace {needs}"):
+        play(**own)

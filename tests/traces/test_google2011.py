@@ -3,7 +3,6 @@ from __future__ import annotations
 import tracemalloc
 from pathlib import Path
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,6 +28,7 @@ from tests.traces.logs import (
     machine,
     write,
 )
+from tests.traces.test_all_formats import play
 
 DROPPED = LOGS["google2011"].truth["dropped"]
 
@@ -298,32 +298,6 @@ def test_inspect(tasks: Path, machines: Path) -> None:
     assert facts["offered_load"]["cores"] == pytest.approx(volume / (25 * 1.75))
 
 
-def many(count: int) -> list[str]:
-    """Events of tasks that arrive every second, two after they are scheduled, in order of time."""
-    found = []
-    for i in range(count):
-        size = (0.05 + 0.01 * (i % 20), 0.02 + 0.02 * (i % 10))
-        start = 600 + i + i % 3
-        end = start + 5 + i % 7
-        for time, kind in ((600 + i, SUBMIT), (start, SCHEDULE), (end, FINISH)):
-            found.append((time * S, kind != SUBMIT, i, event(time * S, i, kind, *size)))
-    return [row for *_, row in sorted(found)]
-
-
-def test_queue_delay_runs_on_a_folder_of_parts(machines: Path, tmp_path: Path) -> None:
-    rows = many(40)
-    tasks = folder(tmp_path / "many", rows[:50], rows[50:])
-    env = gym.make(
-        "schedgym/QueueDelay-v0", trace=str(tasks), nodes=str(machines), tasks=20, servers=2, window=8
-    )
-    observation, _ = env.reset(seed=3)
-    done = False
-    while not done:
-        action = int(np.flatnonzero(observation["action_mask"])[0])
-        observation, _, terminated, truncated, info = env.step(action)
-        done = terminated or truncated
-    assert info["metrics"]["stranded"] == 0 and info["metrics"]["makespan"] >= 19
-    assert 0 < info["metrics"]["utilization_cpu"] <= 1
-    env.close()
-    with pytest.raises(InvalidParameter, match="nodes: the google2011 trace needs its file of machines"):
-        gym.make("schedgym/QueueDelay-v0", trace=str(tasks), tasks=20, servers=2, window=8)
+def test_queue_delay_runs_on_a_folder_of_parts(tasks: Path, machines: Path) -> None:
+    metrics = play(trace=str(tasks), nodes=str(machines), tasks=3, servers=3)
+    assert metrics["stranded"] == 0 and metrics["makespan"] >= 25

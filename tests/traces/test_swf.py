@@ -3,8 +3,6 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
-import gymnasium as gym
-import numpy as np
 import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
@@ -13,6 +11,7 @@ from schedgym.traces import Trace, inspect_trace, read_trace
 from schedgym.traces.swf import read_swf
 from tests.traces.logs import LOGS, text, write
 from tests.traces.logs import MACHINES_CSV as NODES
+from tests.traces.test_all_formats import play
 
 HEADER, ROWS, DROPPED = list(LOGS["swf"].head), list(LOGS["swf"].rows), LOGS["swf"].truth["dropped"]
 
@@ -135,48 +134,20 @@ def test_inspect(log: Path, tmp_path: Path) -> None:
     assert facts["tasks_without_machine"] == 1 and facts["largest_machine"] == {"cores": 3, "memory": 64}
 
 
-def play(**arguments: object) -> tuple[dict[str, float], gym.Env]:
-    """One episode of the rule's first feasible choices; its metrics."""
-    env = gym.make("schedgym/QueueDelay-v0", window=8, **arguments)
-    observation, _ = env.reset(seed=3)
-    while True:
-        action = int(np.flatnonzero(observation["action_mask"])[0])
-        observation, _, terminated, truncated, info = env.step(action)
-        if terminated or truncated:
-            return info["metrics"], env
-
-
-def jobs(count: int, memory: int) -> list[str]:
+def jobs(count: int) -> list[str]:
     return [
-        f"{i + 1} {2 * i} -1 {5 + i % 7} {1 + i % 8} -1 {memory} -1 -1 -1 1 1 1 1 1 1 -1 -1"
-        for i in range(count)
+        f"{i + 1} {2 * i} -1 {5 + i % 7} {1 + i % 8} -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1" for i in range(count)
     ]
 
 
-def test_queue_delay_runs_on_the_machines_of_the_header(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.swf.gz", text(HEADER + jobs(30, -1)))
-    metrics, env = play(trace=str(log), tasks=10, servers=3)
+def test_queue_delay_runs_on_the_machines_of_the_header_if_its_jobs_fit_them(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.swf.gz", text(HEADER + jobs(30)))
+    metrics = play(trace=str(log), tasks=10, servers=3)
     assert metrics["stranded"] == 0 and metrics["makespan"] >= 18
     assert metrics["utilization_memory"] == 0 and 0 < metrics["utilization_cpu"] <= 1
-    env.close()
-
-
-def test_queue_delay_runs_on_a_file_of_machines(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.swf", text(HEADER + jobs(30, 1048576)))
-    nodes = write(tmp_path / "nodes.csv", NODES)
-    metrics, env = play(trace=str(log), nodes=str(nodes), tasks=10, servers=2)
-    assert metrics["stranded"] == 0 and metrics["utilization_memory"] > 0
-    env.close()
-    with pytest.raises(
-        InvalidParameter, match="nodes: the swf trace tells its tasks' memory but not its mach"
-    ):
-        gym.make("schedgym/QueueDelay-v0", trace=str(log), tasks=10, servers=2)
-
-
-def test_queue_delay_refuses_what_it_cannot_run(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.swf", text(jobs(30, -1)))
+    log = write(tmp_path / "log.swf", text(jobs(30)))
     with pytest.raises(InvalidParameter, match="nodes: the swf trace needs its file of machines"):
-        gym.make("schedgym/QueueDelay-v0", trace=str(log), tasks=10, servers=2)
-    write(log, text(["; MaxNodes: 4", *jobs(30, -1)]))
+        play(trace=str(log), tasks=10, servers=2)
+    write(log, text(["; MaxNodes: 4", *jobs(30)]))
     with pytest.raises(InvalidWorkload, match=r"swf: task \[1\] .* does not fit the largest machine"):
-        gym.make("schedgym/QueueDelay-v0", trace=str(log), tasks=10, servers=2)
+        play(trace=str(log), tasks=10, servers=2)

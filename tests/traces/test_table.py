@@ -17,7 +17,7 @@ import pytest
 
 from schedgym.cli import main
 from schedgym.core.problem import list_problems
-from schedgym.documents import _loader
+from schedgym.documents import _loader, read_yaml
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces import (
     Field,
@@ -213,6 +213,23 @@ def test_expressions(tmp_path: Path) -> None:
     for expression, found in (("at - 2", "-1"), ("1 / (at - 1)", "inf"), ("0 / (at - 1)", "nan")):
         with pytest.raises(TraceFormatError, match=rf":2: .*: must be a number >= 0, computed {found}"):
             read(path, submit="at", duration=expression)
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "columns"),
+    [
+        ("a", "a b", ("a",)),
+        ("a", "b", None),
+        (("x", "b", "a"), "a b", ("b",)),
+        (("x", "y"), "a b", None),
+        ("2 * a + b", "a b c", ("a", "b")),
+        ("2 * a + b", "a", None),
+        ("2 * (a", "a", None),
+        (2, "", ()),
+    ],
+)
+def test_the_columns_that_a_field_reads(source: Any, names: str, columns: Any) -> None:
+    assert Field(source).reads(names.split()) == columns
 
 
 def test_tasks_of_a_row(tmp_path: Path) -> None:
@@ -415,49 +432,7 @@ def test_limits_of_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 read(path, submit="at", duration="b")
 
 
-BAD = {
-    "nmae: x": "unknown field of the format in mine.yaml 'nmae'; did you mean 'name'",
-    "columns: [a]": "mine.yaml: columns: must be a mapping",
-    "decimal: ;": "mine.yaml: decimal: must be '.' or ','",
-    "columns: {submit: a}": "mine.yaml: columns.duration: must be given, or end in its place, not both",
-    "columns: {duration: a}": "mine.yaml: columns.submit: must be given",
-    "columns: {submit: a, duration: b, end: c}": "not both",
-    "columns: {submit: a, duration: b, cpu: c}": "unknown quantity in columns in mine.yaml 'cpu'; did you",
-    "columns: {submit: a, duration: {from: b, unit: weeks}}": "duration: unit: must be one of s, .*'weeks'",
-    "columns: {submit: a, duration: {from: b, unti: s}}": "unknown field of columns.duration in mine.yaml 'u",
-    "columns: {submit: a, duration: {unit: s}}": "columns.duration.from: must be given",
-    "columns: {submit: a, duration: [b, 1]}": r"columns.duration\[1\]: must be a text, got 1",
-    "columns: {submit: a, duration: {from: b, empty: skip}}": "columns.duration: empty: must be one of ref",
-    "columns: {submit: a, duration: {from: b, empty: unknown}}": "only for start, deadline, value",
-    "columns: {submit: a, duration: {from: b, empty: zero}}": "only for cpus and memory",
-    "columns: {submit: {from: a, optional: true}, duration: b}": "columns.submit: optional: no trace can",
-    "columns: {submit: {from: a, optional: 1}, duration: b}": "optional: must be true or false, got 1",
-    "columns: {submit: {from: a, unit: date}, end: b}": "columns.end: unit: must be date where that of sub",
-    "columns: {submit: a, duration: {from: b, before: _}}": "columns.duration: before: only for names",
-    "columns: {submit: a, duration: {from: b, letters: true}}": "letters: only for cpus and memory",
-    "columns: {submit: a, duration: b, memory: {from: m, times: {c: x}}}": "times: needs letters",
-    "columns: {submit: a, duration: b, memory: {from: m, letters: true, times: {G: x}}}": "times: must name",
-    "filters: [{column: a}]": r"filters\[0\].reason: must be given",
-    "filters: [{column: a, reason: r}]": r"filters\[0\]: must have one of equals, other_than, starts, co",
-    "filters: [{column: a, reason: r, equals: x}]": r"filters\[0\].equals: must be a list of texts, got 'x'",
-    "filters: {a: 1}": "filters: must be a list",
-    "delimiter: ab": "delimiter: must be one character, got 'ab'",
-    "columns: {submit: {from: a, unit: date, format: '%Q'}, duration: b}": "columns.submit: format: 'Q' is a",
-    "names: [a, a]": "names: a name is there twice",
-    "jobs: many": "jobs: must be a whole number from 1, got 'many'",
-    "machines: {columns: {cpus: c}}": "machines.columns.memory: must be given",
-    "machines: {columns: {cpus: c, memory: m, disks: d}}": "machines.*'disks'",
-    "files: {x: {file: a/b, url: 'https://x', size: 9}}": "files.x.file: must be the name of a file",
-    "files: {x: {file: '..', url: 'https://x', size: 9}}": "files.x.file: must be the name of a file",
-    "files: {x: {file: '', url: 'https://x', size: 9}}": "files.x.file: must be the name of a file",
-    "files: {x: {file: a, url: 'http://x', size: 9}}": "files.x.url: must start with https://",
-    "files: {x: {file: a, url: 'https://x', size: 9, sha256: abc}}": "files.x.sha256: must be 64 hexadecimal",
-    "files: {x: {url: 'https://x'}}": "files.x.file: must be given",
-    "files: {x: {file: a, url: 'https://x'}}": "files.x.size: must be given",
-    "files: {x: {file: a, url: 'https://x', size: 1e9}}": "files.x.size: must be a whole number from 1",
-    "help: [1]": r"help: must be a text, got \[1\]",
-    "notes: []": "notes: must be a list of texts",
-}
+BAD = read_yaml(Path(__file__).with_name("declarations.yaml"))
 
 
 @pytest.mark.parametrize("text", BAD)
