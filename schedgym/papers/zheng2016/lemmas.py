@@ -15,19 +15,20 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, judge
 from schedgym.papers.exact import Number, as_text, as_texts
 from schedgym.papers.searches import Counted, Details, Sentences, count
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
     ROUGH,
+    algorithm_1_rule,
     claim,
+    confirm_rules,
     draw_instance,
     enumerate_instances,
     find_flaw,
     is_only,
-    read_instance,
 )
 from schedgym.papers.zheng2016.model import Amounts, Instance, State
 
@@ -290,61 +291,41 @@ def _lemma_6_1(case: Case) -> Iterator[bool]:
                 yield slope - found.alpha[j] - found.beta[t] * r <= 0
 
 
-def _confirm_lemma_3_6(shown: Shown) -> bool:
-    """Confirm by the wording of the lemma for one job: f' - alpha - beta_t r in a slot that serves it."""
-    instance = read_instance(shown)
-    (job,), (c,) = instance.jobs, instance.capacity
-    r = Fraction(job.demand[0], c)
-    slots = job.deadline - job.arrival + 1
-    x, left = [], Fraction(job.tasks)
-    for _ in range(slots):
-        x.append(min(left, 1 / r))
-        left -= x[-1]
-    slope = Fraction(job.values[0])
-    # full slots have the price f'(y) / r of the last slot with service, others 0
-    beta = [slope / r if a * r == 1 else Fraction(0) for a in x]
-    alpha = slope - min(beta) * r if left == 0 else Fraction(0)
-    slot = shown["slot"] - job.arrival
-    return (
-        job.parallelism >= job.tasks
-        and as_texts([Fraction(0)] * (job.arrival - 1) + beta) == shown["beta"]
-        and [as_text(alpha)] == shown["alpha"]
-        and x[slot] > 0
-        and as_text(slope - alpha - beta[slot] * r) == shown["left"] != 0
-    )
+def _left_over(instance: Instance) -> Details:
+    """Return f' - alpha_j - beta_t r_j of the first job and slot with x_jt > 0 for which it is not 0."""
+    case = Case(instance, False)
+    slots = _slots(case)
+    found = _dual(case, slots)
+    for t, slot in enumerate(slots):
+        for j, job in enumerate(instance.jobs):
+            left = job.values[0] - found.alpha[j] - found.beta[t] * model.shares(instance, j)[0]
+            if slot.x[j] > 0 and left != 0 and is_only(instance):
+                return {
+                    "slot": t + 1,
+                    "left": as_text(left),
+                    "beta": as_texts(found.beta),
+                    "alpha": as_texts(found.alpha),
+                    "bound": None if found.bound is None else as_text(found.bound),
+                }
+    return None
 
 
-@claim("lemma-3.6", confirm=_confirm_lemma_3_6)
+def _is_tight(instance: Instance) -> bool:
+    """Return whether the repaired dual solution gives the value of Algorithm 1 as a bound."""
+    case = Case(instance, False)
+    slots = _slots(case)
+    return bool(_dual(case, slots, repaired=True).bound == model.value(instance, [slot.x for slot in slots]))
+
+
+@claim("lemma-3.6", confirm=confirm_rules(_left_over, algorithm_1_rule))
 def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
-    repaired = 0
-
-    def flaw(instance: Instance) -> Details:
-        nonlocal repaired
-        case = Case(instance, False)
-        slots = _slots(case)
-        repaired += _dual(case, slots, repaired=True).bound != model.value(
-            instance, [slot.x for slot in slots]
-        )
-        found = _dual(case, slots)
-        for t, slot in enumerate(slots):
-            for j, job in enumerate(instance.jobs):
-                left = job.values[0] - found.alpha[j] - found.beta[t] * model.shares(instance, j)[0]
-                if slot.x[j] > 0 and left != 0 and is_only(instance):
-                    return {
-                        "slot": t + 1,
-                        "left": as_text(left),
-                        "beta": as_texts(found.beta),
-                        "alpha": as_texts(found.alpha),
-                        "bound": None if found.bound is None else as_text(found.bound),
-                    }
-        return None
-
-    cases = itertools.chain(
-        *(enumerate_instances(1, slots, (1, 2, 3), 4, 2, common=True) for slots in (1, 2, 3)),
-        enumerate_instances(2, 2 if run.small else 3, (1, 2) if run.small else (1, 2, 3), 3, 2, common=True),
-    )
-    searched = find_flaw(cases, flaw)
+    last, capacities = (2, (1, 2)) if run.small else (3, (1, 2, 3))
+    cases = [
+        *(one for n in (1, 2, 3) for one in enumerate_instances(1, n, (1, 2, 3), 4, 2, common=True)),
+        *enumerate_instances(2, last, capacities, 3, 2, common=True),
+    ]
+    searched, repaired = find_flaw(cases, _left_over), count(cases, _is_tight).false
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
     if unserved.false:
         return say(NOT_REPRODUCED, figures)
