@@ -15,20 +15,19 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text, as_texts
 from schedgym.papers.searches import Counted, Details, Sentences, count
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.concave import fit_many, fit_theorem_1, price_excess
 from schedgym.papers.zheng2016.instances import (
     ROUGH,
-    algorithm_1_rule,
     claim,
-    confirm_rules,
     draw_instance,
     enumerate_instances,
     find_flaw,
     is_only,
+    read_instance,
 )
 from schedgym.papers.zheng2016.model import Amounts, Instance, State
 
@@ -317,7 +316,31 @@ def _is_tight(instance: Instance) -> bool:
     return bool(_dual(case, slots, repaired=True).bound == model.value(instance, [slot.x for slot in slots]))
 
 
-@claim("lemma-3.6", confirm=confirm_rules(_left_over, algorithm_1_rule))
+def _confirm_lemma_3_6(shown: Shown) -> bool:
+    """Confirm by the wording of the lemma for one job: f' - alpha - beta_t r in a slot that serves it."""
+    instance = read_instance(shown)
+    (job,), (c,) = instance.jobs, instance.capacity
+    r = Fraction(job.demand[0], c)
+    slots = job.deadline - job.arrival + 1
+    x, left = [], Fraction(job.tasks)
+    for _ in range(slots):
+        x.append(min(left, 1 / r))
+        left -= x[-1]
+    slope = Fraction(job.values[0])
+    # full slots have the price f'(y) / r of the last slot with service, others 0
+    beta = [slope / r if a * r == 1 else Fraction(0) for a in x]
+    alpha = slope - min(beta) * r if left == 0 else Fraction(0)
+    slot = shown["slot"] - job.arrival
+    return (
+        job.parallelism >= job.tasks
+        and as_texts([Fraction(0)] * (job.arrival - 1) + beta) == shown["beta"]
+        and [as_text(alpha)] == shown["alpha"]
+        and x[slot] > 0
+        and as_text(slope - alpha - beta[slot] * r) == shown["left"] != 0
+    )
+
+
+@claim("lemma-3.6", confirm=_confirm_lemma_3_6)
 def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
     last, capacities = (2, (1, 2)) if run.small else (3, (1, 2, 3))
