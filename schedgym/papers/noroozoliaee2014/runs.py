@@ -15,8 +15,6 @@ from schedgym.papers.run import play_workload
 from schedgym.papers.searches import Details, confirm_by
 
 ID = "schedgym/QueueDelay-v0"
-
-
 #: returns the schedule of an instance under a scheme, in the model or in the environment
 Play = Callable[[Instance, str], Schedule]
 #: returns the details of what is wrong with an instance, or None
