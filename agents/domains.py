@@ -155,5 +155,4 @@ def best_baseline(
                 done = terminated or truncated
             objectives.append(info["metrics"][metric.name])
         found.append((name, np.array(objectives)))
-    best = max if metric.better == "max" else min
-    return best(found, key=lambda pair: float(pair[1].mean()))
+    return min(found, key=lambda pair: metric.sign * float(pair[1].mean()))

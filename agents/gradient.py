@@ -120,7 +120,7 @@ def validate(
     objective = float(np.mean([row[metric.name] for row in rows]))
     point = Point(steps, record.seconds, objective)
     best = record.curve[record.best_index].objective if record.curve else objective
-    better = objective > best if metric.better == "max" else objective < best
+    better = metric.sign * (objective - best) < 0
     record.add(point, better or config.evaluation.keep == "last", weights)
     return point
 

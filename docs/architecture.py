@@ -26,39 +26,28 @@ PICTURE = ROOT / "docs" / "pictures" / "layers.svg"
 #: top-level folder -> dotted name of the package
 FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": "schedgym.agents"}
 
-#: from the bottom up; a module imports modules of its own layer and of those below. A problem's ``env`` is in
-#: the layer of the environments; the root package registers ids, users and upper layers import it
-LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
-    ("core",),
-    ("solvers", "traces", "drawing", "spaces", "extras", "documents"),
-    ("problems",),
-    ("envs",),
-    ("baselines",),
-    ("agents",),
-    ("evaluation", "testing"),
-    ("advice", "papers"),
-    ("cli",),
+#: part -> what it holds, by layers from the bottom up; a module imports modules of its own layer and of those
+#: below. A problem's ``env`` is in the layer of the environments; the root package registers ids, users and
+#: upper layers import it
+LAYERS: tuple[dict[str, str], ...] = (
+    {"errors": "one line, what and where"},
+    {"core": "arrays, kernels, the loop over environments, workloads, policies"},
+    {
+        "solvers": "exact compiled algorithms",
+        "traces": "readers of public logs",
+        "drawing": "pictures",
+        "spaces": "spaces of observations",
+        "extras": "optional dependencies",
+        "documents": "YAML, read safely",
+    },
+    {"problems": "a folder each: workload, dynamics, rules, views, metrics, bounds"},
+    {"envs": "the environment and the vector environment"},
+    {"baselines": "the papers' algorithms, as policies"},
+    {"agents": "networks, training, shipped agents"},
+    {"evaluation": "runs, statistics, sweeps, plots, reports", "testing": "checks for problems and policies"},
+    {"advice": "a log in, a verdict out", "papers": "a folder each: model, claims, figures"},
+    {"cli": "the command line"},
 )
-WHAT = {
-    "errors": "one line, what and where",
-    "core": "arrays, kernels, the loop over environments, workloads, policies",
-    "solvers": "exact compiled algorithms",
-    "traces": "readers of public logs",
-    "drawing": "pictures",
-    "spaces": "spaces of observations",
-    "documents": "YAML, read safely",
-    "extras": "optional dependencies",
-    "problems": "a folder each: workload, dynamics, rules, views, metrics, bounds",
-    "envs": "the environment and the vector environment",
-    "baselines": "the papers' algorithms, as policies",
-    "agents": "networks, training, shipped agents",
-    "advice": "a log in, a verdict out",
-    "evaluation": "runs, statistics, sweeps, plots, reports",
-    "testing": "checks for problems and policies",
-    "papers": "a folder each: model, claims, figures",
-    "cli": "the command line",
-}
 SAME = {"_version": "errors", "__main__": "cli"}
 #: packages are found by these calls at run time: not an import of a higher layer's code
 DISCOVERY = {
@@ -146,18 +135,19 @@ def cycles(graph: networkx.DiGraph[str]) -> list[list[str]]:
 def draw(path: Path) -> None:
     """Draw the layers, a row for each part: its purpose, and the number of its imports of each other part."""
     graph = parts_graph(import_graph())
-    parts = [part for parts in LAYERS for part in parts]
+    parts = {part: what for parts in LAYERS for part, what in parts.items()}
+    columns = {part: column for column, part in enumerate(parts)}
     figure, axes = pyplot.subplots(figsize=(11.5, 6))
     for number, layer_parts in enumerate(LAYERS):
-        first = parts.index(layer_parts[0])
+        first = min(columns[part] for part in layer_parts)
         shade = "#eef3fa" if number % 2 else "#dfe8f4"
         axes.axhspan(first - 0.5, first + len(layer_parts) - 0.5, color=shade, linewidth=0)
-    for row, part in enumerate(parts):
+    for row, (part, what) in enumerate(parts.items()):
         axes.text(-23.7, row, part, weight="bold", va="center", fontsize=9)
-        axes.text(-19.8, row, WHAT[part], va="center", fontsize=9)
+        axes.text(-19.8, row, what, va="center", fontsize=9)
         axes.text(row, row, part, color="#4a6fa5", rotation=35, fontsize=8, va="bottom", ha="left")
         for imported, data in graph[part].items() if part in graph else ():
-            column = parts.index(imported)
+            column = columns[imported]
             axes.scatter(column, row, s=220, color="#4a6fa5", linewidths=0)
             axes.text(column, row, data["count"], color="white", fontsize=6.5, va="center", ha="center")
     axes.set(xlim=(-24, len(parts) + 1), ylim=(-0.5, len(parts) + 0.5))

@@ -1,13 +1,14 @@
 """Writes the generated pages of the site: environments, policies, errata, figures, benchmarks, API.
 
-The plugin gen-files runs it during ``mkdocs build``. Everything comes from the registries, the docstrings, an
-episode played now, and the committed results in ``docs/`` (claims.json, benchmarks.json, growth.json,
-reproduced/). Nothing is written to the checkout.
+The plugin gen-files runs it during ``mkdocs build``. The pages are templates in ``docs/pages``; what they
+show comes from the registries, the docstrings, an episode played now, and the committed results in ``docs/``
+(claims.json, benchmarks.json, growth.json, reproduced/). Nothing is written to the checkout.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
 import importlib
 import inspect
 import io
@@ -16,7 +17,7 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,75 +29,33 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-REPRODUCED = {"small": "reproduced", "paper": "reproduced/paper"}  # scale -> folder of the figures
 sys.path.insert(0, str(DOCS))
 
 import tables  # noqa: E402
+from rendering import plain, render, short, slug  # noqa: E402
 from roles import ROLE, link_roles  # noqa: E402
 
 from schedgym.agents.files import list_pretrained  # noqa: E402
 from schedgym.core.policy import PolicySpec, list_policies, make_policy  # noqa: E402
 from schedgym.core.problem import Problem, list_problems  # noqa: E402
 from schedgym.core.record import ScheduleRecord  # noqa: E402
-from schedgym.core.workload import Field, Schema  # noqa: E402
+from schedgym.core.workload import Field  # noqa: E402
 from schedgym.evaluation.episodes import Step, make_env, steps  # noqa: E402
 from schedgym.evaluation.gantt import plot_schedule  # noqa: E402
 from schedgym.evaluation.plan import acting_parameters  # noqa: E402
-from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
-from schedgym.papers import (  # noqa: E402
-    PAPERS,
-    Claim,
-    Figure,
-    Paper,
-    list_claims,
-    list_figures,
-    show,
-    verdicts,
-)
+from schedgym.evaluation.wording import describe_range, describe_space, four_digits  # noqa: E402
+from schedgym.papers import PAPERS, Paper, list_claims, list_figures, show, verdicts  # noqa: E402
 
 MOST_BYTES = 150_000  # of a picture
 #: class -> name of the id, which is that of its page
 ENVIRONMENTS = {
-    f"{id.partition('/')[2].rpartition('-v')[0]}Env": id.partition("/")[2]
+    f"{short(id).rpartition('-v')[0]}Env": short(id)
     for problem in list_problems().values()
     for id in problem.ids
 }
-BETTER = {"min": "less", "max": "more", "": ""}
-
-Rows = Iterable[Sequence[str]]
 
 #: code and formulas, or, as a group, a symbol with an index in plain text, such as c_j
 SYMBOL = re.compile(r"(?s)```.*?```|`[^`]*`|\$[^$]*\$|\b((?:[A-Za-z]|Leq|lambda|load)_(?:[a-z]{1,3}|\d))\b")
-
-
-# Markdown ------------------------------------------------------------------------------------------
-
-
-def plain(text: object) -> str:
-    """Return ``text`` escaped so that Markdown shows it letter by letter, also in the cell of a table."""
-    safe = str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|])", r"\\\1", safe).replace("\n", " ")
-
-
-def code(text: object) -> str:
-    """Return ``text`` as code, or nothing for nothing. A bar within code does not end the cell of a table."""
-    return f"`{text}`" if str(text) else ""
-
-
-def table(headings: Sequence[str], rows: Rows) -> str:
-    """Return a table; its cells are Markdown."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def values(items: Mapping[str, Any]) -> str:
-    """Return names and values as code."""
-    return ", ".join(code(f"{name}={value_text(value)}") for name, value in items.items()) or "the defaults"
-
-
-def slug(name: str) -> str:
-    """Return a name as the name of a file."""
-    return name.replace("+", "-plus").replace("/", "-").lower()
 
 
 def docstring(item: Any, scope: str = "") -> str:
@@ -109,12 +68,24 @@ def docstring(item: Any, scope: str = "") -> str:
     return link_roles(text, scope)
 
 
-def write(name: str, *parts: str) -> str:
+def write(name: str, text: str) -> str:
     """Write a page, or extend a hand-written one, and return its name."""
     written = (DOCS / name).exists()
     with mkdocs_gen_files.open(name, "a" if written else "w") as page:
-        page.write(("\n\n" if written else "") + "\n\n".join(part for part in parts if part) + "\n")
+        page.write(("\n\n" if written else "") + text)
     return name
+
+
+def make(name: str, template: str, **context: Any) -> str:
+    """Write a page by a template of docs/pages, and return its name."""
+    helpers = (field_range, functions_of, policy_link, docstring, describe_range, kind_of, four_digits)
+    helpers += (show, met, describe_space, home)
+    return write(name, render(template, **{one.__name__: one for one in helpers}, **context))
+
+
+def read(name: str) -> Any:
+    """A committed result."""
+    return json.loads((DOCS / name).read_text(encoding="utf-8"))
 
 
 # pictures ------------------------------------------------------------------------------------------
@@ -169,29 +140,9 @@ def schedule_picture(record: ScheduleRecord, policy: str) -> Image.Image:
 
 def environments() -> list[str]:
     """A page per id, and the index."""
-    pages, cards = [], []
-    for problem in list_problems().values():
-        for id in problem.ids:
-            page, frame = environment(problem, id)
-            pages.append(page)
-            paper = paper_of(id)
-            cards.append(
-                [
-                    f"[`{Path(page).stem}`]({Path(page).name})",
-                    plain(problem.ids[id].title),
-                    code(problem.objective_of(problem.build(id))),
-                    f"[{paper.key}](../errata/{paper.key}.md)",
-                    f"[![A frame of {id}]({Path(frame).name}){{ width=320 }}]({Path(page).name})",
-                ]
-            )
-    index = write(
-        "environments/index.md",
-        "# Environments",
-        "Every environment is made by `gym.make(id, **parameters)`, and `gym.make_vec(id, num_envs=n)` "
-        "makes n of them in one compiled simulator.",
-        table(["id", "what is decided", "objective", "paper", "the middle of an episode"], cards),
-    )
-    return [index, *pages]
+    ids = {id: (problem, paper_of(id)) for problem in list_problems().values() for id in problem.ids}
+    pages = [environment(problem, id, paper) for id, (problem, paper) in ids.items()]
+    return [make("environments/index.md", "environments.md", ids=ids), *pages]
 
 
 def paper_of(id: str) -> Paper:
@@ -199,91 +150,38 @@ def paper_of(id: str) -> Paper:
     return next(paper for paper in PAPERS if id in paper.problems)
 
 
-def environment(problem: Problem, id: str) -> tuple[str, str]:
-    """The page of an id, and its picture."""
-    variant, paper = problem.ids[id], paper_of(id)
-    short = id.partition("/")[2]
+def environment(problem: Problem, id: str, paper: Paper) -> str:
+    """The page of an id, and its pictures."""
     env_class = type(gymnasium.make(id, disable_env_checker=True).unwrapped)
     head, _, body = docstring(env_class, env_class.__module__).partition("\n## ")
     image, moment, record, policy = played(problem, id)
-    frame = save_picture(f"environments/{slug(short)}.png", image)
-    schedule = save_picture(f"environments/{slug(short)}-schedule.png", schedule_picture(record, policy))
-    page = write(
-        f"environments/{short}.md",
-        f"# {short}",
-        head,
-        f"![A frame of an episode]({Path(frame).name})",
-        f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
-        f"![The schedule of that episode]({Path(schedule).name})",
-        "*The schedule of that episode: which job ran where and when, and below it the load; the dashed "
-        "line is the capacity. A job has the same colour in both pictures.*",
-        f"## {body}",
-        "## Paper",
-        f"{plain(paper.citation)} [What holds of it](../errata/{paper.key}.md).",
-        "## Parameters",
-        f"These are keyword arguments of `gym.make`, and options of `schedgym compare {id}`. Comparisons of "
-        f"baselines set {values(variant.baseline_parameters)} by default.",
-        parameters(problem, id),
-        "## Presets",
-        "`schedgym compare --preset NAME` sets these values.",
-        table(["preset", "parameters"], [[code(k), values(v)] for k, v in problem.presets.items()]),
-        "## Views and their spaces",
-        "The first view is of [full fidelity](../glossary.md). Spaces are those of the preset `small`.",
-        views(problem, id),
-        "## Workload file",
-        workload_file(problem, id),
-        "## Metrics",
-        f'`info["metrics"]` has these at the end of an episode. The objective is '
-        f"{code(problem.objective_of(problem.build(id)))}.",
-        table(
-            ["metric", "unit", "better", "meaning"],
-            [[code(m.name), plain(m.unit), BETTER[m.better], plain(m.help)] for m in problem.metrics],
-        ),
-        "## Policies",
-        f"A comparison runs {', '.join(policy_link(f'{problem.name}/{name}') for name in variant.policies)}; "
-        f"differences refer to {policy_link(f'{problem.name}/{variant.reference}')}. "
-        f"[All policies of the problem](../policies/index.md#{problem.name}).",
-        statements(problem),
-        "## Bounds",
-        bounds(problem),
-        agents(id),
+    save_picture(f"environments/{slug(short(id))}.png", image)
+    save_picture(f"environments/{slug(short(id))}-schedule.png", schedule_picture(record, policy))
+    workload = problem.module("workload")
+    return make(
+        f"environments/{short(id)}.md",
+        "environment.md",
+        **{"problem": problem, "id": id, "variant": problem.ids[id], "paper": paper},
+        **{"head": head, "body": body, "moment": moment, "policy": policy},
+        fields=dataclasses.fields(problem.parameters),
+        kinds=problem.parameters.kinds(),
+        spaces={view.name: spaces(problem, id, view.name) for view in problem.views},
+        schema=workload.SCHEMA,
+        folder=Path(workload.__file__).parent.relative_to(ROOT),
+        bounds=problem.module("bounds"),
+        shipped=id in list_pretrained(),
     )
-    return page, frame
 
 
-def parameters(problem: Problem, id: str) -> str:
-    """The table of an id's parameters."""
-    kinds, own = problem.parameters.kinds(), problem.ids[id].parameters
-    rows = []
-    for name, field in problem.parameters.__dataclass_fields__.items():
-        kind, rules = kinds[name], field.metadata
-        rows.append(
-            [
-                code(name),
-                code(getattr(kind, "__name__", str(kind)) if "|" not in str(kind) else kind),
-                code(value_text(own.get(name, field.default))),
-                plain(describe_range(kind, rules)),
-                plain(rules.get("help", "")),
-            ]
-        )
-    return table(["parameter", "type", "default", "range", "meaning"], rows)
-
-
-def workload_file(problem: Problem, id: str) -> str:
-    """The fields of a workload file, and where an example lies."""
-    schema: Schema = problem.module("workload").SCHEMA
-    rows = []
-    for section in ("jobs", "tasks", "cluster", "parameters"):
-        for field in getattr(schema, section):
-            name, shape = code(f"{section}.{field.name}"), ", ".join(field.dimensions) or "-"
-            rows.append([name, plain(shape), plain(field.unit), *field_range(field)])
-    folder = Path(problem.module("workload").__file__).parent.relative_to(ROOT)
-    text = (
-        f"`gym.make(..., workload=FILE)` and `schedgym run {id} --workload FILE` read JSON, whose "
-        f"sections are objects of named arrays, or a numpy archive. `{folder}/example.json` is one, and "
-        "`schedgym.save_workload(env.unwrapped.record().workload, FILE)` writes the workload of any episode."
-    )
-    return f"{text}\n\n{table(['field', 'a value for each', 'unit', 'range', ''], rows)}"
+def spaces(problem: Problem, id: str, view: str) -> dict[str, Any]:
+    """The space of a view's actions, and of both kinds of observations each array's."""
+    found: dict[str, Any] = {"observations": {}}
+    for kind in ("dict", "features"):
+        chosen = {**problem.presets["small"], "view": view, "observation": kind}
+        env = gymnasium.make(id, disable_env_checker=True, **chosen)
+        found["action"] = env.action_space
+        found["observations"][kind] = env.observation_space.spaces
+    return found
 
 
 def field_range(field: Field) -> tuple[str, str]:
@@ -301,65 +199,13 @@ def field_range(field: Field) -> tuple[str, str]:
         f"or an object with the names {', '.join(field.keys)}": field.keys,
         "may be missing": field.optional,
     }
-    return allowed, plain("; ".join(note for note, holds in notes.items() if holds))
+    return allowed, "; ".join(note for note, holds in notes.items() if holds)
 
 
-def views(problem: Problem, id: str) -> str:
-    """A table of the views, and of each the observations' spaces in both kinds."""
-    rows, details = [], []
-    for view in problem.views:
-        spaces = {}
-        for kind in ("dict", "features"):
-            chosen = {**problem.presets["small"], "view": view.name, "observation": kind}
-            env = gymnasium.make(id, disable_env_checker=True, **chosen)
-            spaces[kind] = env.observation_space.spaces
-        rows.append([code(view.name), plain(view.help), code(describe_space(env.action_space))])
-        details.append(f'??? note "Observations of view {view.name}"\n')
-        for kind, found in spaces.items():
-            lines = table(
-                [f'`observation="{kind}"`', "space"],
-                [[code(k), code(describe_space(s))] for k, s in found.items()],
-            )
-            details.append("".join(f"    {line}\n" for line in lines.splitlines()))
-    return table(["view", "actions", "action space"], rows) + "\n" + "\n".join(details)
-
-
-def statements(problem: Problem) -> str:
-    """Return a table of what the paper says about the policies, which comparisons examine."""
-    if not problem.statements:
-        return ""
-    rows = [
-        [
-            plain(item.source),
-            policy_link(f"{problem.name}/{item.policy}"),
-            ", ".join(policy_link(f"{problem.name}/{rival}") for rival in item.rivals),
-            code(item.metric),
-            f"{item.by:.0%}" if item.by else "",
-        ]
-        for item in problem.statements
-    ]
-    heads = ["source", "better policy", "worse policies", "metric", "stated difference"]
-    text = "The paper states these differences; a comparison of the policies says whether they hold:"
-    return f"{text}\n\n{table(heads, rows)}"
-
-
-def bounds(problem: Problem) -> str:
-    """Return the docstring of the module of bounds, and a table of its functions."""
-    module = problem.module("bounds")
+def functions_of(module: Any) -> list[tuple[str, str]]:
+    """Name and first line of the docstring of a module's public functions."""
     found = [getattr(module, name) for name in module.__all__ if inspect.isfunction(getattr(module, name))]
-    rows = [[code(f.__name__), link_roles((inspect.getdoc(f) or "").partition("\n")[0])] for f in found]
-    own = [row for row in rows if row[1]]
-    return docstring(module, module.__name__) + "\n\n" + table(["function", "what it gives"], own)
-
-
-def agents(id: str) -> str:
-    """Return a section on the shipped agent, or nothing if none is shipped."""
-    if id not in list_pretrained():
-        return ""
-    return (
-        "## Agent\n\nAn agent is shipped: `schedgym compare "
-        f"{id} --agents pretrained` compares it with the baselines ([results](../agents.md))."
-    )
+    return [(one.__name__, link_roles((inspect.getdoc(one) or "").partition("\n")[0])) for one in found]
 
 
 # policies ------------------------------------------------------------------------------------------
@@ -367,97 +213,48 @@ def agents(id: str) -> str:
 
 def policy_page(name: str) -> str:
     """The page of a registered policy, below docs."""
-    problem, _, short = name.partition("/")
-    return f"policies/{problem}/{slug(short)}.md"
+    return f"policies/{name.partition('/')[0]}/{slug(short(name))}.md"
 
 
-def policy_link(name: str, start: str = "../") -> str:
-    """A link to the page of a policy."""
-    return f"[`{name.partition('/')[2]}`]({start}{policy_page(name)})"
+def policy_link(name: str) -> str:
+    """A link to the page of a policy, from a page of a section."""
+    return f"[`{short(name)}`](../{policy_page(name)})"
 
 
 def policies() -> list[Any]:
     """A page per policy, by problem, and the index."""
-    nav: list[Any] = []
-    parts = [
-        "# Policies",
-        "A policy acts from the observation alone, through the same interface as an agent. "
-        "`schedgym.make_policy(name, **options)` builds one; `schedgym describe NAME` prints its page.",
+    problems = [(problem, list_policies(problem.name)) for problem in list_problems().values()]
+    nav = [
+        {problem.name: [{spec.name: policy(problem, spec)} for spec in specs]} for problem, specs in problems
     ]
-    for problem in list_problems().values():
-        found = list_policies(problem.name)
-        pages = [policy(problem, spec) for spec in found]
-        nav.append({problem.name: [{spec.name: page} for spec, page in zip(found, pages, strict=True)]})
-        parts += [
-            f"## {problem.name}",
-            environments_of(problem.ids),
-            table(
-                ["policy", "source", "what it does"],
-                [[policy_link(spec.name), plain(spec.source), plain(spec.help)] for spec in found],
-            ),
-        ]
-    return [write("policies/index.md", *parts), *nav]
+    return [make("policies/index.md", "policies.md", problems=problems), *nav]
 
 
 def policy(problem: Problem, spec: PolicySpec) -> str:
     """The page of a policy."""
-    factory = spec.factory
-    text, options, complexity = "", {}, ""
-    for section in griffe.Docstring(docstring(factory, factory.__module__)).parse("google", warnings=False):
+    text, meanings, complexity = "", {}, ""
+    doc = griffe.Docstring(docstring(spec.factory, spec.factory.__module__))
+    for section in doc.parse("google", warnings=False):
         if section.kind is griffe.DocstringSectionKind.parameters:
-            options = {entry.name: entry.description for entry in section.value}
+            meanings = {entry.name: entry.description for entry in section.value}
         elif section.kind is griffe.DocstringSectionKind.text:
             text += section.value + "\n\n"
     if found := re.search(r"^Complexity: (.*?)(\n\n|\Z)", text, flags=re.DOTALL | re.MULTILINE):
-        complexity, text = found[1], text.replace(found[0], "\n\n")
-    signature = inspect.signature(factory).parameters
-    defaults = [
-        id.partition("/")[2] for id, v in problem.ids.items() if spec.name in full(problem, v.policies)
-    ]
+        complexity, text = found[1].replace("\n", " "), text.replace(found[0], "\n\n")
     unmet = ", ".join(spec.unmet(collections.defaultdict(lambda: None)))
-    facts = {
-        "source": plain(spec.source),
-        "deviations": plain(spec.deviations or "none"),
-        "needs to know of the jobs": ", ".join(map(code, spec.knows)) or "nothing",
-        "acts in the views": ", ".join(map(code, spec.views)),
-        "needs parameters": plain(unmet).replace("'", ""),
-        "complexity": complexity.replace("\n", " "),
-        "run by default on": ", ".join(f"[{id}](../../environments/{id}.md)" for id in defaults),
-        "options set by the name": values(spec.fixed) if spec.fixed else "",
-        "class": code(f"{factory.__module__}.{factory.__qualname__}"),
-    }
-    candidates = spec.open_options()
-    rows = [
-        [
-            code(name),
-            code(kind_of(signature[name])),
-            code(value_text(value)),
-            ", ".join(code(value_text(tried)) for tried in candidates.get(name, ())),
-            plain(options.get(name, "")),
-        ]
-        for name, value in spec.options().items()
-    ]
-    return write(
+    signature = inspect.signature(spec.factory).parameters
+    return make(
         policy_page(spec.name),
-        f"# {spec.name}",
-        spec.summary,
-        text,
-        table(["", ""], [[f"**{name}**", fact] for name, fact in facts.items() if fact]),
-        "## Options",
-        table(["option", "type", "default", "tried by `schedgym tune`", "meaning"], rows)
-        if rows
-        else "The policy has no options.",
+        "policy.md",
+        **{"spec": spec, "text": text, "complexity": complexity, "meanings": meanings},
+        kinds={name: kind_of(parameter.annotation) for name, parameter in signature.items()},
+        ids=[short(id) for id, variant in problem.ids.items() if short(spec.name) in variant.policies],
+        unmet=plain(unmet).replace("'", ""),
     )
 
 
-def full(problem: Problem, names: Iterable[str]) -> set[str]:
-    """Short names of policies as full ones."""
-    return {f"{problem.name}/{name}" for name in names}
-
-
-def kind_of(parameter: inspect.Parameter) -> str:
-    """The annotation of a parameter as text."""
-    kind = parameter.annotation
+def kind_of(kind: Any) -> str:
+    """An annotation as text."""
     if kind is inspect.Parameter.empty:
         return ""
     return kind if isinstance(kind, str) else inspect.formatannotation(kind)
@@ -468,123 +265,22 @@ def kind_of(parameter: inspect.Parameter) -> str:
 
 def errata() -> list[Any]:
     """A page per paper of its claims, and the summary."""
-    evidence = {entry["claim"]: entry for entry in json.loads((DOCS / "claims.json").read_text())["claims"]}
+    evidence = {entry["claim"]: entry for entry in read("claims.json")["claims"]}
     pages = []
     for paper in PAPERS:
-        registered = list_claims(paper.key)
-        own, ours = ([claim for claim in registered if claim.ours == mark] for mark in (False, True))
-        parts = [f"# {paper.title}", plain(paper.citation), environments_of(paper.problems)]
-        stated = {said.name: said for said in verdicts.statements(paper)}
-        parts += open_points(paper)
-        parts.append(claim_table(own, stated) if own else "No claim of this paper is registered.")
-        for claim in own:
-            parts += claim_parts(claim, evidence.get(claim.name), stated[claim.name])
-        if ours:
-            parts += [
-                "## Statements that the paper does not make",
-                "They say under which conditions a claim above holds, or whether a conclusion is right that "
-                "one might draw from the paper. They do not count as its claims.",
-                claim_table(ours, {}),
-            ]
-        for claim in ours:
-            parts += claim_parts(claim, evidence.get(claim.name), level=3)
-        pages.append({f"{paper.key}: {paper.topic}": write(f"errata/{paper.key}.md", *parts)})
-    return [write("errata/index.md", tables.verdicts()), *pages]
-
-
-def open_points(paper: Paper) -> list[str]:
-    """The points that a paper leaves open, and its statements by readings."""
-    entries = [*list_claims(paper.key), *list_figures(paper.key)]
-    points = dict.fromkeys(point for entry in entries for point in entry.under)
-    if not points:
-        return []
-    rows = [
-        [
-            point.name,
-            plain(point.says),
-            plain(point.leaves_open),
-            "; ".join(
-                f"**{plain(choice)}** (default)" if choice == point.default else plain(choice)
-                for choice in point.choices
-            ),
-        ]
-        for point in points
-    ]
-    turned = [
-        [
-            plain(said.text),
-            code(said.name) if said.name else ", ".join(code(own.figure) for own in said.shown),
-            "<br>".join(f"{plain(words)}: {verdict}" for words, verdict in said.readings.items()),
-        ]
-        for said in verdicts.statements(paper)
-        if len(said.readings) > 1
-    ]
-    return [
-        "## What the paper leaves open",
-        "A choice at each point is a [reading](../glossary.md). The default is the choice under which the "
-        "paper's own statements hold best.",
-        table(["point", "the paper says", "it leaves open", "choices"], rows),
-        "## Verdicts under each reading",
-        table(["statement", "claim or figure", "verdicts"], turned),
-        "## Its claims",
-    ]
-
-
-def claim_table(claims: Iterable[Claim], stated: Mapping[str, verdicts.Stated]) -> str:
-    """Claims with links to their evidence, and their verdicts with what figures show of them."""
-    rows = [
-        [
-            f"[{claim.short}](#{slug(claim.short)})",
-            plain(claim.source),
-            plain(claim.text),
-            stated[claim.name].verdict if claim.name in stated else claim.verdict,
-        ]
-        for claim in claims
-    ]
-    return table(["claim", "source", "what is claimed", "verdict"], rows)
-
-
-def claim_parts(
-    claim: Claim, entry: Mapping[str, Any] | None, stated: verdicts.Stated | None = None, level: int = 2
-) -> list[str]:
-    """A claim: its verdict, what the committed run found, and the command that checks it."""
-    verdict = claim.verdict if stated is None else stated.verdict
-    return [
-        f"{'#' * level} {claim.short} {{ #{slug(claim.short)} }}",
-        f"**{plain(claim.source)}**: {plain(claim.text)}",
-        f"**Verdict**: {verdict}.",
-        *([] if stated is None or not stated.shown else [by_figures(stated, claim)]),
-        *finding(entry),
-        f"```bash\nschedgym claims {claim.name}\n```",
-    ]
-
-
-def by_figures(stated: verdicts.Stated, claim: Claim) -> str:
-    """What each figure shows of a claim by default, and the verdict without them if it is another one."""
-    pages = (
-        f"[{own.figure}](../figures/{claim.paper.key}.md#{anchor(own.figure.partition('/')[2])}) "
-        f"({own.scale} scale): {own.verdict}"
-        for own in stated.shown
-    )
-    small = "" if claim.verdict == stated.verdict else f"; `schedgym claims` alone: {claim.verdict}"
-    return f"Figures: {', '.join(pages)}{small}."
-
-
-def environments_of(ids: Iterable[str]) -> str:
-    """Links to environments, from a page of another section."""
-    links = [f"[{id}](../environments/{id.partition('/')[2]}.md)" for id in ids]
-    return f"Environments: {', '.join(links)}."
-
-
-def finding(entry: Mapping[str, Any] | None) -> list[str]:
-    """Return what the committed run found: evidence, and the instance against the claim or for it."""
-    if entry is None:
-        return []
-    parts = [f"**Found**: {plain(entry['evidence'])}"]
-    for kind in ("counterexample", "witness"):
-        if entry[kind] is not None:
-            parts.append(f"**{kind.capitalize()}**: {plain(show(entry[kind]))}")
-    return parts
+        claims, statements = list_claims(paper.key), verdicts.statements(paper)
+        entries = [*claims, *list_figures(paper.key)]
+        page = make(
+            f"errata/{paper.key}.md",
+            "errata.md",
+            **{"paper": paper, "evidence": evidence, "statements": statements},
+            points=list(dict.fromkeys(point for entry in entries for point in entry.under)),
+            stated={said.name: said for said in statements},
+            own=[claim for claim in claims if not claim.ours],
+            ours=[claim for claim in claims if claim.ours],
+        )
+        pages.append({f"{paper.key}: {paper.topic}": page})
+    return [write("errata/index.md", tables.verdicts() + "\n"), *pages]
 
 
 # figures -------------------------------------------------------------------------------------------
@@ -594,91 +290,25 @@ def figures() -> list[Any]:
     """A page per paper of its figures that have been reproduced, and the table of all figures."""
     rows, pages = [], []
     for paper in PAPERS:
-        parts = []
-        for figure in list_figures(paper.key):
-            result, large = made(figure, "small"), made(figure, "paper")
-            name, verdicts = code(figure.name), ["not committed", ""]
-            if result is not None:
-                name = f"[{figure.name}]({paper.key}.md#{anchor(figure.short)})"
-                verdicts[0] = f"{plain(result['verdict'])} ({duration(result['seconds'])})"
-                parts += figure_parts(figure, result, large)
-            if large is not None:
-                verdicts[1] = f"{plain(large['verdict'])} ({duration(large['seconds'])})"
-            rows.append([name, plain(figure.title), code(figure.command), *verdicts])
-        if parts:
-            head = [
-                f"# {paper.title}",
-                plain(paper.citation),
-                environments_of(paper.problems),
-            ]
-            page = write(f"figures/{paper.key}.md", *head, *parts)
-            pages.append({f"{paper.key}: {paper.topic}": page})
-    heads = ["the paper's claims, small scale", "`--scale paper`"]
-    index = table(["figure", "what it shows", "command", *heads], rows)
-    return [write("figures/index.md", index), *pages]
-
-
-def made(figure: Figure, scale: str) -> dict[str, Any] | None:
-    """A figure that is committed at a scale."""
-    path = DOCS / REPRODUCED[scale] / f"{figure.stem}.json"
-    return json.loads(path.read_text()) if path.exists() else None
-
-
-def duration(seconds: float) -> str:
-    """The approximate running time of a figure."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def anchor(name: str) -> str:
-    """The anchor of a figure on its paper's page."""
-    return re.sub(r"[^a-z0-9-]+", "-", name.lower())
-
-
-def figure_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any] | None) -> list[str]:
-    """A figure: its picture, and each claim beside what was measured; what the paper's scale changes."""
-    facts = f"{result['sizes']}; scale small, seed {result['seed']}, {duration(result['seconds'])}"
-    claims = [[plain(c[name]) for name in ("claim", "measured", "verdict")] for c in result["claims"]]
-    return [
-        f"## {figure.short}: {figure.title} {{ #{anchor(figure.short)} }}",
-        f"![{plain(figure.title)}](../reproduced/{figure.stem}.png)",
-        f"Source: {plain(figure.source)}. **{plain(result['verdict'])}**. Run: {plain(facts)}.",
-        table(["the paper's claim", "measured", "verdict"], claims) if claims else "",
-        "\n".join(f"- {plain(remark)}" for remark in result["remarks"]),
-        f"```bash\n{result['command']}\n```",
-        f"Data: {files(figure, 'small')}.",
-        *([] if large is None else large_parts(figure, result, large)),
-    ]
-
-
-def files(figure: Figure, scale: str) -> str:
-    """Links to the data of a figure."""
-    stem = f"../{REPRODUCED[scale]}/{figure.stem}"
-    return f"[CSV]({stem}.csv), [JSON]({stem}.json)"
-
-
-def large_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any]) -> list[str]:
-    """The same figure at the paper's scale: the claims that have another verdict there, by default."""
-    before = {said["claim"]: by_default(said) for said in result["claims"]}
-    rows = [
-        [
-            plain(said["claim"]),
-            plain(said["measured"]),
-            by_default(said),
-            before.get(said["claim"], "not asked"),
+        found = [
+            (one, *(tables.committed(one, scale) for scale in tables.FOLDERS))
+            for one in list_figures(paper.key)
         ]
-        for said in large["claims"]
-        if by_default(said) != before.get(said["claim"])
+        rows += [(paper, *row) for row in found]
+        done = [(*row, changed(*row[1:])) for row in found if row[1]]
+        if done:
+            page = make(f"figures/{paper.key}.md", "figures.md", paper=paper, figures=done)
+            pages.append({f"{paper.key}: {paper.topic}": page})
+    return [make("figures/index.md", "all-figures.md", rows=rows), *pages]
+
+
+def changed(small: Mapping[str, Any], large: Mapping[str, Any]) -> list[tuple[Any, str, str]]:
+    """The statements with another verdict at the paper's scale by default: each, the verdict, that before."""
+    before = {said["claim"]: by_default(said) for said in small["claims"]}
+    found = [
+        (said, by_default(said), before.get(said["claim"], "not asked")) for said in large.get("claims", ())
     ]
-    facts = f"{plain(large['sizes'])}; {duration(large['seconds'])}"
-    says = "These verdicts differ" if rows else "All verdicts are the same as at the small scale"
-    picture = f"[picture](../{REPRODUCED['paper']}/{figure.stem}.png)"
-    under = f", under the reading: {plain(large['reading'])}" if large["reading"] else ""
-    text = f"At the paper's scale ({facts}{under}): **{plain(large['verdict'])}**."
-    text += f" {says}." if large["claims"] else ""
-    return [
-        f"{text} Data: {picture}, {files(figure, 'paper')}.",
-        table(["the paper's claim", "measured", "verdict", "at the small scale"], rows) if rows else "",
-    ]
+    return [row for row in found if row[1] != row[2]]
 
 
 def by_default(said: Mapping[str, Any]) -> str:
@@ -691,81 +321,17 @@ def by_default(said: Mapping[str, Any]) -> str:
 
 def benchmarks() -> None:
     """The tables below the hand-written page: speed, and growth where it was measured."""
-    parts = []
-    measured = json.loads((DOCS / "benchmarks.json").read_text())
-    parts += ["## Measured speed", machine(measured)]
-    for id, rows in grouped(measured["benchmark"], "id").items():
-        parts += [
-            f"### {id}",
-            table(
-                ["measured", "median", "unit", "times CartPole", "target", ""],
-                [
-                    [
-                        plain(row["what"]),
-                        four_digits(row["value"]),
-                        plain(row["unit"]),
-                        str(row.get("ratio", "")),
-                        *target(row),
-                    ]
-                    for row in rows
-                ],
-            ),
-        ]
-    if (DOCS / "growth.json").exists():
-        measured = json.loads((DOCS / "growth.json").read_text())
-        parts += ["## Measured growth", machine(measured)]
-        for id, rows in grouped(measured["growth"], "id").items():
-            parts += [
-                f"### {id}: growth",
-                table(
-                    [
-                        "what grows",
-                        "policy",
-                        "exponent: policy",
-                        "environment",
-                        "largest",
-                        "seconds",
-                        "verdict",
-                    ],
-                    [growth_row(row) for row in rows],
-                ),
-            ]
-    write("benchmarks.md", *parts)
+    growth = read("growth.json") if (DOCS / "growth.json").exists() else None
+    make("benchmarks.md", "benchmarks.md", speed=read("benchmarks.json"), growth=growth)
 
 
-def target(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the target of a benchmark, and a word that says if this run met it."""
+def met(row: Mapping[str, Any]) -> str:
+    """A word that says if a run met the target of a benchmark; "" where there is none."""
     if row["target"] == "-":
-        return "", ""
+        return ""
     sign, aim, *relative = row["target"].split()
     value = float(row["ratio"]) if relative else row["value"]  # to CartPole
-    met = value >= float(aim) if sign == ">=" else value <= float(aim)
-    return plain(row["target"]), "met" if met else "missed"
-
-
-def growth_row(row: Mapping[str, Any]) -> list[str]:
-    """One policy on one axis: the exponents found beside those expected."""
-    last = row["points"][-1]
-    exponents = [
-        f"{row[f'{name}_exponent']:.2f} (expected {expected:g})"
-        for name, expected in zip(("policy", "env"), row["expected"], strict=True)
-    ]
-    seconds = f"{last['policy'] + last['env']:.3g}"
-    return [row["axis"], code(row["policy"]), *exponents, f"{last['size']:,}", seconds, row["verdict"]]
-
-
-def machine(measured: Mapping[str, Any]) -> str:
-    """The machine on which a benchmark ran; "" if its file does not say."""
-    found = measured.get("manifest", {}).get("machine")
-    return f"Measured on {plain(found['cpu'])}, {found['cores']} cores, one of them used." if found else ""
-
-
-def grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:
-    """Rows by the value of a key, in order of appearance."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row[key], []).append(row)
-    return found
+    return "met" if (value >= float(aim) if sign == ">=" else value <= float(aim)) else "missed"
 
 
 # API -----------------------------------------------------------------------------------------------
@@ -798,34 +364,23 @@ SEPARATE = ("schedgym.agents", "schedgym.traces")  # packages whose modules are 
 def api() -> list[Any]:
     """A page per public module, and the index with what the package itself exports."""
     taken: set[int] = set()
-    nav: list[Any] = []
-    rows = []
+    nav, pages = [], []
     for public, title in API.items():
         found = importlib.import_module(public)
         modules = [found]
         if public in SEPARATE:
             names = [module.name for module in pkgutil.iter_modules(found.__path__) if not module.ispkg]
             modules += [importlib.import_module(f"{public}.{name}") for name in names]
-        parts = [f"# {title}"]
-        for module in modules:
-            names = [name for name in getattr(module, "__all__", []) if is_new(getattr(module, name), taken)]
-            members = f"[{', '.join(names)}]" if names else "false"
-            parts.append(f"::: {module.__name__}\n    options:\n      members: {members}")
-        page = write(f"api/{slug(public.replace('.', '-'))}.md", *parts)
+        members = {
+            one.__name__: [n for n in getattr(one, "__all__", []) if is_new(getattr(one, n), taken)]
+            for one in modules
+        }
+        page = make(f"api/{public.replace('.', '-')}.md", "api.md", title=title, modules=members)
         nav.append({title: page})
-        rows.append([f"[{title}]({Path(page).name})", code(public), docstring(found).partition("\n")[0]])
+        pages.append((title, Path(page).name, public, docstring(found).partition("\n")[0]))
     package = importlib.import_module("schedgym")
-    exported = [name for name in package.__all__ if not name.startswith("__")]
-    homes = [[f"[`schedgym.{name}`][{home(getattr(package, name))}]"] for name in exported]
-    index = write(
-        "api/index.md",
-        "# API",
-        "The public names, from their docstrings.",
-        table(["page", "module", ""], rows),
-        "## Names of the package itself",
-        table(["name"], homes),
-    )
-    return [index, *nav]
+    exported = {name: getattr(package, name) for name in package.__all__ if not name.startswith("__")}
+    return [make("api/index.md", "api-index.md", pages=pages, exported=exported), *nav]
 
 
 def home(item: Any) -> str:

@@ -17,12 +17,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
 import schedgym  # registers the ids
 from schedgym.advice.page import draw, draw_schedule
 from schedgym.cli import main
-from schedgym.evaluation.canvas import STYLE, save_figure
+from schedgym.evaluation.canvas import save_figure
 from schedgym.traces.fetch import fetch
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -44,8 +42,7 @@ experiments:
 def advice() -> None:
     """The advice on a cluster by a public trace."""
     found = schedgym.advise(fetch("alibaba-2025"), servers=330, cpus=192, memory=1024)
-    with matplotlib.rc_context(STYLE):
-        save_figure(draw(found), FOLDER / "advice.svg")
+    save_figure(draw(found), FOLDER / "advice.svg")
 
 
 def example() -> None:

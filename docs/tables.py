@@ -8,7 +8,6 @@ figures of docs/reproduced show of the papers' statements goes into schedgym/pap
 
 from __future__ import annotations
 
-import collections
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,10 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas
+from rendering import render
 
-from schedgym.agents.config import Config, make_config
+from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
-from schedgym.core.policy import get_policy_spec, list_policies
+from schedgym.core.policy import list_policies
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.statistics import judge_interval
 from schedgym.evaluation.tuned import read_tuned
@@ -35,10 +35,20 @@ FOLDERS = {"small": "reproduced", "paper": "reproduced/paper"}
 PROPOSED = {"schedgym/GeoAssign-v0": "ata"}
 
 
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def part(template: str, **context: Any) -> str:
+    """A template of docs/pages as a part of a page."""
+    helpers = (bare, title_of, percent, ratio, over_bound, options_text)
+    return render(template, **{one.__name__: one for one in helpers}, **context).strip("\n")
+
+
+def bare(id: str) -> str:
+    """An id without what all have."""
+    return id.removeprefix("schedgym/").removesuffix("-v0")
+
+
+def title_of(id: str) -> str:
+    """The title of an id."""
+    return get_problem(id).ids[id].title
 
 
 class Rows(NamedTuple):
@@ -64,28 +74,12 @@ def boards() -> Iterator[tuple[Paper, str, Rows]]:
 
 def leaderboard() -> str:
     """Every id with its best policy, and how far from the bound that and the paper's own policy are."""
-    rows = []
-    for paper, id, found in boards():
-        best, own = found.best, found.own
-        name = "the shipped agent" if best["policy"] == "agent" else f"`{best['policy']}`"
-        told = [ratio(best), f"`{own['policy']}` {ratio(own)}", ratio(found.agent)]
-        rows.append([f"`{id}`", get_problem(id).ids[id].title, paper.key, name, *told])
-    heads = ["id", "problem and objective", "paper", "best policy", "mean / bound", "the paper's own"]
-    return table([*heads, "the shipped agent"], rows)
+    return part("leaderboard.md", boards=boards())
 
 
 def shipped() -> str:
     """The shipped agents at the papers' sizes."""
-    rows = []
-    for _, id, found in boards():
-        agent, rival = found.agent, found.rival
-        # paired intervals are against the reference
-        told = f"{percent(agent['relative'])} against `{agent['reference']}`"
-        told += f" [{percent(agent['relative_low'])}, {percent(agent['relative_high'])}]"
-        against = f"`{rival['policy']}` {percent(agent['mean'] / rival['mean'] - 1.0)}"
-        mean = f"{agent['mean']:.5g}" + (f" {agent['unit']}" if isinstance(agent["unit"], str) else "")
-        rows.append([id.removeprefix("schedgym/").removesuffix("-v0"), mean, told, against])
-    return table(["id", "agent", "difference, paired", "against the best baseline"], rows)
+    return part("shipped.md", boards=boards())
 
 
 #: of an agent's file: libraries on which its weights depend
@@ -98,114 +92,58 @@ def cards() -> str:
 
 
 def card(path: Path) -> str:
-    """The card of an agent file, with its cells of docs/agents.csv."""
+    """The card of an agent file, with its results of docs/agents.csv."""
     agent = load_agent(path)
-    config, training = make_config(agent.metadata["config"]), agent.metadata["training"]
-    title = get_problem(agent.id).ids[agent.id].title
-    given = agent.metadata["versions"]
-    versions = ", ".join(f"{name} {given[name]}" for name in LIBRARIES if name in given)
-    steps = training["steps"] if "steps" in training else training["decisions"]
-    lines = [
-        f"### {path.stem.removesuffix('-v0')}\n",
-        f"- Intended use: `{agent.id}` ({title}), view `{agent.view}`, with workloads like those of its "
-        "training. For other workloads compare it first, and use the baseline where the agent is worse.",
-        f"- Training: algorithm `{config.algorithm}`, seed {config.seed}, {training['seconds']:.0f} s, "
-        f"{steps:,} environment steps; domains: {domains(config, 'training')}.",
-        f"- Validation: domains: {domains(config, 'validation')}.",
-        f"- File: `{path.name}`, {path.stat().st_size / 1000:.1f} kB, SHA-256 `{agent.sha256[:16]}...`, made "
-        f"by `{agent.metadata['command']}` with {versions}.",
-    ]
-    return "\n".join([*lines, *cells(agent)])
+    given, config = agent.metadata["versions"], make_config(agent.metadata["config"])
+    return part(
+        "card.md",
+        **{"agent": agent, "path": path, "results": results(agent), "config": config},
+        parameters={name: value for name, value in config.parameters.items() if name != "window"},
+        training=agent.metadata["training"],
+        versions=", ".join(f"{name} {given[name]}" for name in LIBRARIES if name in given),
+    )
 
 
-def domains(config: Config, use: str) -> str:
-    """The domains of a configuration that are trained or validated in, with their parameters."""
-    given = {name: own for name, own in config.domains.items() if own.use == use} or config.domains
-    if not given:
-        own = {name: value for name, value in config.parameters.items() if name != "window"}
-        return f"`{options_text(own)}`" if own else "the default parameters"
-    texts = []
-    for own in given.values():
-        text = f"`{options_text(own.parameters)}`" if own.parameters else "the default parameters"
-        texts.append(text if own.weight == 1 else f"{text} (weight {own.weight:g})")
-    return ", ".join(texts)
+def rows_of(agent: Agent) -> list[dict[str, str]]:
+    """The rows of docs/agents.csv of an agent.
 
-
-def results_of(agent: Agent) -> pandas.DataFrame:
-    """The rows of docs/agents.csv of an agent; the further column ``setting`` has the parameters as text."""
+    Further entries: ``setting`` has the parameters as text, ``told`` the difference to the best baseline with
+    its interval, and ``verdict`` that of the interval.
+    """
     everything = pandas.read_csv(DOCS / "agents.csv", dtype=str, keep_default_na=False)
     names = list(everything.columns[1 : everything.columns.get_loc("policy")])
-    found = everything[(everything["id"] == agent.id) & (everything["policy"] == "agent")].copy()
-    found["setting"] = [
-        options_text({name: value for name, value in row.items() if value}) or "default"
-        for row in found[names].to_dict("records")
-    ]
-    return found
+    found = everything[(everything["id"] == agent.id) & (everything["policy"] == "agent")]
+    rows = []
+    for row in found.to_dict("records"):
+        setting = options_text({name: row[name] for name in names if row[name]}) or "default"
+        told, verdict = difference(row)
+        rows.append(row | {"setting": setting, "told": told, "verdict": verdict})
+    return rows
 
 
 def agents() -> str:
     """The shipped agents at the default sizes against the best tuned baselines, and where they lose."""
     rows = []
     for path in list_pretrained().values():
-        found = results_of(load_agent(path))
-        usual = found[found["setting"] == "default"].iloc[0]
-        told = [(row["setting"], *difference(row)) for row in found.to_dict("records")]
-        worse = [f"`{setting}` {by}" for setting, by, verdict in told if verdict == "worse"]
-        by, verdict = difference(usual.to_dict())
-        bound = float(usual["bound"] or "nan")
-        rows.append(
-            [
-                path.stem.removesuffix("-v0"),
-                *(f"{usual['trainings']} x {usual['episodes']}", f"`{usual['rival']}`", by, verdict),
-                f"{float(usual['mean']) / bound:.3f}" if bound > 0 else "-",
-                f"{float(usual['rival_mean']) / bound:.3f}" if bound > 0 else "-",
-                "; ".join(worse) or "-",
-            ]
-        )
-    heads = ["id", "trainings x episodes", "best baseline", "agent's difference, 95% interval", "verdict"]
-    return table([*heads, "agent / bound", "baseline / bound", "worse in these settings"], rows)
+        agent = load_agent(path)
+        found = rows_of(agent)
+        usual = next(row for row in found if row["setting"] == "default")
+        rows.append((agent.id, usual, [row for row in found if row["verdict"] == "worse"]))
+    return part("agents.md", rows=rows)
 
 
-def cells(agent: Agent) -> Iterator[str]:
-    """The lines of a card on the results: verdicts, and the table of the settings that were run."""
-    found = results_of(agent)
-    rows, verdicts = [], collections.defaultdict(list)
-    for row in found.to_dict("records"):
-        setting = row["setting"]
-        told, verdict = difference(row)
-        verdicts[verdict].append(f"`{setting}`")
-        mean, bound = float(row["mean"]), float(row["bound"] or "nan")
-        rows.append(
-            [
-                *(f"`{setting}`", row["episodes"], f"{mean:.5g}"),
-                *(f"`{row['rival']}` {float(row['rival_mean']):.5g}", told, verdict),
-                *(f"{float(row['probability']):.2f}", f"{mean / bound:.3f}" if bound > 0 else "-"),
-            ]
-        )
-    if not rows:
-        yield "- Results: none."
-        return
-    for verdict in ("better", "worse", "not different"):
-        if verdicts[verdict]:
-            than = "from" if verdict == "not different" else "than"
-            where = ", ".join(verdicts[verdict])
-            yield f"- {verdict.capitalize()} {than} the best baseline in the settings {where}."
-    if verdicts["no interval"]:
-        yield f"- No interval, and no verdict: {', '.join(verdicts['no interval'])}."
-    trainings = int(found["trainings"].iloc[0])
-    if trainings > 1:
-        yield (
-            f"- {trainings} trainings: differences are interquartile means over the trainings of their means "
-            "over the episodes, and intervals resample trainings and episodes."
-        )
-    else:
-        yield "- One training: the intervals are over episodes; another training may give another result."
-    if not found["agent"].str.split().map(lambda files: agent.sha256 in files).all():
-        yield "- **These results are of an earlier agent**: the sweep must be run again."
-    unit = f" [{found['unit'].iloc[0]}]" if found["unit"].iloc[0] else ""
-    heads = ["setting", "episodes", f"agent: {found['objective'].iloc[0]}{unit}", "best baseline"]
-    heads += ["difference, 95% interval", "verdict", "probability of improvement", "agent / bound"]
-    yield "\n" + table(heads, rows)
+def results(agent: Agent) -> str:
+    """The part of a card on the results: verdicts, and the table of the settings that were run."""
+    rows = rows_of(agent)
+    settings: dict[str, list[str]] = {}
+    for row in rows:
+        settings.setdefault(row["verdict"], []).append(row["setting"])
+    return part(
+        "results.md",
+        **{"rows": rows, "settings": settings},
+        trainings=int(rows[0]["trainings"]) if rows else 0,
+        current=all(agent.sha256 in row["agent"].split() for row in rows),
+    )
 
 
 def difference(row: dict[str, str]) -> tuple[str, str]:
@@ -234,6 +172,12 @@ def ratio(row: pandas.Series[float]) -> str:
     return f"{row['mean']:.4g} {row['unit']}, no bound"
 
 
+def over_bound(row: dict[str, str], name: str) -> str:
+    """A mean over the bound, "-" where there is none."""
+    bound = float(row["bound"] or "nan")
+    return f"{float(row[name]) / bound:.3f}" if bound > 0 else "-"
+
+
 def figures_verdicts() -> str:
     """What the committed figures show, each statement under each reading, as schedgym/papers/verdicts.json.
 
@@ -243,99 +187,69 @@ def figures_verdicts() -> str:
     rows = []
     for figure in list_figures():
         found: dict[str, dict[str, Any]] = {}
-        scale = ""
-        for scale in made_at(figure):
+        scales = [scale for scale in FOLDERS if committed(figure, scale)]  # the small one first
+        for scale in scales:
             for said in committed(figure, scale)["claims"]:
                 own = {words: under["verdict"] for words, under in said["readings"].items()}
                 known = found.get(said["claim"], {"text": said["claim"], "name": "", "readings": {}})
                 readings = known["readings"] | (own or {"": said["verdict"]})
                 found[said["claim"]] = known | {"name": said["name"], "readings": readings}
+        scale = scales[-1] if scales else ""
         rows.append({"figure": figure.name, "scale": scale, "statements": list(found.values())})
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
-def made_at(figure: Figure) -> list[str]:
-    """The scales at which a figure is committed, the small one first."""
-    return [scale for scale in FOLDERS if (DOCS / FOLDERS[scale] / f"{figure.stem}.json").exists()]
-
-
 def committed(figure: Figure, scale: str) -> dict[str, Any]:
-    """The results of a figure at a scale."""
+    """The results of a figure at a scale; empty if it is not committed at it."""
     path = DOCS / FOLDERS[scale] / f"{figure.stem}.json"
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return content
 
 
 def verdicts() -> str:
     """The numbers of statements of each paper that hold, and of further ones that are checked."""
-    return table([*HEADS], [count_row(paper) for paper in PAPERS])
+    lines = [[*HEADS], ["---"] * len(HEADS), *(count_row(paper) for paper in PAPERS)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def citations() -> str:
     """The papers, as they are cited."""
-
-    def line(paper: Paper) -> str:
-        ids = ", ".join(f"`{id.removeprefix('schedgym/')}`" for id in paper.problems)
-        return f"- {paper.key}: {paper.citation} ({ids})"
-
-    return "\n".join(line(paper) for paper in PAPERS)
+    return part("citations.md", papers=PAPERS)
 
 
 def tuned() -> str:
     """The values that were tried for each policy, what was found, and the options that were not tuned."""
-    rows = []
-    for entry in read_tuned():
-        spec = get_policy_spec(entry["policy"])
-        where = entry["id"].removeprefix("schedgym/").removesuffix("-v0")
-        where += f", `{options_text(entry['parameters'])}`" if entry["parameters"] else ""
-        tried = []
-        for name, values in entry["tried"].items():
-            texts = [options_text({name: value}).partition("=")[2] for value in values]
-            tried.append(f"`{name}`: {'; '.join([f'**{texts[0]}**', *texts[1:]])}")
-        told = "the defaults", "", ""
-        if entry["best"]:
-            interval = f"[{percent(entry['relative_low'])}, {percent(entry['relative_high'])}]"
-            told = f"`{options_text(entry['best'])}`", f"{percent(entry['relative'])} {interval}", "as good"
-            if entry["options"]:
-                told = *told[:2], "**better**"
-        rows.append([where, f"`{spec.name.partition('/')[2]}`", "<br>".join(tried), *told])
-    heads = ["id", "policy", "values tried (the default first)", "best", "difference to the default, paired"]
-    closed: dict[str, list[str]] = {}
+    closed: dict[tuple[str, str], list[str]] = {}
     for spec in list_policies():
         names = [f"`{name}`" for name in spec.options() if name not in spec.open_options()]
         if names:
-            closed.setdefault(f"{spec.problem} {', '.join(names)}", []).append(
-                f"`{spec.name.partition('/')[2]}`"
-            )
-    others = [[*key.split(" ", 1), ", ".join(names)] for key, names in closed.items()]
-    return f"{table([*heads, 'verdict'], rows)}\n\n{table(['problem', 'not tuned', 'of'], others)}"
+            closed.setdefault((spec.problem, ", ".join(names)), []).append(spec.name)
+    return part("tuned.md", entries=read_tuned(), closed=closed)
 
 
-#: file -> the functions of its tables
 def data_sets() -> str:
     """Every data set that ``schedgym trace fetch`` can fetch, with its licence."""
-    rows = []
-    for format in formats().values():
-        for name, one in format.files.items():
-            checked = "yes" if one.sha256 else "no"
-            rows.append([f"`{name}`", format.name, one.licence, checked, format.address])
-    return table(["data set", "format", "licence", "SHA-256 checked", "published at"], rows)
+    return part("data-sets.md", formats=formats().values())
 
 
 def packages() -> str:
     """Every package that ``make compare`` installs, with its licence, from the bill of materials."""
-    rows = []
-    for part in json.loads((DOCS / "sbom.json").read_text(encoding="utf-8"))["components"]:
-        told = [one.get("expression") or one["license"].get("id") for one in part["licenses"]]
-        names = [
-            one["license"]["name"].rpartition(" :: ")[2]
-            for one in part["licenses"]
-            if "license" in one and "name" in one["license"]
-        ]
-        rows.append([part["name"], part["version"], next(filter(None, told), None) or names[0]])
-    return table(["package", "version", "licence"], sorted(rows, key=lambda row: row[0].lower()))
+    parts = json.loads((DOCS / "sbom.json").read_text(encoding="utf-8"))["components"]
+    parts.sort(key=lambda one: one["name"].lower())
+    return part("packages.md", parts=[(one, licence_of(one["licenses"])) for one in parts])
 
 
+def licence_of(given: list[dict[str, Any]]) -> str:
+    """The expression or identifier of a licence, or its name where it has neither."""
+    for one in given:
+        if found := one.get("expression") or one["license"].get("id"):
+            return str(found)
+    return next(
+        one["license"]["name"].rpartition(" :: ")[2] for one in given if "name" in one.get("license", {})
+    )
+
+
+#: file -> the functions of its tables
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, agents, verdicts, citations),
     DOCS / "agents.md": (agents, shipped, cards),

@@ -290,7 +290,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if given.get("episode") is not None:
             simulator.episodes[0] = given["episode"]
         _give(simulator, 0, given, workload)
-        simulator.compile(self._one)
         simulator.begin(self._one)
         if simulator.observation is not self._buffers:  # the arrays have grown
             self._bind()
@@ -539,7 +538,6 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             _give(simulator, i, given, workloads[i])
         if given.get("episode") is not None:
             simulator.episodes[mask] = given["episode"]
-        simulator.compile(mask)
         simulator.begin(mask)
         self._ended &= ~mask
         self._none_ended = not self._ended.any()

@@ -493,7 +493,7 @@ def _check_metrics(case: _Case, run: _Run) -> None:
 def _check_reward(case: _Case, run: _Run, seed: int) -> None:
     """Rewards sum to the objective; with ``normalize`` they are those rewards times one constant."""
     objective = case.problem.metric(case.objective)
-    wanted = run.info["metrics"][objective.name] * (-1 if objective.better == "min" else 1)
+    wanted = -objective.sign * run.info["metrics"][objective.name]
     rewards = np.array(run.rewards)
     if case.parameters.get("normalize"):
         plain = _play(case.make(normalize=False), _scripted(run.actions), seed=seed)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_compiled_anew", "check_interpreted", "results_of"]
+__all__ = ["check_interpreted", "results_of"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,14 +27,3 @@ def results_of(program: str, **environment: str) -> Any:
 def check_interpreted(program: str) -> None:
     """The results are the same without compiling."""
     assert results_of(program) == results_of(program, NUMBA_DISABLE_JIT="1")
-
-
-def check_compiled_anew(program: str, folder: Path) -> dict[str, int]:
-    """The same of results and counts of references to memory, by kernel, all of which are 0; these counts.
-
-    Compiled into an empty folder: of code from a cache inspect_llvm says nothing.
-    """
-    compiled, counts = results_of(program, NUMBA_CACHE_DIR=str(folder), NUMBA_BOUNDSCHECK="0")
-    assert not any(counts.values()), counts
-    assert results_of(program, NUMBA_DISABLE_JIT="1") == [compiled, {}]
-    return dict(counts)

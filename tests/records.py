@@ -4,7 +4,8 @@ Each of them has for :mod:`tests.test_all_records`
 
 - ``runs(count, seed)``: :class:`Run` of ``count`` random instances;
 - ``RARE``: names of metrics that are 0 in nearly all of them;
-- ``example()``: a schedule written by hand, and ``BROKEN``: messages, and what to replace in it;
+- ``example()``: a schedule written by hand; ``schedules.yaml`` has messages, and what to replace in it, as
+  :func:`replaced` takes it;
 - ``is_valid(record)``: whether a schedule of finite numbers keeps the rules, which it has once more, slowly;
 - ``CHANGES``: damages that :func:`damage` does not know;
 - ``numbers(record)``: what other kernels compute of a schedule, if any do.
@@ -13,20 +14,29 @@ Each of them has for :mod:`tests.test_all_records`
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
+from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
 
-__all__ = ["COLUMNS", "Broken", "Change", "Run", "damage", "put", "rows_taken", "section_changed"]
+__all__ = [
+    "COLUMNS",
+    "Change",
+    "Run",
+    "damage",
+    "put",
+    "record_of_rows",
+    "replaced",
+    "rows_taken",
+    "section_changed",
+]
 
 COLUMNS = ("job", "server", "start", "end", "amount")
-
-#: the message of the validator, and the fields to replace in an example
-Broken = tuple[str, Callable[[ScheduleRecord], dict[str, Any]]]
 
 #: what to replace in a record, of which a row and a factor were drawn
 Change = Callable[[ScheduleRecord, int, float], dict[str, Any]]
@@ -64,6 +74,44 @@ def section_changed(record: ScheduleRecord, section: str, **fields: Any) -> dict
     """The workload with other fields in a section."""
     merged = {**getattr(record.workload, section), **fields}
     return {"workload": dataclasses.replace(record.workload, **{section: merged})}
+
+
+def record_of_rows(workload: Workload, rows: Sequence[Sequence[float]]) -> ScheduleRecord:
+    """Rows (job, server, start, end, amounts ...), of which the last one ends the episode."""
+    array = np.array(rows, dtype=float)
+    places, times = array[:, :2].astype(np.int64).T, array[:, 2:4].T
+    return ScheduleRecord(workload, *places, *times, array[:, 4:], float(times[1].max()), truncated=False)
+
+
+def replaced(record: ScheduleRecord, changes: Mapping[str, Any]) -> ScheduleRecord:
+    """The record with what is named replaced, one after the other.
+
+    Named are columns and other attributes, fields of the workload ("cluster.cpu"), rows or numbers of both
+    ("amount[1][0]"), the rows to be left ("rows"), all rows ("schedule"), all of the workload ("workload").
+    """
+    for place, value in changes.items():
+        name, *index = place.replace("]", "").split("[")
+        section, _, field = name.partition(".")
+        if name == "rows":
+            fields = rows_taken(record, value)
+        elif name == "schedule":
+            fields = vars(record_of_rows(record.workload, value))
+        elif name == "workload":
+            fields = {name: get_problem(record.workload.problem).schema.parse(value)}
+        elif field:
+            own = getattr(record.workload, section).get(field, np.zeros(0))
+            fields = section_changed(record, section, **{field: _renewed(own, index, value)})
+        else:
+            fields = {name: _renewed(getattr(record, name), index, value)}
+        record = dataclasses.replace(record, **fields)
+    return record
+
+
+def _renewed(own: Any, index: list[str], value: Any) -> Any:
+    """Another array of this type, or one with another value at a place; or just another value."""
+    if index:
+        return put(own, tuple(map(int, index)), value)
+    return np.array(value, dtype=own.dtype) if isinstance(own, np.ndarray) else value
 
 
 def damage(record: ScheduleRecord, changes: Mapping[str, Change], data: st.DataObject) -> ScheduleRecord:

@@ -1,4 +1,4 @@
-"""Long tables of cases: in YAML beside the tests, a case a line."""
+"""Long tables of cases: in YAML beside the tests, a case a line; and what the tests of a problem declare."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import Any
 
 import yaml
 
-__all__ = ["table"]
+__all__ = ["declared", "table"]
 
 
 def table(file: str, test: str) -> list[Any]:
     """The cases of a test, from the YAML file with the name of the test's own file."""
-    return yaml.safe_load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"))[test]
+    cases = yaml.safe_load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"))[test]
+    return [tuple(case) if isinstance(case, list) else case for case in cases]
+
+
+def declared(name: str, file: str = "workloads") -> Any:
+    """What a YAML file of a problem's tests says."""
+    path = Path(__file__).parent / name.replace("-", "_") / f"{file}.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))

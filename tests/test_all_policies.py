@@ -5,18 +5,22 @@ from __future__ import annotations
 import inspect
 import re
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import schedgym
 from schedgym.core import policy as registry
 from schedgym.core.policy import get_policy_spec, list_policies, register_policy
-from schedgym.core.problem import get_problem
+from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.workload_files import save_workload
+from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
-from tests.long import some
-from tests.test_all_problems import busy, known
+from tests.interpreted import check_interpreted
+from tests.long import some, weekly
+from tests.tables import declared
+from tests.test_all_problems import SIZES, busy, known, small
 
 # make test has every fourth policy in its first view
 CASES = [
@@ -76,6 +80,41 @@ def test_check_policy_with_a_small_window(name: str, given) -> None:
     check_policy(name, episodes=2, seed=20, **policy_parameters(name, view) | given(name, window=3))
 
 
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9))
+def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: str, given) -> None:
+    spec = registry.get_policy_spec(name)
+    values = policy_parameters(name, spec.views[0]) | given(name)
+    env = gym.make(next(iter(get_problem(spec.problem).ids)), disable_env_checker=True, **values)
+    policy, served, done = make(name), set(), False
+    observation, _ = env.reset(seed=0)
+    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+    while not done:
+        action = policy(observation)
+        if isinstance(action, np.ndarray):
+            served.add(action.ctypes.data)
+            assert "active" not in observation or not action[int(observation["active"][0]) :].any()
+        observation, _, terminated, truncated, _ = env.step(action)
+        done = terminated or truncated
+    assert len(served) <= 1
+
+
+@pytest.mark.parametrize("problem", sorted(list_problems()))
+def test_what_is_refused(problem: str) -> None:
+    """By ``tests/<problem>/policies.yaml``: options, and environments that say less than a policy needs."""
+    given = declared(problem, "policies")
+    for name, options, message in given["malformed"]:
+        with pytest.raises(InvalidParameter, match=message):
+            schedgym.make_policy(f"{problem}/{name}", **options)
+    for name, options, parameters, message in given["unfit"]:
+        own = {"id": next(iter(get_problem(problem).ids)), **parameters}
+        id = own.pop("id")
+        fullest = {"view": get_problem(problem).ids[id].baseline_parameters["view"]}
+        env = gym.make(id, disable_env_checker=True, **small(id, **{**fullest, **own}))
+        policy = schedgym.make_policy(f"{problem}/{name}", **options)
+        with pytest.raises(InvalidParameter, match=message):
+            policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies()])
 def test_a_policy_is_documented(name: str) -> None:
     spec = registry.get_policy_spec(name)
@@ -89,6 +128,35 @@ def test_a_policy_is_documented(name: str) -> None:
     assert "\n" not in summary and "$" not in summary
     assert len(re.findall(r"[.!?](?=\s|$)", about)) >= 2, "two sentences on what it does, and when to use it"
     assert not re.match(r"1\. |Args:|Complexity:|(In|At) every ", about)
+
+
+def digests(problem: str) -> dict[str, str]:
+    """The schedules of some decisions of each policy, by its name and the problem's other parameters."""
+    found = {}
+    for spec in list_policies(problem):
+        for other in [{}, *SIZES[problem]["OTHER"]] if spec.name not in SPECIAL else []:
+            values = policy_parameters(spec.name, spec.views[0]) | sizes(spec.name, **other)
+            policy = make(spec.name)
+            try:
+                env = gym.make(next(iter(get_problem(problem).ids)), disable_env_checker=True, **values)
+                policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+            except schedgym.InvalidParameter:
+                continue  # the policy, or its view, does not go with them
+            observation, _ = env.reset(seed=0)
+            for _ in range(30):
+                observation, _, terminated, truncated, _ = env.step(policy(observation))
+                if terminated or truncated:
+                    break
+            found[f"{spec.name} {other}"] = env.unwrapped.record().digest()
+    return found
+
+
+@weekly
+@pytest.mark.parametrize("problem", list_problems())
+def test_compiled_and_interpreted_agree(problem: str) -> None:
+    program = f"import json; from {__name__} import digests; print(json.dumps(digests({problem!r})))"
+    check_interpreted(program)
+    assert len(digests(problem)) > 10
 
 
 def make(name: str, **options: object):

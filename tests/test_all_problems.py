@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
 import inspect
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+import yaml
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
@@ -24,21 +24,17 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.testing import all_views, check_problem, sample_action
 from tests.long import WEEKLY, long, some, thinned
 
-#: what :mod:`tests.<problem>.sizes` may say of the instances on which a problem is checked
-TABLES = ("SMALL", "SHORT", "BUSY", "OTHER")
-
 
 def sizes(problem: Problem) -> dict[str, Any]:
-    """The instances on which a problem is checked.
+    """The instances on which a problem is checked, as ``tests/<problem>/sizes.yaml`` says.
 
     SMALL: few jobs, which wait; SHORT and BUSY: what makes these instances shorter, or more crowded; OTHER:
     parameters of which every view must stand the check. Of a problem whose tests say nothing they follow from
     its descriptor: the first preset, and one by one all other choices of its parameters.
     """
-    name = f"tests.{problem.package.rpartition('.')[2]}.sizes"
-    if importlib.util.find_spec(name) is not None:
-        module = importlib.import_module(name)
-        return {table: getattr(module, table) for table in TABLES}
+    path = Path(__file__).parent / problem.package.rpartition(".")[2] / "sizes.yaml"
+    if path.exists():
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     other = [
         {field.name: choice}
         for field in dataclasses.fields(problem.parameters)

@@ -20,7 +20,8 @@ from schedgym.errors import InvalidSchedule
 from schedgym.evaluation.episodes import check_bound, lower_bound
 from tests.interpreted import results_of
 from tests.long import long, of_trials, trials
-from tests.records import damage
+from tests.records import damage, replaced
+from tests.tables import declared
 
 PROBLEMS = list(list_problems())
 IN_SECONDS = [name for name in PROBLEMS if name not in ("flowtime", "partial-value")]  # they have slots
@@ -79,11 +80,11 @@ def in_one_batch(environment: Any, episodes: list[Any]) -> Any:
             bundles.append(own[0])
             continue
         arrays = []
-        for declared, *parts in zip(declarations(member.bundle), *own, strict=True):
-            names = [str(dimension).partition("+")[0] for dimension in declared.dimensions]
+        for declaration, *parts in zip(declarations(member.bundle), *own, strict=True):
+            names = [str(dimension).partition("+")[0] for dimension in declaration.dimensions]
             lengths = zip(*(part.shape[1:] for part in parts), strict=True)
             shape = [max(own) + SPARE.get(name, 0) for name, own in zip(names, lengths, strict=False)]
-            array = np.zeros((len(parts), *shape), declared.dtype)
+            array = np.zeros((len(parts), *shape), declaration.dtype)
             if names and names[0] not in ("server", "site"):  # those that are missing have no capacity
                 array[...] = 7
             for x, part in enumerate(parts):
@@ -201,7 +202,7 @@ def test_validate_rejects_exactly_what_breaks_a_rule(name: str, seed: int, data:
 def test_what_breaks_a_rule_is_named(name: str) -> None:
     schedules, judge = schedules_of(name), judge_of(name)
     judge.validate(schedules.example())
-    for message, change in schedules.BROKEN:
+    for message, changes in declared(name, "schedules")["broken"]:
         with pytest.raises(InvalidSchedule) as caught:
-            judge.validate(dataclasses.replace(schedules.example(), **change(schedules.example())))
+            judge.validate(replaced(schedules.example(), changes))
         assert str(caught.value) == message

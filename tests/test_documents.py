@@ -10,6 +10,7 @@ import pytest
 
 from schedgym.documents import build, check, entry
 from schedgym.errors import InvalidParameter, UnknownName
+from tests.tables import table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,30 +76,7 @@ def test_data_become_what_the_annotations_say() -> None:
     assert build(Whole, dataclasses.asdict(Whole({})), "the whole").rows == ()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"parts": 1}, "parts: must be a mapping of names to values, got 1"),
-        ({"parts": {1: 2}}, "parts: must be a mapping of names to values"),
-        ({"parts": {"a": "x"}}, "parts.a: must be a number, got 'x'"),
-        ({"parts": {"a": {"names": ["x"]}}}, "parts.a.from: must be given"),
-        ({"parts": {"a": {"from": True}}}, "parts.a.from: must be a number, got True"),
-        ({"parts": {"a": {"from": 1, "names": []}}}, r"parts.a.names: must be a list of texts, got \[\]"),
-        ({"parts": {"a": {"from": 1, "names": ["x", 2]}}}, r"parts.a.names\[1\]: must be a text, got 2"),
-        ({"parts": {"a": {"size": 1}}}, "unknown field of parts.a 'size'"),
-        ({"rows": [1, -1]}, r"rows\[1\].size: must be >= 0, got -1"),
-        ({"rows": {}}, "rows: must be a list, got {}"),
-        ({"count": 0}, "count: must be a whole number from 1 to 9, got 0"),
-        ({"count": True}, "count: must be a whole number"),
-        ({"count": None}, "count: must be a whole number from 1 to 9, got None"),
-        ({"flag": 1}, "flag: must be true or false, got 1"),
-        ({"source": 3}, "source: must be a list of texts, got 3"),
-        ({"more": {"a": 1}}, "more.a: must be a path or some, got 1"),
-        ({"more": {"a": ["b", 1]}}, r"more.a\[1\]: is none, got 1"),
-        ({"own": 3}, "own: must be a mapping of names to values, got 3"),
-        ({"cuont": 1}, "unknown field of the whole 'cuont'; did you mean 'count'"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table(__file__, "test_what_is_wrong_is_said_with_its_place"))
 def test_what_is_wrong_is_said_with_its_place(changes: dict[str, Any], message: str) -> None:
     with pytest.raises((InvalidParameter, UnknownName), match=message):
         build(Whole, {"parts": {}, **changes}, "the whole")

@@ -16,39 +16,13 @@ from schedgym.core.arrays import allocate, members
 from schedgym.core.problem import list_problems
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import tabled
+from schedgym.errors import InvalidParameter
 from tests.long import long
+from tests.tables import declared
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: parameters of each problem; "swim" and "swf" are replaced by a trace of that format
-CASES: dict[str, list[dict[str, Any]]] = {
-    "queue-delay": [{"tasks": 20, "servers": 3}, {"tasks": 20, "servers": 3, "load": 0.7}]
-    + [{"tasks": 4, "servers": 2, "trace": "swf"}],
-    "flowtime": [
-        {"jobs": 60, "servers": "8+4+2"},
-        {"jobs": 60, "servers": "8+4+2", "horizon": 3600},
-        {"jobs": 60, "servers": "8+4+2", "kind": "2d", "estimation": "under", "variance": 0.5},
-        {"jobs": 60, "servers": "8+4+2", "kind": "mapreduce"},
-        {"jobs": 60, "servers": "8+4+2", "kind": "mapreduce", "latency": True},
-        {"jobs": 4, "servers": "8+4+2", "kind": "2d", "trace": "swf"},
-    ],
-    "partial-value": [{"jobs": 20}, {"jobs": 20, "single": True, "utility": "power"}]
-    + [{"jobs": 4, "trace": "swf"}, {"jobs": 4, "trace": "swim"}],
-    "single-job": [{"tasks": 5, "arity": 4}, {"tasks": 5, "arity": 4, "efficiency_min": 0.5}]
-    + [{"tasks": 2, "arity": 2, "energy_ratio": 1.3, "server_caps": False}],
-    "parallel-jct": [
-        {"jobs": 12, "arity": 4},
-        {"jobs": 12, "arity": 2, "reading": "scale-half"},
-        {"jobs": 12, "arity": 2, "reading": "shape-half", "most_tasks": 3},
-        {"jobs": 4, "arity": 2, "trace": "swim"},
-    ],
-    "geo": [
-        {"jobs": 12, "sites": 4, "slots": 2},
-        {"jobs": 12, "sites": 4, "slots": 2, "choices": 3, "durations": "constant", "duration_cap": 1.0},
-        {"jobs": 12, "sites": 4, "slots": 2, "zipf": 0.3, "durations": "per-job", "max_tasks": 5},
-        {"jobs": 4, "sites": 4, "slots": 2, "trace": "swim"},
-    ],
-}
+CASES = {name: declared(name)["drawn"] for name in list_problems()}
 each = pytest.mark.parametrize(
     ("name", "values"), [(name, values) for name, cases in CASES.items() for values in cases]
 )
@@ -66,16 +40,12 @@ def source_of(name: str, values: dict[str, Any], folder: Path) -> tuple[Any, Any
             rows = [f"{job} -1 -1 1 1 1 1 1 1 -1 -1" for job in jobs]
         path.write_text("".join(f"{row}\n" for row in rows))
         values["trace"] = str(path)
-        if values["trace"].endswith("swf") and name != "partial-value":
+        if values["trace"].endswith("swf") and name in ("flowtime", "queue-delay"):
             (folder / "nodes.csv").write_text("cores,memory\n4,16\n8,32\n2,8\n")
             values["nodes"] = str(folder / "nodes.csv")
     problem = list_problems()[name]
     room = problem.module("workload")
     return room, room.make_source(problem.build(next(iter(problem.ids)), values))
-
-
-def test_every_problem_is_here() -> None:
-    assert CASES.keys() == list_problems().keys()
 
 
 @each
@@ -140,6 +110,78 @@ def test_too_small_arrays_say_what_is_needed(name: str, values: dict[str, Any], 
     assert again == needed
     for mine, theirs in zip(exact, large, strict=True):
         assert_array_equal(mine, theirs[:, : mine.shape[1]] if mine.ndim > 1 else theirs)
+
+
+def rows(section: str) -> list[Any]:
+    """What the tests of the problems declare in a section, a row a case."""
+    return [(name, *row) for name in list_problems() for row in declared(name).get(section, ())]
+
+
+@pytest.mark.parametrize(("name", "values", "changes", "same", "different"), rows("streams"))
+def test_streams_are_apart(
+    name: str,
+    values: dict[str, Any],
+    changes: dict[str, Any],
+    same: dict[str, float],
+    different: list[str],
+    tmp_path: Path,
+) -> None:
+    """What a parameter does not name is drawn as before, and of more jobs and servers the first ones."""
+    base, other = (
+        room.tables(room.generate(5, 1, source))
+        for room, source in (source_of(name, given, tmp_path) for given in (values, values | changes))
+    )
+    for field, factor in same.items():
+        mine, theirs = getattr(base, field), getattr(other, field)
+        theirs = theirs[tuple(slice(length) for length in mine.shape)]
+        np.testing.assert_allclose(theirs, factor * mine, rtol=0 if factor == 1 else 1e-12, err_msg=field)
+    for field in different:
+        assert not np.array_equal(getattr(base, field), getattr(other, field)), field
+
+
+@pytest.mark.parametrize(("name", "values", "message"), rows("refused_sources"))
+def test_sources_refuse_what_cannot_be(
+    name: str, values: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        source_of(name, values, tmp_path)
+    assert str(caught.value).startswith(message)
+
+
+TRACES = [(name, values) for name, cases in CASES.items() for values in cases if "trace" in values]
+
+
+@pytest.mark.parametrize(("name", "values"), TRACES)
+def test_windows_of_a_trace_are_consecutive_and_cover_it(
+    name: str, values: dict[str, Any], tmp_path: Path
+) -> None:
+    """Windows of 4 of 10 jobs, by turns, which begin with any of them."""
+    room, source = source_of(name, values, tmp_path)
+    _, everything = source_of(name, values | {"tasks" if name == "queue-delay" else "jobs": 10}, tmp_path)
+    assert (source.windows, everything.windows) == (2, 1)
+
+    def jobs(source: Any, seed: int, episode: int = 0) -> dict[str, Any]:
+        workload = room.generate(seed, episode, source)
+        return workload.jobs | ({"tasks": np.bincount(workload.tasks["job"])} if workload.tasks else {})
+
+    def start(own: dict[str, Any]) -> int:
+        """The first job of a window, known by what is not drawn."""
+        parts = {first: slice(first, first + 4) for first in (0, 4)}
+        (found,) = (
+            first
+            for first, part in parts.items()
+            if all(np.array_equal(own[field], whole[field][part]) for field in of_trace)
+        )
+        if name in ("queue-delay", "parallel-jct"):  # others scale them to a load
+            assert_array_equal(own["arrival"], whole["arrival"][parts[found]] - whole["arrival"][found])
+        return found
+
+    whole, again = jobs(everything, 0), jobs(everything, 1)
+    of_trace = [field for field in whole if field not in ("arrival", "deadline", "value")]
+    of_trace = [field for field in of_trace if np.array_equal(whole[field], again[field])]
+    starts = [start(jobs(source, 9, episode)) for episode in range(4)]
+    assert sorted(starts[:2]) == [0, 4] and starts[2:] == starts[:2]
+    assert {start(jobs(source, seed)) for seed in range(20)} == {0, 4}
 
 
 SCRIPT = """

@@ -12,18 +12,9 @@ from numpy.testing import assert_array_equal
 
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import Workload
+from tests.tables import declared
 
-#: parameters of workloads in which every field occurs
-CASES = {
-    "queue-delay": [{"tasks": 60}],
-    "partial-value": [{"jobs": 60, "rate": 3.0}, {"jobs": 60, "rate": 3.0, "utility": "power"}],
-    "parallel-jct": [{"jobs": 60, "arity": 4, "reading": "scale-half"}],
-    "geo": [{"jobs": 60, "sites": 5, "slots": 2}],
-    "flowtime": [
-        {"jobs": 60, "kind": "2d", "estimation": "under", "variance": 0.5},
-        {"jobs": 60, "kind": "mapreduce", "latency": True},
-    ],
-}
+CASES = {name: given["futures"] for name in list_problems() if "futures" in (given := declared(name))}
 #: fields that no future changes: all jobs have the same
 SAME = {
     "partial-value": {"parallelism", "tasks", "utility", "exponent"},

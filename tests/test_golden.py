@@ -23,74 +23,15 @@ from schedgym.core.files import atomic_write
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import get_problem
 from schedgym.testing import policy_parameters
+from tests.tables import table
 from tests.test_all_problems import IDS
 
 FOLDER = Path(__file__).parent / "golden"
 UPDATE = "SCHEDGYM_UPDATE_GOLDEN"
 
-#: file -> (id, parameters, policies, seeds)
-GOLDEN = {
-    "queue_delay": (
-        "schedgym/QueueDelay-v0",
-        {"tasks": 60, "servers": 4},
-        ("bf-exec", "ffd-nb", "fcfs", "dot-exec", "ff", "easy-backfill"),
-        (0, 1, 2),
-    ),
-    "geo_assign": (
-        "schedgym/GeoAssign-v0",
-        {"jobs": 25, "sites": 4, "slots": 2, "max_tasks": 12, "utilization": 0.9},
-        ("ata", "ata-greedy", "scta", "swag", "btaaj-swag", "fcfs", "amf"),
-        (0, 1, 2),
-    ),
-    "geo_fair": (
-        "schedgym/GeoFair-v0",
-        {"jobs": 25, "sites": 4, "slots": 2, "max_tasks": 12, "utilization": 0.9},
-        ("amf", "gamf", "sig-amf", "sig-gamf", "opt-gamf", "imf", "srpt"),
-        (0, 1, 2),
-    ),
-    "single_job": (
-        "schedgym/SingleJob-v0",
-        {"tasks": 20, "arity": 4},
-        ("tapra-fast", "min-min", "mm-ga", "gsa", "min-min-equal"),  # an LP has many optima: no tapra
-        (0, 1, 2),
-    ),
-    "parallel_jct": (
-        "schedgym/ParallelJCT-v0",
-        {"jobs": 20, "arity": 4, "rate": 0.5},
-        ("ontapra", "slf", "fcfs", "llf", "fcfs-mar", "slf-min-min"),
-        (0, 1, 2),
-    ),
-    "partial_value": (
-        "schedgym/PartialValue-v0",
-        {"jobs": 40},
-        ("concave", "s-greedy", "equal-opp", "edf", "fifo"),
-        (0, 1, 2),
-    ),
-    "partial_value_discrete": (
-        "schedgym/PartialValue-v0",
-        {"jobs": 40, "model": "discrete"},
-        ("m-greedy", "primal-dual", "s-greedy", "equal-opp"),
-        (0, 1, 2),
-    ),
-    "partial_value_single": (
-        "schedgym/PartialValue-v0",
-        {"jobs": 40, "single": True},
-        ("deadline-aware", "m-greedy"),
-        (0, 1, 2),
-    ),
-    "flowtime": (
-        "schedgym/FlowtimePacking-v0",
-        {"jobs": 80, "servers": "8+4+2"},
-        ("ocorp", "ocorp+", "srpt", "svf", "fifo", "tetris", "drf"),
-        (0, 1, 2),
-    ),
-    "flowtime_2d": (
-        "schedgym/FlowtimePacking-v0",
-        {"jobs": 80, "servers": "8+4+2", "kind": "2d"},
-        ("ocorp+m", "ocorp", "srpt", "tetris", "drf"),
-        (0, 1, 2),
-    ),
-}
+SEEDS = (0, 1, 2)
+#: file, id, parameters, policies
+GOLDEN = table(__file__, "test_golden_digests")
 
 
 def digest(id: str, policy: str, seed: int, parameters: dict[str, object]) -> dict[str, object]:
@@ -114,14 +55,13 @@ def digest(id: str, policy: str, seed: int, parameters: dict[str, object]) -> di
     }
 
 
-@pytest.mark.parametrize("name", list(GOLDEN))
-def test_golden_digests(name: str) -> None:
-    id, parameters, policies, seeds = GOLDEN[name]
+@pytest.mark.parametrize(("name", "id", "parameters", "policies"), GOLDEN, ids=[name for name, *_ in GOLDEN])
+def test_golden_digests(name: str, id: str, parameters: dict[str, object], policies: list[str]) -> None:
     path = FOLDER / f"{name}.json"
     found = {
         f"{id} {policy} seed {seed}": digest(id, policy, seed, parameters)
         for policy in policies
-        for seed in seeds
+        for seed in SEEDS
     }
     if os.environ.get(UPDATE):
         with atomic_write(path) as stream:
@@ -136,5 +76,5 @@ def test_golden_digests(name: str) -> None:
 
 
 def test_no_golden_file_is_forgotten() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == set(GOLDEN)
-    assert {id for id, *_ in GOLDEN.values()} == set(IDS)
+    assert {path.stem for path in FOLDER.glob("*.json")} == {name for name, *_ in GOLDEN}
+    assert {id for _, id, *_ in GOLDEN} == set(IDS)

@@ -186,16 +186,12 @@ def run_there(code: str, folder: Path, **environment: str) -> list:
 NOWHERE = """
 import warnings
 import numpy as np
-from schedgym.core import second_process
 from schedgym.core.jit import kernel
 
-second_process._may_help = lambda: True
-second_process.subprocess = None  # it would compile for nothing
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     import first.kernels, second.kernels
     made = [first.kernels.add, second.kernels.add]
-    second_process.compile_calls([(add, (np.arange(3),)) for add in made])
     assert [add(np.arange(3)) for add in made] == [2, 3]
     space = {"kernel": kernel}
     exec("@kernel\\ndef double(x):\\n    return 2 * x", space)  # in no file
@@ -205,7 +201,7 @@ print(*(warning.message for warning in seen), sep="\\n")
 
 
 def test_kernels_compile_where_nothing_can_be_kept(tmp_path) -> None:
-    """A read-only installation and home: one warning, and no second process whose kernels would be lost."""
+    """A read-only installation and home: one warning."""
     for number, name in enumerate(("first", "second")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__pycache__").write_text("no folder")
@@ -410,8 +406,8 @@ def test_garbage_is_collected_again_after_compiling() -> None:
         (gc.enable if was_enabled else gc.disable)()
 
 
-def test_what_operations_give_is_remembered_for_each_set_of_options() -> None:
-    """A kernel that must not allocate is refused what does, also where another kernel has done it before."""
+def test_a_kernel_that_must_not_allocate_is_refused_what_does() -> None:
+    """Also where another kernel has done it before."""
     numbers = np.ones(3)
     allocating = jit.kernel(lambda x: np.copy(x)[0])
     assert jit.kernel(lambda x: allocating(x) + 1.0)(numbers) == 2.0

@@ -648,6 +648,7 @@ class Traces(Family):
         self.files: dict[str, tuple[str, list[str], list[str] | None]] = {
             name: (log.suffix, log.lines, machines.get(name, list(log.machines)) or None)
             for name, log in LOGS.items()
+            if name in ("alibaba", "google2011", "slurm", "swf", "swim")  # a format of each kind
         }
         self.format, self.given = "swim", None
         self.on_error, self.limit, self.header = "raise", None, False
@@ -949,7 +950,7 @@ class Agents(Family):
 
         self.sources = list(list_pretrained().items())
         self.small = {name: sizes["SMALL"] for name, sizes in SIZES.items()}
-        self.whole = True
+        self.whole, self.original = True, None
         for _, path in self.sources:
             self.use([path], self.read([path]), random.Random(0))
         self.whole = False
@@ -959,8 +960,10 @@ class Agents(Family):
 
         path, mark = self.folder / "mutant.npz", self.folder / "mark"
         _, source = draw.choice(self.sources)
+        self.original = None
         if draw.random() < 0.2:
             path.write_bytes(change_bytes(source.read_bytes(), draw))
+            self.original = files.load_agent(source)
             return [path]
         members = dict(members_of(source))
         name = draw.choice([n for n in members if n != f"{files.CHECKSUM}.npy"])
@@ -1021,6 +1024,8 @@ class Agents(Family):
         from schedgym.core.problem import get_problem
         from schedgym.evaluation.plan import acting_parameters
 
+        if self.original is not None and found.sha256 != self.original.sha256:
+            raise Violation("accepted with other content, and without its checksum")
         problem, policy = get_problem(found.id), AgentPolicy(found)
         given = acting_parameters(problem, found.id, self.small[problem.name], policy)
         env = make(found.id, **given)

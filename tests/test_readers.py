@@ -25,6 +25,7 @@ from schedgym.traces.base import Column
 from schedgym.traces.philly import read_philly
 from schedgym.traces.table import TableReader
 from tests.long import long
+from tests.tables import table
 
 READERS = {
     "w.json": load_workload,
@@ -68,15 +69,7 @@ def test_special_files_are_refused_at_once(tmp_path, name, kind):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", "schedgym/QueueDelay-v0", "--policy", "fcfs", "--workload", "zero.json"],
-        ["sweep", "zero.yaml"],
-        ["train", "schedgym/QueueDelay-v0", "--config", "zero.yaml"],
-        ["compare", "schedgym/QueueDelay-v0", "--episodes", "1", "--trace", "zero.csv"],
-    ],
-)
+@pytest.mark.parametrize("command", table(__file__, "test_commands_end_in_one_line"))
 def test_commands_end_in_one_line(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     for suffix in ("json", "yaml", "csv"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import printable
-from schedgym.evaluation.canvas import BOUND, PALETTE, STYLE, as_label, bare, new_figure, svg_text
+from schedgym.evaluation.canvas import draw_panels, svg_text
 from schedgym.evaluation.gantt import plot_schedule
+from schedgym.evaluation.pictures import Line, Panel, Series
 from schedgym.evaluation.wording import (
-    TIME_UNITS,
     interval_text,
     make_templates,
     outcome_text,
     percent_text,
     time_text,
+    time_unit,
 )
-from schedgym.extras import require
 
 __all__ = ["Sheet", "conclusions", "draw", "draw_schedule", "sheets", "text_of", "write_page"]
 
@@ -167,18 +167,17 @@ def write_page(advice: Any, path: str | Path, title: str) -> None:
             advice=advice,
             sheets=sheets(advice),
             lines=conclusions(advice),
-            picture=_svg(draw, advice),
-            schedules=[(policy, _svg(draw_schedule, advice, policy)) for policy in advice.stretch.records],
+            picture=_svg(draw(advice)),
+            schedules=[(policy, _svg(draw_schedule(advice, policy))) for policy in advice.stretch.records],
         )
     )
     with atomic_write(path) as stream:
         stream.write(text)
 
 
-def _svg(make: Callable[..., Any], *arguments: Any) -> str:
+def _svg(figure: Any) -> str:
     """A picture as an element of the page."""
-    with require("matplotlib").rc_context(STYLE):
-        text = svg_text(make(*arguments), svg_fonttype="none")
+    text = svg_text(figure, svg_fonttype="none")
     return text[text.index("<svg") :]
 
 
@@ -190,73 +189,54 @@ def draw_schedule(advice: Any, policy: str) -> Any:
 
 def draw(advice: Any) -> Any:
     """A figure: mean waits with their intervals, and beside them the replay by hour, or the loads tried."""
-    wide = advice.replay is not None or bool(advice.ramp)
-    figure = new_figure(9.0 if wide else 5.5, 3.4)
-    panels = figure.subplots(1, 2 if wide else 1, squeeze=False)[0]
-    shown = advice.ramp[-1] if advice.ramp else advice.comparison
-    _draw_means(panels[0], shown)
+    panels = [_means_panel(advice.ramp[-1] if advice.ramp else advice.comparison)]
     if advice.ramp:
-        _draw_ramp(panels[1], (advice.comparison, *advice.ramp))
+        panels.append(_ramp_panel((advice.comparison, *advice.ramp)))
     elif advice.replay is not None:
-        _draw_hours(panels[1], advice.replay)
-    return figure
+        panels.append(_hours_panel(advice.replay, panels[0].rows))
+    return draw_panels(panels, 9.0 if len(panels) > 1 else 7.0, 3.0, interval="95% interval")
 
 
-def _unit(largest: float, timed: bool = True) -> tuple[str, float]:
-    """The unit in which a largest time reads best in brackets, and its length [s]; a value has none."""
-    if not timed:
-        return "", 1.0
-    for unit, size in TIME_UNITS:
-        if largest >= 2 * size:
-            return f" [{unit}]", size
-    return " [s]", 1.0
+def _unit(values: Any, outcome: Any) -> tuple[str, float]:
+    """The unit in which values of an outcome read best, in brackets, and its length; a number has none."""
+    unit, size = time_unit(float(np.nanmax(values))) if outcome.timed else ("", 1.0)
+    return (f" [{unit}]" if unit else ""), size
 
 
-def _draw_means(axes: Any, comparison: Any) -> None:
-    table = comparison.table().iloc[::-1]
-    outcome = comparison.outcome
-    unit, size = _unit(float(np.nanmax(table[["mean", "high"]].to_numpy())), outcome.timed)
-    places = np.arange(len(table))
-    means = table["mean"].to_numpy() / size
-    ends = [np.nan_to_num(np.abs(table[name].to_numpy() / size - means)) for name in ("low", "high")]
-    axes.errorbar(means, places, xerr=ends, fmt="o", color=PALETTE[0], capsize=2.5, markersize=5)
-    if comparison.run.bound is not None:
-        axes.axvline(comparison.run.bound / size, color=BOUND, linestyle="--", linewidth=1)
-    axes.set_yticks(places, table["policy"].map(as_label))
+def _means_panel(comparison: Any) -> Panel:
+    table, outcome, bound = comparison.table(), comparison.outcome, comparison.run.bound
+    unit, size = _unit(table[["mean", "high"]].to_numpy(), outcome)
+    series = [
+        Series(row["policy"], [row["mean"] / size], [place], [row["low"] / size], [row["high"] / size])
+        for place, row in enumerate(table.to_dict("records"))
+    ]
+    lines = [] if bound is None else [Line("x", bound / size, bound="the bound")]
     load = "at its own load" if comparison.factor == 1 else f"at {comparison.factor:g} times its load"
-    axes.set_xlabel(f"mean {outcome.name}{unit}, {load}; dashed: the bound")
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    bare(axes, "x")
+    label, rows = f"mean {outcome.name}{unit}, {load}", table["policy"].tolist()
+    return Panel(label, "", series, kind="means", rows=rows, lines=lines)
 
 
-def _draw_ramp(axes: Any, comparisons: Sequence[Any]) -> None:
-    factors = [one.factor for one in comparisons]
-    last = comparisons[-1]
+def _ramp_panel(comparisons: Sequence[Any]) -> Panel:
+    last, factors = comparisons[-1], [one.factor for one in comparisons]
     means = {name: [float(one.run.means(name).mean()) for one in comparisons] for name in last.run.outcomes}
-    _draw_lines(axes, factors, means, PALETTE, last.outcome.name, last.outcome.timed)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
-    axes.set_xlabel("multiple of the log's load")
+    unit, size = _unit(list(means.values()), last.outcome)
+    series = [Series(name, factors, [mean / size for mean in own]) for name, own in means.items()]
+    return Panel("multiple of the log's load", f"mean {last.outcome.name}{unit}", series, x_scale="log")
 
 
-def _draw_hours(axes: Any, replay: Any) -> None:
+def _hours_panel(replay: Any, policies: Sequence[str]) -> Panel:
+    """The mean waits by hour; replays have the colours of their policies in the panel of these."""
     frame = replay.by_hour()
-    waits = {"recorded": frame["recorded mean"].to_numpy()}
-    waits |= {f"replay, {policy}": frame[f"{policy} mean"].to_numpy() for policy in replay.predicted}
-    _draw_lines(axes, frame["hour"], waits, (PALETTE[-1], *PALETTE[:-1]), "wait")
-    if any(np.nanmax(values) > 0 for values in waits.values()):
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel("hour of the day" + (" (UTC)" if replay.dated else ", by the log's clock"))
-
-
-def _draw_lines(
-    axes: Any, x: Any, lines: Mapping[str, Any], colours: Sequence[str], what: str, timed: bool = True
-) -> None:
-    """Draw the means of some outcome, a line each; more lines than colours are dashed."""
-    unit, size = _unit(max(float(np.nanmax(values)) for values in lines.values()), timed)
-    for i, (name, values) in enumerate(lines.items()):
-        style = {"color": colours[i % len(colours)], "linestyle": "-" if i < len(colours) else "--"}
-        axes.plot(x, np.asarray(values) / size, marker=".", label=as_label(name), **style)
-    axes.set_ylabel(f"mean {what}{unit}")
-    axes.legend(frameon=False, fontsize=8)
-    bare(axes, "y")
+    names = ["recorded", *replay.predicted]
+    unit, size = time_unit(float(np.nanmax(frame[[f"{name} mean" for name in names]].to_numpy())))
+    series = [
+        Series(
+            name if name == "recorded" else f"replay, {name}",
+            frame["hour"].tolist(),
+            (frame[f"{name} mean"] / size).tolist(),
+            number=policies.index(name) if name in policies else len(policies),
+        )
+        for name in names
+    ]
+    label = "hour of the day" + (" (UTC)" if replay.dated else ", by the log's clock")
+    return Panel(label, f"mean wait [{unit}]", series)

@@ -9,7 +9,6 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from schedgym.core.expression import Expression
 from schedgym.errors import InvalidParameter
 from schedgym.traces import (
     Format,
@@ -177,15 +176,10 @@ def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:
     """A format with the quantities that a table has, and of several columns the one that counts."""
     found = {}
     for name, field in format.columns.items():
-        column = next((source for source in field.sources if source in names), None)
-        if column is None:
-            try:
-                needed = Expression(field.sources[0]).names
-            except InvalidParameter:
-                continue
-            if not set(needed) <= set(names):
-                continue
-        found[name] = field if column is None else dataclasses.replace(field, source=column)
+        read = field.reads(names)
+        if read is not None:
+            several = isinstance(field.source, tuple)
+            found[name] = dataclasses.replace(field, source=read[0]) if several else field
     return TableLayout(columns=found)
 
 
@@ -193,7 +187,7 @@ def _machines(declared: TableFormat, machines: Any) -> TableLayout:
     """The layout of a table of machines: the format's own if it fits, else by the names of its columns."""
     own = declared.machines if declared.machines is not COMMON_MACHINES else None
     names = column_names(machines, own if own is not None else TableLayout(columns={}))
-    if own is not None and all(set(field.sources) & set(names) for field in own.columns.values()):
+    if own is not None and all(field.reads(names) for field in own.columns.values()):
         return own
     return guess_machines(machines)
 

@@ -46,6 +46,7 @@ from schedgym.extras import require
 
 if TYPE_CHECKING:
     from schedgym.evaluation.comparison import Evaluation
+    from schedgym.evaluation.plan import Policies
 
 __all__ = ["Asked", "compare"]
 
@@ -183,13 +184,12 @@ def compare(asked: Asked, **given: str | None) -> None:
     check_output(picture, FORMATS)
     evaluation = runner.compare(
         wanted.id,
-        {**wanted.acting, **wanted.searching},
+        {**wanted.policies.acting, **wanted.agents, **wanted.searching},
         wanted.grid,
         asked.episodes,
         asked.seed,
         parameters=wanted.fixed,
         n_jobs=asked.n_jobs,
-        options=wanted.options,
     )
     if wanted.searching:
         from schedgym.evaluation.best_known import take_best
@@ -229,10 +229,9 @@ class _Plan:
         problem, id: problem and id of the environment.
         fixed: parameters with one value, those of the preset included.
         grid: parameters with several values.
-        acting: label -> name of a policy, or an agent's policy.
-        options: label -> options of the policy.
+        policies: the policies that are named.
+        agents: label -> an agent's policy.
         reference: label that differences refer to.
-        tuned: policy -> its entry in the file of tuned options.
         searching: label -> the search for the best known schedules, where it is asked for: no policy.
     """
 
@@ -240,11 +239,10 @@ class _Plan:
     id: str
     fixed: dict[str, Any]
     grid: dict[str, list[Any]]
-    acting: dict[str, Any]
-    options: dict[str, dict[str, Any]]
+    policies: "Policies"
+    agents: dict[str, Any]
     reference: str
-    tuned: dict[str, dict[str, Any]]
-    searching: dict[str, Any] = dataclasses.field(default_factory=dict)
+    searching: dict[str, Any]
 
     @property
     def base(self) -> dict[str, Any]:
@@ -256,12 +254,11 @@ class _Plan:
 def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     from schedgym.evaluation.plan import (
         baseline,
-        default_policies,
         expand_grid,
         resolve_id,
+        resolve_policies,
         shared_parameters,
     )
-    from schedgym.evaluation.tuned import find_tuned
 
     problem, id = resolve_id(asked.id)
     parsed = parse_parameters(problem, id, given, pairs(asked.set, "--set"))
@@ -269,25 +266,17 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     preset = find_preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
     fixed = {key: value for key, value in preset.items() if key not in parsed}
     fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
-    plan = _Plan(problem, id, fixed, grid, {}, {}, "", {})
-    combinations = [plan.base | own for own in expand_grid(grid)]
-    for own in expand_grid(grid):
+    settings = expand_grid(grid)
+    for own in settings:
         problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))
-    texts = pairs(asked.option, "--option")
-    if asked.policies is not None:
-        names = policy_names(asked.policies, problem)
-    else:
-        names = default_policies(problem, id, combinations, [key.rpartition(".")[0] for key in texts])
-    acting = _policies(problem, names)
-    tuned = {} if asked.tuned is None else find_tuned(id, acting, asked.tuned, fixed)
-    options = {label: entry["options"] for label, entry in tuned.items()}
-    for label, own in _split_options(texts, problem, list(acting)).items():
-        options[label] = {**options.get(label, {}), **own}
-    for label, agent in _agents(asked.agents, id).items():
-        if label in acting:
+    named = None if asked.policies is None else policy_names(asked.policies, problem)
+    options = _options(pairs(asked.option, "--option"), problem)
+    policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)
+    agents = _agents(asked.agents, id)
+    for label in agents:
+        if label in policies.acting:
             raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
-        acting[label] = agent
-    labels = list(acting)
+    labels = [*policies.acting, *agents]
     reference = asked.reference
     if reference is None:
         usual = problem.ids[id].reference
@@ -296,9 +285,7 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     if reference not in labels:
         raise UnknownName("reference policy", reference, labels)
     searching = _searching(asked.best_known, id, labels)
-    return dataclasses.replace(
-        plan, acting=acting, options=options, reference=reference, tuned=tuned, searching=searching
-    )
+    return _Plan(problem, id, fixed, grid, policies, agents, reference, searching)
 
 
 def _searching(text: str | None, id: str, labels: Sequence[str]) -> dict[str, Any]:
@@ -311,19 +298,6 @@ def _searching(text: str | None, id: str, labels: Sequence[str]) -> dict[str, An
     if BEST_KNOWN in labels:
         raise InvalidParameter(f"--best-known: {BEST_KNOWN!r} is the name of a policy: rename it")
     return {BEST_KNOWN: BestKnown(load_pretrained(id), Budget.parse(text))}
-
-
-def _policies(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
-    """Label -> label, for the policies named."""
-    from schedgym.core.policy import resolve_policy_name
-
-    acting: dict[str, Any] = {}
-    for policy in names:
-        label = resolve_policy_name(policy, problem.name).removeprefix(f"{problem.name}/")
-        if label in acting:
-            raise InvalidParameter(f"policies: {label!r} is named twice")
-        acting[label] = label
-    return acting
 
 
 def _agents(text: str | None, id: str) -> dict[str, Any]:
@@ -368,33 +342,26 @@ def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
 
 def _trainings(plan: _Plan, evaluation: "Evaluation") -> list[dict[str, Any]]:
     """The agents that one configuration trained with several seeds, against the best baseline, by setting."""
-    baselines = [label for label, own in plan.acting.items() if isinstance(own, str)]
-    groups = _groups({label: own for label, own in plan.acting.items() if not isinstance(own, str)})
     return [
         {
             "setting": setting,
             "agents": labels,
-            **dataclasses.asdict(comparison.improvement(labels, baselines)),
+            **dataclasses.asdict(comparison.improvement(labels, list(plan.policies.acting))),
         }
         for setting, comparison in evaluation.comparisons()
-        for labels in groups
+        for labels in _groups(plan.agents)
     ]
 
 
-def _split_options(
-    options: Mapping[str, str], problem: Problem, labels: list[str]
-) -> dict[str, dict[str, Any]]:
-    """Turn POLICY.NAME -> text into label -> options in their types."""
+def _options(given: Mapping[str, str], problem: Problem) -> dict[str, dict[str, Any]]:
+    """Turn POLICY.NAME -> text into policy -> options in their types."""
     texts: dict[str, dict[str, str]] = {}
-    for key, text in options.items():
+    for key, text in given.items():
         policy, dot, option = key.rpartition(".")
         if not dot:
             raise InvalidParameter(f"--option: must be POLICY.NAME=VALUE, got {key + '=' + text!r}")
-        label = policy.removeprefix(f"{problem.name}/")
-        if label not in labels:
-            raise UnknownName("policy of this comparison", label, labels)
-        texts.setdefault(label, {})[option] = text
-    return {label: policy_options(label, problem, given) for label, given in texts.items()}
+        texts.setdefault(policy, {})[option] = text
+    return {policy: policy_options(policy, problem, own) for policy, own in texts.items()}
 
 
 def _context(plan: _Plan, evaluation: "Evaluation") -> str:
@@ -423,7 +390,7 @@ def _report(plan: _Plan, evaluation: "Evaluation") -> dict[str, Any]:
         "reference": plan.reference,
         "views": evaluation.views,
         "policy_seconds": evaluation.policy_seconds,
-        "tuned": {label: entry["options"] for label, entry in plan.tuned.items()},
+        "tuned": {label: entry["options"] for label, entry in plan.policies.tuned.items()},
         "summary": evaluation.summary().to_dict("records"),
         "differences": evaluation.differences(plan.reference).to_dict("records"),
         "trainings": _trainings(plan, evaluation),
@@ -431,7 +398,7 @@ def _report(plan: _Plan, evaluation: "Evaluation") -> dict[str, Any]:
         "statements": [dataclasses.asdict(item) for item in examine(evaluation)],
         "values": evaluation.frame.to_dict("list"),
         "manifest": make_manifest(
-            seeds=[evaluation.seed], parameters={**plan.base, **plan.grid}, options=plan.options
+            seeds=[evaluation.seed], parameters={**plan.base, **plan.grid}, options=plan.policies.options
         ),
     }
 
@@ -549,9 +516,9 @@ def _print_searching(plan: _Plan, evaluation: "Evaluation") -> None:
 
 def _print_tuned(plan: _Plan, evaluation: "Evaluation") -> None:
     """Print the options that were tuned, and where they were found."""
-    if not plan.tuned:
+    if not plan.policies.tuned:
         say("tuned: no policy has options that were found better than its defaults")
-    for label, entry in plan.tuned.items():
+    for label, entry in plan.policies.tuned.items():
         own = entry["parameters"]
         where = "these parameters" if own == plan.fixed else options_text(own) or "the default parameters"
         say(f"tuned: {label} {options_text(entry['options'])}, found on {where}")

@@ -9,7 +9,6 @@ times faster, because arrays in named tuples are otherwise counted at every call
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -29,7 +28,7 @@ from numba.core import (
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.kernel_cache import KernelCache
 
-__all__ = ["COMPILED", "KERNELS", "helper", "kernel", "pure_kernel", "record_dtype", "subroutine"]
+__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "subroutine"]
 
 # their annotations are partial, and leave out the options that matter here
 _numba: Any = numba
@@ -40,11 +39,10 @@ _register_pass: Any = compiler_machinery.register_pass
 _AnnotateTypes: Any = typed_passes.AnnotateTypes
 _Array: Any = types.Array
 _Tuple: Any = types.BaseTuple
-_BoundFunction: Any = types.BoundFunction
 _CPUDispatcher: Any = registry.CPUDispatcher
 _Dispatcher: Any = types.Dispatcher
 
-#: passes for what helpers do not use: they find nothing, and take a tenth of the time
+#: passes for what helpers do not use: they find nothing, and take 3 to 10% of the time
 _UNUSED: Any = (
     untyped_passes.WithLifting,
     untyped_passes.InlineInlinables,
@@ -58,9 +56,6 @@ _UNUSED: Any = (
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = not _numba.config.DISABLE_JIT
-
-#: all kernels, by their module and first line, which numba's cache knows them by, too
-KERNELS: dict[tuple[str, int], Any] = {}
 
 
 def kernel(function: F) -> F:
@@ -80,8 +75,6 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
     if COMPILED:
         dispatcher.__class__ = _Kernel  # njit takes no class for it
         dispatcher.linked = _linked(function, options)
-        dispatcher.line = function.__code__.co_firstlineno
-        KERNELS[function.__module__, dispatcher.line] = dispatcher
         with contextlib.suppress(RuntimeError):  # it is in no file
             dispatcher._cache = KernelCache(function)
     return dispatcher
@@ -94,19 +87,6 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
     """
 
     linked: Any
-    line: int
-
-    @property
-    def is_kept(self) -> bool:
-        """True if compiled code is kept on disk."""
-        return isinstance(self._cache, KernelCache) and self._cache.keeps
-
-    def is_at_hand(self, kinds: Any) -> bool:
-        """Return True if there is code for arguments of these types, in memory or on disk."""
-        writable = tuple(map(_writable, kinds))
-        if writable in self.overloads:
-            return True
-        return isinstance(self._cache, KernelCache) and self._cache.holds(writable, self.targetctx)
 
     @property
     def _numba_type_(self) -> Any:
@@ -214,54 +194,8 @@ class _LinkOnly(_LoweringPass):  # type: ignore[misc]
         return False
 
 
-class _Typing:
-    """numba's knowledge of types, which also remembers what operations on them give, for these options.
-
-    numba would search a dozen signatures anew for each addition: a quarter of the time of compiling. Options
-    matter as an operation may be a function that is compiled with them.
-    """
-
-    def __init__(self, context: Any, options: str) -> None:
-        self._context = context
-        self._found: dict[Any, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
-        """The signature of a function; helpers have their own memory of it, and methods depend on more."""
-        if named or isinstance(function, (_Dispatcher, _BoundFunction)):
-            return self._context.resolve_function_type(function, arguments, named)
-
-        def resolve(*types: Any) -> Any:
-            return self._context.resolve_function_type(function, types, named)
-
-        return self._remembered(function, resolve, *arguments)
-
-    def resolve_getitem(self, *types: Any) -> Any:
-        """The signature of reading an element."""
-        return self._remembered("read", self._context.resolve_getitem, *types)
-
-    def resolve_setitem(self, *types: Any) -> Any:
-        """The signature of writing an element."""
-        return self._remembered("write", self._context.resolve_setitem, *types)
-
-    def _remembered(self, what: Any, resolve: Any, *types: Any) -> Any:
-        key = what, types
-        if self._found.get(key) is None:
-            self._found[key] = resolve(*types)
-        return self._found[key]
-
-
-_typing = functools.cache(_Typing)
-
-
 class _LinkedCompiler(_compiler.CompilerBase):  # type: ignore[misc]
-    """numba's compiler, with :class:`_LinkedLibrary` as the library of the code, and in less time."""
-
-    def __init__(self, typing: Any, *others: Any) -> None:
-        super().__init__(typing, *others)
-        self.state.typingctx = _typing(typing, repr(self.state.flags))
+    """numba's compiler, with :class:`_LinkedLibrary` as the library of the code."""
 
     def define_pipelines(self) -> list[Any]:
         """The pipeline of nopython mode with one pass more, and fewer others."""

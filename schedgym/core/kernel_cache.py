@@ -151,10 +151,6 @@ class _CodeFiles:
             return own.st_uid == like.st_uid and not own.st_mode & ~like.st_mode & OTHERS
         return not hasattr(os, "geteuid") or (own.st_uid == os.geteuid() and not own.st_mode & OTHERS)
 
-    def holds(self, key: Any) -> bool:
-        """Return True if there is a file for a key; it may turn out to be damaged."""
-        return self.is_safe() and self._path(key).is_file()
-
     def load(self, key: Any) -> Any:
         """The code for a key; None if there is none that can be used."""
         path = self._path(key)
@@ -221,11 +217,6 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
         own = _CodeFiles(Path(self._cache_path, "kernels"), function, stamp, None)
         self._cache_file = self._shipped if SHIPPING else own
 
-    @property
-    def keeps(self) -> bool:
-        """True if compiled kernels are written to disk; False if no folder can be written to, or is safe."""
-        return not isinstance(self._impl.locator, _Unwritable) and self._cache_file.is_safe()
-
     def _index_key(self, kinds: Any, codegen: Any) -> tuple[Any, ...]:
         code = self._py_func.__code__
         plain = [repr(value) for value in code.co_consts if not hasattr(value, "co_code")]
@@ -243,11 +234,6 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
     def _shipped_key(self, kinds: Any, target_context: Any) -> tuple[Any, ...]:
         _, _, *rest = self._index_key(kinds, target_context.codegen())
         return kinds, _portable(), *rest
-
-    def holds(self, kinds: Any, target_context: Any) -> bool:
-        """Return True if there is machine code for arguments of these types."""
-        own = self._cache_file.holds(self._index_key(kinds, target_context.codegen()))
-        return own or (_fits() and self._shipped.holds(self._shipped_key(kinds, target_context)))
 
     def save_overload(self, kinds: Any, data: Any) -> None:
         """Keep a compiled kernel on disk; where that cannot be, it serves this process only."""

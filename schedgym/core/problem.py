@@ -37,10 +37,15 @@ __all__ = [
     "get_problem",
     "list_problems",
     "parameter",
+    "sign_of",
 ]
 
-
 ENTRY_POINTS = "schedgym.problems"
+
+
+def sign_of(better: str) -> float:
+    """-1 where more is better ("max"), else 1: of a value times it, less is better."""
+    return -1.0 if better == "max" else 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +68,8 @@ class Metric:
 
     @property
     def sign(self) -> float:
-        """-1 where more is better, else 1: of a value times it, less is better."""
-        return -1.0 if self.better == "max" else 1.0
+        """:func:`sign_of` its better direction."""
+        return sign_of(self.better)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -401,9 +406,7 @@ def _load(entry: importlib.metadata.EntryPoint) -> Problem:
 def get_problem(name: str) -> Problem:
     """The problem with this name or environment id."""
     known = list_problems()
-    if name in known:
-        return known[name]
-    for problem in known.values():
-        if name in problem.ids:
-            return problem
-    raise UnknownName("problem", name, [*known, *(i for p in known.values() for i in p.ids)])
+    known = known | {id: problem for problem in known.values() for id in problem.ids}
+    if name not in known:
+        raise UnknownName("problem", name, known)
+    return known[name]

@@ -21,7 +21,6 @@ from schedgym.core.policy import Interface
 from schedgym.core.problem import Parameters, Problem
 from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.second_process import compile_calls
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SHORT, SKIP
 from schedgym.core.tables import make_tools, pack, tabled
 from schedgym.core.threads import Workers
@@ -68,7 +67,6 @@ class Simulator(ABC):
         draw_kernel, measure_kernel: kernels of the problem.
         grows_by_draw: the dimension that a draw may find too short; "" where episodes are all of one size.
         log: the dimension that grows when a step needs more of it; "" for none.
-        compiles_ahead: True until :meth:`compile` is called; False keeps it from doing anything.
         num_envs: number of environments, B.
         problem: the descriptor.
         id: the environment id.
@@ -101,7 +99,6 @@ class Simulator(ABC):
     grows_by_draw: ClassVar[str] = ""
     log: ClassVar[str] = ""
 
-    compiles_ahead = True
     arrays: Any
     environment: type[Any]
     drawing: type[Any]
@@ -419,17 +416,6 @@ class Simulator(ABC):
             self.sizes = sizes
             self.arrays = regrow(self.arrays, self.sizes, self.num_envs)
             self._bind()
-
-    def compile(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Compile the kernels of a first step, once, and if two processes can do that."""
-        if not (COMPILED and self.compiles_ahead) or self.table is None:  # its functions are not compiled
-            return
-        self.compiles_ahead = False
-        step = self.table, self.toolboxes[0], mask.astype(np.int8)
-        calls = [(kernel, step) for kernel in self.kernels]
-        if self.draw_table is not None:
-            calls.insert(-1, (self.draw_kernel, (*self.draw_table, mask, self.seeds, self.episodes)))
-        compile_calls(calls)
 
     def begin(self, mask: npt.NDArray[np.bool_]) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""

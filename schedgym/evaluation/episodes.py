@@ -86,9 +86,7 @@ def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> Scheduling
     problem, id = resolve_id(id)
     values = baseline(problem, id, parameters)
     problem.build(id, values)  # refuses before Gymnasium wraps anything
-    env = cast(SchedulingEnv, gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped)
-    env.simulator.compiles_ahead = False  # a policy's own kernel may play the episodes
-    return env
+    return cast(SchedulingEnv, gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped)
 
 
 def policy_rng(seed: int, episode: int, label: str) -> np.random.Generator:

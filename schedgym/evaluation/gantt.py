@@ -14,7 +14,9 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Load, colour_jobs, hexadecimal, ink_on, loads_of, owners, palette, spans
 from schedgym.drawing.colours import Colour
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.canvas import FAINT, INK, PERIOD, SHADE, STYLE, add_head, as_label, bare, new_figure
+from schedgym.evaluation.canvas import INK, PERIOD, SHADE, STYLE, add_head, as_label, bare, new_figure
+from schedgym.evaluation.pictures import Axis
+from schedgym.evaluation.wording import time_unit
 from schedgym.extras import require
 
 __all__ = ["MOST_PIECES", "MOST_ROWS", "Chart", "make_chart", "plot_schedule"]
@@ -30,8 +32,6 @@ MOST_POINTS = 150_000  # of the jobs' shares of a load; a load of more is drawn 
 PLACES = ("server", "site", "machine")  # what rows are, where a workload has them
 LONGEST_UNIT = 8  # letters, of an axis
 GAP = 0.2  # between rows, in lanes
-#: from this many seconds on a time is written in the unit, so long
-UNITS = (("days", 172_800.0, 86_400.0), ("h", 10_800.0, 3_600.0), ("min", 600.0, 60.0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Chart:
     Attributes:
         problem: the problem of the schedule.
         unit: of the times.
-        job_word, row_word: words for a job and for a row.
+        job_word: the word for a job.
         by_job: True if rows are jobs.
         owner: the job of each row of the record.
         order: the rows of the record that are drawn, by start.
@@ -60,7 +60,6 @@ class Chart:
     problem: Problem
     unit: str
     job_word: str
-    row_word: str
     by_job: bool
     owner: I8
     order: I8
@@ -72,6 +71,12 @@ class Chart:
     bottom: float
     windows: list[tuple[float, float, float]]
     text: str
+
+    def axis(self, most: float) -> Axis:
+        """The axis of the rows, of which about ``most`` at most have a label."""
+        every = max(1, math.ceil(len(self.names) / max(most, 1)))
+        middles = [begin + depth / 2 for begin, depth in zip(self.begin, self.depth, strict=True)]
+        return Axis("linear", (self.bottom, -GAP), middles[::every], self.names[::every])
 
 
 def make_chart(
@@ -111,7 +116,6 @@ def make_chart(
         problem=problem,
         unit=next((field.unit for field in schema.jobs if field.name == "arrival"), "s"),
         job_word=job_word,
-        row_word=what,
         by_job=by_job,
         owner=owner,
         order=order,
@@ -255,11 +259,7 @@ def plot_schedule(
         panels = figure.subplots(
             1 + len(loads), 1, sharex=True, squeeze=False, height_ratios=[bars, *[0.95] * len(loads)]
         )[:, 0]
-        unit, scale = chart.unit, 1.0
-        for name, least, size in UNITS if unit == "s" else ():
-            if last - first >= least:
-                unit, scale = name, size
-                break
+        unit, scale = time_unit(last - first) if chart.unit == "s" else (chart.unit, 1.0)
         panels[0].set_xlim(first / scale, last / scale)
         _draw_pieces(panels[0], record, chart, scale, (bars * 72, 0.84 * width * 72))
         for axes, load in zip(panels[1:], loads, strict=True):
@@ -302,16 +302,13 @@ def _draw_pieces(
     axes: Any, record: ScheduleRecord, chart: Chart, scale: float, points: tuple[float, float]
 ) -> None:
     """Draw the rows with their bars; ``points`` is the size of the panel."""
-    patches, collections = require("matplotlib.patches"), require("matplotlib.collections")
     for k, (begin, depth) in enumerate(zip(chart.begin, chart.depth, strict=True)):
         if k % 2:
             axes.axhspan(begin - GAP / 2, begin + depth + GAP / 2, color=SHADE, linewidth=0, zorder=0)
-    for arrival, deadline, y in chart.windows:
-        axes.add_patch(
-            patches.Rectangle(
-                (arrival / scale, y - 0.42), (deadline - arrival) / scale, 0.84, color=PERIOD, linewidth=0
-            )
-        )
+    if chart.windows:
+        arrival, deadline, middle = np.array(chart.windows).T
+        length = (deadline - arrival) / scale
+        axes.barh(middle, length, 0.84, left=arrival / scale, color=PERIOD, linewidth=0)
     start, end = record.start[chart.order] / scale, record.end[chart.order] / scale
     boxes = [
         [(a, y - 0.46), (b, y - 0.46), (b, y + 0.46), (a, y + 0.46)]
@@ -320,11 +317,9 @@ def _draw_pieces(
     lane = points[0] / chart.bottom
     edge = 0.3 if lane > 5 else 0.0
     colours = [hexadecimal(colour) for colour in chart.colours]
-    axes.add_collection(
-        collections.PolyCollection(
-            boxes, facecolors=colours, edgecolors="white" if edge else colours, linewidths=edge, zorder=2
-        )
-    )
+    look = {"edgecolors": "white" if edge else colours, "linewidths": edge, "zorder": 2}
+    pieces = require("matplotlib.collections").PolyCollection(boxes, facecolors=colours, **look)
+    axes.add_collection(pieces)
     low, high = axes.get_xlim()
     size = 0.0 if chart.by_job else min(8.0, 0.72 * lane)  # a row that is a job has its name already
     for i, a, b, y, colour in zip(chart.order, start, end, chart.y, chart.colours, strict=True):
@@ -333,10 +328,9 @@ def _draw_pieces(
         if size >= 4.5 and (b - a) / (high - low) * points[1] > size * (0.7 * len(text) + 0.4):
             ink = hexadecimal(ink_on(colour))
             axes.text((a + b) / 2, y, text, fontsize=size, color=ink, ha="center", va="center_baseline")
-    every = max(1, math.ceil(len(chart.names) / max(points[0] / 10, 1)))  # a label is 10 points high
-    middles = [begin + depth / 2 for begin, depth in zip(chart.begin, chart.depth, strict=True)]
-    axes.set_yticks(middles[::every], chart.names[::every], fontsize=8)
-    axes.set_ylim(chart.bottom, -GAP)
+    rows = chart.axis(points[0] / 10)  # a label is 10 points high
+    axes.set_yticks(rows.ticks, rows.texts, fontsize=8)
+    axes.set_ylim(rows.limits)
     bare(axes, "x")
     axes.tick_params(axis="y", length=0)
 
@@ -379,14 +373,8 @@ def _draw_load(
             np.add.at(held, first[own] - begin[k], amount[own])
             np.add.at(held, last[own] - begin[k], -amount[own])
             above = below[part] + np.maximum(np.cumsum(held), 0)
-            axes.fill_between(
-                times[part] / scale,
-                below[part],
-                above,
-                step="post",
-                color=hexadecimal(found[int(numbers[jobs[k]])]),
-                linewidth=0,
-            )
+            look = {"step": "post", "color": hexadecimal(found[int(numbers[jobs[k]])]), "linewidth": 0}
+            axes.fill_between(times[part] / scale, below[part], above, **look)
             below[part] = above
     else:
         axes.fill_between(times / scale, 0, total, step="post", color="#9a9a9a", linewidth=0)
@@ -404,6 +392,4 @@ def _draw_load(
         text = f"capacity: {capacity:,.4g}"
         axes.annotate(text, (0.995, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=8)
     axes.tick_params(axis="y", labelsize=8)
-    axes.grid(axis="x", color=FAINT, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    bare(axes, "x")

@@ -14,7 +14,7 @@ import inspect
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -26,6 +26,7 @@ from schedgym.core.problem import Metric, Problem, get_problem, list_problems
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.tuned import find_tuned
 from schedgym.traces import names_file
 
 __all__ = [
@@ -172,6 +173,20 @@ def default_policies(
     return kept
 
 
+class Policies(NamedTuple):
+    """Policies that are compared, each by its label.
+
+    Attributes:
+        acting: the policy objects.
+        options: the options of those that were named: the given ones over the tuned ones.
+        tuned: the entries of the file of tuned options.
+    """
+
+    acting: dict[str, Any]
+    options: dict[str, dict[str, Any]]
+    tuned: dict[str, dict[str, Any]]
+
+
 def resolve_policies(
     problem: Problem,
     id: str,
@@ -179,8 +194,19 @@ def resolve_policies(
     options: Mapping[str, Mapping[str, Any]],
     parameters: Mapping[str, Any],
     settings: Iterable[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Label -> policy object; every name and option is checked before anything runs."""
+    tuned: str | Path | None = None,
+) -> Policies:
+    """The policies of :func:`~schedgym.evaluation.runner.compare`, checked before anything runs.
+
+    Args:
+        problem: problem of the environment.
+        id: environment id.
+        policies: names or objects, as for ``compare``.
+        options: label -> options of the policy.
+        parameters: parameters of all settings.
+        settings: the further parameters of each setting.
+        tuned: the file whose options named policies have under ``options``; None: they have their defaults.
+    """
     if policies is None:
         policies = default_policies(problem, id, [{**parameters, **own} for own in settings], options)
     if isinstance(policies, str) or callable(policies) or not isinstance(policies, Iterable):
@@ -192,7 +218,9 @@ def resolve_policies(
         pairs = [(None, policy) for policy in policies]
     prefix = f"{problem.name}/"
     unused = {name.removeprefix(prefix): dict(values) for name, values in options.items()}
-    built: dict[str, Any] = {}
+    names = [policy for _, policy in pairs if isinstance(policy, str)]
+    found = {} if tuned is None else find_tuned(id, names, tuned, parameters)
+    built = Policies({}, {}, {})
     for label, policy in pairs:
         if isinstance(policy, str):
             full = resolve_policy_name(policy, problem.name)
@@ -200,7 +228,13 @@ def resolve_policies(
                 raise InvalidParameter(f"policy {full!r} is not one of {problem.name}")
             short = full.removeprefix(prefix)
             label = label or short
-            policy = make_policy(full, **unused.pop(label, {}))
+            own = unused.pop(label, {})
+            if short in found:
+                built.tuned[label] = found[short]
+                own = found[short]["options"] | own
+            if own:
+                built.options[label] = own
+            policy = make_policy(full, **own)
         elif isinstance(policy, type) or not (callable(policy) and callable(getattr(policy, "reset", None))):
             raise InvalidParameter(
                 "policies: a policy is a name, or an object with the methods reset(interface, rng) and "
@@ -208,15 +242,15 @@ def resolve_policies(
             )
         if label is None:
             label = str(getattr(policy, "name", type(policy).__name__)).removeprefix(prefix)
-        if label in built:
+        if label in built.acting:
             raise InvalidParameter(f"policies: {label!r} is named twice; give labels in a dict")
-        built[label] = policy
-    if not built:
+        built.acting[label] = policy
+    if not built.acting:
         raise InvalidParameter("policies: name at least one")
     for name in unused:
-        if name in built:
+        if name in built.acting:
             raise InvalidParameter(f"options: {name!r} is an object already, build it with its options")
-        raise UnknownName("policy in options", name, built)
+        raise UnknownName("policy in options", name, built.acting)
     return built
 
 

@@ -1,52 +1,44 @@
-"""Pictures of comparisons: distributions with intervals, and paired differences beside them."""
+"""Pictures of a board: what each shows, as panels, and the picture of a comparison as a file."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation.canvas import (
-    ASIDE,
-    BOUND,
-    DASHES,
-    FORMATS,
-    INK,
-    MARKERS,
-    STYLE,
-    add_head,
-    add_legend,
-    as_label,
-    bare,
-    new_figure,
-    save_figure,
-    series_colour,
-    spread,
-    swept_axis,
-    typeset,
-)
-from schedgym.evaluation.comparison import Evaluation, plain
-from schedgym.evaluation.standings import setting_text, short_value
-from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.evaluation.wording import axis_text
-from schedgym.extras import require
+from schedgym.evaluation.canvas import FORMATS, NARROW, draw_panels, save_figure
+from schedgym.evaluation.comparison import Evaluation
+from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
+from schedgym.evaluation.standings import Board, Entry, Setting, board_of, setting_text, short_value
+from schedgym.evaluation.statistics import Estimate, bootstrap_interval
+from schedgym.evaluation.wording import change_text, estimate_text
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["FORMATS", "plot_comparison"]
+__all__ = [
+    "FORMATS",
+    "differences_panel",
+    "effort_panel",
+    "gaps_panel",
+    "means_panel",
+    "plot_comparison",
+    "profile_panel",
+    "slices_of",
+    "sweep_panels",
+    "swept_name",
+]
 
 F8 = npt.NDArray[np.float64]
 
-BOUND_LINE: dict[str, Any] = {"color": BOUND, "linestyle": (0, (4, 3))}
-DECADE = 10.0
 WIDTH = 11.5  # inches
-NARROW = 7.0  # a narrower picture has its panels below one another, and smaller letters
+MOST_GAPS = 12  # settings of an id in the panel of gaps
+APART = 0.45  # of a row's height, in which the gaps of its policies lie one below the other
+FAR = 5.0  # times the best, from where on a profile has a logarithmic axis
 
 
 def plot_comparison(
@@ -87,407 +79,293 @@ def plot_comparison(
         raise InvalidParameter("nothing to draw: the result is empty")
     if not 2.5 <= width <= 40:
         raise InvalidParameter(f"width: must be from 2.5 to 40 inches, got {width}")
-    matplotlib = require("matplotlib")
-    shown = evaluation.metric_of(metric)
-    variant = evaluation.problem.ids[evaluation.id]
-    if reference is None:
-        policies = evaluation.policies
-        reference = variant.reference if variant.reference in policies else policies[0]
-    label = shown.name.replace("_", " ") + (f" [{shown.unit}]" if shown.unit else "")
-    if title is None:
-        title = variant.title
-    scale = 1.0 if width >= NARROW else 0.75
-    style = {key: value * scale if key.endswith("size") else value for key, value in STYLE.items()}
-    with matplotlib.rc_context(style):
-        drawing = _Drawing(evaluation, shown.name, typeset(label), reference, confidence)
-        drawing.width, drawing.letters, drawing.head = width, scale, 0.62 if title else 0.1
-        figure = drawing.sweep() if evaluation.swept else drawing.single()
-        if title:
-            add_head(figure, title, subtitle)
-        save_figure(figure, path)
-
-
-def _dots(axes: Any, x: F8, y: F8, colour: str, size: float = 13, alpha: float = 0.4) -> None:
-    axes.scatter(x, y, s=size, color=colour, alpha=alpha, linewidths=0, zorder=2)
-
-
-def _handle(label: str, **style: Any) -> Any:
-    """An entry of a legend."""
-    return require("matplotlib.lines").Line2D([], [], label=label, **style)
-
-
-def _scale(axis: Any, values: F8, narrow: bool = False) -> str:
-    """Logarithmic where the range exceeds a decade, with a linear part around 0 where 0 occurs."""
-    positive = values[np.isfinite(values) & (values > 0)]
-    decades = math.log10(positive.max() / positive.min()) if positive.size else 0.0
-    if decades <= 1 or (values < 0).any():
-        return "linear"
-    ticker = require("matplotlib.ticker")
-    if (values == 0).any():
-        _around_zero(axis, values)
-        return "symlog"
-    axis._set_axes_scale("log")
-    subs: tuple[float, ...] = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
-    if narrow and decades > 1:
-        subs = (1.0, 3.0) if decades < 1.7 else (1.0,)
-    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
-    axis.set_minor_formatter(ticker.NullFormatter())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: axis_text(value)))
-    return "log"
-
-
-def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
-    """A symmetric logarithmic scale, linear below the least size (at most six decades under the largest)."""
-    ticker = require("matplotlib.ticker")
-    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
-    threshold = 10.0 ** math.floor(math.log10(max(sizes.min(), sizes.max() / 1e6)))
-    last = math.ceil(math.log10(sizes.max()))
-    powers = range(round(math.log10(threshold)), last + 1)
-    powers = powers[:: -(-len(powers) // 7)]
-    ticks = [0.0, *(10.0**k for k in powers)]
-    if (values < 0).any():
-        ticks = [*(-(10.0**k) for k in reversed(powers)), *ticks]
-    axis._set_axes_scale("symlog", linthresh=threshold)
-    axis.set_major_locator(ticker.FixedLocator(ticks))
-    axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: axis_text(value, sign)))
-
-
-def _ratio_axis(axis: Any, values: F8) -> None:
-    """A logarithmic axis of ratios, with ticks at round ones."""
-    ticker = require("matplotlib.ticker")
-    known = values[np.isfinite(values) & (values > 0)]
-    low, high = float(known.min()), float(known.max())
-    margin = max((high / low) ** 0.04, 1.005)
-    low, high = low / margin, high * margin
-    axis._set_axes_scale("log")
-    (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(low, high)
-    if high / low < 4:
-        ticks = ticker.MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)
-        axis.set_major_locator(ticker.FixedLocator([tick for tick in ticks if low <= tick <= high]))
-    else:
-        subs = (
-            (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if high / low < 20 else (1.0, 3.0) if high / low < 300 else (1.0,)
-        )
-        axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
-    axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: axis_text(value)))
-
-
-class _Drawing:
-    """One comparison: the data and the settings that all its panels share."""
-
-    def __init__(
-        self, evaluation: Evaluation, metric: str, label: str, reference: str, confidence: float
-    ) -> None:
-        self.evaluation, self.metric, self.label = evaluation, metric, label
-        self.reference, self.confidence = reference, confidence
-        self.summary = evaluation.summary(metric, confidence)
-        self.differences = evaluation.differences(reference, metric, confidence)
-        self.policies, frame = evaluation.policies, evaluation.frame
-        self.bounded = bool(self.summary["bound"].notna().any())
-        self.width, self.letters, self.head = WIDTH, 1.0, 0.62  # inches, a factor, inches
-        values = frame.loc[frame["metric"] == metric, "value"].to_numpy(dtype=float)
-        shares = self.differences["relative"].to_numpy(dtype=float)
-        self.ratios = bool((values > 0).all() and np.isfinite(shares).all())
-        self.bound_hidden = False
-        self.bound_label = "lower bound" if evaluation.objective.sign > 0 else "upper bound"
-        self.interval = f"{confidence * 100:g}% interval"
-
-    def colour(self, policy: str) -> str:
-        return series_colour(self.policies.index(policy))
-
-    def difference_label(self) -> str:
-        if self.ratios:
-            return f"{typeset(self.metric.replace('_', ' '))} / that of {as_label(self.reference)}"
-        return f"difference to {as_label(self.reference)}: {self.label}"
-
-    def compared(self, rows: pd.DataFrame) -> tuple[F8, F8, F8]:
-        """Means of differences to the reference and the ends of their intervals, or of ratios."""
-        names = (
-            ("relative", "relative_low", "relative_high") if self.ratios else ("difference", "low", "high")
-        )
-        mean, low, high = (rows[name].to_numpy(dtype=float) + self.ratios for name in names)
-        return mean, low, high
-
-    def panels(self, rows: int, height: float, **more: Any) -> tuple[Any, Any]:
-        """A figure with ``rows`` pairs of panels, side by side, or where it is narrow below one another.
-
-        Returns:
-            the figure, and its panels as an array [rows, 2].
-        """
-        if self.width >= NARROW:
-            figure = new_figure(self.width, self.head + 0.75 + height * rows)
-            return figure, figure.subplots(rows, 2, squeeze=False, **more)
-        figure = new_figure(self.width, self.head + 0.6 + 2 * height * rows)
-        return figure, figure.subplots(2 * rows, 1, squeeze=False).reshape(rows, 2)
-
-    # one setting -----------------------------------------------------------------------------------
-
-    def single(self) -> Any:
-        ranked = self.summary.sort_values("mean", kind="stable")
-        rows = list(ranked["policy"])
-        ((_, comparison),) = self.evaluation.comparisons(self.metric)
-        tables = {policy: table[0] for policy, table in comparison.tables.items()}
-        lines = len(rows) + self.bounded
-        wide = self.width >= NARROW
-        figure, grid = self.panels(1, 0.58 + (0.52 if wide else 0.27) * lines, width_ratios=(1.15, 1))
-        left, right = grid[0]
-        for y, policy in enumerate(rows):
-            self._strip(left, y, tables[policy], self.colour(policy))
-        ticks, labels = list(range(len(rows))), [as_label(policy) for policy in rows]
-        if self.bounded:
-            bound = np.asarray(comparison.bounds)
-            self._strip(left, len(rows), bound, BOUND)
-            left.axvline(bound.mean(), **BOUND_LINE, linewidth=1.1, zorder=1)
-            ticks.append(len(rows))
-            labels.append(self.bound_label)
-        values = np.concatenate(list(tables.values()))
-        if self.bounded and (bound > 0).all():
-            values = np.concatenate([values, bound])
-        scale = _scale(left.xaxis, values, not wide)
-        if scale == "linear":
-            left.set_xlim(left=min(0.0, float(values.min())))
-        if scale == "log":  # by what it can show: a bound of 0 would stretch the axis to the least float
-            shown = np.concatenate([values, bound[bound > 0]]) if self.bounded else values
-            margin = (shown.max() / shown.min()) ** 0.03
-            left.set_xlim(shown.min() / margin, shown.max() * margin)
-        if scale != "linear" and self.bounded and (bound <= 0).all() and (values > 0).all():
-            self.bound_hidden = True
-            left.annotate(
-                "0 in every episode, off this axis",
-                (0.02, len(rows)),
-                xycoords=("axes fraction", "data"),
-                va="center",
-                fontsize=9.5 * self.letters,
-                color=BOUND,
-            )
-        for axes in (left, right):
-            axes.set_yticks(ticks, labels)
-            axes.set_ylim(lines - 0.45, -0.55)
-        left.set_xlabel(f"{self.label} of each episode")
-        bare(left, "x")
-        left.tick_params(axis="y", length=0)
-        self._single_differences(right, rows, tables)
-        bare(right, "x")
-        right.tick_params(axis="y", length=0, labelleft=not wide)
-        right.set_ylim((len(rows) if not wide else lines) - 0.45, -0.55)
-        self._single_legend(figure)
-        return figure
-
-    def _strip(self, axes: Any, y: int, values: F8, colour: str) -> None:
-        if len(values) > 1:
-            _dots(axes, values, y + 0.44 * spread(values), colour, 13 * self.letters**2)
-            low, high = np.quantile(values, [0.25, 0.75])
-            bar = {"linewidth": 8 * self.letters, "solid_capstyle": "butt"}
-            axes.plot([low, high], [y, y], color=colour, alpha=0.3, **bar)
-        self._mean(axes, y, float(values.mean()), *bootstrap_interval(values, self.confidence), colour)
-
-    def _mean(self, axes: Any, y: int, mean: float, low: float, high: float, colour: str) -> None:
-        size = self.letters
-        if math.isfinite(low):
-            ends = {"color": INK, "markersize": 8 * size, "markeredgewidth": 1.8 * size, "zorder": 4}
-            axes.plot([low, high], [y, y], color=INK, linewidth=1.8 * size, solid_capstyle="butt", zorder=4)
-            axes.plot([low, high], [y, y], "|", **ends)
-        mark = {"markersize": 7 * size, "markerfacecolor": colour, "markeredgecolor": "white", "zorder": 5}
-        axes.plot([mean], [y], "D", **mark)
-
-    def _single_differences(self, axes: Any, rows: list[str], tables: dict[str, F8]) -> None:
-        base = tables[self.reference]
-        by_policy = self.differences.set_index("policy")
-        axes.axvline(float(self.ratios), color=INK, linewidth=1.0, zorder=1)
-        shown = [np.array([float(self.ratios)])]
-        for y, policy in enumerate(rows):
-            text = "reference"
-            if policy != self.reference:
-                values = tables[policy]
-                values = values / base if self.ratios else values - base
-                mean, low, high = (float(part[0]) for part in self.compared(by_policy.loc[[policy]]))
-                colour = self.colour(policy)
-                if len(values) > 1:
-                    _dots(axes, values, y + 0.44 * spread(values), colour, 13 * self.letters**2)
-                    shown.append(values)
-                shown.append(np.array([mean]))
-                self._mean(axes, y, mean, low, high, colour)
-                text = self._difference_text(mean, low, high)
-            axes.annotate(
-                text,
-                (1.02, y),
-                xycoords=("axes fraction", "data"),
-                va="center",
-                fontsize=9.5 * self.letters,
-                color=ASIDE if policy == self.reference else INK,
-                annotation_clip=False,
-            )
-        if self.ratios:
-            _ratio_axis(axes.xaxis, np.concatenate(shown))
-        elif len(rows) == 1:
-            axes.set_xlim(-1, 1)
-        axes.set_xlabel(self.difference_label())
-
-    def _difference_text(self, mean: float, low: float, high: float) -> str:
-        """A difference with its interval; ratios near 1 in percent."""
-        known = math.isfinite(low)
-        if not self.ratios:
-            return f"{mean:+.3g}" + (f"  [{low:+.3g}, {high:+.3g}]" if known else "")
-        if 0.5 <= mean <= 2:
-            mean, low, high = (100 * (value - 1) for value in (mean, low, high))
-            return f"{mean:+.3g}%" + (f"  [{low:+.3g}, {high:+.3g}]" if known else "")
-        return f"× {mean:.3g}" + (f"  [{low:.3g}, {high:.3g}]" if known else "")
-
-    def _single_legend(self, figure: Any) -> None:
-        diamond = {
-            "marker": "D",
-            "markersize": 7 * self.letters,
-            "markerfacecolor": "#999999",
-            "markeredgecolor": "white",
-        }
-        handles = [
-            _handle("one episode", marker="o", color="#999999", linestyle="", markersize=4),
-            _handle("middle half", color="#999999", alpha=0.5, linewidth=8),
-            _handle(f"mean and its {self.interval}", color=INK, linewidth=1.8, **diamond),
+    board = board_of(evaluation, reference, metric, confidence)
+    wide = width >= NARROW
+    if board.swept:
+        height = 3.7 if wide else 0.7 * width
+        panels = [
+            dataclasses.replace(panel, title=text if place == 0 else "")
+            for text, settings in slices_of(board, board.swept[0]).items()
+            for place, panel in enumerate(sweep_panels(board, board.swept[0], settings))
         ]
-        if self.bounded and not self.bound_hidden:
-            handles.append(_handle(f"mean {self.bound_label}", **BOUND_LINE, linewidth=1.1))
-        add_legend(figure, handles, self.head)
-
-    # a sweep ---------------------------------------------------------------------------------------
-
-    def sweep(self) -> Any:
-        first, *others = self.evaluation.swept
-        episodes = self.evaluation.frame[self.evaluation.frame["metric"] == self.metric]
-        tables = (episodes, self.summary, self.differences)
-        panels: list[tuple[dict[str, Any], Any, Any, Any]] = [({}, *tables)]
-        if others:
-            rest = self.summary[others].drop_duplicates().to_dict("records")
-            keys = [{str(name): plain(value) for name, value in key.items()} for key in rest]
-            a, b, c = tables
-            panels = [(key, _where(a, key), _where(b, key), _where(c, key)) for key in keys]
-        figure, grid = self.panels(len(panels), 3.7 if self.width >= NARROW else 0.7 * self.width)
-        values = list(dict.fromkeys(plain(value) for value in episodes[first]))
-        for (left, right), (key, runs, summary, differences) in zip(grid, panels, strict=True):
-            self._means(left, first, values, summary, runs)
-            self._sweep_differences(right, first, values, differences)
-            if key:
-                left.set_title(as_label(setting_text(key)), loc="left", fontsize=10.5 * self.letters)
-        self._sweep_legend(figure)
-        return figure
-
-    def _style(self, policy: str) -> dict[str, Any]:
-        index = self.policies.index(policy)
-        return {
-            "color": self.colour(policy),
-            "marker": MARKERS[index % len(MARKERS)],
-            "linestyle": DASHES[(index // len(MARKERS)) % len(DASHES)],
-            "linewidth": (2.4 if policy == self.reference else 1.6) * self.letters,
-            "markersize": 6 * self.letters,
-            "markeredgecolor": "white",
-            "markeredgewidth": 0.7,
-            "zorder": 4 if policy == self.reference else 3,
-        }
-
-    def _places(self, axes: Any, name: str, values: list[Any]) -> dict[Any, float]:
-        """Positions of the settings on the x axis: by value if they are numbers, else side by side."""
-        ticker = require("matplotlib.ticker")
-        kind = swept_axis(values)
-        numbers, self.logarithmic = kind != "category", kind == "log"
-        if numbers and len(values) > 1:
-            places = {v: float(v) for v in values}
-            axes.set_xscale(kind)
-        else:
-            places = {v: float(i) for i, v in enumerate(values)}
-            axes.set_xlim(-0.5, len(values) - 0.5)
-        labels = [f"{v:g}" if numbers else as_label(short_value(v)) for v in values]
-        axes.xaxis.set_major_locator(ticker.FixedLocator(list(places.values())))
-        axes.xaxis.set_major_formatter(ticker.FixedFormatter(labels))
-        axes.xaxis.set_minor_locator(ticker.NullLocator())
-        axes.set_xlabel(as_label(name.replace("_", " ")))
-        return places
-
-    def _beside(self, places: dict[Any, float], column: Any, policy: str) -> F8:
-        """Positions of a policy's points: a little beside the setting's, so that equal means stay apart."""
-        warp, back = (np.log, np.exp) if self.logarithmic else (np.asarray, np.asarray)
-        at = warp(np.array([places[plain(value)] for value in column], dtype=float))
-        stands = np.sort(warp(np.array(list(places.values()), dtype=float)))
-        gap = float(np.diff(stands).min()) if len(stands) > 1 else 1.0
-        share = self.policies.index(policy) / max(len(self.policies) - 1, 1) - 0.5
-        width = min(0.16, 0.035 * (len(self.policies) - 1))
-        return np.asarray(back(at + width * gap * share), dtype=float)
-
-    def _means(
-        self, axes: Any, name: str, values: list[Any], summary: pd.DataFrame, runs: pd.DataFrame
-    ) -> None:
-        places = self._places(axes, name, values)
-        shown = summary["mean"].to_numpy()
-        bounds = summary["bound"].to_numpy()
-        if self.bounded and (bounds > 0).all():
-            shown = np.concatenate([shown, bounds])
-        scale = _scale(axes.yaxis, shown)
-        floor = -math.inf
-        if scale == "log":
-            floor = float(shown.min()) / 2
-            self.bound_hidden |= self.bounded and bool((bounds <= 0).any())
-        for policy in self.policies:
-            part = summary[summary["policy"] == policy]
-            x = self._beside(places, part[name], policy)
-            axes.plot(x, part["mean"], **self._style(policy))
-            own = runs[runs["policy"] == policy]
-            dots = own["value"].to_numpy()
-            beside = self._beside(places, own[name], policy)
-            _dots(axes, beside[dots > floor], dots[dots > floor], self.colour(policy), size=9, alpha=0.35)
-            low = np.maximum(part["low"].to_numpy(), floor)
-            axes.fill_between(
-                x, low, part["high"], color=self.colour(policy), alpha=0.12, linewidth=0, zorder=2
-            )
-        if self.bounded:
-            part = summary[summary["policy"] == self.policies[0]]
-            x = np.array([places[plain(v)] for v in part[name]])
-            axes.plot(x, part["bound"], **BOUND_LINE, linewidth=1.5, zorder=2)
-        if scale == "linear":
-            axes.set_ylim(bottom=min(0.0, float(np.nanmin(shown))))
-        axes.set_ylabel(self.label)
-        bare(axes, "y")
-
-    def _sweep_differences(self, axes: Any, name: str, values: list[Any], differences: pd.DataFrame) -> None:
-        places = self._places(axes, name, values)
-        base = float(self.ratios)
-        axes.axhline(base, color=self.colour(self.reference), linewidth=2.0 * self.letters, zorder=2)
-        shown = [np.array([base])]
-        for policy in self.policies:
-            part = differences[differences["policy"] == policy]
-            if part.empty:
-                continue
-            x = self._beside(places, part[name], policy)
-            mean, low, high = self.compared(part)
-            shown += [mean, low, high]
-            axes.plot(x, mean, **self._style(policy))
-            axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
-        ends = np.concatenate(shown)
-        sizes = np.abs(ends[np.isfinite(ends) & (ends != 0)])
-        if self.ratios:
-            _ratio_axis(axes.yaxis, ends)
-        elif sizes.size and sizes.max() > DECADE**2 * sizes.min():
-            _around_zero(axes.yaxis, ends, "+")
-        axes.set_ylabel(self.difference_label())
-        bare(axes, "y")
-
-    def _sweep_legend(self, figure: Any) -> None:
-        handles = []
-        for policy in self.policies:
-            label = f"{policy} (reference)" if policy == self.reference else policy
-            handles.append(_handle(as_label(label), **self._style(policy)))
-        handles.append(_handle("one episode", marker="o", color="#999999", linestyle="", markersize=3.5))
-        patch = require("matplotlib.patches").Patch
-        handles.append(patch(color="#999999", alpha=0.35, linewidth=0, label=self.interval))
-        if self.bounded:
-            label = self.bound_label + (" (0: off the axis)" if self.bound_hidden else "")
-            handles.append(_handle(label, **BOUND_LINE, linewidth=1.5))
-        add_legend(figure, handles, self.head)
+    else:
+        (setting,) = board.settings
+        differences = differences_panel(board, setting)
+        panels = [means_panel(board, setting, confidence), *([differences] if differences else [])]
+        height = 0.8 + (0.52 if wide else 0.27) * len(panels[0].rows)
+    if title is None:
+        title = evaluation.problem.ids[evaluation.id].title
+    interval = f"{confidence * 100:g}% interval"
+    figure = draw_panels(panels, width, height, title=title, subtitle=subtitle, interval=interval)
+    save_figure(figure, path)
 
 
-def _where(frame: pd.DataFrame, key: dict[Any, Any]) -> pd.DataFrame:
-    keep = np.ones(len(frame), dtype=bool)
-    for name, value in key.items():
-        column = frame[name]
-        keep &= (column.isna() if value is None else column == value).to_numpy()
-    return frame[keep]
+def _label(board: Board, mean: bool = False) -> str:
+    unit = f" [{board.metric.unit}]" if board.metric.unit else ""
+    name = board.metric.name.replace("_", " ")
+    return ("mean " if mean and "mean" not in name else "") + name + unit
+
+
+def _bound_name(board: Board) -> str:
+    return "upper bound" if board.metric.better == "max" else "lower bound"
+
+
+# one setting ---------------------------------------------------------------------------------------
+
+
+def _strip(own: Series, row: int, values: F8, mean: Estimate, told: str) -> list[Series]:
+    """The values of a row with their middle half, and their mean with its interval.
+
+    Args:
+        own: label, number and texts of the values.
+        row: number of the row.
+        values: [episodes].
+        mean: their mean.
+        told: what is said of it.
+    """
+
+    def series(kind: str, x: list[float], *ends: list[float], texts: Sequence[str] = ()) -> Series:
+        low, high = ends or (None, None)
+        return dataclasses.replace(own, x=x, y=[row] * len(x), low=low, high=high, kind=kind, texts=texts)
+
+    found = []
+    if len(values) > 1:
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+        found.append(series("dots", values.tolist(), texts=own.texts))
+        found.append(series("halves", [middle], [low], [high]))
+    return [*found, series("means", [mean.value], [mean.low], [mean.high], texts=[told])]
+
+
+def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
+    """The episodes of each policy with their middle half, mean and interval, and the bounds."""
+    rows, series = [entry.policy for entry in setting.entries], []
+    for row, entry in enumerate(setting.entries):
+        names = [
+            f"{entry.policy}, seed {seed}, episode {episode}"
+            + (f", training seed {training}" if training is not None else "")
+            for training in (entry.trainings or (None,))
+            for seed, episode in setting.episodes
+        ]
+        values = entry.table.ravel()
+        known = np.flatnonzero(~np.isnan(values)).tolist()
+        texts = [f"{names[i]}\n{values[i]:.5g}" for i in known]
+        own = Series(entry.policy, [], [], number=board.policies.index(entry.policy), texts=texts)
+        told = f"{entry.policy}\nmean {estimate_text(entry.mean)}"
+        told += f"\ninterquartile mean {estimate_text(entry.middle)}"
+        series += _strip(own, row, values[known], entry.mean, told)
+    label = f"{_label(board)} of each episode"
+    panel = Panel(label, "", series, kind="means", x_scale="value", rows=rows)
+    bounds = setting.entries[0].bounds
+    bounds = bounds[~np.isnan(bounds)]
+    if not bounds.size:
+        return panel
+    name = _bound_name(board)
+    if axis_of(panel, "x").scale == "log" and not (bounds > 0).any():
+        return dataclasses.replace(panel, rows=[*rows, f"{name}: 0"])  # off the axis
+    mean = Estimate(float(bounds.mean()), *bootstrap_interval(bounds, confidence))
+    own = Series(name, [], [], bound=True, number=len(board.policies))
+    series += _strip(own, len(rows), bounds, mean, f"{name}\nmean {estimate_text(mean)}")
+    line = Line("x", mean.value, bound=f"mean {name}")
+    return dataclasses.replace(panel, rows=[*rows, name], series=series, lines=[line])
+
+
+def _ratios(board: Board, settings: Iterable[Setting]) -> bool:
+    """True if all values are positive: policies are then compared by ratios."""
+    entries = [entry for setting in settings for entry in setting.entries]
+    relative = [entry.relative.value for entry in entries if entry.policy != board.reference]
+    return all(map(math.isfinite, relative)) and not any((entry.table <= 0).any() for entry in entries)
+
+
+def _compared(entry: Entry, ratios: bool) -> Estimate:
+    """The difference to the reference, or the ratio to it."""
+    own = entry.relative
+    return Estimate(1 + own.value, 1 + own.low, 1 + own.high) if ratios else entry.difference
+
+
+def _compared_label(board: Board, ratios: bool) -> str:
+    if ratios:
+        return f"{board.metric.name.replace('_', ' ')} / that of {board.reference}"
+    return f"difference to {board.reference}: {_label(board)}"
+
+
+def differences_panel(board: Board, setting: Setting) -> Panel | None:
+    """Each policy's paired differences to the reference, or ratios, with their mean; None without any."""
+    base, series, remarks = setting.entry(board.reference), [], []
+    if base is None or len(setting.entries) < 2:
+        return None
+    ratios, rival = _ratios(board, [setting]), base.table.mean(axis=0)
+    for row, entry in enumerate(setting.entries):
+        mean = _compared(entry, ratios)
+        if entry is base or not math.isfinite(mean.value):
+            remarks.append("reference" if entry is base else "")
+            continue
+        values = ((entry.table / rival) if ratios else (entry.table - rival)).ravel()
+        remarks.append(change_text(mean, ratios))
+        told = f"{entry.policy}\n{remarks[-1]}\nbetter in {entry.won:.0%} of the episodes"
+        own = Series(entry.policy, [], [], number=board.policies.index(entry.policy))
+        told += f", equal in {entry.tied:.0%}"
+        series += _strip(own, row, values[~np.isnan(values)], mean, told)
+    better = "more" if board.metric.better == "max" else "less"
+    return Panel(
+        f"{_compared_label(board, ratios)} ({better} is better)",
+        "",
+        series,
+        kind="means",
+        x_scale="ratio" if ratios else "difference",
+        rows=[entry.policy for entry in setting.entries],
+        remarks=remarks,
+        lines=[Line("x", float(ratios))],
+    )
+
+
+def effort_panel(board: Board, setting: Setting) -> Panel | None:
+    """The objective over the time that a policy takes in an episode; None without times."""
+    entries = [e for e in setting.entries if e.seconds > 0 and math.isfinite(e.mean.value)]
+    if len(entries) < 2:
+        return None
+    series = [
+        Series(
+            entry.policy,
+            [entry.seconds],
+            [entry.mean.value],
+            number=board.policies.index(entry.policy),
+            texts=[f"{entry.policy}\n{estimate_text(entry.mean)}\n{entry.seconds:.3g} s per episode"],
+        )
+        for entry in entries
+    ]
+    means, lines = [entry.mean.value for entry in entries], []
+    if 0.5 * min(means) <= setting.bound <= 2 * max(means):
+        lines = [Line("y", setting.bound, bound=f"mean {_bound_name(board)}")]
+    return Panel(
+        "policy time per episode",
+        _label(board, mean=True),
+        series,
+        kind="points",
+        x_scale="time",
+        y_scale="value",
+        y_from_zero=False,
+        lines=lines,
+    )
+
+
+# several settings ----------------------------------------------------------------------------------
+
+
+def swept_name(board: Board) -> str:
+    """The parameter over which means are drawn: the first with several numbers, else the first."""
+    axes = {name: swept_axis([own.parameters.get(name) for own in board.settings]) for name in board.swept}
+    return next((name for name, axis in axes.items() if axis != "category"), board.swept[0])
+
+
+def slices_of(board: Board, name: str) -> dict[str, list[Setting]]:
+    """The settings that differ in one parameter only, by the text of the others."""
+    found: dict[str, list[Setting]] = {}
+    for setting in board.settings:
+        others = {own: value for own, value in setting.parameters.items() if own in board.swept}
+        found.setdefault(setting_text({k: v for k, v in others.items() if k != name}), []).append(setting)
+    return found
+
+
+def sweep_panels(board: Board, name: str, settings: Sequence[Setting]) -> list[Panel]:
+    """Means with bands over a swept parameter, and the bound; and the differences to the reference."""
+    scale = swept_axis([own.parameters.get(name) for own in board.settings])
+    values: list[Any] = [own.parameters.get(name) for own in settings]
+    if scale == "category":
+        texts = list(map(short_value, values))
+        values = texts if len(set(texts)) == len(texts) else list(map(str, values))
+    else:
+        settings = sorted(settings, key=lambda own: float(own.parameters[name]))
+        values = sorted(map(float, values))
+    ratios = _ratios(board, board.settings)
+    means: list[Series] = []
+    differences: list[Series] = []
+    for number, policy in enumerate(board.policies):
+        found = [
+            (x, own) for x, setting in zip(values, settings, strict=True) if (own := setting.entry(policy))
+        ]
+        dots = [(x, y) for x, entry in found for y in entry.table.ravel().tolist() if not math.isnan(y)]
+        x = [place for place, _ in dots]
+        means.append(Series(policy, x, [y for _, y in dots], kind="dots", number=number))
+        for series, estimates in (
+            (means, [entry.mean for _, entry in found]),
+            (differences, [_compared(entry, ratios) for _, entry in found]),
+        ):
+            if series is means or policy != board.reference:
+                y, low, high = ([getattr(e, end) for e in estimates] for end in ("value", "low", "high"))
+                told = [f"{policy}: {estimate_text(own)}" for own in estimates]
+                at = [place for place, _ in found]
+                series.append(Series(policy, at, y, low, high, number=number, texts=told))
+    labels = name.replace("_", " "), _label(board, mean=True)
+    panel = Panel(*labels, means, x_scale="log" if scale == "log" else "linear", y_scale="value", apart=True)
+    bounds = [setting.bound for setting in settings]
+    if any(map(math.isfinite, bounds)):
+        hidden = axis_of(panel, "y").scale == "log" and min(bounds) <= 0
+        text = _bound_name(board) + (" (0: off the axis)" if hidden else "")
+        told = [f"{_bound_name(board)}: {bound:.5g}" for bound in bounds]
+        bound = Series(text, values, bounds, bound=True, number=len(board.policies), texts=told)
+        panel = dataclasses.replace(panel, series=[*means, bound])
+    beside = dataclasses.replace(
+        panel,
+        y_label=_compared_label(board, ratios),
+        series=differences,
+        y_scale="ratio" if ratios else "difference",
+        lines=[Line("y", float(ratios), number=board.policies.index(board.reference))],
+    )
+    return [panel, beside]
+
+
+def profile_panel(board: Board, settings: Sequence[Setting], confidence: float) -> Panel | None:
+    """Performance profiles: the share of episodes within a factor of the episode's best policy."""
+    chosen = dataclasses.replace(board, settings=list(settings))
+    ratios = [stratum.ravel() for policy in board.policies for stratum in chosen.strata(policy)]
+    known = np.concatenate([*ratios, np.empty(0)])
+    known = known[np.isfinite(known)]  # infinitely worse than a best value of 0
+    if not known.size:
+        return None
+    largest = max(1.02 * float(np.quantile(known, 0.99)), 1.02)
+    far = largest > FAR
+    thresholds = np.geomspace(1.0, largest, 120) if far else np.linspace(1.0, largest, 120)
+    series = []
+    for number, policy in enumerate(board.policies):
+        profile = chosen.profile(policy, thresholds, confidence)
+        if profile is not None:
+            share, low, high = (values.tolist() for values in profile)
+            told = [f"{policy}: {own:.0%} of the episodes" for own in share]
+            series.append(Series(policy, thresholds.tolist(), share, low, high, number=number, texts=told))
+    labels = "factor to the best policy of the episode", "share of episodes within it"
+    return Panel(*labels, series, kind="steps", x_scale="log" if far else "linear", y_scale="share")
+
+
+def gaps_panel(boards: Sequence[Board], names: Sequence[str]) -> tuple[Panel | None, str]:
+    """Every policy's mean gap to the bound with its interval, a row per board (of these names) and setting.
+
+    Returns:
+        the panel, None if nothing is bounded; and a sentence on the settings and policies that it leaves out.
+    """
+    rows: list[str] = []
+    series: list[Series] = []
+    missing: list[str] = []
+    for board, name in zip(boards, names, strict=True):
+        more = len(board.settings) - MOST_GAPS
+        if more > 0:
+            missing.append(f"{name}, all but the first {MOST_GAPS} settings ({more} more)")
+        for setting in board.settings[:MOST_GAPS]:
+            row = name + (f", {setting.label}" if setting.label else "")
+            entries = [e for e in setting.entries if math.isfinite(e.relative_gap.value)]
+            lost = [e for e in setting.entries if not math.isfinite(e.relative_gap.value)]
+            if lost:
+                zero = any(math.isfinite(e.gap.value) for e in lost)
+                whom = f": {', '.join(e.policy for e in lost)}" if entries else ""
+                missing.append(f"{row}{whom} ({'the bound is 0' if zero else 'no bound is known'})")
+            heights = len(rows) + APART * np.linspace(-1, 1, len(entries) + 2)[1:-1]
+            for entry, y in zip(entries, heights.tolist(), strict=True):
+                gap, place = entry.relative_gap, board.policies.index(entry.policy)
+                x, low, high = ([100 * part] for part in (gap.value, gap.low, gap.high))
+                text = f"{entry.policy}\n{row}\ngap {estimate_text(gap, 100, '%')}"
+                series.append(Series(entry.policy, x, [y], low, high, number=place, texts=[text]))
+            rows += [row] if entries else []
+    remark = f"Left out: {'; '.join(missing)}." if missing else ""
+    if not rows:
+        return None, remark
+    label = "mean gap [% of the bound]"
+    return Panel(label, "", series, kind="points", x_scale="value", rows=rows), remark

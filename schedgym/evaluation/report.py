@@ -15,7 +15,7 @@ import importlib
 import importlib.resources
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict, Unpack
 
@@ -29,25 +29,24 @@ from schedgym.drawing import short_time
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName, printable
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.episodes import make_env, play
-from schedgym.evaluation.figures import (
-    COLOURS,
-    Figure,
-    difference_figure,
-    effort_figure,
-    formulas,
-    gantt_figure,
-    gap_figure,
-    mean_figure,
-    profile_figure,
-    sweep_figures,
-    symbol_letter,
-)
+from schedgym.evaluation.figures import Figure, figure_of, formulas, gantt_figure
+from schedgym.evaluation.pictures import COLOURS, MARKS, Panel, appearance
 from schedgym.evaluation.plan import FILES, acting_parameters
+from schedgym.evaluation.plot import (
+    differences_panel,
+    effort_panel,
+    gaps_panel,
+    means_panel,
+    profile_panel,
+    slices_of,
+    sweep_panels,
+    swept_name,
+)
 from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
 from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
-from schedgym.evaluation.wording import effort_text, make_templates, number
+from schedgym.evaluation.wording import effort_text, estimate_text, make_templates, number
 from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]
@@ -151,7 +150,7 @@ def _check_choice(boards: Sequence[Board], which: Which) -> None:
 
 #: label, figure, and what is said below the plot when this is chosen
 Variant = tuple[str, Figure, str]
-Variants = Sequence[tuple[str, Figure | None, str]]
+Shown = tuple[str, Panel | Figure | None, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,20 +167,14 @@ class _Card:
     def remarked(self) -> bool:
         return any(remark for _, _, remark in self.variants)
 
-    @property
-    def height(self) -> str:
-        return f"{self.variants[0][1]['layout']['height']:g}"
 
-
-def _card(
-    name: str,
-    title: str,
-    note: str,
-    variants: Sequence[tuple[str, Figure | None, str]],
-    choose: str = "Setting",
-) -> _Card | None:
-    """The card of the variants that have a figure; None without any."""
-    known = [(label, figure, remark) for label, figure, remark in variants if figure is not None]
+def _card(name: str, title: str, note: str, shown: Sequence[Shown], choose: str = "Setting") -> _Card | None:
+    """The card of the variants that have a panel or a figure; None without any."""
+    known = [
+        (label, figure_of(drawn) if isinstance(drawn, Panel) else drawn, remark)
+        for label, drawn, remark in shown
+        if drawn is not None
+    ]
     return _Card(name, title, note, known, choose) if known else None
 
 
@@ -222,7 +215,7 @@ class _Page:
             "Gaps to the bound",
             f"A mark is a policy's mean gap with its {self.percent} interval: how far its mean is from the "
             "mean bound on the optimum, which no schedule beats, in percent of that bound; 0 is optimal.",
-            [("", *gap_figure(self.boards, [self.short(board) for board in self.boards]))],
+            [("", *gaps_panel(self.boards, [self.short(board) for board in self.boards]))],
         )
         cards = [self.cards(index, board) for index, board in enumerate(self.boards)]
         shown = [gaps, *(card for first, middle, end in cards for card in (first, *middle, end))]
@@ -284,7 +277,7 @@ class _Page:
 
     def letter(self, board: Board, policy: str) -> str:
         """The mark of a policy in the figure of gaps."""
-        return symbol_letter(board, policy)
+        return MARKS[appearance(board.policies.index(policy))[0]][2]
 
     def verdict(self, board: Board, entry: Entry) -> str:
         """Return "good" or "bad" for a policy beside the reference; "" if the difference may be chance."""
@@ -366,7 +359,7 @@ class _Page:
                 share = math.log(value / least) / math.log(most / least)
             return 5 + (width - 10) * share
 
-        tip = f"{entry.policy}: {number(mean.value)}{_interval(mean)}"
+        tip = f"{entry.policy}: {estimate_text(mean)}"
         found = {}
         if math.isfinite(bound):
             found["bound"] = f"{place(bound):.1f}"
@@ -385,43 +378,31 @@ class _Page:
         shown, confidence = board.settings[:MOST_VARIANTS], self.confidence
         interval = f"{self.percent} interval"
         whole = "all settings" if len(board.settings) > 1 else ""
-        profiles = [(whole, profile_figure(board, board.settings, confidence), "")]
+        profiles = [(whole, profile_panel(board, board.settings, confidence), "")]
         for setting in shown[: MOST_VARIANTS // 2] if whole else ():
-            profiles.append((setting.label, profile_figure(board, [setting], confidence), ""))
-        sweep = _card(
-            f"sweep{index}",
-            "Over the swept parameter",
-            f"Means with their {interval}; click a name to hide it, twice to see it alone.",
-            [(label, figure, "") for label, figure in sweep_figures(board).items()],
-            "At",
-        )
+            profiles.append((setting.label, profile_panel(board, [setting], confidence), ""))
+        name = swept_name(board) if whole and board.swept else ""
+        slices = slices_of(board, name).items() if name else ()
+        swept = [(label, own) for label, own in slices if len(own) > 1 or len(slices) == 1]
+        over = [(label, sweep_panels(board, name, own)[0], "") for label, own in swept]
+        bands = f"Means with their {interval}; click a name to hide it, twice to see it alone."
+        sweep = _card(f"sweep{index}", "Over the swept parameter", bands, over, "At")
+
+        def each(name: str, title: str, note: str, panel: Callable[..., Panel | None], *more: Any) -> Any:
+            variants = [(setting.label, panel(board, setting, *more), "") for setting in shown]
+            return _card(f"{name}{index}", title, note, variants)
+
+        note = f"A dot is an episode, the bar their middle half, the diamond the mean with its {interval}."
+        paired = f"Mean over the same episodes, with its {interval}; where that leaves out the line, chance "
+        paired += "does not explain it."
+        share = "In what share of the episodes a policy comes within a factor of the episode's best; higher "
+        share += f"is better. Bands: {self.percent}, pointwise, resampled within each setting."
+        time = "The mean time that a policy takes for all decisions of an episode."
         plots = [
-            _card(
-                f"means{index}",
-                "Episodes and means",
-                f"A dot is an episode, the diamond the mean with its {interval}.",
-                [(s.label, mean_figure(board, s), "") for s in shown],
-            ),
-            _card(
-                f"differences{index}",
-                f"Paired difference to {board.reference}",
-                f"Mean over the same episodes, with its {interval}; where that leaves out 0, chance does "
-                "not explain it.",
-                [(s.label, difference_figure(board, s), "") for s in shown],
-            ),
-            _card(
-                f"profile{index}",
-                "Performance profile",
-                "In what share of the episodes a policy comes within a factor of the episode's best; "
-                f"higher is better. Bands: {self.percent}, pointwise, resampled within each setting.",
-                profiles,
-            ),
-            _card(
-                f"effort{index}",
-                "Quality and policy time",
-                "The mean time that a policy takes for all decisions of an episode.",
-                [(s.label, effort_figure(board, s), "") for s in shown],
-            ),
+            each("means", "Episodes and means", note, means_panel, confidence),
+            each("differences", f"Paired difference to {board.reference}", paired, differences_panel),
+            _card(f"profile{index}", "Performance profile", share, profiles),
+            each("effort", "Quality and policy time", time, effort_panel),
         ]
         schedules = self.schedules.get(index, [])
         return sweep, plots, _card(f"schedule{index}", "Schedule of an episode", "", schedules, "Policy")

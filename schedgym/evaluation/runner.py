@@ -145,7 +145,7 @@ def compare(
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
     base = dict(how.get("parameters") or {})
-    given = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings)
+    given = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings).acting
     engine = engine or make_engine("local", how.get("n_jobs", 1))
     check_counts(episodes, seed)
     objective = find_objective(problem, id, [{**base, **setting} for setting in settings])

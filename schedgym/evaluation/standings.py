@@ -9,7 +9,7 @@ training.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
-from schedgym.evaluation.comparison import Comparison, Improvement, resamples_of
+from schedgym.errors import UnknownName
+from schedgym.evaluation.comparison import Comparison, Evaluation, Improvement, resamples_of
 from schedgym.evaluation.statistics import (
     Estimate,
     interquartile_mean,
@@ -27,7 +28,7 @@ from schedgym.evaluation.statistics import (
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
 from schedgym.evaluation.store import Setting as Stored
 
-__all__ = ["Board", "Entry", "Setting", "read_boards", "setting_text", "short_value"]
+__all__ = ["Board", "Entry", "Setting", "board_of", "read_boards", "setting_text", "short_value"]
 
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
@@ -157,12 +158,9 @@ class Board:
         value = interquartile_mean(values)
         return Estimate(value, *stratified_interval(strata, confidence=confidence, resamples=resamples))
 
-    def profile(
-        self, policy: str, thresholds: F8, confidence: float, settings: Iterable[Setting] | None = None
-    ) -> tuple[F8, F8, F8] | None:
+    def profile(self, policy: str, thresholds: F8, confidence: float) -> tuple[F8, F8, F8] | None:
         """(share, low, high) of :func:`performance_profile`; None without values."""
-        chosen = self if settings is None else dataclasses.replace(self, settings=list(settings))
-        strata = chosen.strata(policy)
+        strata = self.strata(policy)
         if not strata:
             return None
         resamples = min(1000, resamples_of(sum(stratum.size for stratum in strata), DRAWS))
@@ -230,8 +228,10 @@ def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> B
     if variant is not None and variant.reference in policies:
         reference = variant.reference
     for setting in settings:
-        _compare(setting.entries, metric, reference, confidence)
-        setting.entries.sort(key=lambda entry: (np.isnan(entry.mean.value), metric.sign * entry.mean.value))
+        tables = {entry.policy: entry.table for entry in setting.entries}
+        bounds = setting.entries[0].bounds
+        _compare(setting.entries, Comparison(metric, tables, bounds, confidence, draws=DRAWS), reference)
+        setting.entries = _ranked(setting.entries, metric)
     return Board(id, problem, variant, metric, settings, swept, common, policies, reference)
 
 
@@ -251,14 +251,55 @@ def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) ->
         seconds = sum(own.seconds for own in runs) / sum(len(own.values) for own in runs)
         agents = tuple(str(own.options["agent"]) for own in runs if "agent" in own.options)
         entries.append(Entry(policy, table, trainings, bound, runs[0].options, agents, seconds))
-    known = bound[~np.isnan(bound)]
-    return Setting(dict(stored.parameters), label, order, entries, float(known.mean()) if known.size else NAN)
+    return Setting(dict(stored.parameters), label, order, entries, _mean(bound))
 
 
-def _compare(entries: list[Entry], metric: Metric, reference: str, confidence: float) -> None:
+def board_of(evaluation: Evaluation, reference: str | None, metric: str | None, confidence: float) -> Board:
+    """The board of an evaluation.
+
+    Args:
+        evaluation: the evaluation.
+        reference: label that differences refer to; None: that of the id, or the first one.
+        metric: None: the objective.
+        confidence: confidence level of all intervals.
+
+    Raises:
+        UnknownName: for a reference or a metric that it does not have.
+    """
+    problem, policies = evaluation.problem, evaluation.policies
+    variant, shown = problem.ids[evaluation.id], evaluation.metric_of(metric)
+    if reference is None:
+        reference = variant.reference if variant.reference in policies else policies[0]
+    if reference not in policies:
+        raise UnknownName("reference policy", reference, policies)
+    settings = []
+    parts = zip(evaluation.parts(), evaluation.comparisons(metric, confidence), strict=True)
+    for (own, frame), (_, comparison) in parts:
+        episodes = frame[["seed", "episode"]].drop_duplicates().sort_values(["seed", "episode"])
+        bounds = np.full(len(episodes), NAN) if comparison.bounds is None else comparison.bounds
+        entries = [Entry(label, table, (), bounds, {}) for label, table in comparison.tables.items()]
+        _compare(entries, comparison, reference)
+        met = list(episodes.itertuples(index=False, name=None))
+        settings.append(Setting(own, setting_text(own), met, _ranked(entries, shown), _mean(bounds)))
+    common = dict(evaluation.parameters)
+    return Board(
+        evaluation.id, problem, variant, shown, settings, [*evaluation.swept], common, policies, reference
+    )
+
+
+def _ranked(entries: list[Entry], metric: Metric) -> list[Entry]:
+    """Entries by their means, the best one first; those without a mean last."""
+    return sorted(entries, key=lambda entry: (np.isnan(entry.mean.value), metric.sign * entry.mean.value))
+
+
+def _mean(bounds: F8) -> float:
+    known = bounds[~np.isnan(bounds)]
+    return float(known.mean()) if known.size else NAN
+
+
+def _compare(entries: list[Entry], comparison: Comparison, reference: str) -> None:
     """Fill in the statistics of one setting's entries."""
-    tables = {entry.policy: entry.table for entry in entries}
-    comparison = Comparison(metric, tables, entries[0].bounds, confidence, draws=DRAWS)
+    tables, confidence = comparison.tables, comparison.confidence
     baselines = [entry.policy for entry in entries if not entry.trainings]
     ratios = comparison.ratios()
     for entry in entries:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.problem import sign_of
 from schedgym.errors import InvalidParameter
 
 __all__ = [
@@ -62,7 +63,7 @@ def judge_interval(low: float, high: float, better: str = "min") -> str:
         return "no interval"
     if low <= 0 <= high:
         return "not different"
-    return "better" if (low > 0) == (better == "max") else "worse"
+    return "better" if sign_of(better) * low < 0 else "worse"
 
 
 def bootstrap_interval(
@@ -380,8 +381,9 @@ def performance_ratios(table: F8, better: str = "min") -> F8:
         raise InvalidParameter("table: ratios need values from 0")
     if values.size == 0:
         return values.copy()
-    best = (np.fmin if better == "min" else np.fmax).reduce(values, axis=1, keepdims=True)
-    above, below = (values, best) if better == "min" else (best, values)
+    sign = sign_of(better)
+    best = sign * np.fmin.reduce(sign * values, axis=1, keepdims=True)
+    above, below = (values, best) if sign > 0 else (best, values)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = above / np.broadcast_to(below, values.shape)
     return np.where(values == best, 1.0, ratios)

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.problem import get_problem
+from schedgym.core.problem import get_problem, sign_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, RunAborted, SchedgymError, UnknownName
 from schedgym.evaluation.episodes import checked_gap
@@ -781,7 +781,7 @@ class ResultsStore:
             bounds = [
                 own["bound"] for units, own in zip(lines, values, strict=True) if units[0].policy is None
             ]
-            sign = -1.0 if setting.better == "max" else 1.0
+            sign = sign_of(setting.better)
             for units, own in zip(lines, values, strict=True):
                 policy, training_seed = units[0].policy, units[0].training_seed
                 if policy is not None:

@@ -45,8 +45,8 @@ from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_j
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
     Entrant,
+    Policies,
     code_version,
-    default_policies,
     depends_on,
     entrants,
     expand_grid,
@@ -59,7 +59,6 @@ from schedgym.evaluation.plan import (
 )
 from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
-from schedgym.evaluation.tuned import tuned_options
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "load_spec", "make_spec", "run_sweep"]
 
@@ -221,52 +220,33 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
         if len(set(map(repr, values))) < len(values):
             raise InvalidParameter(f"{name}: a value is there twice")
     combinations = expand_grid(grid)
-    policies: dict[str, Any] = {}
-    options = {name.removeprefix(f"{problem.name}/"): dict(own) for name, own in experiment.options.items()}
+    policies = Policies({}, {}, {})
     if experiment.policies is None or experiment.policies or not experiment.agents:
         named = _loaded(experiment.policies, problem)
-        if experiment.tuned is not None:
-            if named is None:
-                settings = [base | own for own in combinations]
-                named = default_policies(problem, id, settings, options)
-            options = _tuned(experiment.tuned, id, named, base, options)
-        policies = resolve_policies(problem, id, named, options, base, combinations)
+        options, tuned = experiment.options, experiment.tuned
+        policies = resolve_policies(problem, id, named, options, base, combinations, tuned)
     elif experiment.options:
         raise UnknownName("policy in options", next(iter(experiment.options)), ())
     agents = _agents(experiment, id)
     for label, _ in agents:
-        if label in policies:
+        if label in policies.acting:
             raise InvalidParameter(f"agents: {label!r} is a policy, too: give another label")
     settings = [{**base, **combination} for combination in combinations]
-    everyone = [*policies.items(), *agents]
+    everyone = [*policies.acting.items(), *agents]
     planned = entrants(problem, id, settings, everyone, index)
     for own, (bounds, *acting) in zip(settings, planned, strict=True):
         metric = find_objective(problem, id, [own])
         setting = Setting(problem.name, id, own, metric.name, metric.better, code_version())
         yield _Contender(_line(setting, bounds, {}), bounds)
-        for entrant in acting[: len(policies)]:
-            chosen = {"policy": entrant.policy.name, **options.get(str(entrant.label), {})}
+        for entrant in acting[: len(policies.acting)]:
+            chosen = {"policy": entrant.policy.name, **policies.options.get(str(entrant.label), {})}
             source = foreign_code(get_policy_spec(entrant.policy.name, problem.name).factory)
             yield _Contender(_line(setting, entrant, chosen, source=source), entrant)
-        for entrant in acting[len(policies) :]:
+        for entrant in acting[len(policies.acting) :]:
             agent = entrant.policy.agent
             training = agent.metadata["training"].get("seed")
             line = _line(setting, entrant, {"agent": agent.sha256}, training_seed=training)
             yield _Contender(line, entrant)
-
-
-def _tuned(
-    source: str, id: str, named: Any, parameters: Mapping[str, Any], options: dict[str, dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """Options by label: those that were found for the policies, under ``options``."""
-    prefix = f"{get_problem(id).name}/"
-    names = {
-        label.removeprefix(prefix): name.removeprefix(prefix)
-        for label, name in (named.items() if isinstance(named, Mapping) else zip(named, named, strict=True))
-    }
-    found = tuned_options(id, names.values(), source=source, parameters=parameters)
-    own = {label: found[name] for label, name in names.items() if name in found}
-    return {label: own.get(label, {}) | options.get(label, {}) for label in (*own, *options)}
 
 
 def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:

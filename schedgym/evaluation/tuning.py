@@ -91,9 +91,10 @@ class Tuning:
         """
         if self.judged is None:
             return False
-        name, sign = "low" if self.objective.better == "max" else "high", -self.objective.sign
+        sign = self.objective.sign
+        name = "high" if sign > 0 else "low"
         ends = sign * self.judged[name], sign * self.judged[f"relative_{name}"]
-        return bool(ends[0] > 0 and not ends[1] <= 0)
+        return bool(ends[0] < 0 and not ends[1] >= 0)
 
     @property
     def options(self) -> Options:

@@ -10,16 +10,17 @@ from typing import Any
 
 from schedgym.drawing import short_time
 from schedgym.errors import printable
+from schedgym.evaluation.statistics import Estimate
 from schedgym.extras import require
 from schedgym.traces.feed import Outcome
 
 __all__ = [
-    "TIME_UNITS",
     "axis_text",
+    "change_text",
     "describe_range",
     "describe_space",
-    "duration_text",
     "effort_text",
+    "estimate_text",
     "four_digits",
     "has_width",
     "interval_text",
@@ -30,6 +31,7 @@ __all__ = [
     "outcome_text",
     "percent_text",
     "time_text",
+    "time_unit",
     "value_text",
 ]
 
@@ -128,20 +130,31 @@ def number(value: float, like: float | None = None, digits: int = 4) -> str:
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 
+def estimate_text(estimate: Estimate, factor: float = 1.0, unit: str = "") -> str:
+    """An estimate times a factor, with its interval if it has one."""
+    value, low, high = (factor * part for part in (estimate.value, estimate.low, estimate.high))
+    ends = f" [{number(low, value)}, {number(high, value)}]{unit}" if math.isfinite(low) else ""
+    return number(value) + unit + ends
+
+
+def change_text(estimate: Estimate, ratio: bool) -> str:
+    """A difference with its interval, or a ratio: one near 1 in percent."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    show, unit = "{:+.3g}".format, ""
+    if ratio and 0.5 <= value <= 2:
+        value, low, high, unit = 100 * (value - 1), 100 * (low - 1), 100 * (high - 1), "%"
+    elif ratio:
+        show = "{:.3g}".format
+    ends = f"  [{show(low)}, {show(high)}]" if math.isfinite(low) else ""
+    return ("× " if ratio and not unit else "") + show(value) + unit + ends
+
+
 def axis_text(value: float, sign: str = "") -> str:
     """A number on an axis: 20k, 3M."""
     for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(factor, 1e4):
             return f"{value / factor:{sign},.10g}{unit}"
     return f"{value:{sign},.10g}" if value else "0"
-
-
-def duration_text(seconds: float) -> str:
-    """A time of 1, 2 or 5 times a power of ten, on an axis."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= 0.999 * size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
 
 
 def effort_text(value: float) -> str:
@@ -157,12 +170,15 @@ def time_text(seconds: float) -> str:
     """A time in the unit in which it reads best; "-" for none."""
     if not math.isfinite(seconds):
         return "-"
-    for unit, size in TIME_UNITS:
-        if abs(seconds) >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
     if 0 < abs(seconds) < 1:
         return f"{1000 * seconds:.3g} ms"
-    return f"{seconds:.3g} s"
+    unit, size = time_unit(seconds)
+    return f"{seconds / size:.3g} {unit}"
+
+
+def time_unit(largest: float) -> tuple[str, float]:
+    """The unit in which times up to this one [s] read best, and its length [s]."""
+    return next((own for own in TIME_UNITS if abs(largest) >= 2 * own[1]), ("s", 1.0))
 
 
 def outcome_text(outcome: Outcome, value: float) -> str:

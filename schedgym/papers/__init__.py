@@ -5,8 +5,8 @@ Each paper has a folder, named by its citation key. ``schedgym claims`` checks c
 verdict always comes from a run (:mod:`schedgym.papers.judging`).
 """
 
-from schedgym.papers.claims import Result, check_claims, judged_claim, show
-from schedgym.papers.drawing import Panel, Series, draw
+from schedgym.evaluation.pictures import Panel, Series
+from schedgym.papers.claims import Result, check_claims, show
 from schedgym.papers.figures import make_figure, reproduce
 from schedgym.papers.judging import (
     CORRECTED,
@@ -21,7 +21,16 @@ from schedgym.papers.judging import (
     judge,
 )
 from schedgym.papers.paper import PAPERS, Paper, get_paper
-from schedgym.papers.registry import Claim, Claims, Figure, Outcome, figure, list_claims, list_figures
+from schedgym.papers.registry import (
+    Claim,
+    Claims,
+    Figure,
+    Outcome,
+    figure,
+    judged_claim,
+    list_claims,
+    list_figures,
+)
 from schedgym.papers.run import Evaluation, Run
 
 __all__ = [
@@ -46,7 +55,6 @@ __all__ = [
     "Shown",
     "Verdict",
     "check_claims",
-    "draw",
     "figure",
     "get_paper",
     "judge",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from schedgym.papers.judging import Finding, Judged, Shown, Verdict, confirm_finding
+from schedgym.papers.judging import Finding, Shown, Verdict, confirm_finding
 from schedgym.papers.readings import sum_up
 from schedgym.papers.registry import Claim, list_claims
 from schedgym.papers.run import Run
@@ -114,17 +114,6 @@ def check_claims(
     if progress is not None:
         progress(len(claims), len(claims), "")
     return results
-
-
-def judged_claim(run: Run, name: str) -> Judged:
-    """Check a claim for a figure that shows what it says, at the scale and under the reading of the figure.
-
-    Raises:
-        UnknownName: there is no such claim.
-    """
-    (entry,) = list_claims(name)
-    finding = entry.check(run.alone(entry.stream, run.reading))
-    return Judged(entry.text, finding.evidence, finding.verdict, name)
 
 
 def show(instance: Shown) -> str:

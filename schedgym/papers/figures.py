@@ -5,9 +5,11 @@ The data that are written are the series that are drawn, so data and picture alw
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,22 +21,26 @@ from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
+from schedgym.evaluation.canvas import draw_panels, save_figure
 from schedgym.evaluation.comparison import plain
 from schedgym.evaluation.engines import count_processes
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.memory import Memory
+from schedgym.evaluation.pictures import Panel, Series
 from schedgym.evaluation.plan import package_version
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.extras import require
-from schedgym.papers.drawing import Panel, Series, coinciding, draw
 from schedgym.papers.judging import Judged
 from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
 from schedgym.papers.run import SCALES, Evaluation, Run
 
-__all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce"]
+__all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce", "shares_up_to"]
 
 F8 = npt.NDArray[np.float64]
+WIDTH, ALONE, HEIGHT = 11.5, 8.0, 3.9  # inches: of two panels, of a single one, of a row of panels
+DPI = 110
+SAME = 0.01  # of the y axis: curves that are nowhere further apart cannot be told apart
 EPISODES = ".episodes"  # file of the episodes that were run for figures that are not made yet
 
 # from runs to what is drawn --------------------------------------------------------------------------
@@ -93,22 +99,61 @@ def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
     return Series(label, places, table.mean(axis=0).tolist(), low, high)
 
 
-def distribution(label: str, x: F8, episodes: Sequence[F8], weights: Sequence[F8] | None = None) -> Series:
+def shares_up_to(values: F8, weights: F8, places: F8) -> F8:
+    """Return the share of the weight that belongs to values up to each place."""
+    order = np.argsort(values, kind="stable")
+    summed = np.concatenate([[0.0], np.cumsum(weights[order])])
+    at = np.searchsorted(values[order], places, side="right")
+    shares: F8 = summed[at] / summed[-1]
+    return shares
+
+
+def distribution(label: str, x: F8, episodes: Sequence[F8]) -> Series:
     """Return the share of values up to each x, as the mean over episodes with 95% intervals.
 
     Args:
         label: label of the series.
         x: positions on the x axis.
         episodes: values of each episode, in any order.
-        weights: weights of the values of each episode, e.g. durations; None: all weights are equal.
     """
-    shares = []
-    for i, values in enumerate(episodes):
-        order = np.argsort(values, kind="stable")
-        own = np.ones(len(values)) if weights is None else np.asarray(weights[i], dtype=float)[order]
-        summed = np.concatenate([[0.0], np.cumsum(own)])
-        shares.append(summed[np.searchsorted(np.asarray(values)[order], x, side="right")] / summed[-1])
-    return band(label, x, shares)
+    return band(label, x, [shares_up_to(values, np.ones(len(values)), x) for values in episodes])
+
+
+def coinciding(panel: Panel) -> dict[str, list[str]]:
+    """Return the lines of a panel that cannot be told apart: the label of the first -> those of all of them.
+
+    Lines are compared where both have a value that the y axis can show. Bars never coincide.
+    """
+    if panel.kind == "bars":
+        return {}
+    logarithmic = panel.y_scale == "log"
+    known = {
+        own.label: {
+            x: math.log10(y) if logarithmic else y
+            for x, y in zip(own.x, own.y, strict=True)
+            if y > 0 or not logarithmic
+        }
+        for own in panel.series
+    }
+    heights = [y for row in known.values() for y in row.values()]
+    span = max(heights, default=0.0) - min([*heights] if logarithmic else [0.0, *heights], default=0.0)
+    groups: dict[str, list[str]] = {}
+    for label, own in known.items():
+        for first, group in groups.items():
+            both = own.keys() & known[first].keys()
+            if both and all(abs(own[x] - known[first][x]) <= SAME * span for x in both):
+                group.append(label)
+                break
+        else:
+            groups[label] = [label]
+    return {first: group for first, group in groups.items() if len(group) > 1}
+
+
+def _told_apart(panel: Panel) -> Panel:
+    """A panel of which curves are the wider, the more of those that coincide with them lie on them."""
+    under = {own: len(group) - i - 1 for group in coinciding(panel).values() for i, own in enumerate(group)}
+    series = [dataclasses.replace(own, under=under.get(own.label, 0)) for own in panel.series]
+    return dataclasses.replace(panel, series=series)
 
 
 # what is written -------------------------------------------------------------------------------------
@@ -167,7 +212,10 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     data = io.StringIO()
     require("pandas").DataFrame(list(_table(outcome.panels))).to_csv(data, index=False, float_format="%.6g")
     subtitle = f"{outcome.sizes}; seed {run.seed}; shaded or whiskers: 95% intervals"
-    draw(outcome.panels, folder / files["png"], f"{entry.source}: {entry.title}", subtitle)
+    width, title = (WIDTH if len(outcome.panels) > 1 else ALONE), f"{entry.source}: {entry.title}"
+    panels = list(map(_told_apart, outcome.panels))
+    picture = draw_panels(panels, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI)
+    save_figure(picture, folder / files["png"], small=True)
     with atomic_write(folder / files["csv"]) as stream:
         stream.write(data.getvalue())
     content = {

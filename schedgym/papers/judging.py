@@ -49,7 +49,7 @@ __all__ = [
     "at_most",
     "average",
     "between",
-    "compare",
+    "excess",
     "confirm_finding",
     "grows",
     "judge",
@@ -209,8 +209,8 @@ def where(setting: Mapping[str, Any]) -> str:
     return "at " + ", ".join(map(" ".join, zip(setting, values, strict=True))) if setting else ""
 
 
-def compare(name: str, own: Values, other: Values | float, place: str = "") -> Effect:
-    """Compare two means: the mean of ``own`` divided by that of ``other``, minus 1.
+def excess(name: str, own: Values, other: Values | float, place: str = "") -> Effect:
+    """Return by which share one mean exceeds another: that of ``own`` divided by that of ``other``, minus 1.
 
     Args:
         name: name of the comparison.
@@ -228,7 +228,7 @@ def compare(name: str, own: Values, other: Values | float, place: str = "") -> E
 
 def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Effect]:
     """Compare the values of the draws with those of each of several others, by name."""
-    return [compare(f"{name} against {other}", own, values) for other, values in others.items()]
+    return [excess(f"{name} against {other}", own, values) for other, values in others.items()]
 
 
 def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Effect:

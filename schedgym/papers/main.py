@@ -84,17 +84,18 @@ def print_claims(
     return 1 if differing else 0
 
 
+def _table(title: str | None = None) -> Any:
+    """Return a table of rich without columns and rows."""
+    style = {"title_justify": "left", "title_style": "bold", "box": require("rich.box").SIMPLE_HEAD}
+    return require("rich.table").Table(title=title, pad_edge=False, **style)
+
+
 def _print_counts(console: Any, papers: Sequence[Paper], found: Mapping[str, Mapping[str, str]]) -> None:
     """Print the table of how many statements of whole papers hold, with what the figures show of them."""
     if not papers:
         return
-    table = require("rich.table").Table(
-        title="The papers' statements: the claims of this run, and what the committed figures show",
-        title_justify="left",
-        title_style="bold",
-        box=require("rich.box").SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    title = "The papers' statements: the claims of this run, and what the committed figures show"
+    table = _table(title)
     for heading in HEADS:
         table.add_column(heading, justify="left" if heading == HEADS[0] else "right")
     for paper in papers:
@@ -126,13 +127,7 @@ def _print_paper(
 
 def _print_verdicts(console: Any, title: str, results: Sequence[Result], stated: Mapping[str, str]) -> None:
     """Print claims with the verdicts of the run and, where it is another one, that with their figures."""
-    table = require("rich.table").Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=require("rich.box").SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    table = _table(title)
     table.add_column("claim", no_wrap=True)
     table.add_column("source")
     table.add_column("verdict")
@@ -179,7 +174,7 @@ def print_figures(
     """
     console = make_console()
     if show:
-        table = require("rich.table").Table(box=require("rich.box").SIMPLE_HEAD, pad_edge=False)
+        table = _table()
         for heading in ("figure", "source", "shows"):
             table.add_column(heading)
         for entry in list_figures(*names):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from schedgym.errors import UnknownName
-from schedgym.papers.drawing import Panel
+from schedgym.evaluation.pictures import Panel
 from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
 from schedgym.papers.paper import PAPERS, Paper
 from schedgym.papers.readings import OpenPoint, name_reading, readings_of, sum_up
@@ -33,6 +33,7 @@ __all__ = [
     "Outcome",
     "figure",
     "figures_in",
+    "judged_claim",
     "list_claims",
     "list_figures",
 ]
@@ -237,14 +238,25 @@ def figures_in(
 
     Args:
         paper: the paper.
-        rows: what the file has; ``under`` names open points.
+        rows: what the file has; ``under`` names open points, and ``claims`` the claims that the figure shows,
+            which are judged after its own statements.
         points: the paper's open points, by the names that rows give them.
     """
 
     def enter(name: str) -> Callable[[Make], Make]:
         row = dict(rows[name])
         under = [points[point] for point in row.pop("under", ())]
-        return figure(paper, name, under=under, **row)
+        claims = row.pop("claims", ())
+
+        def add_claims(make: Make) -> Make:
+            def made(run: Run) -> Outcome:
+                outcome = make(run)
+                judged = (judged_claim(run, f"{paper.key}/{claim}") for claim in claims)
+                return dataclasses.replace(outcome, judged=[*outcome.judged, *judged])
+
+            return figure(paper, name, under=under, **row)(made)
+
+        return add_claims
 
     return enter
 
@@ -280,6 +292,17 @@ def list_figures(*names: str) -> list[Figure]:
         UnknownName: there is no such figure or paper.
     """
     return sorted(_chosen(Figure, names), key=_place)
+
+
+def judged_claim(run: Run, name: str) -> Judged:
+    """Check a claim for a figure that shows what it says, at the scale and under the reading of the figure.
+
+    Raises:
+        UnknownName: there is no such claim.
+    """
+    (entry,) = list_claims(name)
+    finding = entry.check(run.alone(entry.stream, run.reading))
+    return Judged(entry.text, finding.evidence, finding.verdict, name)
 
 
 E = TypeVar("E", bound=Entry)

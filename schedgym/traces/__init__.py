@@ -27,9 +27,9 @@ from schedgym.traces.base import (
     JobTrace,
     LeftOut,
     Trace,
-    check_limit,
-    check_on_error,
+    check_reading,
     fitting,
+    name_of,
     offered_load,
     parts,
 )
@@ -155,8 +155,7 @@ def read_trace(
         FileNotFoundError: when there is no such file.
         gymnasium.error.DependencyNotInstalled: for formats that are tables, without the extra ``eval``.
     """
-    check_on_error(on_error)
-    check_limit(limit)
+    check_reading(on_error, limit)
     format = _choose(path, format)
     if isinstance(format, TableFormat):
         return read_table(path, format, nodes, on_error=on_error, limit=limit)
@@ -202,9 +201,8 @@ def refuse_assuming(format: Format | TableFormat, source: Any, instead: str) -> 
         instead: what is to be given in place of the assumption.
     """
     if format.assumes:
-        where = source if isinstance(source, str | Path) else "data frame"
         reason = f"looks like the format {format.name}, which assumes {format.assumes}: {instead}"
-        raise TraceFormatError(where, 0, "", reason)
+        raise TraceFormatError(name_of(source), 0, "", reason)
 
 
 def _sniff(path: Any) -> Format | TableFormat:
@@ -227,10 +225,11 @@ def _sniff(path: Any) -> Format | TableFormat:
         start = repr(begin if len(begin) <= 80 else begin[:77] + "...")
         reason = f"not a known trace format (known: {', '.join(formats())}): the first line is {start}"
         raise TraceFormatError(path, 1, "", reason)
-    where = path if isinstance(path, Path) else "data frame"
     known = ", ".join(name for name, format in formats().items() if isinstance(format, TableFormat))
     start = repr(", ".join(begin)[:80])
-    raise TraceFormatError(where, 0, "", f"not a known table (known: {known}): the columns are {start}")
+    raise TraceFormatError(
+        name_of(path), 0, "", f"not a known table (known: {known}): the columns are {start}"
+    )
 
 
 def inspect_trace(
@@ -271,8 +270,7 @@ def inspect_trace(
           and the last arrival, None when these coincide. If the memory of machines is not known, it is no
           limit, and its facts are None.
     """
-    check_on_error(on_error)
-    check_limit(limit)
+    check_reading(on_error, limit)
     format = _choose(path, format)
     trace = read_trace(path, nodes=nodes, format=format, on_error=on_error, limit=limit)
     facts: dict[str, Any] = {

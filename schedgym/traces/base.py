@@ -10,8 +10,9 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +34,10 @@ __all__ = [
     "JobTrace",
     "LeftOut",
     "Trace",
-    "check_limit",
-    "check_on_error",
+    "check_reading",
     "fitting",
     "is_number",
-    "looks_like_numbers",
+    "name_of",
     "offered_load",
     "parts",
     "refuse_empty",
@@ -446,15 +446,6 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         raise ValueError(f"bad quoting: {error}") from None
 
 
-def looks_like_numbers(fields: Sequence[str], required: Sequence[bool]) -> bool:
-    """Return whether fields are numbers, or empty where none is required, except at most one.
-
-    It is better to refuse a bad number by its column's name than as an unknown format.
-    """
-    good = [is_number(field) or not (must or field) for field, must in zip(fields, required, strict=True)]
-    return sum(good) >= len(good) - 1 and any(map(is_number, fields))
-
-
 def is_number(text: str) -> bool:
     """Return True if a field is a number in decimal notation, of any size."""
     return _DECIMAL.fullmatch(text.strip(" ")) is not None
@@ -476,18 +467,13 @@ def parts(path: str | Path) -> tuple[Path, ...]:
     path = Path(path)
     if not path.is_dir():
         return (path,)
-    found = sorted((place, file) for file in path.iterdir() if (place := _part(file.name)) is not None)
-    for ((number, total), before), (place, file) in itertools.pairwise(found):
-        if place != (number + 1, total):
+    found = [(name, file) for file in path.iterdir() if (name := _PART.fullmatch(file.name))]
+    numbered = sorted((int(name[1]), int(name[2]), file) for name, file in found)
+    for (number, total, before), (following, other, file) in itertools.pairwise(numbered):
+        if (following, other) != (number + 1, total):
             reason = f"{file.name} does not follow {before.name}: parts must be consecutive"
             raise TraceFormatError(path, 0, "", reason)
-    return tuple(file for _, file in found)
-
-
-def _part(name: str) -> tuple[int, int] | None:
-    """Number of a part, and of how many; None for another file."""
-    found = _PART.fullmatch(name)
-    return (int(found[1]), int(found[2])) if found else None
+    return tuple(file for *_, file in numbered)
 
 
 def refuse_empty(path: str | Path, what: str, values: Sized, dropped: Mapping[str, int]) -> None:
@@ -497,14 +483,15 @@ def refuse_empty(path: str | Path, what: str, values: Sized, dropped: Mapping[st
         raise TraceFormatError(path, 0, "", f"has no {what}" + (f" (left out: {reasons})" if reasons else ""))
 
 
-def check_on_error(on_error: str) -> None:
-    """Raise InvalidParameter unless ``on_error`` is "raise" or "skip"."""
+def name_of(source: Any) -> str | Path:
+    """The name of a table in messages: its path, or "data frame"."""
+    return source if isinstance(source, str | Path) else "data frame"
+
+
+def check_reading(on_error: str, limit: int | None = None) -> None:
+    """Raise InvalidParameter unless ``on_error`` is "raise" or "skip", ``limit`` None or at least 1 task."""
     if on_error not in ("raise", "skip"):
         raise InvalidParameter(f"on_error: must be 'raise' or 'skip', got {on_error!r}")
-
-
-def check_limit(limit: int | None) -> None:
-    """Raise InvalidParameter unless ``limit`` is None or a number of tasks >= 1."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise InvalidParameter(f"limit: must be None or a whole number of tasks >= 1, got {limit!r}")
 

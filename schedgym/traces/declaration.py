@@ -17,22 +17,24 @@ A format of this kind is one file in ``schedgym/traces/formats``, or a user's ow
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from schedgym.core.expression import Expression
 from schedgym.documents import build, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.traces.base import About, looks_like_numbers, split_fields
+from schedgym.traces.base import About, is_number, split_fields
 
 __all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
 
 #: unit -> what multiplies and what divides a number of it, to get seconds, cores, bytes or GiB (2**30 bytes)
+Units: TypeAlias = Mapping[str, tuple[float, float]]
+ONE = (1.0, 1.0)
 TIMES = {
-    "s": (1.0, 1.0),
+    "s": ONE,
     "ms": (1.0, 1e3),
     "us": (1.0, 1e6),
     "ns": (1.0, 1e9),
@@ -40,9 +42,9 @@ TIMES = {
     "h": (3600.0, 1.0),
     "d": (86400.0, 1.0),
 }
-CORES = {"cores": (1.0, 1.0), "millicores": (1.0, 1e3), "percent": (1.0, 1e2)}
+CORES = {"cores": ONE, "millicores": (1.0, 1e3), "percent": (1.0, 1e2)}
 BYTES = {
-    "B": (1.0, 1.0),
+    "B": ONE,
     "kB": (1e3, 1.0),
     "MB": (1e6, 1.0),
     "GB": (1e9, 1.0),
@@ -52,35 +54,28 @@ BYTES = {
     "GiB": (2.0**30, 1.0),
     "TiB": (2.0**40, 1.0),
 }
-MEMORY = {unit: (size, 2.0**30) for unit, (size, _) in BYTES.items()}
+MEMORY = {"GiB": ONE} | {unit: (size, 2.0**30) for unit, (size, _) in BYTES.items()}
 DATE = "date"  # a date and time, as pandas reads it
 CLOCK = "D-HH:MM:SS"  # [days-][hours:]minutes:seconds
 
+POINTS = ("submit", "start", "end", "deadline")  # in time
 #: quantity of a task -> its units, the first of which is the default; none: it is a name
-TASKS: dict[str, tuple[str, ...]] = {
-    "submit": (*TIMES, DATE),
-    "start": (*TIMES, DATE),
-    "end": (*TIMES, DATE),
-    "deadline": (*TIMES, DATE),
-    "duration": (*TIMES, CLOCK),
-    "cpus": tuple(CORES),
-    "memory": ("GiB", *(unit for unit in MEMORY if unit != "GiB")),
-    "tasks": ("tasks",),
-    "value": ("per job",),
-    "preemptible": (),
-    "job": (),
-    "site": (),
+TASKS: dict[str, Units] = {
+    **dict.fromkeys(POINTS, {**TIMES, DATE: ONE}),
+    "duration": {**TIMES, CLOCK: ONE},
+    "cpus": CORES,
+    "memory": MEMORY,
+    "tasks": {"tasks": ONE},
+    "value": {"per job": ONE},
+    **dict.fromkeys(("preemptible", "job", "site"), {}),
 }
 #: the same, of a job that is known by its bytes
-JOBS: dict[str, tuple[str, ...]] = {
-    "submit": tuple(TIMES),
-    "gap": tuple(TIMES),
-    "input": tuple(BYTES),
-    "shuffle": tuple(BYTES),
-    "output": tuple(BYTES),
+JOBS: dict[str, Units] = {
+    **dict.fromkeys(("submit", "gap"), TIMES),
+    **dict.fromkeys(("input", "shuffle", "output"), BYTES),
 }
 #: and of machines
-MACHINES: dict[str, tuple[str, ...]] = {name: TASKS[name] for name in ("cpus", "memory", "site")}
+MACHINES: dict[str, Units] = {name: TASKS[name] for name in ("cpus", "memory", "site")}
 #: quantities of a task that need not be known
 UNKNOWN = ("start", "deadline", "value", "preemptible", "job", "site")
 
@@ -124,6 +119,17 @@ class Field:
     def sources(self) -> tuple[str, ...]:
         """The names, or the expression."""
         return self.source if isinstance(self.source, tuple) else (str(self.source),)
+
+    def reads(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """The columns that are read of a table with such names (none for a number); None if it lacks one."""
+        for source in self.sources:
+            if source in names:
+                return (source,)
+        try:
+            needed = Expression(self.sources[0]).names if len(self.sources) == 1 else self.sources
+        except InvalidParameter:  # the name of a column that is not there
+            return None
+        return needed if set(needed) <= set(names) else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,6 +185,24 @@ class TableLayout:
     filters: tuple[Filter, ...] = entry((), empty=True)
     decimal: str = "."
 
+    def fits(self, line: str, numbers: Mapping[str, bool]) -> bool:
+        """Return True if a line may be a row of a table without a header, by the columns of its numbers.
+
+        One of these may be bad: it is better to refuse it by its column's name than as an unknown format.
+
+        Args:
+            line: without its end.
+            numbers: name of a column -> False if its field may be empty.
+        """
+        try:
+            fields = dict(zip(self.names or (), split_fields(line, self.delimiter), strict=True))
+        except ValueError:  # quoted badly, or of another width
+            return False
+        texts = [fields[name].strip() for name in numbers]
+        needed = numbers.values()
+        good = [is_number(text) or not (text or must) for text, must in zip(texts, needed, strict=True)]
+        return sum(good) >= len(good) - 1 and any(map(is_number, texts))
+
 
 #: a file of machines where a format does not publish one of its own
 COMMON_MACHINES = TableLayout(columns={"cpus": Field("cores"), "memory": Field("memory")})
@@ -211,7 +235,7 @@ class TableFormat(TableLayout, About):
             if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
                 raise InvalidParameter("duration: must be given, or end in its place, not both")
         dates = {name for name in TASKS if name in self.columns and self.columns[name].unit == DATE}
-        for name in ("submit", "start", "end", "deadline"):
+        for name in POINTS:
             if name in self.columns and (name in dates) != ("submit" in dates):
                 raise InvalidParameter(
                     f"columns.{name}: unit: must be date where that of submit is, and only there"
@@ -243,9 +267,7 @@ class TableFormat(TableLayout, About):
             if name in self.names and own.unit not in (DATE, CLOCK) and not own.letters
             if TASKS.get(quantity, JOBS.get(quantity))
         }
-        return len(fields) == len(self.names) and looks_like_numbers(
-            [fields[self.names.index(name)] for name in numbers], list(numbers.values())
-        )
+        return self.fits(line, numbers)
 
     def matches(self, names: Sequence[str]) -> bool:
         """Return True if a table with these columns may be of this format.
@@ -278,18 +300,10 @@ class TableFormat(TableLayout, About):
 
 def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
     """Return the numbers of the columns that are there of those that a layout needs, and of those."""
-    have = need = 0
-    for own in layout.columns.values():
-        wanted: tuple[str, ...] = own.sources
-        if len(wanted) == 1 and wanted[0] not in names:
-            with contextlib.suppress(InvalidParameter):
-                wanted = Expression(wanted[0]).names
-        if wanted and not own.optional:  # a number needs no column
-            several = wanted == own.sources
-            have += any(name in names for name in wanted) if several else set(wanted) <= set(names)
-            need += 1
-    asked = [own.column for own in layout.filters if not own.optional]
-    return have + sum(name in names for name in asked), need + len(asked)
+    read = [own.reads(names) for own in layout.columns.values() if not own.optional]
+    found = [bool(columns) for columns in read if columns != ()]  # a number needs no column
+    found += [own.column in names for own in layout.filters if not own.optional]
+    return sum(found), len(found)
 
 
 def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
@@ -298,7 +312,7 @@ def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
             raise InvalidParameter(f"{name}: must be given")
 
 
-def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, ...]]) -> None:
+def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> None:
     for name, field in columns.items():
         if name not in known:
             raise UnknownName("quantity", name, known)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.problem import sign_of
 from schedgym.traces.base import OPTIONAL, LeftOut, Trace, round_up
 
 __all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "slots_of", "without"]
@@ -58,8 +59,8 @@ class Outcome:
 
     @property
     def sign(self) -> float:
-        """1 where less is better, else -1."""
-        return 1.0 if self.better == "min" else -1.0
+        """Of an outcome times it, less is better."""
+        return sign_of(self.better)
 
 
 WAIT = Outcome("wait", "a job waits {} on average")

@@ -30,7 +30,7 @@ PIECE = 1024  # bytes that are read at once
 
 @functools.cache
 def known_sets() -> dict[str, DataSet]:
-    """Name -> data set, of all formats; also to be had as ``KNOWN``.
+    """Name -> data set, of all formats.
 
     Raises:
         InvalidParameter: when two formats have a data set of the same name.
@@ -44,12 +44,6 @@ def known_sets() -> dict[str, DataSet]:
                 )
             found[name] = one
     return found
-
-
-def __getattr__(name: str) -> Any:
-    if name == "KNOWN":  # made when it is asked for: it needs the extra eval
-        return known_sets()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fetch(name: str) -> Path:

@@ -33,13 +33,11 @@ from schedgym.traces.base import (
     Column,
     Format,
     Trace,
-    check_limit,
-    looks_like_numbers,
+    check_reading,
     parts,
     refuse_empty,
 )
 from schedgym.traces.declaration import TableLayout
-from schedgym.traces.pieces import chunks
 from schedgym.traces.table import TableReader
 
 __all__ = ["FORMAT", "read_google2011"]
@@ -92,7 +90,6 @@ MACHINE_COLUMNS = (
     Column("memory capacity", "share", maximum=1.0, exclusive=True, optional=True),
 )
 TASKS, MACHINES = (TableLayout(columns={}, names=names) for names in (TASK_EVENTS, MACHINE_EVENTS))
-PIECE = 2000  # rows that are read at once
 
 
 def read_google2011(
@@ -135,15 +132,14 @@ def read_google2011(
         a trace in seconds; all sizes are shares of the largest machine (``unit``). ``rows`` counts tasks,
         and malformed rows.
     """
-    check_limit(limit)
+    check_reading(on_error, limit)
     if not (isinstance(machines_at, int | float) and math.isfinite(machines_at) and machines_at >= 0):
         raise InvalidParameter(f"machines_at: must be a finite time >= 0 s, got {machines_at!r}")
     tasks = _Tasks(limit)
     malformed: Counter[str] = Counter()
     files = []
     for file in _files(path):
-        pieces = chunks(file, TASKS, PIECE)
-        table = TableReader(file, TASKS, on_error, pieces=pieces, numbers=TASK_COLUMNS)
+        table = TableReader(file, TASKS, on_error, numbers=TASK_COLUMNS)
         files.append(file)
         for time, job, index, event, cpu, memory in _within(table):
             if event < UPDATE_PENDING:
@@ -314,9 +310,7 @@ def _files(path: str | Path) -> tuple[Path, ...]:
 
 
 def _recognises(line: str) -> bool:
-    fields = dict(zip(TASK_EVENTS, line.split(","), strict=False))
-    needed = [fields.get(column.name, "") for column in TASK_COLUMNS if not column.optional]
-    return line.count(",") + 1 == len(TASK_EVENTS) and looks_like_numbers(needed, [True] * len(needed))
+    return TASKS.fits(line, {column.name: True for column in TASK_COLUMNS if not column.optional})
 
 
 FORMAT = Format(

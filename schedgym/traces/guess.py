@@ -10,16 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from schedgym.core.expression import Expression
 from schedgym.documents import read_yaml
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
-from schedgym.traces.base import is_number
+from schedgym.traces.base import is_number, name_of
 from schedgym.traces.declaration import (
     CLOCK,
     CORES,
     DATE,
     MACHINES,
     MEMORY,
+    POINTS,
     TASKS,
     TIMES,
     UNKNOWN,
@@ -27,6 +27,7 @@ from schedgym.traces.declaration import (
     Filter,
     TableFormat,
     TableLayout,
+    Units,
 )
 from schedgym.traces.pieces import Chunk, chunks
 from schedgym.traces.table import FLAGS
@@ -40,21 +41,9 @@ DELIMITERS = ",\t;|"
 
 #: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
 EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
-POINTS = ("submit", "start", "end", "deadline")
-#: texts of other programs for a field that is empty
-MISSING = (
-    *("NaN", "nan", "NaT", "NA", "N/A", "n/a", "<NA>"),
-    *("None", "none", "NULL", "Null", "null", "Unknown", "unknown"),
-)
 
 _GIVEN = re.compile(r",(?=\s*[A-Za-z_]+\s*=)")
 _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
-#: of dates that are not ISO 8601
-DATES = tuple(
-    f"{day}{time}"
-    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
-    for time in (" %H:%M:%S", " %H:%M", "")
-)
 #: a number, size or duration, whole or with a decimal comma, and one with a decimal point
 _COMMA = re.compile(r"[-0-9:]*(?:[0-9]|,([0-9]+)) ?[A-Za-z]*")
 _POINT = re.compile(r"[-0-9:]*\.[0-9]+ ?[A-Za-z]*")
@@ -65,15 +54,15 @@ _CLOCKED = re.compile(r"([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]{1,2}(\.[0-9]+)?")
 
 
 @functools.cache
-def _names() -> dict[str, list[str]]:
-    """Quantity -> names of columns, in small letters and without units; the first that a table has counts."""
-    return dict(read_yaml(WORDS)["names"])
+def _words() -> dict[str, Any]:
+    """The names, texts and forms of guess.yaml, which says what they are."""
+    return dict(read_yaml(WORDS))
 
 
 @functools.cache
 def _suffixes() -> dict[str, dict[str, str]]:
     """Quantity ("time" of several) -> last part of a name -> the unit that it says."""
-    found = read_yaml(WORDS)["suffixes"]
+    found = _words()["suffixes"]
     return {name: {text: unit for unit in units for text in units[unit]} for name, units in found.items()}
 
 
@@ -104,13 +93,13 @@ def guess_format(
         FileNotFoundError: when there is no such file.
     """
     asked = parse_columns(given)
-    layout, piece, columns = _sampled(source, _names(), asked, TASKS)
+    layout, piece, columns = _sampled(source, _words()["names"], asked, TASKS)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
         if name not in columns and not (name == "duration" and "end" in columns):
             raise TraceFormatError(
-                _name(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
+                name_of(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
             )
     columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
@@ -137,7 +126,7 @@ def amend_format(
     asked = parse_columns(given)
     columns = dict(format.columns)
     if asked:
-        piece = _sample(source, format)
+        piece = next(chunks(source, format, SAMPLE))
         own = _columns(_with_points(piece) if format.decimal == "," else piece, {}, asked, TASKS)
         for name, other in (("duration", "end"), ("end", "duration")):
             if name in own and other not in own:
@@ -150,10 +139,11 @@ def amend_format(
 def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[str, Field]:
     """The fields of a table's quantities, those that are guessed with what it means that they are empty."""
     found = dict(columns)
+    missing = tuple(_words()["missing"])
     for name in guessed:
         unknown = name in UNKNOWN and (name != "start" or "end" not in columns)
         empty = "unknown" if unknown else "leave out"
-        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=MISSING)
+        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=missing)
     if "end" in guessed and "start" in columns:
         found["start"] = dataclasses.replace(found["start"], empty="leave out")
     return found
@@ -171,11 +161,12 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
 
 def guess_machines(source: Any) -> TableLayout:
     """Declare a table of machines, as :func:`guess_format` does; it needs columns of cpus and memory."""
-    layout, piece, columns = _sampled(source, {name: _names()[name] for name in MACHINES}, {}, MACHINES)
+    names = {name: _words()["names"][name] for name in MACHINES}
+    layout, piece, columns = _sampled(source, names, {}, MACHINES)
     for name in ("cpus", "memory"):
         if name not in columns:
             raise TraceFormatError(
-                _name(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
+                name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
     return dataclasses.replace(layout, columns=columns)
 
@@ -190,10 +181,6 @@ def describe_columns(format: TableLayout) -> str:
     return ", ".join(parts)
 
 
-def _name(source: Any) -> Any:
-    return source if isinstance(source, str | Path) else "data frame"
-
-
 def _delimiter(source: Any) -> str:
     """The sign that is most frequent in the first line."""
     if not isinstance(source, str | Path) or Path(source).suffix == ".parquet":
@@ -206,11 +193,11 @@ def _sampled(
     source: Any,
     names: Mapping[str, Sequence[str]],
     asked: Mapping[str, str],
-    units: Mapping[str, Sequence[str]],
+    units: Mapping[str, Units],
 ) -> tuple[TableLayout, Chunk, dict[str, Field]]:
     """The layout of a table, without columns, its first rows, and what :func:`_columns` finds in them."""
     layout = TableLayout(columns={}, delimiter=_delimiter(source))
-    piece = _sample(source, layout)
+    piece = next(chunks(source, layout, SAMPLE))
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
         if _has_commas(piece, _read(piece, found)):
@@ -230,16 +217,8 @@ def _with_points(piece: Chunk) -> Chunk:
 
 def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
     """The columns of which the fields read numbers."""
-    read: set[str] = set()
-    for quantity, field in fields.items():
-        if not TASKS[quantity] or field.unit == DATE:
-            continue
-        for source in field.sources:
-            try:
-                read |= {source} if source in piece.names else set(Expression(source).names)
-            except InvalidParameter:  # no column and no expression: the table's reader says so
-                continue
-    return read & set(piece.names)
+    numbers = [own for quantity, own in fields.items() if TASKS[quantity] and own.unit != DATE]
+    return {name for own in numbers for name in own.reads(piece.names) or ()}
 
 
 def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
@@ -252,12 +231,6 @@ def _has_commas(piece: Chunk, names: Collection[str]) -> bool:
         if all(found) and any(one and one[1] and len(one[1]) != 3 for one in found):
             return True
     return False
-
-
-def _sample(source: Any, layout: TableLayout) -> Chunk:
-    for piece in chunks(source, layout, SAMPLE):
-        return piece
-    raise TraceFormatError(_name(source), 0, "", "is empty, must start with a header")
 
 
 def parse_columns(given: Mapping[str, str] | str | None) -> dict[str, str]:
@@ -281,7 +254,7 @@ def _columns(
     piece: Chunk,
     names: Mapping[str, Sequence[str]],
     asked: Mapping[str, str],
-    units: Mapping[str, Sequence[str]],
+    units: Mapping[str, Units],
 ) -> dict[str, Field]:
     """Quantity -> field, of those that are asked for or found."""
     found: dict[str, Field] = {}
@@ -340,7 +313,7 @@ def _with_forms(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
     dates = [name for name in POINTS if name in found and found[name].unit == DATE]
     dates = [name for name in dates if found[name].sources[0] not in piece.kinds]
     texts = {text for name in dates for text in _known_texts(piece, found[name].sources[0])}
-    forms = [form for form in DATES if texts and all(_is_date(text, form) for text in texts)]
+    forms = [form for form in _words()["dates"] if texts and all(_is_date(text, form) for text in texts)]
     if len(forms) == 1:
         found |= {name: dataclasses.replace(found[name], format=forms[0]) for name in dates}
     return found
@@ -348,7 +321,7 @@ def _with_forms(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
 
 def _known_texts(piece: Chunk, column: str) -> list[str]:
     """The texts of a column that are not empty and do not stand for an empty one."""
-    return [text for text in piece.column(column) if text and text not in MISSING]
+    return [text for text in piece.column(column) if text and text not in _words()["missing"]]
 
 
 def _plain(name: str) -> str:

@@ -27,7 +27,7 @@ from schedgym.traces.texts import text_blocks
 
 __all__ = ["FORMAT", "read_philly"]
 
-BLOCK, PIECE = 1 << 20, 4000  # bytes and jobs that are read at once
+BLOCK = 1 << 20  # bytes that are read at once
 LONGEST_JOB = 1 << 24  # characters
 FORM = "%Y-%m-%d %H:%M:%S"
 UNKNOWN = (None, "", "None")
@@ -69,8 +69,7 @@ def read_philly(
     Arguments and errors are those of :func:`~schedgym.traces.read_trace`; in place of lines, errors give the
     number of the job in the file.
     """
-    pieces = row_chunks(NAMES, _rows(Path(path)), PIECE)
-    reader = TableReader(path, LAYOUT, on_error, pieces=pieces)
+    reader = TableReader(path, LAYOUT, on_error, pieces=row_chunks(NAMES, _rows(Path(path))))
     return read_tasks(reader, "philly", "GPUs", nodes, MACHINES, limit)
 
 

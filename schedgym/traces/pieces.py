@@ -17,8 +17,7 @@ from schedgym.traces.texts import (
     LONGEST_LINE,
     MOST_BYTES,
     MOST_LINES,
-    MOST_RATIO,
-    START,
+    check_size,
     decode,
     open_trace,
     raw_lines,
@@ -26,7 +25,7 @@ from schedgym.traces.texts import (
 
 __all__ = ["CHUNK", "Chunk", "Fault", "chunks", "column_names", "row_chunks"]
 
-CHUNK = 20_000  # rows
+CHUNK = 2000  # rows
 MOST_CELLS = 2_000_000  # of a piece of a Parquet file: one of many columns has fewer rows
 BUFFER = 2**20  # bytes of a Parquet file that are read at once
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
@@ -66,7 +65,7 @@ class Chunk(NamedTuple):
 
 
 def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chunk]:
-    """The pieces of a table.
+    """The pieces of a table, one at least.
 
     Args:
         source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
@@ -90,8 +89,7 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
     """The names of a table's columns; arguments and errors are those of :func:`chunks`."""
-    piece = next(chunks(source, layout, 1), None)
-    return tuple(piece.names) if piece is not None else tuple(layout.names or ())
+    return tuple(next(chunks(source, layout, 1)).names)
 
 
 def row_chunks(
@@ -262,11 +260,8 @@ def _check_size(metadata: Any, path: Path, stream: IO[bytes]) -> None:
     taken = sum(group.total_byte_size for group in groups)
     # a column of one value takes next to nothing: as text, each is a digit and a comma
     taken = max(taken, 2 * metadata.num_rows * metadata.num_columns)
-    if taken > MOST_BYTES:
-        raise TraceFormatError(path, 0, "", f"the file has more than {MOST_BYTES} bytes")
-    if taken > START and taken > MOST_RATIO * stream.seek(0, io.SEEK_END):
-        reason = f"the packed file expands to more than {MOST_RATIO} times its size"
-        raise TraceFormatError(path, 0, "", reason)
+    stream.seek(0, io.SEEK_END)
+    check_size(path, 0, taken, stream)
 
 
 def _check_texts(batch: Any, path: Path, before: int) -> None:

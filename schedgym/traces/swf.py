@@ -29,12 +29,9 @@ from schedgym.traces.base import (
     Format,
     LeftOut,
     Trace,
-    check_limit,
-    check_on_error,
-    is_number,
+    check_reading,
 )
 from schedgym.traces.declaration import TableLayout
-from schedgym.traces.pieces import chunks
 from schedgym.traces.table import TableReader, Verdict, read_tasks
 from schedgym.traces.texts import raw_lines
 
@@ -77,7 +74,6 @@ COLUMNS = (
     Column("status", "", whole=True, unknown=-1),
 )
 LAYOUT = TableLayout(columns={}, names=NAMES, delimiter="", comment=";")
-PIECE = 4000  # rows that are read at once
 PARTS = (2, 3, 4)  # status of one of the periods in which a job ran that was suspended in between
 
 _SIZE = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(.*)")
@@ -111,11 +107,9 @@ def read_swf(
     with the header ``cores,memory`` (memory in GiB), takes the place of the comments: e.g. one machine as
     large as the whole computer. Comments without a valid size count as malformed machines.
     """
-    check_limit(limit)
-    check_on_error(on_error)
+    check_reading(on_error, limit)
     cores, strange = _machines(Path(path), on_error) if nodes is None else (None, [])
-    pieces = chunks(path, LAYOUT, PIECE)
-    reader = TableReader(path, LAYOUT, on_error, pieces=pieces, numbers=COLUMNS, derive=_tasks)
+    reader = TableReader(path, LAYOUT, on_error, numbers=COLUMNS, derive=_tasks)
     trace = read_tasks(reader, "swf", nodes=nodes, limit=limit)
     if cores is None:
         return trace
@@ -179,11 +173,7 @@ def _machines(path: Path, on_error: str) -> tuple[npt.NDArray[np.float64], list[
 
 
 def _recognises(line: str) -> bool:
-    fields = line.split()
-    # one bad number is better refused by its column's name than as an unknown format
-    return line.startswith(";") or (
-        len(fields) == len(NAMES) and sum(map(is_number, fields)) >= len(NAMES) - 1
-    )
+    return line.startswith(";") or LAYOUT.fits(line, dict.fromkeys(NAMES, True))
 
 
 FORMAT = Format(

@@ -26,24 +26,23 @@ from schedgym.traces.base import (
     MACHINE,
     MALFORMED,
     NO_EXECUTION,
+    OPTIONAL,
     Column,
     JobTrace,
     LeftOut,
     Trace,
-    check_limit,
-    check_on_error,
+    check_reading,
+    name_of,
     refuse_empty,
 )
 from schedgym.traces.declaration import (
-    BYTES,
     CLOCK,
     COMMON_MACHINES,
-    CORES,
     DATE,
     JOBS,
-    MEMORY,
+    ONE,
+    POINTS,
     TASKS,
-    TIMES,
     Field,
     TableFormat,
     TableLayout,
@@ -69,7 +68,6 @@ FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "input", "shuffle", "output")
 ABOVE = ("tasks", "value")  # 0
 TEXTS = ("job", "site", "preemptible")
-TIME_POINTS = ("submit", "start", "end", "deadline")
 
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(?:i?B?)([A-Za-z]?)")
@@ -88,38 +86,6 @@ class _Plan(NamedTuple):
     field: Field
     column: str
     expression: Expression | None
-
-
-def _find(sources: Sequence[str], names: Sequence[str], path: Any, line: int, optional: bool) -> str | None:
-    """The first of some columns that a table has; None if it has none and need not."""
-    for source in sources:
-        if names.count(source) > 1:
-            times = names.count(source)
-            raise TraceFormatError(path, line, source, f"column appears {times} times in the header")
-        if source in names:
-            return source
-    if optional:
-        return None
-    raise TraceFormatError(path, line, " or ".join(sources), "missing column")
-
-
-def _plan(quantity: str, field: Field, names: Sequence[str], path: Any, line: int) -> _Plan | None:
-    sources = field.sources
-    plain = field.unit in (DATE, CLOCK) or field.letters or quantity in TEXTS
-    if len(sources) == 1 and sources[0] not in names and not plain:
-        try:
-            expression = Expression(sources[0])
-        except InvalidParameter as error:
-            if _SIGNS & set(sources[0]):
-                reason = f"missing column, and {error}"
-                raise TraceFormatError(path, line, sources[0], reason) from None
-        else:
-            for name in expression.names:
-                if _find((name,), names, path, line, field.optional) is None:
-                    return None
-            return _Plan(quantity, field, sources[0], expression)
-    column = _find(sources, names, path, line, field.optional)
-    return None if column is None else _Plan(quantity, field, column, None)
 
 
 @dataclasses.dataclass
@@ -190,16 +156,6 @@ def _flag(text: str) -> float:
     return FLAGS[text.lower()]
 
 
-def _scale(quantity: str, unit: str) -> tuple[float, float]:
-    """Return the numbers by which a value in some unit is multiplied and divided."""
-    units = {"cpus": CORES, "memory": MEMORY, "input": BYTES, "shuffle": BYTES, "output": BYTES}
-    return units.get(quantity, TIMES).get(unit or _default(quantity), (1.0, 1.0))
-
-
-def _default(quantity: str) -> str:
-    return next(iter((*JOBS.get(quantity, ()), *TASKS.get(quantity, ()))), "")
-
-
 # the reader -----------------------------------------------------------------------------------------------
 
 
@@ -238,12 +194,12 @@ class TableReader:
         derive: Callable[[dict[str, Floats], Verdict], dict[str, Floats]] | None = None,
         machines: bool = False,
     ) -> None:
-        check_on_error(on_error)
+        check_reading(on_error)
         self.source, self.layout, self.on_error = source, layout, on_error
         self.pieces = chunks(source, layout) if pieces is None else pieces
         self.numbers, self.derive = numbers, derive or _with_durations
         self.exclusive, self._prefix = machines, MACHINE if machines else ""
-        self.path = source if isinstance(source, str | Path) else "data frame"
+        self.path = name_of(source)
         self.line = 0
         self.filled: Counter[str] = Counter()
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
@@ -253,6 +209,7 @@ class TableReader:
 
     def read(self, limit: int | None = None) -> dict[str, Floats]:
         """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks."""
+        check_reading(self.on_error, limit)
         kept: dict[str, list[Floats]] = {}
         left = math.inf if limit is None else limit
         for piece in self.pieces:
@@ -300,20 +257,46 @@ class TableReader:
 
     def _prepare(self, piece: Chunk) -> list[_Plan]:
         """The sources of the quantities in the table; raise TraceFormatError if it lacks a column."""
-        names, line = piece.names, piece.header
-        found = (_plan(name, own, names, self.path, line) for name, own in self.layout.columns.items())
+        found = (self._plan(name, own, piece) for name, own in self.layout.columns.items())
         plans = [plan for plan in found if plan is not None]
-        for name, optional in (
-            *((own.column, own.optional) for own in self.layout.filters),
-            *((column.name, False) for column in self.numbers),
-        ):
-            _find((name,), names, self.path, line, optional)
-        times = [(plan, self._unit(plan, piece) == DATE) for plan in plans if plan.quantity in TIME_POINTS]
+        for own in self.layout.filters:
+            self._find(piece, (own.column,), own.optional)
+        for column in self.numbers:
+            self._find(piece, (column.name,))
+        times = [(plan, self._unit(plan, piece) == DATE) for plan in plans if plan.quantity in POINTS]
         for plan, date in times:
             if date != times[0][1]:
                 reason = "either all of submit, start, end and deadline are dates, or none"
-                raise TraceFormatError(self.path, line, plan.column, reason)
+                raise TraceFormatError(self.path, piece.header, plan.column, reason)
         return plans
+
+    def _plan(self, quantity: str, field: Field, piece: Chunk) -> _Plan | None:
+        sources = field.sources
+        plain = field.unit in (DATE, CLOCK) or field.letters or quantity in TEXTS
+        if len(sources) == 1 and sources[0] not in piece.names and not plain:
+            try:
+                expression = Expression(sources[0])
+            except InvalidParameter as error:
+                if _SIGNS & set(sources[0]):
+                    reason = f"missing column, and {error}"
+                    raise TraceFormatError(self.path, piece.header, sources[0], reason) from None
+            else:
+                found = [self._find(piece, (name,), field.optional) for name in expression.names]
+                return None if None in found else _Plan(quantity, field, sources[0], expression)
+        column = self._find(piece, sources, field.optional)
+        return None if column is None else _Plan(quantity, field, column, None)
+
+    def _find(self, piece: Chunk, sources: Sequence[str], optional: bool = False) -> str | None:
+        """The first of some columns that a table has; None if it has none and need not."""
+        for source in sources:
+            if (times := piece.names.count(source)) > 1:
+                reason = f"column appears {times} times in the header"
+                raise TraceFormatError(self.path, piece.header, source, reason)
+            if times:
+                return source
+        if optional:
+            return None
+        raise TraceFormatError(self.path, piece.header, " or ".join(sources), "missing column")
 
     def _take(self, piece: Chunk) -> tuple[dict[str, Floats], Verdict]:
         """The quantities of a piece, and which of its rows are left out."""
@@ -399,16 +382,7 @@ class TableReader:
             return self._sizes(texts, plan, piece)
         if quantity == "preemptible":
             return _convert(texts, _flag, column)
-        own = Column(
-            column,
-            unit or _default(quantity),
-            exclusive=self.exclusive or quantity in ABOVE,
-            whole=quantity in WHOLE,
-            maximum=float(MOST_TASKS) if quantity == "tasks" else LARGEST,
-        )
-        if unit == "ns":
-            own = dataclasses.replace(own, maximum=float(2**63))
-        times, parts = _scale(quantity, unit)
+        own, times, parts = self._numbers(plan, unit)
         number = self._with_point(own.parse)
 
         def parse(text: str) -> float:
@@ -417,6 +391,20 @@ class TableReader:
             return number(text) * times / parts
 
         return _convert(texts, parse, column)
+
+    def _numbers(self, plan: _Plan, unit: str) -> tuple[Column, float, float]:
+        """The numbers of a quantity as a column in some unit, and what multiplies and what divides them."""
+        quantity = plan.quantity
+        units = TASKS.get(quantity) or JOBS.get(quantity, {})
+        unit = unit or next(iter(units), "")
+        own = Column(
+            plan.column,
+            unit,
+            maximum=float(MOST_TASKS if quantity == "tasks" else 2**63 if unit == "ns" else LARGEST),
+            exclusive=self.exclusive or quantity in ABOVE,
+            whole=quantity in WHOLE,
+        )
+        return own, *units.get(unit, ONE)
 
     def _with_point(self, parse: Callable[[str], _T]) -> Callable[[str], _T]:
         """The same function of a text, which it gets with a decimal point if the table has commas."""
@@ -444,15 +432,14 @@ class TableReader:
             empty |= found.empty
             bad = found.bad | bad
         numbers = np.broadcast_to(expression(operands), count).copy()
-        times, parts = _scale(plan.quantity, plan.field.unit)
-        whole, above = plan.quantity in WHOLE, self.exclusive or plan.quantity in ABOVE
+        own, times, parts = self._numbers(plan, plan.field.unit)
         with np.errstate(all="ignore"):
-            low = numbers <= 0 if above else numbers < 0
-            beyond = numbers > (MOST_TASKS if plan.quantity == "tasks" else LARGEST)
-            wrong = ~np.isfinite(numbers) | low | beyond | (whole & (numbers != np.floor(numbers)))
+            low = numbers <= 0 if own.exclusive else numbers < 0
+            beyond = numbers > own.maximum
+            wrong = ~np.isfinite(numbers) | low | beyond | (own.whole & (numbers != np.floor(numbers)))
             numbers = numbers * times / parts
         for i in np.flatnonzero(wrong & ~empty).tolist():
-            what = ("whole number" if whole else "number") + (" > 0" if above else " >= 0")
+            what = ("whole number" if own.whole else "number") + (" > 0" if own.exclusive else " >= 0")
             reason = f"must be a {what}, computed {numbers[i]:g}"
             bad.setdefault(i, Fault(MALFORMED, plan.column, reason))
         return _Values(numbers, empty, bad)
@@ -488,7 +475,7 @@ class TableReader:
     def _sizes(self, texts: list[str], plan: _Plan, piece: Chunk) -> _Values:
         """Memory with letters: 16G, 4000Mn, 4Gc."""
         field = plan.field
-        times, parts = _scale(plan.quantity, field.unit)
+        _, times, parts = self._numbers(plan, field.unit)
         further: dict[str, str] = {}
         match = self._with_point(_LETTERS.fullmatch)
 
@@ -502,9 +489,8 @@ class TableReader:
 
         values = _convert(texts, parse, plan.column)
         for letter in set(further.values()) - {""}:
-            source = field.times[letter]
-            names = (source,) if isinstance(source, str) else source
-            name = _find(names, piece.names, self.path, 0, True)
+            names = Field(field.times[letter]).sources
+            name = self._find(piece, names, True)
             where = [i for i, text in enumerate(texts) if further.get(text) == letter]
             if name is None:
                 what = f"{texts[where[0]]!r} needs the column {' or '.join(names)}"
@@ -562,7 +548,6 @@ def read_table(
         FileNotFoundError: when there is no such file.
         gymnasium.error.DependencyNotInstalled: for dates, frames and Parquet files without their extra.
     """
-    check_limit(limit)
     reader = TableReader(source, declaration, on_error)
     if declaration.machines is None and nodes is not None:
         raise InvalidParameter(f"nodes: the {declaration.name} format has no machines, got {str(nodes)!r}")
@@ -605,7 +590,6 @@ def read_tasks(
     Raises:
         TraceFormatError: when a table breaks its format, or has no task or no machine.
     """
-    check_limit(limit)
     columns = reader.read(limit)
     refuse_empty(reader.path, "task", columns.get("submit", ()), reader.dropped)
     dropped, left_out = reader.dropped, reader.left_out
@@ -623,7 +607,8 @@ def read_tasks(
         sites = _join_sites(sites, machines, list(other.codes["site"]))
     if "tasks" in columns:
         columns = _expand(columns, limit, reader.path)
-    empty = np.zeros(0)
+    if "preemptible" in columns:
+        columns["preemptible"] = np.nan_to_num(columns["preemptible"])
     return Trace(
         name,
         arrival=columns["submit"],
@@ -635,13 +620,8 @@ def read_tasks(
         files=_files(reader.source) + _files(nodes),
         unit=unit,
         filled=reader.filled,
-        job=columns.get("job", empty),
-        start=columns.get("start", empty),
-        deadline=columns.get("deadline", empty),
-        site=columns.get("site", empty),
+        **{name: columns[name] for name in OPTIONAL if name in columns},
         sites=sites,
-        value=columns.get("value", empty),
-        preemptible=np.nan_to_num(columns.get("preemptible", empty)),
         origin=origin,
         left_out=left_out,
     )
@@ -679,7 +659,7 @@ def _shift(columns: dict[str, Floats], midnight: Any) -> str:
     if midnight is None:
         return ""
     days = math.floor(float(columns["submit"].min()) / DAY)
-    for name in TIME_POINTS:
+    for name in POINTS:
         if name in columns:
             columns[name] = columns[name] - days * DAY
     origin = midnight + require("pandas").Timedelta(days=days)

@@ -23,19 +23,6 @@ try:
 except ImportError:
     zstd = None
 
-__all__ = [
-    "LONGEST_LINE",
-    "MOST_BYTES",
-    "MOST_LINES",
-    "MOST_RATIO",
-    "START",
-    "decode",
-    "first_line",
-    "open_trace",
-    "raw_lines",
-    "text_blocks",
-]
-
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
 LONGEST_LINE = 1 << 16
 
@@ -73,19 +60,14 @@ def first_line(path: str | Path) -> str:
 
 def raw_lines(path: Path) -> Iterator[bytes]:
     """Lines with their ends; of a line that is too long only the first LONGEST_LINE + 1 bytes."""
-    number, taken, kind = 0, 0, ""
-    try:
-        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
-            while line := stream.readline(LONGEST_LINE + 1):
-                number += 1
-                rest = line
-                taken = _count(path, number, taken + len(rest), packed)
-                while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
-                    rest = stream.readline(LONGEST_LINE + 1)
-                    taken = _count(path, number, taken + len(rest), packed)
-                yield line
-    except _DAMAGE as error:
-        raise _damaged(path, number + 1, kind, error) from None
+    line = b""
+    for piece in _pieces(path, "readline", LONGEST_LINE + 1):
+        line = line or piece
+        if piece.endswith(b"\n"):
+            yield line
+            line = b""
+    if line:
+        yield line
 
 
 def text_blocks(path: str | Path, size: int) -> Iterator[str]:
@@ -95,18 +77,29 @@ def text_blocks(path: str | Path, size: int) -> Iterator[str]:
         FileNotFoundError: when there is no such file.
         TraceFormatError: when it is not text, damaged or too large.
     """
-    path, taken, kind = Path(path), 0, ""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
-        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
-            while block := stream.read(size):
-                taken = _count(path, 0, taken + len(block), packed)
-                yield decoder.decode(block)
-            yield decoder.decode(b"", final=True)
+        for block in _pieces(Path(path), "read", size):
+            yield decoder.decode(block)
+        yield decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         raise TraceFormatError(path, 0, "", "not UTF-8 text") from None
+
+
+def _pieces(path: Path, method: str, size: int) -> Iterator[bytes]:
+    """What "read" or "readline" of the unpacked file gives until its end, at most so many bytes at once."""
+    number, taken, kind = 0, 0, ""
+    lines = begins = method == "readline"
+    try:
+        with open_trace(path) as packed, _unpacked(packed, path, kind := _kind(packed, path)) as stream:
+            read = getattr(stream, method)
+            while piece := read(size):
+                number, taken = number + begins, taken + len(piece)
+                check_size(path, number, taken, packed)
+                yield piece
+                begins = lines and piece.endswith(b"\n")
     except _DAMAGE as error:
-        raise _damaged(path, 0, kind, error) from None
+        raise _damaged(path, number + lines, kind, error) from None
 
 
 #: what reading a damaged packed file raises
@@ -124,16 +117,14 @@ def _damaged(path: Path, line: int, kind: str, error: Exception) -> Exception:
     return TraceFormatError(path, line, "", f"the {kind} file is {what}")
 
 
-def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
-    """The bytes that were taken from a file, unpacked; TraceFormatError if they are too many."""
+def check_size(path: Path, line: int, taken: int, packed: IO[bytes]) -> None:
+    """Raise TraceFormatError if so many bytes are too many, unpacked from a file up to its position."""
     if line > MOST_LINES or taken > MOST_BYTES:
         what = f"{MOST_LINES} lines" if line > MOST_LINES else f"{MOST_BYTES} bytes"
         raise TraceFormatError(path, line, "", f"the file has more than {what}")
     if taken > START and taken > MOST_RATIO * packed.tell():
-        raise TraceFormatError(
-            path, line, "", f"the packed file expands to more than {MOST_RATIO} times its size"
-        )
-    return taken
+        reason = f"the packed file expands to more than {MOST_RATIO} times its size"
+        raise TraceFormatError(path, line, "", reason)
 
 
 def open_trace(path: Path) -> IO[bytes]:
@@ -162,15 +153,12 @@ def _unpacked(packed: IO[bytes], path: Path, kind: str) -> IO[bytes]:
         raise TraceFormatError(path, 0, "", "is a tar archive: unpack it, and give one of its files")
     if kind == "zip":
         return _zipped(packed, path)
-    if kind == "Zstandard":
-        if zstd is None:
-            raise TraceFormatError(path, 0, "", "is packed by Zstandard, which needs Python 3.14: unpack it")
-        return cast(IO[bytes], zstd.ZstdFile(packed))
+    if kind == "Zstandard" and zstd is None:
+        raise TraceFormatError(path, 0, "", "is packed by Zstandard, which needs Python 3.14: unpack it")
     if kind in ("7z", "rar"):
         raise TraceFormatError(path, 0, "", f"is a {kind} archive, which is not read: unpack it")
-    openers: dict[str, Any] = {"gzip": lambda: gzip.GzipFile(fileobj=packed)}
-    openers |= {"bzip2": lambda: bz2.BZ2File(packed), "xz": lambda: lzma.LZMAFile(packed)}
-    return cast(IO[bytes], openers[kind]()) if kind else packed
+    modules: dict[str, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma, "Zstandard": zstd}
+    return cast(IO[bytes], modules[kind].open(packed)) if kind else packed
 
 
 def _zipped(packed: IO[bytes], path: Path) -> IO[bytes]:

@@ -26,6 +26,7 @@ from schedgym.evaluation.statistics import Estimate
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
 from tests.long import long
+from tests.tables import table
 
 PROBLEM = get_problem("queue-delay")
 QUICK = {"agent": False, "n_jobs": 1, "progress": False}
@@ -451,22 +452,7 @@ def test_public_traces(path, given, read, verdict):
 # arguments, and the command line ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        ({}, r"the log does not tell them: give --machines FILE, or --servers N .* used up to .* cores"),
-        ({"servers": 2, "machines": "m.csv"}, "give one of them, not both"),
-        ({"cpus": 2}, "give their number, too"),
-        ({"servers": 2}, "cpus: must be given with servers"),
-        ({"servers": 0, "cpus": 1}, "servers: must be a whole number from 1"),
-        ({"servers": 2, "cpus": -1}, "cpus: must be a number above 0"),
-        (
-            {"servers": 2, "cpus": 0.5},
-            r"no job of the log fits .*; the first needs \d cores, .* GiB: ",
-        ),
-        ({"servers": 2, "cpus": 8, "format": "swf", "where": {"a": ["b"]}}, "the swf format is none"),
-    ],
-)
+@pytest.mark.parametrize(("given", "match"), table(__file__, "test_arguments_that_contradict_each_other"))
 def test_arguments_that_contradict_each_other(given, match):
     with pytest.raises(InvalidParameter, match=match):
         schedgym.advise(BUSY, **given)
@@ -575,24 +561,7 @@ def test_the_stretch_of_a_sampled_log_counts_in_its_part(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "message"),
-    [
-        ("submit,duration\n1,2\n3,x\n", [], "error: log.csv:3: duration: must be a number, got 'x'"),
-        ("submit,duration\n1,2\n3\n", [], "error: log.csv:3: expected 2 columns, got 1"),
-        ("submit,duration\n,2\n", [], "error: log.csv: has no task (left out: submit empty: 1)"),
-        ("a,b\n1,2\n", [], "error: log.csv:1: no column is known for submit: name one of a, b"),
-        ("", [], "error: log.csv: is empty, must start with a header"),
-        (
-            "submit,duration\n1,2\n",
-            ["--columns", "duration=__import__('os')"],
-            "error: log.csv:1: __import__",
-        ),
-        ("submit,duration\n1,2\n", ["--machines", "no.csv"], "error: no.csv: no such trace file"),
-        ("submit,duration\n1,2\n", ["--where", "x"], "error: --where: must be NAME=VALUE, got 'x'"),
-        ("submit,duration\n1,2\n", ["--format", "nosuch"], "error: unknown trace format 'nosuch'"),
-        ("submit,duration\n1,2\n", ["--report", "page.pdf"], "error: page.pdf: must end in .html"),
-        ("submit,duration\n1,2\n", ["--json", "no/o.json"], "error: no/o.json: there is no folder 'no'"),
-    ],
+    ("text", "more", "message"), table(__file__, "test_bad_input_is_one_line_and_nothing_is_written")
 )
 def test_bad_input_is_one_line_and_nothing_is_written(capsys, tmp_path, monkeypatch, text, more, message):
     monkeypatch.chdir(tmp_path)

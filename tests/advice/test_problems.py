@@ -19,6 +19,7 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.advice.test_advice import QUICK, log
 from tests.long import long
+from tests.tables import table
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -359,23 +360,7 @@ def test_the_command_line_for_a_value(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "message"),
-    [
-        (
-            "submit,duration,deadline\n1,2,9\n3,4,soon\n",
-            [],
-            "log.csv:3: deadline: must be a number, got 'soon'",
-        ),
-        (
-            "submit,duration,deadline,value\n1,2,9,1\n3,4,9,0\n",
-            ["-c"],
-            "log.csv:3: value: must be > 0 (per job), got ",
-        ),
-        ("submit,duration,ok\n1,2,yes\n3,4,maybe\n", ["-p"], "log.csv:3: ok: must be yes or no, got 'maybe'"),
-        ("submit,duration,task_count\n1,2,1\n3,4,1.5\n", [], "log.csv:3: task_count: must be a whole number"),
-        ("submit,duration\n1,2\n", ["--problem", "nosuch"], "unknown problem 'nosuch'"),
-        ("submit,duration\n1,2\n", ["--problem", "geo"], "problem: geo needs, of each task, the sites"),
-    ],
+    ("text", "more", "message"), table(__file__, "test_bad_input_is_one_line_and_nothing_is_written")
 )
 def test_bad_input_is_one_line_and_nothing_is_written(capsys, tmp_path, monkeypatch, text, more, message):
     monkeypatch.chdir(tmp_path)

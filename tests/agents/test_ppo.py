@@ -25,6 +25,7 @@ from schedgym.agents.training import train
 from schedgym.core.random import VALIDATION_SEED
 from tests.agents import cases
 from tests.long import some
+from tests.tables import table
 from tests.test_all_problems import small
 
 QUEUE = "schedgym/QueueDelay-v0"
@@ -337,15 +338,7 @@ def test_an_update_ends_early_where_the_policy_moves_too_far(monkeypatch) -> Non
     assert counts[1] < counts[0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"ppo": {"batch_size": 1000}}, "ppo.batch_size: 1000 is more than n_steps times num_envs, 128"),
-        ({"copies": 3}, "ppo.copies: must divide num_envs, 8, got 3"),
-        ({"copies": 4, "algorithm": "sb3-ppo"}, "ppo.copies: has no effect on algorithm 'sb3-ppo'"),
-        ({"algorithm": "sb3-ppo"}, "algorithm: must be 'ppo', got 'sb3-ppo'"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table(__file__, "test_what_cannot_be_trained_is_refused"))
 def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         ppo.learn(configuration(**changes))

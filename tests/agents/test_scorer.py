@@ -11,6 +11,7 @@ from schedgym.agents.scorer import FLAT, Scorer, ScorerOptions, statistics_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents.cases import CASES, fitted, observations, permute, vector
 from tests.long import some
+from tests.tables import table
 
 PICK = ("schedgym/QueueDelay-v0", "pick")
 FORMS = [
@@ -274,20 +275,8 @@ def test_errors() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hidden": -1}, "hidden: must be >= 0"),
-        ({"hidden": 2.5}, "hidden: must be int"),
-        ({"context": "all"}, "unknown context 'all'"),
-        ({"skip": [1]}, "skip: must be dict"),
-        ({"skip": {"task": 3}}, "skip: must map segments to columns, got 'task': 3"),
-        ({"skip": {1: {}}}, "skip: must map segments to columns, got 1: {}"),
-        ({"skip": {"task": {"a": "b"}}}, "skip: task: must map columns to numbers"),
-        ({"skip": {"task": {2: 1.0}}}, "skip: task: must map columns to numbers"),
-        ({"skip": {"task": {"a": True}}}, "skip: task: must map columns to numbers"),
-        ({"skip": {"task": {"a": float("nan")}}}, "skip: task: must map columns to numbers"),
+        *table(__file__, "test_bad_options"),
         ({"skip": {"task": {"a": 10**400}}}, "skip: task: must map columns to numbers"),
-        ({"columns": {"task": "a"}}, "columns: must map segments to lists of names"),
-        ({"columns": {"task": [1]}}, "columns: must map segments to lists of names"),
-        ({"columns": {"task": ["a", "a"]}}, "columns: task: a column is named twice"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:

@@ -34,6 +34,7 @@ from schedgym.agents.vecenv import make_vec_env
 from schedgym.agents.views import make_layout
 from schedgym.core.random import VALIDATION_SEED
 from tests.long import long, some
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 FLOWTIME, GEO_FAIR = "schedgym/FlowtimePacking-v0", "schedgym/GeoFair-v0"
@@ -122,13 +123,7 @@ def checkpoints(monkeypatch) -> list[int]:
 
 @long
 @pytest.mark.parametrize(
-    ("interval", "expected"),
-    [
-        (512, [0, 512, 1024, 1536, 2048]),
-        (700, [0, 512, 1024, 1536, 2048]),  # rather early than late
-        (100, list(range(0, 2049, 256))),  # an update is the least
-        (10**6, [0, 2048]),
-    ],
+    ("interval", "expected"), table(__file__, "test_no_more_than_an_interval_can_be_lost")
 )
 def test_no_more_than_an_interval_can_be_lost(interval, expected, monkeypatch, tmp_path) -> None:
     written = checkpoints(monkeypatch)
@@ -291,20 +286,7 @@ def test_the_agent_file(tmp_path, uninterrupted) -> None:
 
 @pytest.mark.parametrize(
     ("algorithm", "id", "view", "parameters"),
-    some(
-        [
-            ("sb3-maskable-ppo", ID, "placement", ENVIRONMENT),
-            ("sb3-ppo", ID, "pick", ENVIRONMENT),
-            (
-                "sb3-ppo",
-                "schedgym/FlowtimePacking-v0",
-                "priority",
-                {"jobs": 6, "servers": "4+2", "window": 5},
-            ),
-            ("sb3-ppo", GEO_FAIR, "weights", {"jobs": 6, "sites": 3, "choices": 2, "window": 5}),
-            ("sb3-maskable-ppo", "schedgym/SingleJob-v0", "place", {"tasks": 6, "arity": 4}),
-        ]
-    ),
+    some(table(__file__, "test_save_and_load_give_equal_actions")),
 )
 def test_save_and_load_give_equal_actions(algorithm, id, view, parameters, monkeypatch, tmp_path) -> None:
     config = configuration(

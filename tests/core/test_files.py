@@ -18,6 +18,7 @@ import pytest
 from schedgym.core.files import atomic_write, check_output
 from schedgym.errors import InvalidParameter
 from tests.special import SPECIAL, block_device, full_device, read_pipe
+from tests.tables import table
 
 ROOT = Path(__file__).parents[2]
 ROOTS = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -104,17 +105,7 @@ def refused(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("folder", "is a folder"),
-        ("no/x", "there is no folder"),
-        ("file/x", "there is no folder"),
-        ("circle", "Too many levels of symbolic links"),
-        ("socket", "is no file, pipe or character device"),
-        ("disk", "is no file, pipe or character device"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), table(__file__, "test_what_is_refused"))
 def test_what_is_refused(refused: Path, name: str, message: str) -> None:
     if name == "disk":
         block_device(refused / name)

@@ -299,10 +299,10 @@ def test_a_disk_that_fails_at_each_write_of_the_cache(tmp_path: Path) -> None:
 
 #: plays an episode of an id, prints its digest; with "damage", damages each file of its kernels in each way
 PLAY = """
-import json, sys, warnings
+import gc, json, sys, warnings
 import numpy as np
 from pathlib import Path
-from schedgym.core.jit import KERNELS
+from schedgym.core.jit import _Kernel
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.episodes import make_env
 from schedgym.testing import sample_action
@@ -324,7 +324,7 @@ counts = [0, 0]
 if sys.argv[2:]:
     warnings.simplefilter("ignore")
     own = []
-    for kernel in KERNELS.values():
+    for kernel in [made for made in gc.get_objects() if isinstance(made, _Kernel)]:
         for kinds in {tuple(map(str, kinds)): kinds for kinds in kernel.stats.cache_hits}.values():
             cache, context = kernel._cache, kernel.targetctx
             path = cache._cache_file._path(cache._index_key(kinds, context.codegen()))

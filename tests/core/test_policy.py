@@ -21,6 +21,7 @@ from schedgym.core.policy import (
     resolve_policy_name,
 )
 from schedgym.errors import InvalidParameter, UnknownName
+from tests.tables import table
 
 
 @pytest.fixture(autouse=True)
@@ -42,18 +43,7 @@ def test_names_are_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "problem", "message"),
-    [
-        ("bf-exce", "queue-delay", "unknown policy 'bf-exce'; did you mean 'bf-exec'?"),
-        (
-            "queue-delay/bf-exce",
-            None,
-            "unknown policy 'queue-delay/bf-exce'; did you mean 'queue-delay/bf-exec'?",
-        ),
-        ("queue-dely/fcfs", None, "did you mean 'queue-delay/fcfs'?"),
-        ("bf-exec", None, "unknown policy 'bf-exec'"),
-        ("zzzzzz", "queue-delay", "unknown policy 'zzzzzz'; all 27: schedgym list"),
-    ],
+    ("name", "problem", "message"), table(__file__, "test_unknown_names_are_answered_with_the_nearest")
 )
 def test_unknown_names_are_answered_with_the_nearest(name, problem, message) -> None:
     with pytest.raises(UnknownName) as caught:
@@ -98,38 +88,22 @@ def interface(view: str = "placement", observation: str = "dict", **parameters: 
 
 
 @pytest.mark.parametrize(
-    ("name", "interface", "message"),
-    [
-        ("bf-exec", interface(observation="features"), "needs observation='dict'"),
-        ("bf-exec", interface("pick", rule="first"), "needs rule='best'"),
-        ("fcfs", interface("pick", rule="first"), "needs scope='all'"),
-        ("bf-exec", interface("route", order="norm"), "needs order='execution'"),
-        ("fcfs", interface("route"), "cannot be expressed in view 'route'"),
-        ("rf", interface("rule"), "cannot be expressed in view 'rule'"),
-    ],
+    ("name", "given", "message"), table(__file__, "test_a_view_that_cannot_carry_a_policy_is_refused")
 )
-def test_a_view_that_cannot_carry_a_policy_is_refused(name, interface, message) -> None:
+def test_a_view_that_cannot_carry_a_policy_is_refused(name, given, message) -> None:
     policy = make_policy(name, "queue-delay")
     with pytest.raises(InvalidParameter, match=message):
-        policy.reset(interface, np.random.default_rng(0))
+        policy.reset(interface(**given), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
     ("name", "options", "refused"),
-    [
-        ("ffd-sum", {"blocking": True}, {"route", "rule"}),
-        ("ffd-dp", {"blocking": True}, {"route", "rule"}),
-        ("ffd-sum", {"weights": (1.0, 2.0)}, {"route", "rule"}),
-        ("bfd-sum", {"weights": (1.0, 2.0)}, {"pick", "route", "rule"}),
-        ("ffd-nb", {"p": 3.0}, {"route", "rule"}),
-        ("bfd-nb", {"p": 3.0}, {"pick", "route", "rule"}),
-        ("wf-all", {"p": 3.0}, {"pick", "route", "rule"}),
-    ],
+    table(__file__, "test_options_that_a_view_cannot_carry_are_refused"),
 )
 def test_options_that_a_view_cannot_carry_are_refused(name, options, refused) -> None:
     """The environment's own rules and orders know no weights, and the L2 norm only."""
     policy = make_policy(name, "queue-delay", **options)
-    assert set(policy.carrying_views()) == {"placement", "pick", "route", "rule"} - refused
+    assert set(policy.carrying_views()) == {"placement", "pick", "route", "rule"} - set(refused)
     for view in refused:
         with pytest.raises(InvalidParameter, match=f"cannot be expressed in view '{view}'"):
             policy.reset(interface(view), np.random.default_rng(0))

@@ -12,7 +12,7 @@ What a block does by its language:
   ("# a.yaml: ...");
 - ``toml``, ``json``, other ``yaml``: written to the file that its title names;
 - ``bash``, ``console``, or none: each line is a command; ``schedgym ...`` goes through the command line's
-  entry, ``python FILE`` runs the file, everything else must stand in ``ELSEWHERE``.
+  entry, ``python FILE`` runs the file, everything else must stand in blocks.yaml.
 
 Files of a problem, a trace reader or a baseline (``OVERLAYS``) are then found as if they lay in the checkout.
 Any other language, and a command that nothing here can run, is an error.
@@ -39,6 +39,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from schedgym.documents import read_yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("", "bash", "console")
 FILES = ("toml", "json")
@@ -50,67 +52,8 @@ OVERLAYS = {
 }
 TRACE = re.compile(r"\$\(schedgym trace fetch ([\w-]+)\)")
 
-#: command -> options that are set to a value (added where they are missing) or words that are replaced, and
-#: words that are appended; every pattern that matches applies
-SHORTER: tuple[tuple[str, dict[str, str], str], ...] = (
-    (r"^(compare|tune) ", {"--episodes": "2"}, ""),
-    (r"^compare .*FlowtimePacking.*--preset kw", {"--episodes": "1", "--jobs": "300"}, ""),
-    (r"^compare .*QueueDelay.*alibaba-2023", {"--tasks": "200"}, ""),
-    (r"^compare .*GeoAssign.*facebook-2010", {"--jobs": "300"}, ""),
-    (r"^compare .*SingleJob", {"--tasks": "40", "--arity": "4"}, ""),
-    (
-        r"^compare .*ParallelJCT.*--preset paper",
-        {"--episodes": "1", "--policies": "ontapra,slf", "--jobs": "20"},
-        "",
-    ),
-    (
-        r"^train (?!.*(OneMachine|ppo)).*$",  # whose budget is as small as it can be to learn
-        {},
-        "--set search.generations=1 --set search.population=4 --set search.episodes=2 "
-        "--set search.validation_episodes=4",
-    ),
-    (r"^train .*--seeds", {"--seeds": "2"}, ""),
-    (
-        r"^train .*ppo",
-        {},
-        "--set steps=2048 --set num_envs=32 --set evaluation.episodes=4",
-    ),
-    (r"^reproduce( \w|$)", {}, "--scale tiny"),
-    (r"^claims$", {}, "guan2022/sig-gamf-strategy"),
-    (r"^claims guan2022( |$)", {"guan2022": "guan2022/sig-gamf-strategy"}, ""),
-)
-
-#: the same for Python: pattern -> replacement
-SHORTER_PYTHON: tuple[tuple[str, str], ...] = (
-    (r"episodes=\d+", "episodes=2"),
-    (r"learn\([\d_]+\)", "learn(1024)"),
-)
-
-#: the same for sweeps
-SHORTER_YAML: tuple[tuple[str, str], ...] = (
-    (r"(?m)^episodes: .*$", "episodes: 2"),
-    (r"(?m)^seeds: .*$", "seeds: [0]"),
-    (r"servers: \[[^]]*\]", "servers: [4]"),
-    (r"\btasks: \d+", "tasks: 40"),
-)
-
-#: commands that no test can run here, and the file of the checkout that runs them
-ELSEWHERE: tuple[tuple[str, str], ...] = (
-    (r"^make (compare|test|lint|bench|docs)\b", "Makefile"),
-    (r"^python3? -m venv ", "Makefile"),
-    (r"^\. \S*activate$", "Makefile"),
-    (r"^pip install (-e|--require-hashes|--no-deps) ", "Makefile"),
-    (r"^mkdocs build --strict$", "tests/docs/test_site.py"),
-    (r"^python -m benchmarks growth( schedgym/[\w-]+)?$", "tests/benchmarks/test_growth.py"),
-    # every run compiles everything anew, to time that, too
-    (r"^schedgym bench( schedgym/[\w-]+)?( --quick)?$", "tests/evaluation/test_bench.py"),
-    (r"^python -m benchmarks training( schedgym/[\w-]+)?$", "tests/benchmarks/test_training.py"),
-    # simulated there, where there is no GPU
-    (r"^python -m benchmarks gpu", "tests/benchmarks/test_gpu.py"),
-    (r"^schedgym train .*--device cuda", "tests/agents/test_environments.py"),
-    (r"^python -m schedgym\.agents\.examples\.", "tests/agents/test_examples.py"),
-    (r"^schedgym sweep .*--engine ray", "tests/evaluation/test_engines.py"),
-)
+#: how commands and blocks are made shorter, and where the commands run that cannot run here
+RULES = read_yaml(Path(__file__).with_name("blocks.yaml"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,22 +123,22 @@ def needs_trace(command: str) -> bool:
 
 def elsewhere(command: str) -> str | None:
     """The file of the checkout that runs a command which cannot run here; None for all other commands."""
-    return next((where for pattern, where in ELSEWHERE if re.search(pattern, command)), None)
+    return next((where for pattern, where in RULES["elsewhere"].items() if re.search(pattern, command)), None)
 
 
 def shorten(words: list[str]) -> list[str]:
     """The words of a ``schedgym`` command in its short form."""
     text = " ".join(words)
-    for pattern, options, more in SHORTER:
-        if re.search(pattern, text):
-            for name, value in options.items():
+    for rule in RULES["commands"]:
+        if re.search(rule["pattern"], text):
+            for name, value in rule.get("set", {}).items():
                 if not name.startswith("--"):
                     words[words.index(name)] = value
                 elif name in words:
                     words[words.index(name) + 1] = value
                 else:
                     words += [name, value]
-            words += shlex.split(more)
+            words += shlex.split(rule.get("append", ""))
     return words
 
 
@@ -245,7 +188,7 @@ class Document:
             return
         self.overlay()
         text = block.text
-        for pattern, replacement in SHORTER_PYTHON:
+        for pattern, replacement in RULES["python"].items():
             text = re.sub(pattern, replacement, text)
         # tracebacks show the document's own lines
         exec(compile("\n" * block.line + text, str(self.path), "exec"), self.namespace)
@@ -260,7 +203,7 @@ class Document:
         write(name[1], block.text)
         sweeps.load_spec(Path(name[1]))
         text = block.text
-        for pattern, replacement in SHORTER_YAML:
+        for pattern, replacement in RULES["sweeps"].items():
             text = re.sub(pattern, replacement, text)
         write(name[1], text)
 

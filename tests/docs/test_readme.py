@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
+import importlib
 import json
 import re
 from pathlib import Path
@@ -22,10 +22,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def tables():
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        yield importlib.import_module("tables")
 
 
 def test_the_tables_are_those_of_the_measurements(tables) -> None:
@@ -62,7 +61,7 @@ def test_cards_tell_where_agents_lose_and_whose_results_they_are(tables) -> None
         agent = load_agent(path)
         assert agent.sha256[:16] in text and agent.metadata["command"] in text
         other = dataclasses.replace(agent, sha256="0" * 64)
-        assert "**These results are of an earlier agent**" in "\n".join(tables.cells(other))
+        assert "**These results are of an earlier agent**" in tables.results(other)
 
 
 def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_path) -> None:
@@ -71,26 +70,26 @@ def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_
     mine = results[(results["id"] == agent.id) & (results["policy"] == "agent")].iloc[:2].copy()
     monkeypatch.setattr(tables, "DOCS", tmp_path)
 
-    def cells() -> str:
+    def told() -> str:
         mine.to_csv(tmp_path / "agents.csv", index=False)
-        return "\n".join(tables.cells(agent))
+        return tables.results(agent)
 
     mine["trainings"], mine["agent"] = "2", f"{'0' * 64} {agent.sha256}"
-    text = cells()
+    text = told()
     assert "2 trainings: differences are interquartile means" in text and "earlier agent" not in text
     mine["agent"] = f"{'0' * 64} {'1' * 64}"
-    assert "**These results are of an earlier agent**" in cells()
+    assert "**These results are of an earlier agent**" in told()
 
     # the verdict is of the interval that is shown
     mine["better"], mine["rival_relative"] = "min", "-0.05"
     mine["rival_relative_low"], mine["rival_relative_high"] = "-0.2", "0.1"
     mine["rival_difference_low"], mine["rival_difference_high"] = "-2", "-1"
-    assert cells().count("| -5.0% [-20.0%, +10.0%] | not different |") == 2
+    assert told().count("| -5.0% [-20.0%, +10.0%] | not different |") == 2
     mine["rival_difference"] = "-1.5"
     mine[["rival_relative_low", "rival_relative_high"]] = ""
-    assert cells().count("| -1.5 [-2, -1] slots^k | better |") == 2
+    assert told().count("| -1.5 [-2, -1] slots^k | better |") == 2
     mine[["rival_difference_low", "rival_difference_high"]] = ""
-    text = cells()
+    text = told()
     assert text.count("| -1.5 slots^k | no interval |") == 2 and "- No interval, and no verdict: `" in text
 
 

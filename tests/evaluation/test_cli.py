@@ -7,12 +7,13 @@ import socket
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import schedgym
 from schedgym import cli
 from schedgym.evaluation import evaluate, wording
+from schedgym.evaluation.canvas import draw_panels
+from schedgym.evaluation.pictures import Panel, Series
 from schedgym.problems.queue_delay.workload import from_trace, make_workload
 from schedgym.traces import read_trace
 
@@ -347,7 +348,7 @@ BAD_COMPARISONS = [
     (["--option", "ffd-nb.weights=a,b"], "weights: must be a number"),
     (["--option", "ffd-nb.weights=1"], "weights: must be two numbers"),
     (["--option", "ffd-nb.size=dp"], "fixed to 'nb'"),
-    (["--option", "wf.x=1"], "unknown policy of this comparison 'wf'"),
+    (["--option", "wf.p=1"], "unknown policy in options 'wf'"),
     (["--episodes", "0"], "episodes: must be a whole number from 1"),
     (["--episodes", "x"], "'--episodes'"),
     (["--seed", "-1"], "seed: must be a whole number from 0"),
@@ -429,7 +430,7 @@ def test_many_names_are_not_written_out(capsys, tmp_path, arguments):
 
 
 def test_a_download_that_fails_tells_the_cause_and_another_way(capsys, tmp_path, monkeypatch):
-    known = importlib.import_module("schedgym.traces.fetch").KNOWN["facebook-2010"]
+    known = importlib.import_module("schedgym.traces.fetch").known_sets()["facebook-2010"]
 
     def offline(cache, name, downloader):
         try:
@@ -453,11 +454,9 @@ def test_a_download_that_fails_tells_the_cause_and_another_way(capsys, tmp_path,
     [("log", [1500.0, 2e5, 8e6], {"10k", "1M"}), ("symlog", [0.0, 40.0, 3e6], {"0", "100", "10k", "1M"})],
 )
 def test_large_numbers_on_axes_are_short(scale, values, shown):
-    plot, canvas = (importlib.import_module(f"schedgym.evaluation.{name}") for name in ("plot", "canvas"))
-    axes = canvas.new_figure(5, 3).subplots()
-    assert plot._scale(axes.yaxis, np.array(values)) == scale
-    axes.set_ylim(min(values), max(values))
-    axes.figure.canvas.draw()
+    panel = Panel("x", "y", [Series("a", [1, 2, 3], values)], y_scale="value")
+    (axes,) = draw_panels([panel], 5, 3).axes
+    assert axes.get_yscale() == scale
     assert shown <= {label.get_text() for label in axes.yaxis.get_ticklabels()}
 
 

@@ -18,9 +18,10 @@ from gymnasium.error import DependencyNotInstalled
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import figures, gantt
+from schedgym.evaluation import figures, gantt, plot
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.episodes import make_env, play
+from schedgym.evaluation.pictures import MARKS
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.runner import evaluate
 from schedgym.evaluation.standings import read_boards
@@ -33,7 +34,7 @@ from schedgym.evaluation.statistics import (
 )
 from schedgym.evaluation.store import Line, ResultsStore, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
-from schedgym.evaluation.wording import number
+from schedgym.evaluation.wording import estimate_text, number
 from tests.evaluation.test_gantt import played
 from tests.long import long
 
@@ -217,30 +218,32 @@ def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
     for setting in queue.settings:  # as where the bound is 0
         for entry in setting.entries:
             entry.relative_gap = Estimate()
-    figure, text = figures.gap_figure([queue, partial], ["Q", "P"])
-    assert figure is not None and len(figure["data"]) == len(partial.settings)
+    panel, text = plot.gaps_panel([queue, partial], ["Q", "P"])
+    assert panel is not None and panel.rows == ["P"]
     assert text == f"Left out: Q, {first.label} (the bound is 0); Q, {second.label} (the bound is 0)."
     for entry in second.entries:
         entry.gap = Estimate()
-    assert f"Q, {second.label} (no bound is known)" in figures.gap_figure([queue], ["Q"])[1]
-    assert figures.gap_figure([partial], ["P"])[1] == ""
+    assert f"Q, {second.label} (no bound is known)" in plot.gaps_panel([queue], ["Q"])[1]
+    assert plot.gaps_panel([partial], ["P"])[1] == ""
     entry = partial.settings[0].entries[0]
     with monkeypatch.context() as patched:
         patched.setattr(entry, "relative_gap", Estimate())
-        assert figures.gap_figure([partial], ["P"])[1] == f"Left out: P: {entry.policy} (the bound is 0)."
-    monkeypatch.setattr(figures, "MOST_GAPS", 1)
-    assert "Q, all but the first 1 settings (1 more)" in figures.gap_figure([queue], ["Q"])[1]
+        assert plot.gaps_panel([partial], ["P"])[1] == f"Left out: P: {entry.policy} (the bound is 0)."
+    monkeypatch.setattr(plot, "MOST_GAPS", 1)
+    assert "Q, all but the first 1 settings (1 more)" in plot.gaps_panel([queue], ["Q"])[1]
 
 
 def test_the_gaps_have_their_intervals(folder):
     board = boards(folder)[PARTIAL]
-    for trace, setting in zip(figures.gap_figure([board], ["P"])[0]["data"], board.settings, strict=True):
-        assert len(set(trace["y"])) == len(setting.entries)  # none hides another
-        gaps = [entry.relative_gap for entry in setting.entries]
-        assert trace["x"] == [100 * g.value for g in gaps] and sum(g.low < g.high for g in gaps) > 1
-        ends = np.array([trace["error_x"]["arrayminus"], trace["error_x"]["array"]], dtype=float)
-        expected = [[100 * (g.value - g.low), 100 * (g.high - g.value)] for g in gaps]
-        assert np.allclose(ends.T, expected, equal_nan=True)
+    data = figures.figure_of(plot.gaps_panel([board], ["P"])[0])["data"]
+    gaps = [entry.relative_gap for setting in board.settings for entry in setting.entries]
+    assert len({trace["y"][0] for trace in data}) == len(gaps)  # none hides another
+    assert sum(gap.low < gap.high for gap in gaps) > 1
+    for trace, gap in zip(data, gaps, strict=True):
+        assert trace["x"] == [100 * gap.value]
+        ends = [*trace["error_x"]["arrayminus"], *trace["error_x"]["array"]]
+        expected = [100 * (gap.value - gap.low), 100 * (gap.high - gap.value)]
+        assert np.allclose(ends, expected, equal_nan=True)
 
 
 def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
@@ -250,8 +253,8 @@ def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
     for id, board in boards(folder).items():
         begin = card.index(f"<b>{id.partition('/')[2].partition('-v')[0]}</b>")
         legend = card[begin : card.index("</p>", begin)]
-        for policy in board.policies:
-            mark = f"{figures.symbol_letter(board, policy)}</b>{html.escape(policy)}<"
+        for policy, (_, _, letter) in zip(board.policies, MARKS, strict=False):
+            mark = f"{letter}</b>{html.escape(policy)}<"
             assert mark.replace("&quot;", "&#34;").replace("&#x27;", "&#39;") in legend
         assert legend.count("<span>") == len(board.policies)
 
@@ -460,8 +463,8 @@ def test_a_store_of_failures_only(folder, tmp_path):
 
 def test_estimates_without_an_interval():
     assert math.isnan(Estimate().low)
-    assert figures._interval(Estimate(2.0)) == "2.000"
-    assert figures._interval(Estimate(2.0, 1.0, 3.0)) == "2.000 [1.000, 3.000]"
+    assert estimate_text(Estimate(2.0)) == "2.000"
+    assert estimate_text(Estimate(2.0, 1.0, 3.0)) == "2.000 [1.000, 3.000]"
 
 
 # a real browser ------------------------------------------------------------------------------------

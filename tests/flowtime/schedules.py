@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.workload import Workload
 from schedgym.papers.xu2021 import curves, model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime import bounds
-from schedgym.problems.flowtime.workload import KINDS, make_mapreduce, make_workload
+from schedgym.problems.flowtime.workload import KINDS, SCHEMA
 from tests.flowtime.instances import instance_of, random_instance, workload_of
-from tests.records import COLUMNS, Broken, Run, put, rows_taken
+from tests.records import COLUMNS, Run, put, record_of_rows, rows_taken
+from tests.tables import declared
 
 POLICIES = {
     "1d": (*model.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+"),
@@ -224,64 +224,7 @@ CHANGES = {
 }
 
 
-def plain_record(workload: Workload, rows: list[tuple[float, ...]]) -> ScheduleRecord:
-    """Rows (job, server, start, end, cores, [memory])."""
-    array = np.array(rows, dtype=float)
-    return ScheduleRecord(
-        workload,
-        array[:, 0].astype(np.int64),
-        array[:, 1].astype(np.int64),
-        array[:, 2],
-        array[:, 3],
-        array[:, 4:],
-        float(array[:, 3].max()),
-        truncated=False,
-    )
-
-
-TWO = make_workload([0, 2], [3, 2], [2, 3], [2, 2])
-LARGE = make_workload([0, 2], [3, 2], [2, 3], [2, 2], memory=[3, 4], server_memory=[6, 4])
-DECLARED = make_workload([0], [2], [2], [8], declared_cpu=[5])
-PHASES = make_mapreduce([0], [[2, 1]], [[2, 1]], [[1, 2]], [4])
-
-
 def example() -> ScheduleRecord:
     """Each job on a server of its own."""
-    return plain_record(TWO, [(0, 0, 0, 3, 2), (1, 1, 2, 5, 2)])
-
-
-def given(workload: Workload, *rows: tuple[float, ...]) -> Callable[[ScheduleRecord], dict[str, Any]]:
-    """Another schedule altogether."""
-    return lambda record: vars(plain_record(workload, list(rows)))
-
-
-BROKEN: list[Broken] = [
-    ("job [1] in slot 2 on server [1]: runs before it arrives", given(TWO, (0, 0, 0, 3, 2), (1, 1, 1, 4, 2))),
-    ("server [0] in slot 3: 3 of 2 cores", given(TWO, (0, 0, 0, 3, 2), (1, 0, 2, 4, 1), (1, 1, 2, 4, 2))),
-    ("job [0] in slot 4: has 2 cores and can use 0", given(TWO, (0, 0, 0, 4, 2), (1, 1, 2, 5, 2))),
-    ("job [1] in slot 6: has 2 cores and can use 0", given(TWO, (0, 0, 0, 3, 2), (1, 1, 2, 6, 2))),
-    ("job [0] in slot 2: has 3 cores and can use 2", given(TWO, (0, 0, 0, 2, 2), (0, 1, 1, 2, 1))),
-    ("job [1]: is not finished at the end", given(TWO, (0, 0, 0, 3, 2), (1, 1, 3, 6, 1))),
-    (
-        "job [0] in slot 3 on server [0]: its row must go on: same cores",
-        given(TWO, (0, 0, 0, 2, 2), (0, 0, 2, 3, 2)),
-    ),
-    ("job [0] in slot 2 on server [0]: has two rows for it", given(TWO, (0, 0, 0, 2, 1), (0, 0, 1, 3, 1))),
-    (
-        "job [0] in slot 1 on server [1]: rows must be sorted by start, job and server",
-        given(TWO, (0, 1, 0, 2, 1), (0, 0, 0, 2, 1)),
-    ),
-    ("job [0] in slot 1 on server [0]: its cores must be a whole number >= 1", given(TWO, (0, 0, 0, 2, 0))),
-    ("row [0] has no slot", given(TWO, (0, 0, 1, 1, 1))),
-    ("row [0] names a job that does not exist", given(TWO, (2, 0, 0, 1, 1))),
-    ("row [0] names a server that does not exist", given(TWO, (0, 2, 0, 1, 1))),
-    ("row [0] does not start with a slot", given(TWO, (0, 0, 0.5, 1, 1))),
-    ("amount: must have the shape [1, 1], got [1, 2]", given(TWO, (0, 0, 0, 1, 1, 1))),
-    ("job [0] in slot 1 on server [0]: does not reserve all its memory", given(LARGE, (0, 0, 0, 2, 2, 2))),
-    ("server [0] in slot 3: 7 of 6 GB of memory", given(LARGE, (0, 0, 0, 4, 1, 3), (1, 0, 2, 4, 1, 4))),
-    # 4 core-slots: 2 used in slot 1, then ceil(2 * 5 / 2) = 5 allowed, then nothing is left
-    ("job [0] in slot 3: has 5 cores and can use 0", given(DECLARED, (0, 0, 0, 3, 5))),
-    ("job [0] in slot 1: has 6 cores and can use 5", given(DECLARED, (0, 0, 0, 2, 6))),
-    ("job [0] in slot 3: has 3 cores and can use 2", given(PHASES, (0, 0, 0, 2, 2), (0, 0, 2, 3, 3))),
-    ("job [0] in slot 6: has 2 cores and can use 0", given(PHASES, (0, 0, 0, 4, 1), (0, 0, 4, 6, 2))),
-]
+    workload = SCHEMA.parse(declared("flowtime", "schedules")["workloads"]["two"])
+    return record_of_rows(workload, [(0, 0, 0, 3, 2), (1, 1, 2, 5, 2)])

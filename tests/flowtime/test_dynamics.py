@@ -22,13 +22,16 @@ from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
 from tests.flowtime.instances import random_instance, workload_of
 from tests.long import some, trials
+from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
 
 ID = "schedgym/FlowtimePacking-v0"
+VECTORS = {"1d": [VECTOR_1], "mapreduce": [VECTOR_8]}
 
 
 def instances(kind: str, count: int, seed: int) -> list[model.Instance]:
+    """The specification's vectors of this kind, and random instances."""
     rng = random.Random(seed)
-    return [random_instance(rng, kind) for _ in trials(count)]
+    return [*VECTORS.get(kind, ()), *(random_instance(rng, kind) for _ in trials(count))]
 
 
 def make(tmp_path: Any, instance: model.Instance, kind: str, **parameters: Any) -> Any:

@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob
 from schedgym.problems.flowtime.metrics import fates, metrics, validate
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import Source, generate, make_workload, tables
-from tests.flowtime.schedules import DECLARED, example, expected_metrics, plain_record, record_of
+from tests.flowtime.schedules import example, expected_metrics, record_of
+from tests.records import record_of_rows
 
 
 def test_by_hand() -> None:
@@ -78,16 +78,7 @@ def test_slots_far_apart() -> None:
     """Long runs are not walked slot by slot."""
     p = 10**7
     workload = make_workload([0, 10**9], [p, 3], [2, 5], [3])
-    record = ScheduleRecord(
-        workload,
-        job=np.array([0, 1]),
-        server=np.array([0, 0]),
-        start=np.array([0.0, 10**9]),
-        end=np.array([2.0 * p, 10**9 + 5]),
-        amount=np.array([[1.0], [3.0]]),
-        final_time=10**9 + 5.0,
-        truncated=False,
-    )
+    record = record_of_rows(workload, [(0, 0, 0, 2 * p, 1), (1, 0, 10**9, 10**9 + 5, 3)])
     validate(record)
     computed = metrics(record)
     assert computed["l1"] == 2 * p + 5
@@ -123,12 +114,13 @@ def test_many_jobs() -> None:
 
 
 def test_grants_beyond_use_need_declared_demands() -> None:
-    validate(plain_record(DECLARED, [(0, 0, 0, 2, 5)]))
-    validate(plain_record(DECLARED, [(0, 0, 0, 1, 5), (0, 0, 1, 3, 1)]))
-    assert metrics(plain_record(DECLARED, [(0, 0, 0, 2, 5)]))["wasted"] == 6.0
+    declared = make_workload([0], [2], [2], [8], declared_cpu=[5])
+    validate(record_of_rows(declared, [(0, 0, 0, 2, 5)]))
+    validate(record_of_rows(declared, [(0, 0, 0, 1, 5), (0, 0, 1, 3, 1)]))
+    assert metrics(record_of_rows(declared, [(0, 0, 0, 2, 5)]))["wasted"] == 6.0
     honest = make_workload([0], [2], [2], [8])
     with pytest.raises(InvalidSchedule, match=r"job \[0\] in slot 1: has 5 cores and can use 2"):
-        validate(plain_record(honest, [(0, 0, 0, 2, 5)]))
+        validate(record_of_rows(honest, [(0, 0, 0, 2, 5)]))
 
 
 def test_the_end_of_a_record() -> None:

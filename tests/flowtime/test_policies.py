@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -15,20 +13,17 @@ import pytest
 import schedgym
 from schedgym.baselines.flowtime.pricing import simplest_fraction
 from schedgym.core.jit import pure_kernel
-from schedgym.core.policy import Interface, get_policy_spec, list_policies
+from schedgym.core.policy import list_policies
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import fates
-from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
+from schedgym.problems.flowtime.problem import PROBLEM
 from schedgym.problems.flowtime.rules import RULES
 from schedgym.problems.flowtime.workload import slots_needed
 from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
-from tests.interpreted import check_compiled_anew
-from tests.long import some, thinned, weekly
-from tests.papers.xu2021.test_model import VECTOR_1, VECTOR_8
-from tests.tables import table
+from tests.long import some, thinned
 
 
 def run(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, Any]:
@@ -342,85 +337,6 @@ def test_svf_transient_by_priority(tmp_path: Any) -> None:
     assert (run(env, policy), schedule(env)) == expected
 
 
-# The specification's vectors ------------------------------------------------------------------
-
-
-def completions(tmp_path: Any, instance: Instance, name: str, kind: str = "1d", **options: Any) -> Any:
-    env = make(tmp_path, instance, kind, view="allocation", strict=True)
-    metrics = run(env, schedgym.make_policy(f"flowtime/{name}", **options))
-    return fates(env.record())["completion"], metrics
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
-        ("ocorp", {"gamma": 100}, [4, 6, 4]),  # as srf
-        ("ocorp", {"gamma": 100, "lambda0": 0.0}, [6, 2, 5]),
-        ("srpt", {}, [6, 2, 5]),
-        ("srvf", {}, [4, 3, 6]),
-        ("svf", {}, [4, 3, 6]),
-        ("srf", {}, [4, 6, 4]),
-        ("ocorp", {"gamma": 100, "literal": True}, [4, 6, 4]),
-        ("ocorp", {"gamma": 100, "literal": True, "lambda0": 0.0}, [21, 30, 21]),
-    ],
-)
-def test_vector_1(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
-    found, metrics = completions(tmp_path, VECTOR_1, name, **options)
-    assert found == expected
-    if options == {"gamma": 100, "lambda0": 0.0}:
-        assert metrics["fractional"] == pytest.approx(37.5 + 6.5 + 56 / 3)
-
-
-def test_vector_2(tmp_path: Any) -> None:
-    """A waiting job: its price after slots 1 to 5; alone on the cluster it takes 121 slots, or 50."""
-    policy = schedgym.make_policy("flowtime/ocorp", literal=True, lambda0=0.0)
-    prices = []
-    env = make(tmp_path, Instance([Job(0, 50, 1)], [1]), "1d", view="allocation", strict=True)
-    run(env, policy, note=lambda o, a: prices.append(float(policy.learned.price[0])))
-    assert prices[:6] == pytest.approx([0.0, 0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
-    assert len(prices) == 121
-    run(env, schedgym.make_policy("flowtime/ocorp", literal=True))
-    assert fates(env.record())["completion"] == [50]
-
-
-def test_vector_4_in_a_run(tmp_path: Any) -> None:
-    """The job comes to run in its second slot, when job 0 has left the servers."""
-    instance = Instance([Job(0, 1, 32), Job(0, 50, 4)], [8] * 4)
-    for alpha, row, change in [(1.0, [1, 1, 1, 1], 0.25), (0.0, [4, 0, 0, 0], 1.0)]:
-        env = make(tmp_path, instance, "1d", view="allocation", strict=True)
-        policy = schedgym.make_policy("flowtime/ocorp+", alpha=alpha, gamma=1000, lambda0=0.0)
-        metrics = run(env, policy)
-        u = allocations(env, instance)
-        assert u[0][1] == [0, 0, 0, 0]
-        assert u[1][1] == row
-        assert metrics["switching_cost"] == pytest.approx(change)
-
-
-def test_vector_6(tmp_path: Any) -> None:
-    instance = Instance([Job(0, 1, 2), Job(0, 1, 2), Job(0, 3, 1)], [3])
-    for name in ("svf", "svf-transient"):
-        assert completions(tmp_path, instance, name)[1]["l1"] == 7
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [("ocorp", {"gamma": 50, "lambda0": 0.0}, [6, 5]), ("srpt", {}, [5, 6])],
-)
-def test_vector_8(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
-    assert completions(tmp_path, VECTOR_8, name, "mapreduce", **options)[0] == expected
-
-
-def test_vector_9(tmp_path: Any) -> None:
-    """Gamma of Eq. 27: over all jobs from the observation, else over those that have arrived."""
-    instance = Instance([Job(0, 4, 2), Job(10, 30, 1)], [2])
-    for gamma, expected in (("eq27", {76.0}), ("seen", {16.0, 76.0})):
-        env = make(tmp_path, instance, "1d", view="allocation", clairvoyant=True)
-        policy = schedgym.make_policy("flowtime/ocorp", gamma=gamma)
-        gammas = set()
-        run(env, policy, note=lambda o, a, p=policy, g=gammas: g.add(float(p.learned.numbers[0])))
-        assert gammas == expected
-
-
 # All of them ----------------------------------------------------------------------------------
 
 EVERY = [spec.name for spec in list_policies("flowtime")]
@@ -436,38 +352,6 @@ def arrivals(name: str, given: list[Instance]) -> list[Instance]:
 
 def test_every_algorithm_is_a_policy() -> None:
     assert {f"flowtime/{name}" for name in (*model.POLICIES, "random")} == set(EVERY)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_an_action_is_a_function_of_what_has_been_seen(name: str, tmp_path: Any) -> None:
-    """Not of an episode before, nor of rows behind; after copying and pickling the same."""
-    kind = KIND.get(name, "1d")
-    for view in get_policy_spec(name).views:
-        for instance in arrivals(name, instances(kind, 4, 10)):
-            env = make(tmp_path, instance, kind, **(SHORT | {"view": view}))
-            policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
-            seen: list[Any] = []
-            served: set[int] = set()
-
-            def note(observation: Any, action: Any, seen: Any = seen, served: Any = served) -> None:
-                seen.append((copy.deepcopy(observation), np.array(action)))
-                served.add(id(action))
-
-            for _ in range(2):
-                run(env, policy, note=note)
-                assert view == "rule" or len(served) == 1, "one array serves all decisions of an episode"
-                served.clear()
-            half = len(seen) // 2
-            other.reset(env.interface, np.random.default_rng(0))
-            for step, (observation, action) in enumerate(seen[half:]):
-                if step == half // 2:
-                    other = pickle.loads(pickle.dumps(copy.deepcopy(other)))
-                n = int(observation["active"][0])
-                before = copy.deepcopy(observation)
-                assert (other(observation) == action).all()
-                assert view == "rule" or not action[n:].any()
-                for field, values in observation.items():
-                    assert (values == before[field]).all(), field
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -501,37 +385,6 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
     assert (active[0] < 64 or parameters["horizon"] == 1) and 64 < max(active)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
-    kind = KIND.get(name, "1d")
-    for view in get_policy_spec(name).views:
-        for instance in arrivals(name, instances(kind, 6, 11)):
-            env = make(tmp_path, instance, kind, **(SHORT | {"view": view, "window": 2}))
-            assert run(env, schedgym.make_policy(name))["repaired"] == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"),
-    table(__file__, "test_what_an_environment_cannot_carry_is_refused"),
-)
-def test_what_an_environment_cannot_carry_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    import dataclasses
-
-    values = dataclasses.asdict(FlowtimeParameters(**({"view": "allocation"} | parameters)))
-    sizes = {"window": 4, "servers": 2, "tasks": 1}
-    interface = Interface(ID, PROBLEM.name, values["view"], values["observation"], values, sizes)
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"flowtime/{name}", **options).reset(interface, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_malformed_options"))
-def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"flowtime/{name}", **options)
-
-
 def test_memory_in_units_that_are_too_small(tmp_path: Any) -> None:
     jobs = [Job(0, 1, 1, 10**6) for _ in range(200)]
     env = make(tmp_path, Instance(jobs, [400], [10**6]), "2d", **SHORT)
@@ -558,45 +411,3 @@ def test_the_run_of_the_paper_finishes(name: str, options: dict[str, Any]) -> No
         observation, _, terminated, truncated, info = env.step(policy(observation))
         done = terminated or truncated
     assert info["metrics"]["finished"] == 6487
-
-
-PLAY = """
-import json, re
-import gymnasium as gym, numpy as np, schedgym
-from schedgym.baselines.flowtime import ocorp_m, ocorp_plus, pricing, rules
-from tests.flowtime import test_policies as here
-
-digests, counts = {}, {}
-for name, kind, options in here.CASES:
-    env = gym.make(
-        here.ID, jobs=6, servers="4+2", view="allocation", window="all", kind=kind, gamma=30.0, horizon=1,
-        latency=kind == "mapreduce", estimation="none" if kind == "mapreduce" else "waste",
-        disable_env_checker=True,
-    ).unwrapped
-    observation, _ = env.reset(seed=1)
-    policy = schedgym.make_policy(name, **options)
-    policy.reset(env.interface, np.random.default_rng(0))
-    for _ in range(40):
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        if terminated or truncated:
-            break
-    digests[name + kind + str(options)] = env.record().digest()
-of_levels = (ocorp_plus.decide_by_server, ocorp_plus.decide_by_job)
-for kernel in (rules.decide, pricing.decide, *of_levels, ocorp_m.decide):
-    for code in getattr(kernel, "inspect_llvm", dict)().values():
-        counts[kernel.__module__ + kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
-print(json.dumps([digests, counts]))
-"""
-CASES: list[tuple[str, str, dict[str, Any]]] = [
-    *((name, KIND.get(name, "1d"), {}) for name in EVERY if name != "flowtime/ocorp+"),
-    ("flowtime/ocorp+", "1d", {"alpha": 5.0}),
-    ("flowtime/ocorp+", "1d", {"alpha": 5.0, "level": "job"}),
-    ("flowtime/ocorp", "2d", {"gamma": "seen"}),
-    ("flowtime/ocorp", "mapreduce", {"lambda0": "p"}),
-    ("flowtime/drf", "mapreduce", {}),
-]
-
-
-@weekly
-def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
-    assert len(check_compiled_anew(PLAY, tmp_path)) == 5

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +32,11 @@ from schedgym.problems.flowtime.rules import (
     allocate_by_rule,
     locality_rows,
     make_scratch,
-    pack_cores,
 )
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime.instances import random_instance
-from tests.interpreted import check_compiled_anew
-from tests.long import long, of_trials, some, trials, weekly
+from tests.long import long, of_trials, some, trials
 
 SPARE = 2  # rows behind those that count
 
@@ -180,13 +177,6 @@ def kind_of(how: int) -> str:
 
 
 # Orders, packing, rules -----------------------------------------------------------------------
-
-
-def test_vector_3() -> None:
-    cores, cpu = np.array([5, 3, 6]), np.array([8, 6])
-    granted = whole(3, 2)
-    pack_cores(False, 3, cores, cpu, whole(3, 2), make_scratch(3, 2), granted)
-    assert granted.tolist() == [[0, 5], [2, 1], [6, 0]]
 
 
 @long
@@ -487,18 +477,6 @@ def entry(demand: int, cap: int, reserve: int = 0, age: int = 5) -> model.Entry:
     return model.Entry(0, 0, 0, age, demand, cap, reserve, 0.0, 0.0, 1, demand, Fraction(1), Fraction(1), 1)
 
 
-def test_vector_4() -> None:
-    """A job that comes to run: with a switching cost its cores are spread over the servers."""
-    entries = [entry(4, 4)]
-    slot = Slot(entries, [[0] * 4], [8] * 4, None, rows_of(entries, [[0] * 4], 4))
-    found, problem = run_plus(slot, [-50.0], 1.0, False)
-    assert found == [[1, 1, 1, 1]]
-    assert model.plus_cost(found, problem._replace(coefficient=[0])) == Fraction(1, 4)
-    assert by_rule(slot, FRESH, "fifo") == [[4, 0, 0, 0]]
-    assert run_plus(slot, [-50.0], 1.0, True)[0] == [[1, 1, 1, 1]]
-    assert run_plus(slot, [50.0], 1.0, True)[0] == [[0, 0, 0, 0]]
-
-
 def test_plus_with_demands_without_a_common_denominator() -> None:
     """Then alpha / d^2 is rounded: the optimum is one up to rounding."""
     rng = random.Random(11)
@@ -544,18 +522,6 @@ def run_memory(
         granted,
     )
     return taken(n, granted), rounds
-
-
-@long
-@pytest.mark.parametrize(("backfill", "value"), [(False, 20), (True, 24)])
-def test_vector_5(backfill: bool, value: int) -> None:
-    entries = [entry(4, 4, m) for m in (6, 6, 2)]
-    slot = Slot(entries, [[0]] * 3, [8], [8], rows_of(entries, [[0]] * 3, 1))
-    for omega, literal in (([-5.0, -4.0, -1.0], True), ([-4.0, -3.0, 0.0], False)):
-        found, rounds = run_memory(slot, omega, literal=literal, backfill=backfill)
-        values = [Fraction(v) for v in (5, 4, 1)]
-        assert model.placement_value(found, values) == value
-        assert rounds == 2
 
 
 @long
@@ -642,37 +608,3 @@ def test_sorting() -> None:
         order = rng.permutation(n)
         sort_into(order, key, n)
         assert order.tolist() == np.argsort(key, kind="stable").tolist()
-
-
-PLAY = """
-import json, random, re
-from tests.flowtime import test_rules as here
-
-results, rng = [], random.Random(14)
-for kind, hows in (("1d", (here.FRESH, here.STICKY)), ("2d", (here.PLACE,))):
-    for slot in here.slots(12, 15, kind):
-        for how in hows:
-            results.append(here.by_priority(slot, how, [rng.uniform(-1, 1) for _ in slot.entries]))
-            results += [here.by_rule(slot, how, rule) for rule in here.RULES]
-        omega = [rng.uniform(-9, 5) for _ in slot.entries]
-        if kind == "2d":
-            results.append(here.run_memory(slot, omega))
-        else:
-            for literal in (False, True):
-                results += [here.run_plus(slot, omega, 0.7, literal, by_job)[0] for by_job in (False, True)]
-for x in range(12):
-    slot, _, _ = here.draw_mapreduce(rng, x % 2 == 0)
-    results.append(here.by_rule(slot, here.LOCALITY if x % 2 == 0 else here.FRESH, "srpt"))
-here.test_coefficients_are_the_models("mapreduce", 1.5)
-counts = {}
-for name in NAMES:
-    for code in getattr(getattr(here, name), "inspect_llvm", dict)().values():
-        counts[name] = len(re.findall(r"call [^@]*@NRT_", code))
-print(json.dumps([results, counts]))
-"""
-NAMES = ("allocate_by_priority", "allocate_by_rule", "cheapest_cores", "memory_allocation", "plus_allocation")
-
-
-@weekly
-def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
-    assert set(check_compiled_anew(PLAY.replace("NAMES", repr(NAMES)), tmp_path)) == set(NAMES)

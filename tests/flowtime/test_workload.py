@@ -44,7 +44,6 @@ from schedgym.problems.flowtime.workload import (
     make_workload,
     max_slots,
     mean_work,
-    rebuild,
     tables,
     toy,
 )
@@ -55,7 +54,7 @@ from schedgym.traces.base import Trace
 from tests.flowtime import optima
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.long import long
-from tests.test_all_workloads import declared
+from tests.tables import declared
 from tests.traces.logs import swf_log
 
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -166,36 +165,12 @@ def test_tables_say_the_same_in_plain_python(instance: model.Instance) -> None:
     assert table.latency.shape[1] == len(instance.cpu)
 
 
-@given(instance=instances(), spare=st.integers(0, 3))
-def test_arrays_give_back_the_workload(instance: model.Instance, spare: int) -> None:
-    workload = workload_of(instance)
-    table = tables(workload)
-    longer = {}
-    for name in Jobs._fields:
-        array = getattr(table, name)
-        if name not in ("size", "server_cpu", "server_memory") and (name != "latency" or len(array)):
-            array = np.pad(array, [(0, spare)] + [(0, 0)] * (array.ndim - 1), constant_values=7)
-        longer[name] = array
-    again = rebuild(Jobs(**longer))
-    for mine, theirs in zip(tables(again), table, strict=True):
-        assert_array_equal(mine, theirs)
-    if kind_of(workload) != "mapreduce":
-        assert again == workload
-    assert rebuild(tables(again)) == again
-
-
 @given(instance=instances(), gamma=st.sampled_from([1.0, 7.3, 4000.0]))
 def test_the_end_of_an_episode(instance: model.Instance, gamma: float) -> None:
     table = tables(workload_of(instance))
     assert eq27(table) == float(model.eq27(instance))
     assert eq27(table, declared=True) == float(model.eq27(instance, declared=True))
     assert max_slots(table, gamma) == model.max_slots(instance, gamma)
-
-
-def test_vector_9_of_the_specification() -> None:
-    table = tables(make_workload([0, 10], [4, 30], [2, 1], [2]))
-    assert eq27(table) == 76
-    assert max_slots(table) == 12000 and max_slots(table, 50) == 228
 
 
 def test_the_largest_workload_has_an_exact_end() -> None:
@@ -316,30 +291,6 @@ def fates(source: Source, seed: int = 5, episode: int = 1) -> Jobs:
     return tables(generate(seed, episode, source))
 
 
-def same(mine: Jobs, theirs: Jobs, *names: str) -> None:
-    for name in names:
-        assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
-
-
-def test_streams_are_apart() -> None:
-    base = fates(small("1d", horizon=90))
-    two = fates(small("2d", horizon=90))
-    same(base, two, "arrival", "processing", "cpu")
-    noisy = fates(small("2d", horizon=90, variance=0.5))
-    same(two, noisy, "arrival", "processing", "cpu", "memory")
-    assert not np.array_equal(noisy.declared_cpu, noisy.cpu[:, 0])
-    same(noisy, fates(small("1d", horizon=90, variance=0.5)), "declared_cpu")
-    larger = fates(source_of("2d", 60, (64, 32), horizon=90, memory_per_core=9.0, variance=0.5))
-    same(larger, noisy, "arrival", "processing", "cpu", "declared_cpu")
-    fits = two.memory < two.server_memory.max()
-    assert fits.any() and np.array_equal(larger.memory[fits], two.memory[fits])
-    phases = fates(small("mapreduce", horizon=90))
-    same(base, phases, "arrival")
-    assert_array_equal(phases.processing.sum(axis=1), base.processing[:, 0])
-    latency = fates(small("mapreduce", horizon=90, latency=True))
-    same(phases, latency, "arrival", "tasks", "processing", "cpu")
-
-
 def test_jobs_keep_their_draws() -> None:
     """Another horizon moves jobs, and more jobs join; each keeps its own size, memory and declarations."""
 
@@ -355,6 +306,13 @@ def test_jobs_keep_their_draws() -> None:
     slots = fates(small("1d", horizon=3600)).arrival.tolist()
     assert not Counter(slots) - Counter(fates(source_of("1d", 90, SERVERS, horizon=3600)).arrival.tolist())
     assert fates(small("1d", horizon=4000)).arrival.tolist() != slots
+
+
+def test_memory_that_fits_is_the_same_in_larger_servers() -> None:
+    small_memory = fates(small("2d", horizon=90))
+    larger = fates(source_of("2d", 60, (64, 32), horizon=90, memory_per_core=9.0))
+    fits = small_memory.memory < small_memory.server_memory.max()
+    assert fits.any() and np.array_equal(larger.memory[fits], small_memory.memory[fits])
 
 
 def test_memory_is_correlated_with_cores() -> None:
@@ -443,30 +401,6 @@ def test_latencies() -> None:
     model.check(instance_of(generate(0, 0, source)))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"kind": "1d", "jobs": "all"}, "jobs: 'all' needs a trace"),
-        ({"kind": "1d", "load": None}, "load: 'none' needs a trace"),
-        ({"kind": "1d", "jobs": 2**20}, "jobs: must be <= 1e+06, got 1048576"),
-        ({"kind": "1d", "servers": (4, 0)}, "servers: must be cores like '64+32+16', got '4+0'"),
-        ({"kind": "1d", "servers": ()}, "servers: must be cores like '64+32+16', got ''"),
-        (
-            {"kind": "2d", "memory_per_core": 1e5},
-            "memory_per_core: a server would have 1.6e+06 GB, more than 1e+06",
-        ),
-        (
-            {"kind": "mapreduce", "variance": 0.5},
-            "estimation: is not defined for kind 'mapreduce'",
-        ),
-    ],
-)
-def test_sources_refuse_what_cannot_be(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter) as caught:
-        small(**arguments)
-    assert str(caught.value) == message
-
-
 # Traces -----------------------------------------------------------------------------------------
 
 
@@ -474,27 +408,6 @@ def made_trace(count: int = 25) -> TraceJobs:
     rng = np.random.default_rng(0)
     arrival = np.cumsum(rng.integers(0, 90, count)).astype(float)
     return TraceJobs(arrival, np.arange(1, count + 1), rng.integers(1, 9, count), rng.integers(0, 9, count))
-
-
-def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
-    trace = made_trace()
-    source = source_of("2d", 10, SERVERS, trace=trace, load=None, slot_seconds=7.0)
-    assert source.windows == 2 and source.horizon == 0
-    firsts = []
-    for episode in range(2):
-        w = generate(9, episode, source)
-        first = int(w.jobs["processing"][0]) - 1
-        window = slice(first, first + 10)
-        for name in ("processing", "cpu", "memory"):
-            assert_array_equal(w.jobs[name], getattr(trace, name)[window])
-        assert_array_equal(w.jobs["arrival"], (trace.arrival[window] - trace.arrival[first]) // 7)
-        firsts.append(first)
-    assert sorted(firsts) == [0, 10]
-    assert generate(9, 2, source) == generate(9, 0, source)
-    assert {int(generate(seed, 0, source).jobs["processing"][0]) for seed in range(20)} == {1, 11}
-    whole = source_of("1d", "all", SERVERS, trace=trace)
-    assert whole.windows == 1 and whole.jobs == 25
-    assert "memory" not in generate(9, 7, whole).jobs
 
 
 @pytest.mark.parametrize("wanted", [0.4, 1.2])
@@ -520,10 +433,6 @@ def test_jobs_of_a_trace_that_arrive_together_stay_together() -> None:
 
 def test_windows_that_cannot_be() -> None:
     trace = made_trace()
-    with pytest.raises(InvalidParameter, match="a window of 26 is longer than the trace, which has 25 jobs"):
-        source_of("1d", 26, SERVERS, trace=trace)
-    with pytest.raises(InvalidParameter, match="trace: has no jobs of kind 'mapreduce'"):
-        source_of("mapreduce", 2, SERVERS, trace=trace)
     heavy = trace._replace(processing=np.full(25, 10**12), cpu=np.full(25, 2))
     with pytest.raises(
         InvalidParameter, match=r"a window of 5 jobs has 1e\+13 core-slots of work, more than"
@@ -665,13 +574,6 @@ def test_swf_feeds_this_problem_and_queue_delay(tmp_path: Path) -> None:
     assert_array_equal(other.jobs["cpu"] * 8, 1 + i % 8)
     with pytest.raises(InvalidWorkload, match=r"swf: task \[4\] takes 5 GB, but the largest server has 4"):
         make_source(FlowtimeParameters(**(vars(parameters) | {"memory_per_core": 0.25})))
-
-
-def test_a_trace_of_jobs_by_their_bytes_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.tsv"
-    path.write_text("job0\t9\t9\t1762\t0\t14347\n")
-    with pytest.raises(InvalidParameter, match="trace: the swim trace has jobs by their bytes"):
-        make_source(FlowtimeParameters(trace=str(path), jobs="all"))
 
 
 @real

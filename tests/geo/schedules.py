@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 
@@ -14,7 +13,7 @@ from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.model import Instance, Job
 from schedgym.problems.geo.bounds import response_bound
 from tests.geo.instances import random_instance, workload_of
-from tests.records import COLUMNS, Broken, Change, Run, put, rows_taken, section_changed
+from tests.records import COLUMNS, Change, Run, put, section_changed
 
 STATISTICS = {"mean": "mean", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
 #: tasks that never run are left to a test by hand
@@ -124,26 +123,3 @@ def example() -> ScheduleRecord:
     """Site 0 has one slot, site 1 two; all tasks but the last run at once from 1."""
     jobs = [Job(1, ((2, (0, 1)), (2, (1,)))), Job(1, ((2, (1, 0)), (1, (0,))))]
     return make_record(workload_of(Instance((1, 2), jobs)), [1.0, 1.0, 1.0, 3.0], [0, 1, 1, 0])
-
-
-BROKEN: list[Broken] = [
-    ("start: must have one row per piece", lambda r: {"start": r.start[:-1]}),
-    ("amount: must have the shape [4, 1], got [4, 2]", lambda r: {"amount": np.ones((4, 2))}),
-    ("row [2] names a task that does not exist", lambda r: {"job": put(r.job, 2, 4)}),
-    ("row [1] names a site that does not exist", lambda r: {"server": put(r.server, 1, -1)}),
-    ("task [0] runs more than once", lambda r: {"job": put(r.job, 3, 0)}),
-    ("task [3] never runs", lambda r: rows_taken(r, slice(3))),
-    ("task [1] has no start", lambda r: {"start": put(r.start, 1, math.nan)}),
-    ("task [2] starts before its job arrives", lambda r: {"start": put(r.start, 2, 0.5)}),
-    ("task [0] does not run its whole time", lambda r: {"end": put(r.end, 0, 2.5)}),
-    ("task [3] does not hold one slot", lambda r: {"amount": put(r.amount, 3, 2.0)}),
-    ("task [3] runs at a site that is not in its list", lambda r: {"server": put(r.server, 3, 1)}),
-    (
-        "site [0] is over its capacity at 2.5 s: 2 tasks run in 1 slots",
-        lambda r: {"start": put(r.start, 3, 2.5), "end": put(r.end, 3, 3.5)},
-    ),
-    (
-        "site [1] is over its capacity at 1 s: 3 tasks run in 2 slots",
-        lambda r: {"server": put(r.server, 0, 1)},
-    ),
-]

@@ -8,14 +8,12 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.model import Instance, Job
-from schedgym.problems.geo.metrics import fates, metrics, sort_pairs, validate
+from schedgym.problems.geo.metrics import fates, metrics, validate
 from schedgym.problems.geo.workload import tables
 from tests.geo.instances import workload_of
 from tests.geo.schedules import example, make_record, record_of
@@ -96,19 +94,6 @@ def test_table_sorts_by_job_then_sites_then_place() -> None:
     assert own.task_index.tolist() == [4, 1, 3, 2, 0]
     assert own.duration.tolist() == [3.0, 4.0, 2.0, 1.0, 9.0]
     assert own.task_start.tolist() == [0, 4, 5]
-
-
-@given(st.integers(0, 150), st.integers(0, 10), st.integers(0, 10**6))
-def test_sort_pairs(count: int, rest: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    key = rng.integers(0, rng.integers(1, 200), count + rest) * rng.choice([1.0, 0.3, 1e-3, 1e9])
-    tag = np.arange(count + rest)
-    order = np.concatenate([np.argsort(key[:count], kind="stable"), tag[count:]])
-    expected = key[order].tolist(), order.tolist()
-    sort = getattr(sort_pairs, "py_func", sort_pairs)
-    spare = np.empty((2, count), dtype=np.int64)
-    sort(key.view(np.int64), tag, *spare, count, np.empty((8, 256), dtype=np.int64))
-    assert (key.tolist(), tag.tolist()) == expected
 
 
 def test_many_tasks() -> None:

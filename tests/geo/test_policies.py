@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ import pytest
 import schedgym
 from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
-from schedgym.core.policy import Interface, get_policy_spec, list_policies
-from schedgym.errors import InvalidParameter
+from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.evaluation.episodes import make_env, play, steps
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.orders import ASSIGN_RULES
@@ -29,10 +26,8 @@ from tests.geo.test_dynamics import (
     instances,
     job_numbers,
     make,
-    workload_of,
 )
 from tests.long import long, some, thinned, trials
-from tests.tables import table
 from tests.traces.logs import SWIM_ROWS, write
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
@@ -349,34 +344,6 @@ def test_every_algorithm_is_a_policy() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_an_action_is_a_function_of_what_is_seen(name: str, tmp_path: Any) -> None:
-    """Not of rows behind, nor of what the instance did before; after copying and pickling the same."""
-    view = get_policy_spec(name).views[0]
-    for instance in instances(4, 8):
-        env = make(ASSIGN, tmp_path, instance, view=view, strict=True)
-        policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
-        seen: list[Any] = []
-
-        def note(observation: Any, action: Any, seen: list[Any] = seen) -> None:
-            seen.append((copy.deepcopy(observation), np.array(action)))
-
-        for _ in range(2):
-            run(env, policy, note=note)
-        half = len(seen) // 2
-        assert len({id(policy(o)) for o, _ in seen}) == 1, "one array serves all decisions"
-        other.reset(env.interface, np.random.default_rng(0))
-        for step, (observation, action) in enumerate(seen[half:]):
-            if step == half // 2:
-                other = pickle.loads(pickle.dumps(copy.deepcopy(other)))
-            n = int(observation["active"][0])
-            before = copy.deepcopy(observation)
-            assert (other(observation) == action).all()
-            assert not action[n:].any()
-            for field, values in observation.items():
-                assert (values == before[field]).all(), field
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_more_jobs_than_there_was_room_for(name: str) -> None:
     """The work space grows in the middle of an episode."""
     views = get_policy_spec(name).views
@@ -442,51 +409,3 @@ def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
         policy = schedgym.make_policy(name)
         policy.reset(env.interface, np.random.default_rng(0))
         assert (policy.compiled_rollout is not None) is compiled
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
-    view = get_policy_spec(name).views[0]
-    for instance in instances(10, 9):
-        env = make(ASSIGN, tmp_path, instance, view=view, window=2, strict=True)
-        assert run(env, schedgym.make_policy(name))["repaired"] == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"), table(__file__, "test_what_a_view_cannot_carry_is_refused")
-)
-def test_what_a_view_cannot_carry_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    values = {"view": "assignment", "placement": "greedy", "dispatch_sites": "all", "observation": "dict"}
-    values |= {"clairvoyant": False} | parameters
-    sizes = {"window": 4, "sites": 2, "groups": 2, "choices": 1}
-    interface = Interface(ASSIGN, "geo", values["view"], values["observation"], values, sizes)
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"geo/{name}", **options).reset(interface, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("name", "options", "message"), table(__file__, "test_malformed_options"))
-def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"geo/{name}", **options)
-
-
-def test_table_3_1(tmp_path: Any) -> None:
-    """The spec's first vector, through the environment."""
-    sites = ((0, 1), (0, 1, 2), (1, 2))
-    jobs = [model.Job(float(i), ((1.0, sites[i]),) * count) for i, count in enumerate((8, 15, 6))]
-    instance = model.Instance((1, 1, 1), jobs)
-    expected = {
-        "btawj-fcfs": [4, 8, 10],
-        "btaaj-fcfs": [4, 7, 9],
-        "scta": [4, 11, 4],
-        "ata": [4, 9, 4],
-        "ata-greedy": [4, 9, 4],
-    }
-    for rule, responses in expected.items():
-        env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        run(env, schedgym.make_policy(f"geo/{rule}"))
-        record = env.record()
-        job = workload_of(instance).tasks["job"][record.job]
-        assert [record.end[job == i].max() - i for i in range(3)] == responses

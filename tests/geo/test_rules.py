@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from fractions import Fraction as F
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +38,7 @@ from schedgym.problems.geo.rules import (
     work_sizes,
 )
 from schedgym.solvers.balance import SiteLists, make_site_lists
-from tests.interpreted import check_compiled_anew
-from tests.long import long, of_trials, of_week, trials, weekly
+from tests.long import long, of_trials, of_week, trials
 
 CLOSE = 1e-9
 
@@ -158,51 +156,16 @@ def states(count: int, seed: int, **sizes: int) -> Iterator[Case]:
         yield draw_state(rng, **sizes)
 
 
-def run_assign(
-    case: Case, rule: str, *, fine=True, literal=False, greedy=True, together=False, in_place=False
-) -> tuple[list[int], list[list[int]]]:
+def run_assign(case: Case, rule: str) -> tuple[list[int], list[list[int]]]:
     rows = len(case.waiting)
     order = np.full(rows, -9, dtype=np.int64)
-    counts = case.assigned.copy() if in_place else rng_array(rows, case.lists.sites.size)
+    counts = rng_array(rows, case.lists.sites.size)
     remaining = np.ascontiguousarray(case.unfinished.sum(axis=1), dtype=np.int32)
-    options = Options(ASSIGN_RULES.index(rule), fine, literal, greedy, together)
-    jobs = Rows(case.waiting, remaining, counts if in_place else case.assigned, case.new)
+    options = Options(ASSIGN_RULES.index(rule), True, False, True, False)
+    jobs = Rows(case.waiting, remaining, case.assigned, case.new)
     assign(options, case.n, jobs, case.cluster, case.work(), order, counts)
     assert (order[case.n :] == -9).all() and (counts[case.n :] == 99).all()
     return order[: case.n].tolist(), counts[: case.n].tolist()
-
-
-VARIANTS: list[tuple[str, dict[str, Any]]] = [
-    *((rule, {}) for rule in ASSIGN_RULES),
-    *((rule, {"fine": False}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
-    ("ata", {"fine": False}),
-    ("ata-greedy", {"literal": True}),
-    ("scta", {"together": True}),
-    ("scta", {"together": True, "fine": False}),
-    *((rule, {"greedy": False}) for rule in ("fcfs", "srpt")),
-    *((rule, {"literal": True}) for rule in ("fcfs", "srpt")),
-    *((rule, {"in_place": True}) for rule in ASSIGN_RULES),
-]
-
-
-@long
-@pytest.mark.parametrize(("rule", "options"), VARIANTS)
-def test_assign_is_the_models(rule: str, options: dict[str, Any]) -> None:
-    for x, case in enumerate(states(of_week(500), 1)):
-        given = {name: value for name, value in options.items() if name not in ("greedy", "in_place")}
-        placement = "greedy" if options.get("greedy", True) else "associated"
-        order, counts = model.assign_policy(case.instance, case.view, rule, placement=placement, **given)
-        expected = [entries(case, counts[i]).tolist() for i in case.view.active]
-        assert run_assign(case, rule, **options) == (order, expected), x
-
-
-@long
-@pytest.mark.parametrize("rule", ["swag", "scta", "ata", "ata-greedy"])
-def test_assign_is_the_models_on_larger_states(rule: str) -> None:
-    for case in states(60, 2, jobs=25, sites=6, tasks=40, slots=4):
-        order, counts = model.assign_policy(case.instance, case.view, rule)
-        expected = [entries(case, counts[i]).tolist() for i in case.view.active]
-        assert run_assign(case, rule) == (order, expected)
 
 
 def test_placing_in_any_order() -> None:
@@ -332,42 +295,6 @@ def test_fair_has_the_models_aggregates(rule: str) -> None:
 
 
 @long
-@pytest.mark.parametrize("rule", [rule for rule in FAIR_RULES if rule.startswith("opt-")])
-def test_known_durations_give_the_models_first_completion(rule: str) -> None:
-    """The footnote of section 4.5.2: seconds instead of tasks decide, and the aggregates stay."""
-    base, apart = rule.removeprefix("opt-"), rule.endswith("gamf")
-    rng = np.random.default_rng(8)
-    other = compared = 0
-    for case in states(300, 9):
-        tasks = case.unfinished[: case.n]
-        durations = rng.integers(1, 50, tasks.shape)
-        seconds = np.full(case.unfinished.shape, -1.0)
-        seconds[: case.n] = tasks * durations
-        cube = check_shares(case, not apart, run_fair(case, rule, seconds))
-        plain = check_shares(case, not apart, run_fair(case, rule))
-        alike = check_shares(case, not apart, run_fair(case, rule, case.unfinished.astype(np.float64)))
-        assert (alike == plain).all()
-        problem, aggregates = expected_aggregates(case, base)
-        assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in aggregates]).max() < CLOSE
-        busy = [i for i in range(case.n) if sum(case.view.unfinished[i])]
-        if not busy:
-            continue
-        first = min(busy, key=lambda i: (sum(case.view.unfinished[i]), i))
-        own = seconds[: case.n]
-        if not apart:
-            own = np.zeros((case.n, case.slots.size))
-            np.add.at(own.T, case.lists.sites[:, 0], seconds[: case.n].T)
-        whole = [[int(x) for x in row] for row in own]
-        best = model.optimise(problem, aggregates, [first], whole)[0][0]
-        got = [x[first].sum(axis=1) if apart else at_sites(case, x)[first] for x in (cube, plain)]
-        reached, without = (min(x / w for x, w in zip(g, own[first], strict=True) if w) for g in got)
-        assert abs(reached - float(best)) < CLOSE
-        other += reached > without + CLOSE
-        compared += 1
-    assert compared > of_trials(200) and other > of_trials(3)
-
-
-@long
 @pytest.mark.parametrize("associated", [False, True])
 def test_weighted_shares(associated: bool) -> None:
     rng = random.Random(5)
@@ -414,22 +341,6 @@ def case_of(groups: list[tuple[int, ...]], slots: tuple[int, ...], unfinished: l
         assigned,
         np.zeros(n, dtype=np.int8),
     )
-
-
-@long
-def test_vectors_of_the_specification() -> None:
-    single = [(0,), (1,)]
-    case = case_of(single, (4, 4), [[2, 2], [0, 3]])
-    assert run_fair(case, "amf").tolist() == [[2, 1], [0, 3]]
-    assert run_fair(case, "sig-amf").tolist() == [[2, 2], [0, 2]]
-    case = case_of([(0,), (0, 1), (1,)], (3, 2), np.diag([4, 4, 1]).tolist())
-    assert run_fair(case, "gamf").sum(axis=1).tolist() == [2, 2, 1]
-    case = case_of(single, (2, 8), [[6, 7], [0, 5], [0, 3]])
-    assert np.allclose(run_fair(case, "sig-gamf").sum(axis=1), [3.5, 3.5, 3], rtol=0.0, atol=CLOSE)
-    case = case_of(single, (6, 6), [[6, 3], [3, 6]])
-    assert np.allclose(run_fair(case, "opt-amf"), [[4, 2], [2, 4]], rtol=0.0, atol=CLOSE)
-    case = case_of([(0,)], (20,), [[2], [4], [10], [40]])
-    assert run_fair(case, "imf").ravel().tolist() == [2, 4, 7, 7]
 
 
 @long
@@ -500,29 +411,3 @@ def test_sharing_violations_of_the_models_decisions() -> None:
 
 
 # The code -------------------------------------------------------------------------------------
-
-PLAY = """
-import json, re
-from schedgym.problems.geo import orders, rules
-from tests.geo import test_rules as here
-
-results = []
-for case in here.states(6, 8, jobs=5, tasks=6):
-    for rule, options in here.VARIANTS:
-        results.append(here.run_assign(case, rule, **options))
-    for rule in here.FAIR_RULES:
-        share = here.run_fair(case, rule)
-        results.append([share.tolist(), here.run_violations(case, share)])
-    for associated in (False, True):
-        results.append(here.run_weighted(case, associated, [1.0 + i for i in range(case.n)]).tolist())
-counts = {}
-for kernel in (orders.assign, rules.fair, rules.weighted_fair, rules.sharing_violations):
-    for code in getattr(kernel, "inspect_llvm", dict)().values():
-        counts[kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
-print(json.dumps([results, counts]))
-"""
-
-
-@weekly
-def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
-    assert len(check_compiled_anew(PLAY, tmp_path)) == 4

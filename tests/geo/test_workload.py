@@ -20,7 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from schedgym.core.arrays import declarations, sizes_of
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
-from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.errors import InvalidWorkload
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo import problem
 from schedgym.problems.geo.workload import (
@@ -127,22 +127,6 @@ def test_tables_say_the_same_in_plain_python(workload: Workload) -> None:
     assert sizes_of(table)["task"] == len(rows)
     for array, declared in zip(table, declarations(Jobs), strict=True):
         assert array.dtype == declared.dtype, declared.name
-
-
-@given(workload=workloads(), spare=st.integers(0, 3))
-def test_arrays_give_back_the_workload(workload: Workload, spare: int) -> None:
-    table = tables(workload)
-    grown = table._replace(
-        **{
-            name: np.pad(getattr(table, name), (0, spare), constant_values=7)
-            for name in ("arrival", "task_start", "duration", "group", "task_index")
-        },
-        sites=np.pad(table.sites, ((0, spare), (0, spare)), constant_values=-1),
-    )
-    assert rebuild(grown) == workload
-    ordered = rebuild(grown._replace(task_index=np.arange(len(grown.duration))))
-    assert_array_equal(ordered.tasks["duration"], table.duration)
-    assert_array_equal(tables(ordered).task_index, np.arange(len(table.duration)))
 
 
 def test_groups_numbered_by_the_environment() -> None:
@@ -422,29 +406,6 @@ def test_the_first_guess_holds_every_window_of_a_trace() -> None:
 # Traces -----------------------------------------------------------------------------------------
 
 
-def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
-    rng = np.random.default_rng(0)
-    trace = (np.cumsum(rng.integers(0, 9, 25)).astype(float), np.arange(1, 26))
-    source = source_of(10, 4, 2, trace=trace)
-    assert source.windows == 2
-    firsts = []
-    for episode in range(2):
-        w = generate(9, episode, source)
-        assert w.jobs["arrival"][0] == 0
-        first = int(sizes(w)[0]) - 1
-        assert_array_equal(sizes(w), trace[1][first : first + 10])
-        own = trace[0][first : first + 10] - trace[0][first]
-        assert_allclose(w.jobs["arrival"] / w.jobs["arrival"][-1], own / own[-1], rtol=1e-12)
-        firsts.append(first)
-    assert sorted(firsts) == [0, 10]
-    later = generate(9, 2, source)
-    assert sizes(later)[0] == firsts[0] + 1
-    assert not np.array_equal(later.tasks["duration"], generate(9, 0, source).tasks["duration"])
-    assert {int(sizes(generate(seed, 0, source))[0]) for seed in range(20)} == {1, 11}
-    assert source_of("all", 4, 2, trace=trace).windows == 1
-    assert_array_equal(sizes(generate(9, 7, source_of("all", 4, 2, trace=trace))), trace[1])
-
-
 def test_sources_from_parameters(tmp_path: Path) -> None:
     path = tmp_path / "jobs.tsv"
     write(path, SWIM_ROWS)
@@ -462,24 +423,11 @@ def test_sources_from_parameters(tmp_path: Path) -> None:
     assert np.allclose(w.jobs["arrival"] / w.jobs["arrival"][-1], [0, 9 / 16.5, 9 / 16.5, 1])
 
 
-def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
-    trace = (np.arange(10.0), np.ones(10, dtype=int))
-    with pytest.raises(
-        InvalidParameter, match="jobs: a window of 11 is longer than the trace, which has 10 jobs"
-    ):
-        source_of(11, 3, 1, trace=trace)
-    with pytest.raises(InvalidParameter, match="jobs: 'all' needs a trace"):
-        source_of("all", 3, 1)
-    with pytest.raises(InvalidParameter, match=r"choices: must be <= 3 \(sites\), got 4"):
-        source_of(10, 3, 1, 4)
+def test_a_trace_without_a_map_task_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "jobs.tsv"
     path.write_text(SWIM_ROWS[3] + "\n")
     with pytest.raises(InvalidWorkload, match="swim: no job has a map task"):
         from_trace(read_trace(path))
-    path = tmp_path / "tasks.swf"
-    path.write_text("; UnixStartTime: 0\n" + "1 0 10 100 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n")
-    with pytest.raises(InvalidParameter, match="trace: the swf trace has tasks by their processors"):
-        from_trace(read_trace(path, format="swf"))
 
 
 @real

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from schedgym.papers import Claim, Run, check_claims, list_claims
+from schedgym.papers import Claim, Run, check_claims, list_claims, registry
 from schedgym.papers.claims import Result
 from tests.papers.recorded import takes_minutes
 
@@ -45,6 +45,13 @@ def found_by_name(claims: list[Claim]) -> dict:
     soon = [claim.name for claim in claims if claim.name not in late]
     checked = [*(check_claims(*soon) if soon else ()), *(check_claims(*late, scale="tiny") if late else ())]
     return {result.claim.name: (result.findings, result.seconds) for result in checked}
+
+
+@pytest.fixture
+def empty(monkeypatch) -> None:
+    """An empty registry, and nothing to discover."""
+    monkeypatch.setattr(registry, "_ENTRIES", {})
+    monkeypatch.setattr(registry, "_discover", lambda: None)
 
 
 @pytest.fixture(scope="session")

@@ -21,13 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
 
 
-@pytest.fixture
-def empty(monkeypatch):
-    """An empty registry, and nothing to discover."""
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_discover", lambda: None)
-
-
 def register(name, finding, recorded="holds", confirm=None, ours=False):
     def check(run):
         return finding(run) if callable(finding) else finding

@@ -16,6 +16,7 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.evaluation import episodes, plan
+from schedgym.evaluation.canvas import draw_panels, save_figure
 from schedgym.evaluation.episodes import Environments, Job, Result
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import evaluate
@@ -27,14 +28,11 @@ from schedgym.papers import (
     Paper,
     Run,
     Series,
-    drawing,
     figure,
     figures,
     list_figures,
-    registry,
     reproduce,
 )
-from schedgym.papers.drawing import coinciding, draw
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, judge_better
 from schedgym.papers.readings import NO_CLAIM
 from schedgym.papers.xu2021.curves import Sizes
@@ -67,10 +65,8 @@ def made(run: Run) -> Outcome:
 
 
 @pytest.fixture
-def three(monkeypatch):
+def three(empty):
     """Two figures that share a run, and a third without a claim."""
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_discover", lambda: None)
     figure(PAPER, "fig10", title="ten", source="Fig. 10")(made)
     figure(PAPER, "fig2", title="two", source="Fig. 2")(made)
     panel = Panel("x", "y", [Series("a", ["u", "v"], [1, 2])], kind="bars")
@@ -267,8 +263,9 @@ def test_distributions() -> None:
     series = figures.distribution("a", x, [np.array([2.0, 1.0]), np.array([1.0, 5.0])])
     assert series.y == [0.0, 0.5, 0.75, 1.0]
     assert series.low is not None and series.low[1] == series.high[1] == 0.5
-    weighted = figures.distribution("a", x, [np.array([2.0, 1.0])], [np.array([1.0, 3.0])])
-    assert weighted.y == [0.0, 0.75, 1.0, 1.0] and all(map(math.isnan, weighted.low))
+    assert all(map(math.isnan, figures.distribution("a", x, [np.array([2.0, 1.0])]).low))
+    weighted = figures.shares_up_to(np.array([2.0, 1.0]), np.array([1.0, 3.0]), x)
+    assert weighted.tolist() == [0.0, 0.75, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
@@ -279,14 +276,13 @@ def test_all_kinds_of_panels_are_drawn(tmp_path, suffix) -> None:
         Panel("x", "y", [Series("a", [1, 2], [3, 4], [2, 3], [4, 5])], x_scale="log"),
         Panel("x", "y", [Series(k, ["u", "v"], [1, 2], [0, 1], [2, 3]) for k in "ab"], kind="bars"),
     ]
-    path = tmp_path / f"picture.{suffix}"
-    draw(panels, path, "title", "subtitle")
-    draw(panels[1:2], tmp_path / "one.png", "title", "subtitle")
-    content = path.read_bytes()
-    assert content[:4] == b"\x89PNG" if suffix == "png" else b"<svg" in content
-    if suffix == "svg":
-        draw(panels, tmp_path / "again.svg", "title", "subtitle")
-        assert (tmp_path / "again.svg").read_bytes() == content
+    contents = []
+    for name in ("picture", "again"):
+        path = tmp_path / f"{name}.{suffix}"
+        save_figure(draw_panels(panels, 11.5, 3.9, title="title", subtitle="subtitle"), path, small=True)
+        contents.append(path.read_bytes())
+    assert contents[0][:4] == b"\x89PNG" if suffix == "png" else b"<svg" in contents[0]
+    assert contents[0] == contents[1]
 
 
 def test_curves_that_coincide_are_named() -> None:
@@ -295,13 +291,13 @@ def test_curves_that_coincide_are_named() -> None:
     rows = {"a": x, "b": x + 0.9, "c": x + 1.1, "d": 1.01 * x}
     series = [Series(label, x.tolist(), y.tolist()) for label, y in rows.items()]
     shown = Panel("x", "y", series, kind="curves")
-    assert coinciding(shown) == {"a": ["a", "b", "d"]}
+    assert figures.coinciding(shown) == {"a": ["a", "b", "d"]}
     # on a logarithmic axis of two decades the small values are told apart, and 0 is not there
-    assert coinciding(dataclasses.replace(shown, y_scale="log")) == {"a": ["a", "d"]}
+    assert figures.coinciding(dataclasses.replace(shown, y_scale="log")) == {"a": ["a", "d"]}
     gone = [Series("a", [1, 2], [0.0, 5.0]), Series("b", [1, 2], [1.0, 5.0])]
-    assert coinciding(Panel("x", "y", gone, kind="curves", y_scale="log")) == {"a": ["a", "b"]}
-    assert coinciding(dataclasses.replace(shown, kind="lines")) == {"a": ["a", "b", "d"]}
-    assert coinciding(dataclasses.replace(shown, kind="bars")) == {}
+    assert figures.coinciding(Panel("x", "y", gone, kind="curves", y_scale="log")) == {"a": ["a", "b"]}
+    assert figures.coinciding(dataclasses.replace(shown, kind="lines")) == {"a": ["a", "b", "d"]}
+    assert figures.coinciding(dataclasses.replace(shown, kind="bars")) == {}
     told = list(figures._told([dataclasses.replace(shown, title="(a)")]))
     assert told == ["in '(a)' the curves of a, b and d coincide"]
 
@@ -332,14 +328,11 @@ def test_a_figure_that_cannot_be_made(three, tmp_path, capsys) -> None:
 
 @pytest.mark.parametrize("panels", [1, 2])
 @pytest.mark.parametrize("labels", [2, 6, 11])
-def test_legends_fit(tmp_path, monkeypatch, panels, labels) -> None:
+def test_legends_fit(tmp_path, panels, labels) -> None:
     """Their width depends on fonts and resolution, which an estimate once got wrong."""
     names = [f"alpha {10**k:,}" for k in range(labels)]
     panel = Panel("x", "y", [Series(name, [0, 1], [1, 2]) for name in names])
-    drawn = []
-    monkeypatch.setattr(drawing, "save_figure", lambda figure, path, small: drawn.append(figure))
-    draw([panel] * panels, tmp_path / "a.png", "title", "second line")
-    (figure,) = drawn
+    figure = draw_panels([panel] * panels, 11.5, 3.9, title="title", subtitle="second line", dpi=110)
     figure.savefig(tmp_path / "a.png")
     (legend,) = figure.legends
     box = legend.get_window_extent()
@@ -348,12 +341,11 @@ def test_legends_fit(tmp_path, monkeypatch, panels, labels) -> None:
 
 
 @pytest.mark.parametrize("words", [60, 300])
-def test_a_long_second_line_is_broken_before_it_is_cut(tmp_path, monkeypatch, words) -> None:
+def test_a_long_second_line_is_broken_before_it_is_cut(words) -> None:
     said = " ".join(f"word{k % 10}" for k in range(words))
-    drawn = []
-    monkeypatch.setattr(drawing, "save_figure", lambda figure, path, small: drawn.append(figure))
-    draw([Panel("x", "y", [Series("a", [0, 1], [1, 2])])] * 2, tmp_path / "a.png", "title", said)
-    line = drawn[0].texts[1]
-    assert line.get_text().count("\n") == 1 and line.get_window_extent().x1 <= drawn[0].bbox.width
+    panels = [Panel("x", "y", [Series("a", [0, 1], [1, 2])])] * 2
+    figure = draw_panels(panels, 11.5, 3.9, title="title", subtitle=said)
+    line = figure.texts[1]
+    assert line.get_text().count("\n") == 1 and line.get_window_extent().x1 <= figure.bbox.width
     shown = line.get_text().removesuffix("…").split()
     assert shown == said.split()[: len(shown)] and (len(shown) == words) == (words == 60)

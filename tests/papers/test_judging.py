@@ -10,58 +10,39 @@ import pytest
 from schedgym.core.problem import Statement
 from schedgym.errors import UnknownName
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
-from schedgym.papers import Run
-from schedgym.papers.judging import (
-    HOLDS,
-    IN_PART,
-    NOT_REPRODUCED,
-    POINTS,
-    Effect,
-    Judged,
-    against,
-    at_most,
-    average,
-    between,
-    compare,
-    grows,
-    judge_better,
-    judge_claim,
-    larger,
-    level,
-    lower,
-    verdict_of,
-)
+from schedgym.papers import Run, judging
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, POINTS, Effect
 
 nan = math.nan
 
 
 def test_verdicts_of_several() -> None:
-    assert verdict_of([HOLDS, HOLDS]) == HOLDS
-    assert verdict_of([HOLDS, NOT_REPRODUCED]) == verdict_of([IN_PART]) == IN_PART
-    assert verdict_of([HOLDS, IN_PART, NOT_REPRODUCED, NOT_REPRODUCED]) == IN_PART
-    assert verdict_of([HOLDS, NOT_REPRODUCED, NOT_REPRODUCED]) == NOT_REPRODUCED  # in less than half
-    assert verdict_of([NOT_REPRODUCED]) == NOT_REPRODUCED
+    assert judging.verdict_of([HOLDS, HOLDS]) == HOLDS
+    assert judging.verdict_of([HOLDS, NOT_REPRODUCED]) == judging.verdict_of([IN_PART]) == IN_PART
+    assert judging.verdict_of([HOLDS, IN_PART, NOT_REPRODUCED, NOT_REPRODUCED]) == IN_PART
+    assert judging.verdict_of([HOLDS, NOT_REPRODUCED, NOT_REPRODUCED]) == NOT_REPRODUCED  # in less than half
+    assert judging.verdict_of([NOT_REPRODUCED]) == NOT_REPRODUCED
     with pytest.raises(ValueError, match="without a case"):
-        verdict_of([])
+        judging.verdict_of([])
     with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
-        Judged("", "", "yes")
+        judging.Judged("", "", "yes")
 
 
 def test_comparisons_of_means() -> None:
     own, other = np.array([1.0, 4.0, 2.5]), np.array([2.0, 2.0, 1.0])
-    found = compare("a", own, other)
+    found = judging.excess("a", own, other)
     low, high = ratio_interval(own, other)
     assert (found.value, found.low, found.high) == pytest.approx((0.5, low - 1.0, high - 1.0))
-    assert compare("a", own, 1.5).value == pytest.approx(2.5 / 1.5 - 1.0)
-    left = compare("a", [1.0, nan, 3.0], [2.0, 1.0, 4.0])
+    assert judging.excess("a", own, 1.5).value == pytest.approx(2.5 / 1.5 - 1.0)
+    left = judging.excess("a", [1.0, nan, 3.0], [2.0, 1.0, 4.0])
     assert left.value == pytest.approx(4.0 / 6.0 - 1.0)
-    alone = compare("a", [3.0], [2.0])
+    alone = judging.excess("a", [3.0], [2.0])
     assert alone.value == 0.5 and math.isnan(alone.low)
-    shares = average("a", own - other)
+    shares = judging.average("a", own - other)
     assert (shares.value, shares.low, shares.high) == pytest.approx(
         (2.5 / 3, *bootstrap_interval(own - other))
     )
-    assert [entry.name for entry in against("a", own, {"b": own, "c": other})] == [
+    assert [entry.name for entry in judging.against("a", own, {"b": own, "c": other})] == [
         "a against b",
         "a against c",
     ]
@@ -69,9 +50,10 @@ def test_comparisons_of_means() -> None:
 
 @pytest.mark.parametrize("values", [([nan], [1.0]), ([1.0], [0.0])])
 def test_nothing_to_compare_reproduces_nothing(values) -> None:
-    found = compare("a", *values)
-    for rule in (larger(), lower(), level(1.0), at_most(1.0), between(-math.inf, math.inf)):
-        said = judge_claim("claim", [found], rule)
+    found = judging.excess("a", *values)
+    any_size = judging.between(-math.inf, math.inf)
+    for rule in (judging.larger(), judging.lower(), judging.level(1.0), judging.at_most(1.0), any_size):
+        said = judging.judge_claim("claim", [found], rule)
         assert said.verdict == NOT_REPRODUCED and said.measured == "a none to compare"
 
 
@@ -87,8 +69,8 @@ def test_nothing_to_compare_reproduces_nothing(values) -> None:
     ],
 )
 def test_what_is_level(value, low, high, verdict) -> None:
-    assert level(0.1)(Effect("", value, low, high)) == verdict
-    assert between(-math.inf, 0.1)(Effect("", value, low, high)) == (
+    assert judging.level(0.1)(Effect("", value, low, high)) == verdict
+    assert judging.between(-math.inf, 0.1)(Effect("", value, low, high)) == (
         HOLDS if value < 0.0 or high <= 0.1 else verdict
     )
 
@@ -107,10 +89,10 @@ def test_what_is_level(value, low, high, verdict) -> None:
 )
 def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     found = Effect("", value, low, high)
-    assert larger(0.5, most=2.0)(found) == verdict
-    assert lower(0.5)(found) == larger(0.5)(-found) == NOT_REPRODUCED
-    assert lower(0.5)(-found) == larger(0.5)(found) == (HOLDS if value == 2.0 else verdict)
-    assert larger()(found) == (HOLDS if low != 0.0 else NOT_REPRODUCED)
+    assert judging.larger(0.5, most=2.0)(found) == verdict
+    assert judging.lower(0.5)(found) == judging.larger(0.5)(-found) == NOT_REPRODUCED
+    assert judging.lower(0.5)(-found) == judging.larger(0.5)(found) == (HOLDS if value == 2.0 else verdict)
+    assert judging.larger()(found) == (HOLDS if low != 0.0 else NOT_REPRODUCED)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +107,7 @@ def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     ],
 )
 def test_what_is_at_most_a_stated_share(value, low, high, verdict) -> None:
-    assert at_most(0.3)(Effect("", value, low, high)) == verdict
+    assert judging.at_most(0.3)(Effect("", value, low, high)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -142,14 +124,16 @@ def test_what_grows_along_the_places(steps, up, down) -> None:
     values = np.array(steps)[:, np.newaxis] * rng.uniform(1.0, 9.0, size=10)  # draws differ more than places
     noisy = values * rng.uniform(0.99, 1.01, size=values.shape)
     for table in (values, noisy, noisy[:, :1]):
-        assert grows("a", table).verdict == up and grows("a", table, falls=True).verdict == down
+        assert (
+            judging.grows("a", table).verdict == up and judging.grows("a", table, falls=True).verdict == down
+        )
     assert (
-        grows("a", values[[0, 2, 0]]).verdict
-        == grows("a", values[[0, 2, 0]], falls=True).verdict
+        judging.grows("a", values[[0, 2, 0]]).verdict
+        == judging.grows("a", values[[0, 2, 0]], falls=True).verdict
         == NOT_REPRODUCED
     )
-    assert grows("a", values).value == pytest.approx(steps[-1] / steps[0] - 1.0)
-    assert grows("a", values, POINTS).value == pytest.approx((values[-1] - values[0]).mean())
+    assert judging.grows("a", values).value == pytest.approx(steps[-1] / steps[0] - 1.0)
+    assert judging.grows("a", values, POINTS).value == pytest.approx((values[-1] - values[0]).mean())
 
 
 def test_numbers_are_told_in_percent_points_or_as_factors() -> None:
@@ -162,7 +146,7 @@ def test_numbers_are_told_in_percent_points_or_as_factors() -> None:
 def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
     def said(names, count: int) -> str:
         found = [Effect(name, i / 100, place=f"at {i}") for i in range(count) for name in names]
-        return judge_claim("", found, larger(0.02), what="delay", more="more").measured
+        return judging.judge_claim("", found, judging.larger(0.02), what="delay", more="more").measured
 
     assert said("ab", 2) == "delay: a 0.0% at 0, +1.0% at 1; b 0.0% at 0, +1.0% at 1; more"
     one = "0.0% to +3.0%, as claimed in 2 of 4 cases, in part in 1"
@@ -170,7 +154,7 @@ def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
     assert said("ab", 4) == f"delay: {ranges}; more"
     counted = "as claimed in 7 of 21 cases, in part in 7"
     assert said("abcdefg", 3) == f"delay: from a 0.0% at 0 to a +2.0% at 2, {counted}; more"
-    same = judge_claim("", [Effect("a", 0.1)] * 7, level(0.1))
+    same = judging.judge_claim("", [Effect("a", 0.1)] * 7, judging.level(0.1))
     assert same.verdict == HOLDS and same.measured == "a +10.0%, as claimed in 7 of 7 cases"
 
 
@@ -181,11 +165,11 @@ def test_statements_are_read_in_all_settings() -> None:
     )
     for metric in ("mean_delay", "utilization_cpu_backlog"):
         rows = played.differences("fcfs", metric)
-        found = judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
+        found = judging.judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
         for servers, value in zip(rows.servers, rows.relative, strict=True):
             assert f"{100 * value:+.1f}% (" in found.measured and f") at servers {servers}" in found.measured
         assert found.measured.startswith(f"{metric.replace('_', ' ')}: bf-exec against fcfs ")
-    much = judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), "mean_delay", 0.999))
+    much = judging.judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), "mean_delay", 0.999))
     assert much.verdict != HOLDS  # far more than there is
     with pytest.raises(UnknownName, match="unknown policy 'ff'"):
-        judge_better(played, "claim", Statement("", "bf-exec", ("ff",), "mean_delay"))
+        judging.judge_better(played, "claim", Statement("", "bf-exec", ("ff",), "mean_delay"))

@@ -30,12 +30,7 @@ START = OpenPoint("start", "it starts", "where", {"at zero": 0, "at one": 1}, "a
 NORM = OpenPoint("norm", "a norm", "which", {"sum": "s", "largest": "l"}, "sum")
 HOLDS, NOT = Verdict.HOLDS, Verdict.NOT_REPRODUCED
 
-
-@pytest.fixture(autouse=True)
-def empty(monkeypatch):
-    """An empty registry, and nothing to discover."""
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_discover", lambda: None)
+pytestmark = pytest.mark.usefixtures("empty")
 
 
 def test_all_combinations_with_the_defaults_first() -> None:

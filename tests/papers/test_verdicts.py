@@ -17,7 +17,6 @@ from schedgym.papers import (
     figure,
     list_claims,
     list_figures,
-    registry,
     verdicts,
 )
 from schedgym.papers.main import print_claims
@@ -31,10 +30,8 @@ HOLDS, PART, NOT = Verdict.HOLDS, Verdict.IN_PART, Verdict.NOT_REPRODUCED
 
 
 @pytest.fixture
-def own(monkeypatch):
+def own(empty):
     """A paper with two claims, one of them ours, and three figures, the second beside the first."""
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_discover", lambda: None)
     row = {"name": "a", "text": "a is better", "recorded": ["not reproduced", "in part"]}
     enter_claim(PAPER, row, lambda run: Finding(PART if run.choice(START) == 0 else NOT, "seen"), (START,))
     row = {"name": "b", "text": "a is better", "ours": True}

@@ -6,16 +6,25 @@ import json
 import math
 import re
 
+import numpy as np
 import pandas
 import pytest
 
 from schedgym.papers import list_claims, list_figures, make_figure
+from schedgym.papers.guan2022 import runs
 from tests.long import long
 
 pytestmark = long
 
-#: paper -> its figures, and what the sizes of each say; those of guan2022 need a trace
+#: paper -> its figures, and what the sizes of each say
 FIGURES = {
+    "guan2022": (
+        [f"fig3.{number}" for number in range(11, 17)]
+        + [f"fig4.{number}" for number in range(2, 8)]
+        + [f"fig5.{number}" for number in range(1, 5)]
+        + ["table3.1"],
+        " jobs",
+    ),
     "noroozoliaee2014": (["fig2", "fig3"], "2 draws of 60 tasks from a stand-in"),
     "shi2017": (["fig4", "fig5", "fig6"], "2 draws of "),
     "xu2021": (
@@ -31,28 +40,44 @@ def test_every_figure_is_registered() -> None:
     assert sorted(NAMES) == sorted(entry.name for entry in list_figures(*FIGURES))
 
 
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """A short trace in the format of Facebook's: 80 jobs that read something, and 20 that do not."""
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("trace") / "jobs.tsv"
+    sizes = np.where(np.arange(100) % 5 == 0, 0, rng.lognormal(21, 2, 100)).astype(int)
+    path.write_text("".join(f"job{i}\t{3 * i}\t3\t{size}\t0\t{size}\n" for i, size in enumerate(sizes)))
+    return path
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_figures_are_written_as_they_are_drawn(name, tiny_run, tmp_path) -> None:
+def test_figures_are_written_as_they_are_drawn(name, tiny_run, trace, tmp_path, monkeypatch) -> None:
     (entry,) = list_figures(name)
     run = tiny_run(entry.paper.key)
+    monkeypatch.setattr(runs, "fetch", {"facebook-2010": trace}.get if "Facebook" in entry.title else None)
     outcome, content = entry.make(run), make_figure(entry, run, tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".png", ".json"}
     assert (tmp_path / content["files"]["png"]).stat().st_size > 10_000
     assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
     assert FIGURES[entry.paper.key][1] in content["sizes"] == outcome.sizes
+    assert ("Facebook" in entry.title) == ("Facebook trace" in outcome.sizes)
     assert content["remarks"] and content["reading"] == ", ".join(point.default for point in entry.under)
-    # every statement is judged under each reading; those that are claims say what these say
+    # every statement is judged under each reading; those that are claims say what these say, but for the
+    # thesis, whose figures have words of their own
     assert [said["name"] for said in content["claims"]] == [said.name for said in outcome.judged]
     assert bool(content["claims"]) == (name != "xu2021/fig1")  # which shows the data
     claims = {claim.name: claim.text for claim in list_claims(entry.paper.key)}
     for said in content["claims"]:
         assert not re.search(r"\bnan\b", said["measured"])
-        assert said["claim"] == claims.get(said["name"], said["claim"])
+        assert said["claim"] == claims.get(said["name"], said["claim"]) or entry.paper.key == "guan2022"
         assert list(said["readings"]) == [words for words in entry.readings if words]
     table = pandas.read_csv(tmp_path / content["files"]["csv"], dtype={"panel": str, "x": str})
     drawn = []
     for number, panel in enumerate(outcome.panels, start=1):
         for series in panel.series:
+            assert panel.kind == "bars" or (np.diff(series.x) > 0).all()
+            if panel.kind == "curves" and panel.y_label.startswith("share of the "):
+                assert (np.diff(series.y) >= -1e-12).all() and 0 <= series.y[0] <= series.y[-1] <= 1 + 1e-12
             low, high = (ends or [math.nan] * len(series.x) for ends in (series.low, series.high))
             for points in zip(series.x, series.y, low, high, strict=True):
                 drawn.append((panel.title or str(number), series.label, *points))

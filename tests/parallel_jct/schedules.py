@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +13,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.papers.shi2017.model import one_job, online
 from tests.parallel_jct import random_jobs
-from tests.records import COLUMNS, Broken, Change, Run, put, rows_taken, section_changed
+from tests.records import COLUMNS, Change, Run, section_changed
 
 RARE: set[str] = set()
 
@@ -323,98 +321,3 @@ def example() -> ScheduleRecord:
         final_time=8.0,
         truncated=False,
     )
-
-
-def wasteful(record: ScheduleRecord) -> dict[str, Any]:
-    """Task 2 has a load of 50, and an efficiency on server 1 that makes 60 of it."""
-    tasks = record.workload.tasks
-    efficiency = put(tasks["efficiency"], (2, 1), 50.0 / 60.0)
-    return section_changed(record, "tasks", load=put(tasks["load"], 2, 50.0), efficiency=efficiency)
-
-
-BROKEN: list[Broken] = [
-    ("start: must have one value per row", lambda r: {"start": r.start[:-1]}),
-    ("amount: must have the shape [4, 2], got [4, 1]", lambda r: {"amount": np.ones((4, 1))}),
-    ("row [2] names a task that does not exist", lambda r: {"job": put(r.job, 2, 3)}),
-    ("row [1] names a server that does not exist", lambda r: {"server": put(r.server, 1, -1)}),
-    ("row [1] has no start or end", lambda r: {"start": put(r.start, 1, math.nan)}),
-    ("row [2] ends before it starts", lambda r: {"end": put(r.end, 2, 1.0)}),
-    ("row [3] has no amount", lambda r: {"amount": put(r.amount, (3, 1), math.nan)}),
-    ("row [2] ends after the episode", lambda r: {"final_time": 7.0}),
-    ("row [1]: rows must be sorted by start and task", lambda r: {"job": np.array([1, 0, 2, 1])}),
-    (
-        "row [2]: rows must be sorted by start and task",
-        lambda r: rows_taken(r, [0, 2, 1, 3]),
-    ),
-    ("row [0] starts before time 0", lambda r: {"start": put(r.start, [0, 1], -1.0)}),
-    ("task [1] has no base vCPU", lambda r: {"amount": put(r.amount, (1, 0), 0.0)}),
-    ("task [2] has less than no extra vCPU", lambda r: {"amount": put(r.amount, (2, 1), -1.0)}),
-    ("task [0] changes its server", lambda r: {"server": put(r.server, 3, 1)}),
-    ("task [0] changes its base vCPU", lambda r: {"amount": put(r.amount, 3, [5.0, 5.0])}),
-    ("task [0] does not run on where it stops", lambda r: {"start": put(r.start, 3, 2.5)}),
-    (
-        "task [2] stops before its work is done: 50 of 60 vCPU s",
-        lambda r: {"end": put(r.end, 2, 7.0), "final_time": 7.0},
-    ),
-    (
-        "task [2] does more than its work: 70 of 60 vCPU s",
-        lambda r: {"end": put(r.end, 2, 9.0), "final_time": 9.0},
-    ),
-    (
-        "task [2] stops before its work is done: 60 of 120 vCPU s",
-        lambda r: section_changed(r, "tasks", efficiency=put(r.workload.tasks["efficiency"], (2, 1), 0.5)),
-    ),
-    (
-        "task [1] does not start with the first task of job [0]",
-        lambda r: rows_taken(r, [0, 2, 3]),
-    ),
-    (
-        "task [1] does not start with the first task of job [0]",
-        lambda r: {
-            "start": put(r.start, 1, 1.0),
-            "amount": put(r.amount, (1, 1), 10.0 / (r.end[1] - 1.0) - 4.0),
-        },
-    ),
-    ("job [1] starts before it arrives", lambda r: section_changed(r, "jobs", arrival=np.array([0.0, 2.5]))),
-    ("job [0] never starts", lambda r: rows_taken(r, [2])),
-    ("job [1]: energy 60 of 55 vCPU s", wasteful),
-    (
-        "job [1]: energy 60 of 50 vCPU s",
-        lambda r: wasteful(
-            dataclasses.replace(r, **section_changed(r, "jobs", energy_cap_ratio=np.array([2.0, 0.5])))
-        ),
-    ),
-    (
-        "job [0]: starts at 0 s with 8 base vCPU in group [0], of 7.8",
-        lambda r: section_changed(r, "cluster", beta=np.array([0.39])),
-    ),
-    (
-        "job [1]: starts at 2 s with 5 base vCPU in group [0], of 4.8",
-        lambda r: section_changed(r, "cluster", beta=np.array([0.4])),
-    ),
-    (
-        # 4 and 4 count 16 on server 0, and of 10 vCPU that count 2 there and 10 that count 1 it may have half
-        "job [0]: starts at 0 s with 16 base vCPU in group [0], of 15",
-        lambda r: section_changed(r, "cluster", groups=np.array([[2.0, 1.0]])),
-    ),
-    (
-        # 66 is 1.1 * 60; with power 1.5 on 50 of load it may use 82.5
-        "job [1]: energy 90 of 82.5 vCPU s",
-        lambda r: wasteful(
-            dataclasses.replace(r, **section_changed(r, "tasks", power=np.array([1.0, 1.0, 1.5])))
-        ),
-    ),
-    (
-        "job [0]: starts at 0 s with 8 base vCPU in server [0], of 7",
-        lambda r: section_changed(r, "cluster", cpu=np.array([7.0, 13.0])),
-    ),
-    (
-        "server [1] at 2 s: 10 of 9 vCPU",
-        lambda r: section_changed(r, "cluster", cpu=np.array([10.0, 9.0]), beta=np.array([0.6])),
-    ),
-    (
-        "task [0] at 0 s: 1.5 extra vCPU, not its share 2.25",
-        lambda r: section_changed(r, "cluster", cpu=np.array([11.0, 10.0])),
-    ),
-    ("final_time: must be 8, when the last task ends", lambda r: {"final_time": 9.0}),
-]

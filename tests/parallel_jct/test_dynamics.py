@@ -15,7 +15,7 @@ from schedgym.core.arrays import regrow
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import metrics, validate
-from schedgym.problems.parallel_jct.workload import make_workload, toy
+from schedgym.problems.parallel_jct.workload import make_workload
 from schedgym.solvers.placement import WORK_SHARE
 from tests.long import some
 from tests.parallel_jct import random_jobs
@@ -221,15 +221,6 @@ def test_whole_runs_equal_the_model(scheduler: str, seed: int, tmp_path: Any) ->
     used = ((log.base + log.extra) * (log.end - log.start))[0, :rows].sum()
     assert used == pytest.approx(sum(outcome.consumed), rel=1e-8)
     assert measured["repaired"] == 0
-
-
-def test_vector_5_of_the_specification(tmp_path: Any) -> None:
-    workload, _ = toy("vector-5")
-    for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
-        env = environment(workload, tmp_path, view="pick", drc=drc, tick=5.0, **ALL)
-        measured, _, _ = play(env, lambda o: int(o["action_mask"].argmax()))
-        np.testing.assert_allclose(env.simulator.arrays.schedule.completion[0, :2], expected, rtol=1e-12)
-        assert measured["energy"] == 150.0
 
 
 def small(view: str, **parameters: Any) -> Any:

@@ -15,7 +15,7 @@ from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import fates, metrics, validate
 from tests.long import long
 from tests.parallel_jct.schedules import example, record_of, runs, workload_of
-from tests.records import put, section_changed
+from tests.records import put, record_of_rows, section_changed
 
 
 def vector_5() -> online.Workload:
@@ -128,29 +128,13 @@ def test_many_rows() -> None:
 
 def test_capacities_that_are_no_limits() -> None:
     """Without ``server_caps`` a job may hold more than a server has, and then nothing is left to add."""
-    record = example()
     cluster = {"cpu": np.array([7.0, 13.0]), "server_caps": np.array(False)}
-    record = dataclasses.replace(
-        record,
-        **section_changed(record, "cluster", **cluster),
-        job=np.array([0, 1, 2]),
-        server=np.array([0, 0, 1]),
-        start=np.array([0.0, 0.0, 2.0]),
-        end=np.array([7.5, 2.5, 2.0 + 60.0 / 13.0]),
-        amount=np.array([[4.0, 0.0], [4.0, 0.0], [5.0, 8.0]]),
-        final_time=7.5,
-    )
+    workload = section_changed(example(), "cluster", **cluster)["workload"]
+    others = [(1, 0, 0, 2.5, 4, 0), (2, 1, 2, 2 + 60 / 13, 5, 8)]
+    record = record_of_rows(workload, [(0, 0, 0, 7.5, 4, 0), *others])
     with pytest.raises(InvalidSchedule, match=r"^task \[0\] at 2.5 s: 0 extra vCPU, not its share 3$"):
         validate(record)
-    record = dataclasses.replace(
-        record,
-        job=np.array([0, 1, 2, 0]),
-        server=np.array([0, 0, 1, 0]),
-        start=np.array([0.0, 0.0, 2.0, 2.5]),
-        end=np.array([2.5, 2.5, 2.0 + 60.0 / 13.0, 2.5 + 20.0 / 7.0]),
-        amount=np.array([[4.0, 0.0], [4.0, 0.0], [5.0, 8.0], [4.0, 3.0]]),
-        final_time=2.0 + 60.0 / 13.0,
-    )
+    record = record_of_rows(workload, [(0, 0, 0, 2.5, 4, 0), *others, (0, 0, 2.5, 2.5 + 20 / 7, 4, 3)])
     validate(record)
     with pytest.raises(
         InvalidSchedule, match=r"^job \[0\]: starts at 0 s with 8 base vCPU in server \[0\], of 7$"
@@ -166,16 +150,8 @@ def test_jobs_launched_at_once_need_an_order() -> None:
         jobs = tuple(online.Job(0.0, (float(load),), ((1.0, 1.0),)) for load in (first, second))
         limits = (one_job.Limit("server", (0,), 1), one_job.Limit("server", (1,), 1))
         limits += (one_job.Limit("dc", (0, 1), 0.5),)
-        record = ScheduleRecord(
-            workload_of(online.Workload(jobs, (8.0, 8.0), limits)),
-            job=np.array([0, 1]),
-            server=np.array([0, 1]),
-            start=np.array([1.0, 1.0]),
-            end=np.array([2.0, 2.0]),
-            amount=np.array([[first, 0.0], [second, 0.0]]),
-            final_time=2.0,
-            truncated=False,
-        )
+        workload = workload_of(online.Workload(jobs, (8.0, 8.0), limits))
+        record = record_of_rows(workload, [(0, 0, 1, 2, first, 0), (1, 1, 1, 2, second, 0)])
         if valid:
             validate(record)
         else:

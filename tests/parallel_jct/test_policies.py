@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ import pytest
 
 import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
-from schedgym.core.policy import get_policy_spec, list_policies
-from schedgym.errors import InvalidParameter
+from schedgym.core.policy import list_policies
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import validate
 from schedgym.problems.parallel_jct.workload import toy
@@ -24,7 +22,6 @@ from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance, ours
-from tests.tables import table
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
 BUSY = {"jobs": 14, "arity": 4, "most_tasks": 12, "rate": 0.5, "load_max": 300.0}
@@ -75,7 +72,7 @@ def test_the_names_are_there() -> None:
             assert fixed == {"planner": name.partition("-")[2]}
         policy = schedgym.make_policy(spec.name)
         assert policy.mar == (name.startswith("ontapra") or name.endswith("-mar"))
-        assert set(spec.views) == set(policy.views)
+        assert set(spec.views) == set(policy.views) and set(spec.needs["rounds"]) == set(policy.rounds)
 
 
 # Whole runs -----------------------------------------------------------------------------------
@@ -412,42 +409,4 @@ def test_random_orders_come_from_the_generator() -> None:
     assert len(set(digests)) > 1
 
 
-@pytest.mark.parametrize("name", ["ontapra", "slf-gsa"])
-def test_a_round_under_way_is_pickled(name: str) -> None:
-    env = make(**{**PLAN, **BUSY, "jobs": 8, "most_tasks": 5, "rounds": "all"})
-    policy = schedgym.make_policy(f"parallel-jct/{name}")
-    play(env, policy, 3)
-    expected = env.record().digest()
-    observation, _ = env.reset(seed=3)
-    policy.reset(env.interface, np.random.default_rng(3))
-    done = False
-    while not done:
-        policy = pickle.loads(pickle.dumps(policy))
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        done = terminated or truncated
-    assert env.record().digest() == expected
-
-
 # Refused --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"), table(__file__, "test_what_cannot_be_expressed_is_refused")
-)
-def test_what_cannot_be_expressed_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    env = make(**{"jobs": 3, "arity": 2, **parameters})
-    policy = schedgym.make_policy(f"parallel-jct/{name}", **options)
-    with pytest.raises(InvalidParameter, match=message):
-        policy.reset(env.interface, np.random.default_rng(0))
-    needs = get_policy_spec(f"parallel-jct/{name}").needs["rounds"]
-    assert set(needs) == set(policy.rounds)
-
-
-@pytest.mark.parametrize(("options", "message"), table(__file__, "test_bad_options_are_refused"))
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    own = dict(options)
-    name = own.pop("order", "ontapra")
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"parallel-jct/{name}", **own)

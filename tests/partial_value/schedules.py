@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Outcome
 from tests.partial_value.instances import instance_of, make_job, random_instance, workload_of
-from tests.records import COLUMNS, Broken, Change, Run, put, rows_taken, section_changed
+from tests.records import COLUMNS, Change, Run, section_changed
 
 #: an episode of this problem is never cut off
 RARE = {"truncated"}
@@ -119,76 +117,3 @@ CHANGES: dict[str, Change] = {
 def example() -> ScheduleRecord:
     """Slots 1 to 4; job 1 is complete after slot 2, job 2 may be served in slots 3 and 4 only."""
     return record_of(INSTANCE, model.replay(INSTANCE, SCHEDULE))
-
-
-def changed(name: str, row: int, value: float) -> Callable[[ScheduleRecord], dict[str, Any]]:
-    """One number of a row changed."""
-    return lambda record: {name: put(getattr(record, name), row, value)}
-
-
-def with_rows(
-    change: Callable[[list[Any]], list[Any]], **more: Any
-) -> Callable[[ScheduleRecord], dict[str, Any]]:
-    """Other rows (job, slot, tasks), sorted; and other attributes."""
-
-    def fields(record: ScheduleRecord) -> dict[str, Any]:
-        rows = list(zip(record.job.tolist(), record.end.tolist(), record.amount[:, 0].tolist(), strict=True))
-        rows = sorted(change(rows), key=lambda row: (row[1], row[0]))
-        job, slot, amount = (np.array(column) for column in zip(*rows, strict=True))
-        columns = {"job": job, "server": np.zeros_like(job), "start": slot - 1, "end": slot}
-        return {**columns, "amount": amount[:, None], **more}
-
-    return fields
-
-
-def moved(row: int, slot: float) -> Callable[[ScheduleRecord], dict[str, Any]]:
-    """A row in another slot, in order."""
-    return with_rows(
-        lambda rows: [(*rows[r][:1], slot, rows[r][2]) if r == row else rows[r] for r in range(6)]
-    )
-
-
-# rows: (job 0, slot 1), (1, 1), (0, 2), (1, 2), (2, 3), (2, 4)
-BROKEN: list[Broken] = [
-    ("job: must have one value per row", lambda r: {"job": np.zeros((6, 1), dtype=np.int64)}),
-    ("server: must have one value per row", lambda r: {"server": np.zeros(5, dtype=np.int64)}),
-    ("start: must have one value per row", lambda r: {"start": np.zeros(7)}),
-    ("end: must have one value per row", lambda r: {"end": np.zeros(0)}),
-    ("amount: must have the shape [6, 1], got [6, 2]", lambda r: {"amount": np.ones((6, 2))}),
-    ("row [5] names a job that does not exist", changed("job", 5, 3)),
-    ("row [0] names a job that does not exist", changed("job", 0, -1)),
-    ("row [2] names a server that does not exist", changed("server", 2, 1)),
-    ("row [1] has no start or end", changed("start", 1, math.nan)),
-    ("row [1] has no start or end", changed("end", 1, math.inf)),
-    ("row [0] does not start with a slot", changed("start", 0, 0.5)),
-    ("row [0] is not one slot", changed("end", 0, 2.0)),
-    ("row [0] is not one slot", changed("end", 0, 0.0)),
-    ("row [0] is before the first slot", with_rows(lambda rows: [(0, 0.0, 1.0), *rows[1:]])),
-    ("row [5] is after the end of the episode", lambda r: {"final_time": 3.0}),
-    ("row [0] is after the end of the episode", lambda r: {"final_time": math.nan}),
-    (
-        "job [0] in slot 1: rows must be sorted by slot and job, one for each",
-        lambda r: rows_taken(r, [1, 0, 2, 3, 4, 5]),
-    ),
-    (
-        "job [1] in slot 1: rows must be sorted by slot and job, one for each",
-        lambda r: rows_taken(r, [0, 2, 1, 3, 4, 5]),
-    ),
-    (
-        "job [2] in slot 3: rows must be sorted by slot and job, one for each",
-        with_rows(lambda rows: [*rows[:4], (2, 3.0, 0.5), (2, 3.0, 0.5), rows[5]]),
-    ),
-    ("job [1] in slot 2: its tasks must be a number > 0", changed("amount", 3, 0.0)),
-    ("job [1] in slot 2: its tasks must be a number > 0", changed("amount", 3, -1.0)),
-    ("job [1] in slot 2: its tasks must be a number > 0", changed("amount", 3, math.nan)),
-    ("job [1] in slot 2: its tasks must be a number > 0", changed("amount", 3, math.inf)),
-    ("job [2] in slot 2: is served before it arrives", moved(4, 2.0)),
-    ("job [0] in slot 3: is served after its deadline", moved(2, 3.0)),
-    ("job [2] in slot 3: gets more tasks than it can run in a slot", changed("amount", 4, 2.0)),
-    ("job [1] in slot 2: gets more tasks than it has", changed("amount", 3, 2.0)),
-    ("job [1] in slot 3: is served although it is complete", with_rows(lambda rows: [*rows, (1, 3.0, 1.0)])),
-    ("resource [0] in slot 1: its load is 1.5", changed("amount", 0, 2.0)),
-    ("final_time: must be 4, got 5", lambda r: {"final_time": 5.0}),
-    ("final_time: must be a slot, got 4.5", lambda r: {"final_time": 4.5}),
-    ("final_time: must be 4, got 3", with_rows(lambda rows: rows[:5], final_time=3.0)),
-]

@@ -35,7 +35,7 @@ from schedgym.problems.partial_value.workload import (
 )
 from tests.long import trials
 from tests.partial_value import optima
-from tests.partial_value.instances import make_job, random_instance
+from tests.partial_value.instances import make_job, random_instance, workload_of
 
 CLOSE = 1e-7
 
@@ -51,18 +51,8 @@ def bound(workload: Workload, model: str) -> float:
 def convert(instance: zheng2016.Instance) -> tuple[Workload, zheng2016.Instance]:
     """An instance of the model as a workload, and with its jobs in that order."""
     jobs = sorted(instance.jobs, key=lambda job: job.arrival)
-    workload = make_workload(
-        arrival=[job.arrival for job in jobs],
-        deadline=[job.deadline for job in jobs],
-        parallelism=[job.parallelism for job in jobs],
-        tasks=[job.tasks for job in jobs],
-        demand=[job.demand for job in jobs],
-        utility=[job.kind for job in jobs],
-        value=[job.values[0] for job in jobs],
-        capacity=instance.capacity,
-        exponent=[job.alpha for job in jobs],
-    )
-    return workload, instance._replace(jobs=tuple(jobs))
+    instance = instance._replace(jobs=tuple(jobs))
+    return workload_of(instance), instance
 
 
 def replayed(instance: zheng2016.Instance, optimum: Optimum) -> float:
@@ -121,25 +111,6 @@ def test_example_1_has_one_best_schedule() -> None:
     found = offline_optimum(toy("example-1")[0])
     assert (found.slot.tolist(), found.job.tolist()) == ([1, 2, 2], [1, 0, 2])
     assert found.amount == pytest.approx([2, 1, 1]) and found.value == pytest.approx(6)
-
-
-@pytest.mark.parametrize(
-    ("utility", "known"), [("power", 1.931852), ("log", math.log(1.5 * 2.5))], ids=["power", "log"]
-)
-def test_example_2(utility: str, known: float) -> None:
-    workload = make_workload(
-        arrival=[1, 1],
-        deadline=[2, 2],
-        parallelism=0.75,
-        tasks=[0.5, 2],
-        demand=[[1.0], [1.0]],
-        utility=utility,
-        value=1.0,
-        capacity=[1.0],
-        exponent=0.5,
-    )
-    assert offline_optimum(workload).value == pytest.approx(known, abs=1e-6)
-    assert upper_bound(workload) == pytest.approx(known, abs=1e-6)
 
 
 # The continuous model -------------------------------------------------------------------------
@@ -294,43 +265,16 @@ def test_the_bound_allows_for_the_tolerance_of_loads() -> None:
     """Loads of 1 + 1e-9 fit, and are worth more than the optimum of loads of 1."""
     over = 1 + 1e-9
     for utility, value in (("linear", 3 * over), ("log", math.log1p(3 * over)), ("power", (3 * over) ** 0.5)):
-        workload = make_workload(
-            arrival=[1],
-            deadline=[3],
-            parallelism=10,
-            tasks=10,
-            demand=[[1.0]],
-            utility=utility,
-            value=1.0,
-            capacity=[1.0],
-            exponent=0.5,
-        )
         instance = zheng2016.Instance((make_job(1, 3, 10, 10, (1.0,), 1.0, utility),), (1.0,))
+        workload = workload_of(instance)
         assert zheng2016.replay(instance, [[over]] * 3).value == pytest.approx(value, rel=1e-15)
         assert value <= upper_bound(workload) <= value * (1 + 1e-6)
         assert value <= offline_optimum(workload).bound
     # ten tasks of 0.1 and a hair
-    hair = make_workload(
-        arrival=[1],
-        deadline=[1],
-        parallelism=99,
-        tasks=99,
-        demand=[[0.1 + 5e-11]],
-        utility="linear",
-        value=1.0,
-        capacity=[1.0],
-    )
+    task = make_job(1, 1, 99, 99, (0.1 + 5e-11,))
+    hair = workload_of(zheng2016.Instance((task,), (1.0,)))
     assert offline_optimum(hair, "discrete").value == 10 <= bound(hair, "discrete")
-    two = make_workload(
-        arrival=[1, 1],
-        deadline=[1, 1],
-        parallelism=99,
-        tasks=99,
-        demand=[[0.1 + 5e-11], [0.2]],
-        utility="linear",
-        value=[1.0, 0.1],
-        capacity=[1.0],
-    )
+    two = workload_of(zheng2016.Instance((task, make_job(1, 1, 99, 99, (0.2,), 0.1)), (1.0,)))
     assert offline_optimum(two, "discrete").value == 10 <= bound(two, "discrete")
 
 
@@ -430,16 +374,12 @@ def test_alike_tasks_in_long_intervals() -> None:
 def test_alike_tasks_of_linear_jobs() -> None:
     """They are taken many at a time, as far as a path carries them."""
     # the last job wants three, but the first has only one task yet that can make room
-    workload = make_workload(
-        arrival=[1, 1, 1],
-        deadline=[2, 1, 1],
-        parallelism=[5, 5, 3],
-        tasks=[5, 2, 3],
-        demand=[[1.0]] * 3,
-        utility=["log", "linear", "linear"],
-        value=[2.0, 4.0, 1.0],
-        capacity=[3.0],
-    )
+    jobs = [
+        make_job(1, 2, 5, 5, (1.0,), 2.0, "log"),
+        make_job(1, 1, 5, 2, (1.0,), 4.0),
+        make_job(1, 1, 3, 3, (1.0,), 1.0),
+    ]
+    workload = workload_of(zheng2016.Instance(tuple(jobs), (3.0,)))
     assert offline_optimum(workload, "discrete").value == pytest.approx(2 * math.log(4) + 8 + 1, rel=1e-12)
     rng = random.Random(11)
     for _ in range(60):
@@ -469,16 +409,8 @@ def test_alike_tasks_of_the_papers_size() -> None:
 
 
 def test_tasks_without_demand_all_run() -> None:
-    workload = make_workload(
-        arrival=[1, 2],
-        deadline=[2, 2],
-        parallelism=[2, 3],
-        tasks=[9, 9],
-        demand=[[0.0], [0.0]],
-        utility="linear",
-        value=[1.0, 2.0],
-        capacity=[1.0],
-    )
+    jobs = make_job(1, 2, 2, 9, (0.0,), 1.0), make_job(2, 2, 3, 9, (0.0,), 2.0)
+    workload = workload_of(zheng2016.Instance(jobs, (1.0,)))
     assert offline_optimum(workload, "discrete").value == 4 + 6
     assert bound(workload, "discrete") == pytest.approx(10) and upper_bound(workload) == pytest.approx(10)
     assert offline_optimum(workload).value == pytest.approx(10)
@@ -490,39 +422,13 @@ def test_tasks_without_demand_all_run() -> None:
 @pytest.mark.parametrize("model", ["continuous", "discrete"])
 def test_jobs_that_cannot_be_served(model: str) -> None:
     """Between two slots, or (whole tasks) too large; the others are not held up."""
-    between = make_workload(
-        arrival=[1.25, 1.25],
-        deadline=[1.75, 2.5],
-        parallelism=1,
-        tasks=1,
-        demand=[[1.0], [1.0]],
-        utility="linear",
-        value=1.0,
-        capacity=[2.0],
-    )
+    jobs = make_job(1.25, 1.75, 1, 1, (1.0,)), make_job(1.25, 2.5, 1, 1, (1.0,))
+    between = workload_of(zheng2016.Instance(jobs, (2.0,)))
     found = offline_optimum(between, model)
     assert found.job.tolist() == [1] and found.slot.tolist() == [2] and found.value == pytest.approx(1.0)
     assert bound(between, model) == pytest.approx(1.0)
-    large = make_workload(
-        arrival=[1, 1],
-        deadline=[1, 1],
-        parallelism=2,
-        tasks=2,
-        demand=[[3.0], [1.0]],
-        utility="log",
-        value=[9.0, 1.0],
-        capacity=[2.0],
-    )
-    only = make_workload(
-        arrival=[1],
-        deadline=[1],
-        parallelism=2,
-        tasks=2,
-        demand=[[3.0]],
-        utility="log",
-        value=9.0,
-        capacity=[2.0],
-    )
+    jobs = make_job(1, 1, 2, 2, (3.0,), 9.0, "log"), make_job(1, 1, 2, 2, (1.0,), 1.0, "log")
+    large, only = (workload_of(zheng2016.Instance(jobs[:count], (2.0,))) for count in (2, 1))
     if model == "discrete":
         assert bound(large, model) == pytest.approx(math.log(3)) == offline_optimum(large, model).value
         assert bound(only, model) == 0.0
@@ -555,18 +461,12 @@ def test_what_leaves_the_bound_as_it_is(model: str) -> None:
 
 
 def test_a_million_slots_cost_what_the_jobs_cost() -> None:
-    arrival, deadline, tasks = [1, 5, 10**6], [10**8, 10**6, 10**9], [1e12, 5, 7]
-    workload = make_workload(
-        arrival=arrival,
-        deadline=deadline,
-        parallelism=2,
-        tasks=tasks,
-        demand=[[3], [2], [1]],
-        utility="power",
-        value=1.0,
-        capacity=[3],
-        exponent=0.5,
+    jobs = (
+        make_job(1, 10**8, 2, 1e12, (3,), kind="power"),
+        make_job(5, 10**6, 2, 5, (2,), kind="power"),
+        make_job(10**6, 10**9, 2, 7, (1,), kind="power"),
     )
+    workload = workload_of(zheng2016.Instance(jobs, (3,)))
     certified = upper_bound(workload)
     # the first job alone would get a task per slot; the others take a dozen task-slots at most
     assert 1e4 < certified <= (1e4 + math.sqrt(5) + math.sqrt(7)) * (1 + 1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from typing import Any
@@ -19,7 +18,6 @@ from schedgym.problems.partial_value.dynamics import DECIDE, ORDERED
 from schedgym.problems.partial_value.metrics import metrics, validate
 from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
 from tests.long import some
-from tests.papers.zheng2016.test_model import EXAMPLE_1, example_2
 from tests.partial_value.instances import make_job, random_instance, workload_of
 
 ID = "schedgym/PartialValue-v0"
@@ -129,18 +127,6 @@ def test_view_rule_equals_the_model(rule: str, discrete: bool, seed: int, tmp_pa
     np.testing.assert_allclose(
         env.simulator.arrays.schedule.served[0, : len(outcome.served)], outcome.served, rtol=1e-6, atol=1e-7
     )
-
-
-def test_examples_of_the_paper(tmp_path: Any) -> None:
-    """Vectors 1 and 2: Algorithm 1 serves [1, .4, 0], [0, 0, 1.25], and with roots [.5, .5], [0, .75]."""
-    for instance, value, amounts in (
-        (EXAMPLE_1, 4.9, [1.0, 0.4, 1.25]),
-        (example_2(model.POWER), 1.825141, [0.5, 0.5, 0.75]),
-    ):
-        env = environment(instance, tmp_path, view="rule")
-        measured, _, record = play(env, lambda o: RULES.index("concave"))
-        assert measured["value"] == pytest.approx(value, rel=1e-6)
-        np.testing.assert_allclose(record.amount[:, 0], amounts, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", some(range(10), 4))
@@ -337,15 +323,6 @@ def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
     small.reset(seed=0, options={"workload": workload_of(many)})  # the arrays grow
     _, _, _, _, info = small.step(RULES.index("fifo"))
     assert small.simulator.arrays.schedule.served[0].sum() == pytest.approx(10.0)
-
-
-def test_non_finite_actions_are_refused() -> None:
-    for view, shape in (("priority", 32), ("prices", 2), ("allocation", 32)):
-        env = gym.make(ID, view=view, disable_env_checker=True).unwrapped
-        env.reset(seed=0)
-        for bad in (math.nan, math.inf):
-            with pytest.raises(InvalidAction):
-                env.step(np.full(shape, bad))
 
 
 @pytest.mark.parametrize(("serving", "kernel"), [("order", "priority" + ORDERED), ("program", "priority")])

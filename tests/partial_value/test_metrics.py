@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.model import LOG, Instance, Outcome
 from schedgym.problems.partial_value.metrics import FULL, fates, metrics, validate
 from tests.partial_value.instances import make_job
-from tests.partial_value.schedules import (
-    INSTANCE,
-    JOBS,
-    SCHEDULE,
-    changed,
-    example,
-    record_of,
-    runs,
-    with_rows,
-)
-
-
-def with_fields(fields: Callable[[ScheduleRecord], dict[str, Any]]) -> ScheduleRecord:
-    """The example with something else in it."""
-    return dataclasses.replace(example(), **fields(example()))
+from tests.partial_value.schedules import INSTANCE, JOBS, SCHEDULE, example, record_of, runs
+from tests.records import replaced
 
 
 def test_a_job_that_lacks_a_rounding_error_is_complete() -> None:
@@ -102,29 +86,29 @@ def test_full_slots() -> None:
 
 
 def test_parts_of_tasks_are_the_discrete_models_fault_only() -> None:
-    validate(with_fields(changed("amount", 2, 0.5)))
+    validate(replaced(example(), {"amount[2]": 0.5}))
     with pytest.raises(InvalidSchedule, match=r"^job \[0\] in slot 2: its tasks must be a whole number$"):
-        validate(with_fields(changed("amount", 2, 0.5)), whole=True)
+        validate(replaced(example(), {"amount[2]": 0.5}), whole=True)
     with pytest.raises(InvalidSchedule, match="resource"):
-        validate(with_fields(changed("amount", 0, 1.0 + 1e-6)))
+        validate(replaced(example(), {"amount[0]": 1.0 + 1e-6}))
 
 
 def test_rounding_is_no_fault() -> None:
     """A load of 1 + 1e-9 fits, amounts may be off by a relative 1e-9 only."""
-    validate(with_fields(changed("amount", 0, 1.0 + 1.9e-9)))  # half of it is its share: a load of 1 + .95e-9
+    validate(replaced(example(), {"amount[0]": 1.0 + 1.9e-9}))  # half of it is its share: 1 + .95e-9
     with pytest.raises(InvalidSchedule, match="load"):
-        validate(with_fields(changed("amount", 0, 1.0 + 2.1e-9)))
-    validate(with_fields(changed("amount", 4, 1.0 + 0.9e-9)))
+        validate(replaced(example(), {"amount[0]": 1.0 + 2.1e-9}))
+    validate(replaced(example(), {"amount[4]": 1.0 + 0.9e-9}))
     with pytest.raises(InvalidSchedule, match="gets more tasks than it can run"):
-        validate(with_fields(changed("amount", 4, 1.0 + 1.1e-9)))
-    validate(with_fields(changed("amount", 3, 1.0 + 2.9e-9)))
+        validate(replaced(example(), {"amount[4]": 1.0 + 1.1e-9}))
+    validate(replaced(example(), {"amount[3]": 1.0 + 2.9e-9}))
     with pytest.raises(InvalidSchedule, match="gets more tasks than it has"):
-        validate(with_fields(changed("amount", 3, 1.0 + 3.1e-9)))
+        validate(replaced(example(), {"amount[3]": 1.0 + 3.1e-9}))
 
 
 def test_truncated_episodes() -> None:
     """They may end early, never late."""
-    validate(with_fields(with_rows(lambda rows: rows[:5], final_time=3.0, truncated=True)))
+    validate(replaced(example(), {"rows": [*range(5)], "final_time": 3.0, "truncated": True}))
     validate(dataclasses.replace(example(), truncated=True))
     with pytest.raises(InvalidSchedule, match="final_time"):
         validate(dataclasses.replace(example(), final_time=5.0, truncated=True))

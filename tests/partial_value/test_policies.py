@@ -65,6 +65,13 @@ def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
     assert measured["value"] == pytest.approx(1.9)
 
 
+def test_algorithm_1_can_get_less_than_whole_tasks(tmp_path: Any) -> None:
+    jobs = (make_job(1, 1, 1, 1, (2.0,), 3.0), make_job(1, 2, 1, 1, (1.0,), 2.0))
+    for name, discrete, value in (("concave", False, 3.5), ("m-greedy", True, 5.0)):
+        env = environment(model.Instance(jobs, (2.0,), discrete), tmp_path, view="allocation")
+        assert run(env, make_policy(f"partial-value/{name}"))[0]["value"] == pytest.approx(value)
+
+
 @pytest.mark.parametrize(
     "name", ["concave", "m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo"]
 )
@@ -86,33 +93,13 @@ def test_every_view_gives_the_same_schedule(name: str, tmp_path: Any) -> None:
             assert max(values.values()) == pytest.approx(min(values.values()), rel=1e-9)
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Any) -> None:
-    plain = draw(random.Random(0), resources=2)
-    discrete = draw(random.Random(0), discrete=True, resources=2)
-    cases = (
-        ("m-greedy", plain, {}, "m-greedy needs model='discrete'"),
-        ("concave", discrete, {}, "concave needs model='continuous'"),
-        ("edf", plain, {"deadlines": "hidden"}, "edf needs deadlines='shown'"),
-        ("deadline-aware", discrete, {}, "deadline-aware needs single=True"),
-        ("random", plain, {"view": "rule"}, "random cannot be expressed in view 'rule'"),
-        ("fifo", plain, {"observation": "features"}, "fifo reads exact units"),
-        ("s-greedy", discrete, {"view": "priority"}, "s-greedy needs single_task=False"),
-    )
-    for name, instance, parameters, message in cases:
-        env = environment(instance, tmp_path, **{"view": "allocation", **parameters})
-        policy = make_policy("partial-value/" + name)
-        with pytest.raises(InvalidParameter, match=message):
-            policy.reset(env.interface, np.random.default_rng(0))
-    job = make_job
-    two = model.Instance((job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
+def test_deadline_aware_needs_tasks_of_one_unit(tmp_path: Any) -> None:
+    two = model.Instance((make_job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
     env = environment(two, tmp_path, view="allocation")
     policy = make_policy("partial-value/deadline-aware")
     policy.reset(env.interface, np.random.default_rng(0))
     with pytest.raises(InvalidParameter, match="one unit of it per task"):
         policy(env.reset(seed=0)[0])
-    for options in ({"p": 0}, {"p": 1.5}, {"rho": 0.0}, {"rho": 2.0}):
-        with pytest.raises(InvalidParameter):
-            make_policy("partial-value/deadline-aware", **options)
 
 
 def test_concave_with_many_jobs_is_certified() -> None:

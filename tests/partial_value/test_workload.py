@@ -36,11 +36,11 @@ from schedgym.problems.partial_value.workload import (
     generate,
     make_source,
     make_workload,
-    rebuild,
     tables,
     toy,
 )
 from schedgym.traces import Trace, read_trace
+from tests.parallel_jct.energy import GOLDEN, mixed
 from tests.partial_value.instances import instance_of
 from tests.traces.logs import swf_log
 
@@ -97,43 +97,11 @@ def test_arrays() -> None:
 
 
 def test_one_number_for_all_jobs() -> None:
-    short = make_workload(
-        arrival=[1, 2],
-        deadline=[2, 3],
-        parallelism=4,
-        tasks=9,
-        demand=[[1], [2]],
-        utility="power",
-        value=2.0,
-        capacity=[5],
-        exponent=0.5,
-    )
-    long = make_workload(
-        arrival=[1, 2],
-        deadline=[2, 3],
-        parallelism=[4, 4],
-        tasks=[9, 9],
-        demand=[[1], [2]],
-        utility=["power"] * 2,
-        value=[2, 2],
-        capacity=[5],
-        exponent=[0.5, 0.5],
-    )
-    assert (
-        short
-        == long
-        == make_workload(
-            arrival=[1, 2],
-            deadline=[2, 3],
-            parallelism=4,
-            tasks=9,
-            demand=[[1], [2]],
-            utility=np.array([POWER, POWER]),
-            value=2.0,
-            capacity=[5],
-            exponent=0.5,
-        )
-    )
+    fixed = {"arrival": [1, 2], "deadline": [2, 3], "demand": [[1], [2]], "capacity": [5]}
+    one = {"parallelism": 4, "tasks": 9, "utility": "power", "value": 2.0, "exponent": 0.5}
+    each = {name: [value, value] for name, value in one.items()}
+    codes = one | {"utility": np.array([POWER, POWER])}
+    assert make_workload(**fixed, **one) == make_workload(**fixed, **each) == make_workload(**fixed, **codes)
 
 
 def test_whole_tasks() -> None:
@@ -144,23 +112,6 @@ def test_whole_tasks() -> None:
     with pytest.raises(InvalidWorkload, match=r"^jobs.tasks\[2\]: must be a whole number .*, got 0.5$"):
         check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4], tasks=[2, 1, 0.5])), "discrete")
     check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4])), "discrete")
-
-
-def padded(own: Jobs) -> Jobs:
-    """The same in arrays for two jobs more, full of rubbish."""
-    longer = {
-        name: np.concatenate([array, np.full((2, *array.shape[1:]), -7, dtype=array.dtype)])
-        for name, array in own._asdict().items()
-        if name not in ("size", "capacity")
-    }
-    return own._replace(**longer)
-
-
-@pytest.mark.parametrize("utility", ["linear", "power", "log"])
-def test_arrays_give_the_workload_back(utility: str) -> None:
-    exponent = [0.25, 0.5, 0.75] if utility == "power" else None
-    workload = SCHEMA.parse(sections(utility=[utility] * 3, exponent=exponent))
-    assert rebuild(tables(workload)) == rebuild(padded(tables(workload))) == workload
 
 
 def test_names_of_utilities_are_saved(tmp_path: Path) -> None:
@@ -185,27 +136,16 @@ def source_of(jobs: int | str, trace: Origin | None = None, **parameters: Any) -
     return Source(PartialValueParameters(jobs=jobs, trace=name, **parameters), trace)
 
 
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-
-
-def mix(word: int) -> int:
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
-    return word ^ (word >> 31)
-
-
 class Stream:
     """A stream of the generator, in Python's whole numbers."""
 
     def __init__(self, seed: int, episode: int, name: int) -> None:
         root = int(root_seed(seed))
-        state = mix(mix(root + GOLDEN & MASK) + episode & MASK)
-        self.state = mix(state + GOLDEN * (name + 1) & MASK)
+        self.state = mixed(mixed(mixed(root + GOLDEN) + episode) + GOLDEN * (name + 1))
 
     def uniform(self) -> float:
-        self.state = self.state + GOLDEN & MASK
-        return (mix(self.state) >> 11) * 2.0**-53
+        self.state += GOLDEN
+        return (mixed(self.state) >> 11) * 2.0**-53
 
     def exponential(self) -> float:
         return -math.log1p(-self.uniform())
@@ -271,38 +211,6 @@ def test_the_last_slot_is_cut() -> None:
         assert_array_equal(values, whole.jobs[name][:50])
 
 
-@pytest.mark.parametrize(
-    ("changes", "same"),
-    [
-        ({"rate": 1.0}, {"value", "demand", "tasks", "parallelism", "utility", "exponent"}),
-        ({"windows": 1.0}, {"arrival", "value", "demand", "tasks", "parallelism", "utility", "exponent"}),
-        ({"heterogeneity": 2.0}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
-        (
-            {"utility": "log"},
-            {"arrival", "deadline", "value", "demand", "tasks", "parallelism"},
-        ),
-        ({"single": True}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
-        ({"exponent": 0.75}, {"arrival", "deadline", "value", "demand", "utility"}),
-        ({"tasks": 7, "parallelism": 3, "capacity": 9.0}, {"arrival", "deadline", "value", "demand"}),
-        ({"value_min": 0.5, "value_max": 0.75}, {"arrival", "deadline", "demand", "tasks"}),
-    ],
-    ids=lambda x: "-".join(x) if isinstance(x, dict) else "",
-)
-def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[str]) -> None:
-    default, other = generate(5, 1, source_of(60)), generate(5, 1, source_of(60, **changes))
-    for name in same:
-        assert_array_equal(default.jobs[name], other.jobs[name], err_msg=name)
-    for name, value in changes.items():
-        if name in ("tasks", "parallelism", "exponent") and name in other.jobs:
-            assert (other.jobs[name] == value).all()
-    own = {"rate": "arrival", "windows": "deadline", "heterogeneity": "demand", "value_min": "value"}
-    for name in set(changes) & set(own):
-        assert not np.array_equal(default.jobs[own[name]], other.jobs[own[name]])
-    gaps = {"windows": lambda w: w.jobs["deadline"] - w.jobs["arrival"], "rate": lambda w: -w.jobs["arrival"]}
-    for name in set(changes) & set(gaps):  # smaller parameters, so shorter times and later arrivals
-        assert (gaps[name](other) <= gaps[name](default)).all()
-
-
 def jobs_of(trace: Trace, **options: Any) -> Origin:
     return from_trace(trace, PartialValueParameters(trace="made", **options))
 
@@ -318,23 +226,6 @@ def trace_source(**changes: Any) -> Source:
         memory=rng.integers(1, 9, 45) * 1.0,
     )
     return source_of(10, trace=jobs_of(made), **changes)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"jobs": "all"}, "jobs: 'all' needs a trace"),
-        ({"rate": 1e-6}, r"rate: 100 jobs at 1e-06 per slot take more than 1e\+07 slots"),
-        ({"windows": 1e8}, r"windows: must be <= 1e\+07 slots, got 1e\+08"),
-        ({"heterogeneity": 1e13}, r"heterogeneity: must be <= 1e\+12, got 1e\+13"),
-        ({"capacity": 1e13}, r"capacity: must be <= 1e\+12, got 1e\+13"),
-        ({"capacity": 1e-13}, "capacity: 1e-13 is too small for a demand of 8"),
-        ({"value_max": 1e13}, r"value_max: must be <= 1e\+12, got 1e\+13"),
-    ],
-)
-def test_what_a_source_refuses(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"^{message}$"):
-        source_of(**({"jobs": 100} | arguments))
 
 
 def test_rare_arrivals_stay_within_the_last_slot() -> None:
@@ -415,18 +306,6 @@ def test_the_load_sets_the_capacity() -> None:
             fair = work / (wanted * covered(own))
             assert own.capacity == pytest.approx(np.maximum(fair, own.demand.max(axis=0)))
             assert (own.share <= 1).all()
-
-
-def test_windows_take_turns() -> None:
-    source = trace_source()
-    first = [generate(6, episode, source).jobs["demand"] for episode in range(8)]
-    for episode in range(4):
-        assert_array_equal(first[episode], first[episode + 4])
-    assert len({demand.tobytes() for demand in first}) == 4
-    starts = {generate(seed, 0, source).jobs["demand"].tobytes() for seed in range(30)}
-    assert starts == {demand.tobytes() for demand in first}
-    values = [generate(6, episode, source).jobs["value"] for episode in (0, 4)]
-    assert not np.array_equal(*values)
 
 
 def test_a_resource_that_nobody_needs_has_room() -> None:

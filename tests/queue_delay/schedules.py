@@ -13,7 +13,7 @@ from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Task
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.queue_delay.instances import random_instance
-from tests.records import COLUMNS, Broken, Change, Run, put, rows_taken, section_changed
+from tests.records import COLUMNS, Change, Run, put, section_changed
 
 RARE: set[str] = set()
 
@@ -93,21 +93,3 @@ def example() -> ScheduleRecord:
     """Two tasks at once on the larger server, then one on the smaller."""
     tasks = [Task(0.0, 2.0, 0.5, 0.25), Task(0.0, 3.0, 0.5, 0.5), Task(1.0, 1.0, 0.5, 0.5)]
     return record_of(Instance(tasks, [(1.0, 1.0), (0.5, 0.5)]), Schedule([0.0, 0.0, 1.0], [0, 0, 1], 3.0))
-
-
-BROKEN: list[Broken] = [
-    ("start: must have one value per row", lambda r: {"start": r.start[:-1]}),
-    ("amount: must have the shape [3, 2], got [3, 1]", lambda r: {"amount": r.amount[:, :1]}),
-    ("row [2] names a task that does not exist", lambda r: {"job": put(r.job, 2, 3)}),
-    ("row [0] names a server that does not exist", lambda r: {"server": put(r.server, 0, 2)}),
-    ("row [1] has no start or end", lambda r: {"end": put(r.end, 1, math.nan)}),
-    ("task [0] runs more than once", lambda r: {"job": put(r.job, 1, 0)}),
-    ("task [2] never runs", lambda r: rows_taken(r, slice(2))),
-    ("task [2] starts before it arrives", lambda r: {"start": put(r.start, 2, 0.5)}),
-    ("task [1] does not run its whole time", lambda r: {"end": put(r.end, 1, 2.5)}),
-    ("task [0] does not hold its own demand", lambda r: {"amount": put(r.amount, (0, 0), 0.25)}),
-    (
-        "server [0] is over its capacity at 1 s: uses [1.5, 1.25] of [1.0, 1.0]",
-        lambda r: {"server": put(r.server, 2, 0)},
-    ),
-]

@@ -18,7 +18,6 @@ from tests.queue_delay.instances import make_instance, random_instances
 from tests.queue_delay.test_rules import make, run
 
 SCHEMES = ("bf-exec", "ffd-nb", "ffd-dp", "fcfs", "ff", "wf-all", "dot-exec")
-QUEUEING_ONLY_WHAT_FITS_NOWHERE = ("bf-exec", "ffd-nb", "ffd-dp", "dot-exec")
 
 
 def test_lower_bound_equals_the_model_s_or_the_priced_bound():
@@ -124,8 +123,7 @@ def test_batch_bound_is_exact_for_identical_tasks(arrival):
 
 
 @long
-def test_corrected_theorems_hold_and_printed_ones_fail():
-    broken = {"printed_upper": 0, "printed_lower": 0}
+def test_no_scheme_is_better_than_the_bound():
     for k, instance in enumerate(random_instances(200, 2, every=2)):
         workload = make_workload(*instance)
         least = bounds.lower_bound(workload)
@@ -133,21 +131,4 @@ def test_corrected_theorems_hold_and_printed_ones_fail():
             policy = schedgym.make_policy(scheme, "queue-delay")
             record, total, info = run(make(workload), policy, workload, np.random.default_rng(k))
             delay = info["metrics"]["mean_delay"]
-            theorem = bounds.theorem_bounds(record)
             assert least <= delay + 1e-9 * max(1.0, delay)
-            assert theorem.corrected_lower <= delay + 1e-9 * max(1.0, delay)
-            if scheme in QUEUEING_ONLY_WHAT_FITS_NOWHERE:
-                assert delay <= theorem.corrected_upper + 1e-9 * max(1.0, delay)
-            found = model.measure(instance, model.simulate(instance, scheme))
-            for side in ("upper", "lower"):
-                bound = getattr(model, f"{side}_bound")
-                printed = getattr(model, f"PRINTED_{side.upper()}")
-                for name, expected in (
-                    (f"printed_{side}", bound(instance, found, printed)),
-                    (f"printed_{side}_response", bound(instance, found, printed._replace(response=True))),
-                    (f"corrected_{side}", bound(instance, found)),
-                ):
-                    assert getattr(theorem, name) == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
-            broken["printed_upper"] += delay > theorem.printed_upper + 1e-6
-            broken["printed_lower"] += delay < theorem.printed_lower - 1e-6
-    assert broken["printed_upper"] > 0 and broken["printed_lower"] > 0

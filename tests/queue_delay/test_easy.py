@@ -7,7 +7,6 @@ import random
 import pytest
 
 import schedgym
-from schedgym.errors import InvalidParameter
 from schedgym.papers.noroozoliaee2014.model import simulate
 from schedgym.problems.queue_delay.metrics import fates, validate
 from schedgym.problems.queue_delay.workload import make_workload
@@ -134,8 +133,3 @@ def test_more_tasks_run_than_it_first_has_room_for():
     expected = simulate(make_instance(tasks, [(1.0, 1.0)]), "easy-backfill")
     assert found["start"] == list(expected.start)
     assert found["start"][150] > 10.0 and found["start"][151] == 2.0
-
-
-def test_other_views_are_refused():
-    with pytest.raises(InvalidParameter, match="easy-backfill cannot be expressed in view 'pick'"):
-        play([(0.0, 1.0, 1.0, 1.0)], [(1.0, 1.0)], view="pick")

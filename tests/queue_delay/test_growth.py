@@ -8,6 +8,7 @@ import schedgym
 from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 SERVERS = [(1, 1), (0.5, 0.5)]
@@ -112,12 +113,8 @@ def test_given_workloads_are_taken_back():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"repeat": True}, "repeat needs a workload"),
+        *table(__file__, "test_reset_refuses_bad_options_and_changes_nothing"),
         ({"repeat": "no", "workload": MIDDLE}, "repeat must be True or False"),
-        ({"episode": -1}, "episode must be a number from 0"),
-        ({"episode": True}, "episode must be a number from 0"),
-        ({"episode": 2**70}, "episode must be a number from 0"),
-        ({"workload": 7}, "must be a Workload or a path"),
         ({"reset_mask": np.array([True])}, "unknown reset option 'reset_mask'"),
     ],
 )
@@ -140,16 +137,11 @@ def test_a_vector_refuses_bad_seeds_and_changes_nothing(seed):
     assert envs.record(0).workload == generate(1, 1, SOURCE)
 
 
-def test_parameters_without_effect_are_refused(tmp_path):
+def test_an_interface_is_a_copy_of_the_parameters(tmp_path):
     path = str(tmp_path / "w.json")
     schedgym.save_workload(MIDDLE, path)
     env = gym.make(ID, workload=path).unwrapped
     assert env.interface.parameters["tasks"] == 12 and env.interface.sizes["servers"] == 2
-    for name, value in (("tasks", 50), ("servers", 3), ("load", 0.5), ("arrival_rate", 1.0)):
-        with pytest.raises(InvalidParameter, match=f"{name}: has no effect on a workload"):
-            gym.make(ID, workload=path, **{name: value})
-    with pytest.raises(InvalidParameter, match="execution_sigma: has no effect on a trace"):
-        gym.make(ID, trace="x.csv", execution_sigma=0.5)
     assert gym.make(ID, tasks=np.int64(5)).unwrapped.interface.parameters["tasks"] == 5
     env.interface.parameters["view"] = "route"
     assert env.simulator.parameters.view == "pick"

@@ -9,26 +9,13 @@ from hypothesis import strategies as st
 
 from schedgym.baselines.queue_delay.packing import PACKING_RULES, pack
 from schedgym.errors import InfeasibleInstance, InvalidParameter, UnknownName
+from tests.tables import table
 
 # two complementary pairs and a filler: first fit in the given order needs three bins
 ITEMS = [(0.5, 0.1), (0.5, 0.1), (0.1, 0.8), (0.1, 0.8), (0.3, 0.1)]
 
 
-@pytest.mark.parametrize(
-    ("rule", "size", "bins"),
-    [
-        # ff: {0, 1} (1, .2); 2 -> bin 1; 3 does not fit there -> bin 2; 4 -> bin 1
-        ("ff", "norm", [0, 0, 1, 2, 1]),
-        # bf of item 4 over (.9, .2) in bins 1 and 2: equal, lower bin
-        ("bf", "norm", [0, 0, 1, 2, 1]),
-        # ffd by norm: 2 (.65), 3 (.65), 0, 1 (.26), 4: 2 -> 0, 3 -> 1, 0 -> 0, 1 -> 1, 4 -> 0
-        ("ffd", "norm", [0, 1, 0, 1, 0]),
-        # after item 0 what is left in bin 0 is (.4, .1); of item 1 bin 0 does not fit (.4 < .5)
-        ("bfd", "sum", [0, 1, 0, 1, 0]),
-        # dot: 2 (.9) first, then of (.9, .2): 0 and 1 have .47 against 4 .29; 0; then (.4, .1): 4 fits
-        ("bin-centric", "dot", [0, 1, 0, 1, 0]),
-    ],
-)
+@pytest.mark.parametrize(("rule", "size", "bins"), table(__file__, "test_small_cases"))
 def test_small_cases(rule, size, bins):
     packing = pack(ITEMS, rule=rule, size=size)
     assert packing.bin.tolist() == bins

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import schedgym
-from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.errors import InvalidWorkload
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import GOOGLE_2011_MACHINES, Source, generate, make_workload
 
@@ -47,19 +47,6 @@ def test_tasks_have_the_documented_distribution():
     assert light.std() == pytest.approx(0.5, rel=0.02)
 
 
-def test_lists_nest_and_streams_are_apart():
-    small, large = generate(3, 2, source_of(50, 10)), generate(3, 2, source_of(80, 20))
-    for name in ("cpu", "memory"):
-        assert np.array_equal(large.cluster[name][:10], small.cluster[name])
-    for name in ("arrival", "execution", "cpu", "memory"):
-        assert np.array_equal(large.jobs[name][:50], small.jobs[name])
-    other = generate(3, 2, source_of(50, 10, execution_sigma=0.5))
-    assert np.array_equal(other.jobs["cpu"], small.jobs["cpu"])
-    assert not np.array_equal(other.jobs["execution"], small.jobs["execution"])
-    assert generate(3, 3, source_of(50, 10)) != small != generate(4, 2, source_of(50, 10))
-    assert generate(3, 2, source_of(50, 10)) == small
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_every_task_fits_the_first_server_even_alone(seed):
     w = generate(seed, 0, source_of(300, 1))
@@ -98,22 +85,6 @@ def table(count=25, nodes=12):
     return tasks, machines
 
 
-def test_windows_of_a_trace_are_consecutive_and_cover_it():
-    tasks, machines = table()
-    source = source_of(10, 4, (tasks, machines))
-    assert source.windows == 2
-    seen = set()
-    for episode in range(2):
-        w = generate(9, episode, source)
-        assert w.jobs["arrival"][0] == 0
-        (first,) = [k for k in (0, 10) if np.array_equal(w.jobs["cpu"], tasks[k : k + 10, 2])]
-        assert np.allclose(w.jobs["arrival"], tasks[first : first + 10, 0] - tasks[first, 0])
-        seen.add(first)
-    assert seen == {0, 10}
-    assert generate(9, 2, source).jobs["cpu"].tolist() == generate(9, 0, source).jobs["cpu"].tolist()
-    assert {generate(seed, 0, source).jobs["cpu"][0] for seed in range(20)} == {tasks[0, 2], tasks[10, 2]}
-
-
 def test_nodes_are_drawn_without_replacement_and_nest():
     tasks, machines = table()
     for seed in range(30):
@@ -125,15 +96,6 @@ def test_nodes_are_drawn_without_replacement_and_nest():
         assert list(zip(few.cluster["cpu"], few.cluster["memory"], strict=True)) == pairs[:5]
     second = [generate(s, 0, source_of(10, 2, (tasks, machines))).cluster["cpu"][1] for s in range(400)]
     assert len(set(second)) == 11  # each of the others comes second sometimes
-
-
-@pytest.mark.parametrize(
-    ("tasks", "servers", "match"), [(26, 4, "longer than the trace"), (10, 13, "12 nodes")]
-)
-def test_a_trace_that_is_too_small(tasks, servers, match):
-    rows, machines = table()
-    with pytest.raises(InvalidParameter, match=match):
-        source_of(tasks, servers, (rows, machines))
 
 
 ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
@@ -171,16 +133,3 @@ def test_given_workloads_and_windows(tmp_path):
     assert grows.record().workload == generate(0, 2, source_of(5, 2))
     with pytest.raises(InvalidWorkload, match="1 servers, the environment has 2"):
         grows.reset(options={"workload": make_workload(ROWS, [(1, 1)])})
-
-
-def test_parameters_refuse_contradictions():
-    with pytest.raises(InvalidParameter, match="not both"):
-        gym.make(ID, workload="a.json", trace="b.csv")
-    with pytest.raises(InvalidParameter, match="nodes: needs a trace"):
-        gym.make(ID, nodes="b.csv")
-    with pytest.raises(UnknownName, match="unknown parameter 'server'; did you mean 'servers'"):
-        gym.make(ID, server=3)
-    with pytest.raises(UnknownName, match="unknown view 'pik'; did you mean 'pick'"):
-        gym.make(ID, view="pik")
-    with pytest.raises(InvalidParameter, match="servers: must be >= 1, got 0"):
-        gym.make(ID, servers=0)

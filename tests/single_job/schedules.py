@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.papers.shi2017.model import one_job
 from tests.parallel_jct import random_jobs
-from tests.records import COLUMNS, Broken, Change, Run, put, rows_taken, section_changed
+from tests.records import COLUMNS, Change, Run, put, section_changed
 
 #: an episode ends with the job
 RARE = {"truncated"}
@@ -125,32 +124,3 @@ def example() -> ScheduleRecord:
         {"cpu": np.array([9.0, 1.0]), "groups": np.array([[1, 1]]), "beta": np.array([0.3])},
     )
     return make_record(workload, (0, 1), one_job.Evaluation((3.0, 3.0), (2.0, 1.0), 3.0, 9.0))
-
-
-BROKEN: list[Broken] = [
-    ("end: must have one value per row", lambda r: {"end": r.end[:-1]}),
-    ("amount: must have the shape [2, 1], got [2, 2]", lambda r: {"amount": np.ones((2, 2))}),
-    ("row [1] names a task that does not exist", lambda r: {"job": put(r.job, 1, 2)}),
-    ("row [0] names a server that does not exist", lambda r: {"server": put(r.server, 0, -1)}),
-    ("row [1] has no start or end", lambda r: {"end": put(r.end, 1, math.nan)}),
-    ("row [1] ends before it starts", lambda r: {"start": put(r.start, 1, 4.0)}),
-    ("row [0] has no amount", lambda r: {"amount": put(r.amount, 0, math.inf)}),
-    ("row [0] ends after the episode", lambda r: {"final_time": 2.0}),
-    ("truncated: an episode cannot end with tasks left", lambda r: {"truncated": True}),
-    ("task [0] runs more than once", lambda r: {"job": np.zeros(2, dtype=np.int64)}),
-    ("task [1] never runs", lambda r: rows_taken(r, slice(1))),
-    ("rows must be sorted by task", lambda r: rows_taken(r, slice(None, None, -1))),
-    ("task [1] does not start at 0", lambda r: {"start": put(r.start, 1, 1.0)}),
-    ("task [0] has no vCPU", lambda r: {"amount": put(r.amount, 0, 0.0)}),
-    ("task [0] does not do its work: 3 of 6 vCPU s", lambda r: {"amount": put(r.amount, 0, 1.0)}),
-    (
-        "task [1] does not do its work: 3 of 6 vCPU s",
-        lambda r: section_changed(r, "jobs", load=np.array([6.0, 6.0])),
-    ),
-    ("server [1]: 1 of 0.9 vCPU", lambda r: section_changed(r, "cluster", cpu=np.array([9.0, 0.9]))),
-    ("group [0]: 3 of 2.5 vCPU", lambda r: section_changed(r, "cluster", beta=np.array([0.25]))),
-    # 2 vCPU count 4 on server 0, and 1 counts 3 on server 1; of 2 * 9 + 3 * 1 the job may have 0.3
-    ("group [0]: 7 of 6.3 vCPU", lambda r: section_changed(r, "cluster", groups=np.array([[2.0, 3.0]]))),
-    ("energy: 9 of 8 vCPU s", lambda r: section_changed(r, "jobs", energy_cap=np.array(8.0))),
-    ("final_time: must be 3, when the last task ends", lambda r: {"final_time": 4.0}),
-]

@@ -180,25 +180,6 @@ def test_the_fallback_is_the_plan_of_gsa_where_the_search_ends_later(tmp_path: P
     assert min(kept.values()) > of_trials(5), kept
 
 
-def test_the_moves_of_the_local_search_lead_to_tapra_fast(tmp_path: Path) -> None:
-    for one in instances(80, 13, True, tasks=7):
-        env = of(one, tmp_path, view="search", strict=True)
-        env.reset()
-        path = one_job.local_search(one, one_job.most_efficient(one))
-        total = 0.0
-        for before, after in zip(path, path[1:], strict=False):
-            i = next(i for i in range(one.tasks) if before[i] != after[i])
-            observation, reward, done, *_ = env.step(i * one.servers + after[i])
-            total += reward
-        if len(path) == 1 or not done:
-            _, reward, done, *_ = env.step(one.tasks * one.servers)
-            total += reward
-        plan = one_job.tapra_fast(one)
-        assert plan is not None and done
-        check_record(env, one, plan.placement, True)
-        assert total == pytest.approx(-plan.evaluation.jct, rel=1e-12)
-
-
 @pytest.mark.parametrize("dyadic", some([False, True]))
 def test_view_plan_runs_as_the_model_says(dyadic: bool, tmp_path: Path) -> None:
     """Any servers, vCPU by Eq. 16: what exceeds the cap is repaired by REC."""

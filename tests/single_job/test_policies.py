@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import schedgym
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.workload_files import save_workload
-from schedgym.errors import InvalidParameter
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job.metrics import validate
 from tests.parallel_jct import linear_programs, random_jobs
@@ -179,44 +177,3 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
             assert tuple(env.record().server.tolist()) == plan.placement
             played += 1
     assert played > 3
-
-
-def test_a_plan_under_way_is_pickled() -> None:
-    env = make(view="place", strict=True, tasks=12, arity=4)
-    policy = schedgym.make_policy("single-job/gsa")
-    play(env, policy, 3)
-    expected = env.record().digest()
-    observation, _ = env.reset(seed=3)
-    policy.reset(env.interface, np.random.default_rng(3))
-    done = False
-    while not done:
-        policy = pickle.loads(pickle.dumps(policy))
-        observation, _, done, _, _ = env.step(policy(observation))
-    assert env.record().digest() == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "parameters", "message"),
-    [
-        ("min-min-equal", {}, {"view": "place"}, "equal-share.*view 'place'"),
-        ("gsa", {"allocation": "equal-share"}, {"view": "place"}, "equal-share.*view 'place'"),
-        ("tapra", {}, {"view": "search"}, "tapra cannot be expressed in view 'search'"),
-        ("random", {}, {"view": "search"}, "random cannot be expressed"),
-        ("tapra-fast", {}, {"view": "plan", "observation": "features"}, "needs observation='dict'"),
-    ],
-)
-def test_what_cannot_be_expressed_is_refused(
-    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
-) -> None:
-    env = make(**parameters)
-    with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy(f"single-job/{name}", **options).reset(env.interface, np.random.default_rng(0))
-
-
-def test_bad_options_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="allocation: must be"):
-        schedgym.make_policy("single-job/min-min", allocation="shares")
-    with pytest.raises(InvalidParameter, match="allocation is fixed"):
-        schedgym.make_policy("single-job/min-min-equal", allocation="optra")
-    with pytest.raises(InvalidParameter, match="size: must be"):
-        schedgym.make_policy("single-job/gsa", size=0)

@@ -15,6 +15,7 @@ from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
 from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
+from tests.tables import table
 
 
 def draw_instance(rng, groups=5, sites=5, tasks=20, slots=4, load=15):
@@ -112,24 +113,6 @@ def check_placement(demand, lists, placement) -> None:
     assert (placement >= 0).all()
     assert (placement[lists < 0] == 0).all()
     assert (placement.sum(axis=1) == demand).all()
-
-
-def test_a_full_site_is_no_obstacle() -> None:
-    """Vector 5: C = 1 although the other site holds 100 tasks."""
-    level, placement = balance([1], [[0, 1]], [1, 1], [100, 0])
-    assert level == 1
-    assert placement.tolist() == [[0, 1]]
-
-
-def test_the_jobs_of_table_3_1() -> None:
-    """Figures 3.3 to 3.7: unit tasks, one slot a site."""
-    sites = [[0, 1, -1], [0, 1, 2], [1, 2, -1]]
-    assert balance([8, 0, 0], sites, [1, 1, 1], [0, 0, 0])[1].tolist()[0] == [4, 4, 0]
-    assert balance([0, 15, 0], sites, [1, 1, 1], [0, 0, 0])[1].tolist()[1] == [5, 5, 5]
-    level, placement = balance([0, 15, 0], sites, [1, 1, 1], [3, 3, 0])
-    assert (level, placement.tolist()[1]) == (7, [4, 4, 7])
-    level, placement = balance([0, 0, 6], sites, [1, 1, 1], [6, 6, 6])
-    assert (level, placement.tolist()[2]) == (9, [3, 3, 0])
 
 
 def test_ties_of_the_flow() -> None:
@@ -301,21 +284,7 @@ def test_no_site_exceeds_the_level(demand, slots, load, lists) -> None:
     assert greedy.sum() == placement.sum() == sum(demand)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1], [[2]], [1, 1], [0, 0]), r"sites\[0, 0\]: there are 2 sites, got 2"),
-        (([1], [[0, 0]], [1, 1], [0, 0]), r"sites\[0\]: names a site twice"),
-        (([1], [[-1, 0]], [1, 1], [0, 0]), "-1 pads a list at its end only"),
-        (([1], [[-1, -1]], [1, 1], [0, 0]), r"sites\[0\]: the group has tasks and no site"),
-        (([-1], [[0]], [1], [0]), r"demand\[0\]: must be at least 0, got -1"),
-        (([1.5], [[0]], [1], [0]), "demand: must be whole numbers"),
-        (([math.nan], [[0]], [1], [0]), "demand: must be whole numbers"),
-        (([1, 2], [[0]], [1], [0]), r"demand: must have the shape \[1\], got \[2\]"),
-        (([1], [[0]], [0], [0]), r"slots\[0\]: must be at least 1, got 0"),
-        (([1], [[0]], [1], [0, 0]), r"load: must have the shape \[1\]"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_malformed_input"))
 def test_malformed_input(arguments, message) -> None:
     for solve in (balance, greedy_balance):
         with pytest.raises(InvalidParameter, match=message):

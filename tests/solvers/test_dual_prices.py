@@ -24,6 +24,7 @@ from schedgym.solvers.dual_prices import (
 )
 from tests.long import long
 from tests.partial_value.instances import make_job
+from tests.tables import table
 
 CLOSE, INACCURATE = 1e-8, 1e-6
 CERTIFIED = 1e-9
@@ -293,18 +294,7 @@ def test_nothing_to_divide() -> None:
     assert found.x[0] == found.value == found.gap == 0.0
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"served": [1.0]}, "shapes"),
-        ({"share": [[0.1, 0.1]]}, "shapes"),
-        ({"cap": [-1.0, 1.0]}, "cap: must be finite"),
-        ({"share": [[math.nan], [0.1]]}, "share: must be finite"),
-        ({"value": [0.0, 1.0]}, "value: must be finite and positive"),
-        ({"utility": [0, 3]}, "utility"),
-        ({"utility": POWER, "exponent": 1.0}, "exponent"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), table(__file__, "test_bad_input"))
 def test_bad_input(change: dict[str, Any], message: str) -> None:
     good = {"served": [0.0, 0.0], "cap": [1.0, 1.0], "share": [[0.1], [0.1]], "utility": 0, "value": 1.0}
     dual_prices(**good)

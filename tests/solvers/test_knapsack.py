@@ -15,6 +15,7 @@ from schedgym.papers.xu2021 import model
 from schedgym.solvers.knapsack import knapsack
 from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
+from tests.tables import table
 
 
 def draw(rng: random.Random, items: int, whole: bool) -> tuple[list[float], list[int], int]:
@@ -100,16 +101,7 @@ def test_ties_go_to_the_first_items() -> None:
     assert knapsack([0.5, 0.5, 0.5, 1.5], [1, 1, 1, 3], 3).tolist() == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1.0], [1, 2], 3), "must be lists of the same length"),
-        (([[1.0]], [[1]], 3), "must be lists of the same length"),
-        (([np.nan], [1], 3), "values: must be finite"),
-        (([1.0], [-1], 3), "must be at least 0"),
-        (([1.0], [1], -1), "must be at least 0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), table(__file__, "test_malformed_input"))
 def test_malformed_input(arguments: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         knapsack(*arguments)

@@ -22,6 +22,7 @@ from schedgym.solvers.max_min import (
     water_filling,
 )
 from tests.long import of_trials, trials
+from tests.tables import table
 
 CLOSE = 1e-8
 
@@ -137,38 +138,6 @@ def check_fair(demand, sites, slots, allocation, weights=None, floors=None, grou
         for other in seen_jobs:
             no_richer = sums[other] / weights[other] <= sums[i] / weights[i] + 10 * CLOSE / weights.min()
             assert no_richer or sums[other] <= floors[other] + CLOSE, f"job {i} could take from job {other}"
-
-
-def test_vector_2_amf_and_sig_amf() -> None:
-    demand, sites = np.array([[2, 2], [0, 3]]), singletons(2)
-    aggregates, allocation = max_min(demand, sites, [4, 4])
-    assert aggregates.tolist() == [3.0, 3.0]
-    assert allocation[:, :, 0].tolist() == [[2.0, 1.0], [0.0, 3.0]]
-    aggregates, allocation = max_min(demand, sites, [4, 4], floors=np.minimum(demand, 4 / 2))
-    assert aggregates.tolist() == [4.0, 2.0]
-    assert allocation[:, :, 0].tolist() == [[2.0, 2.0], [0.0, 2.0]]
-
-
-def test_vector_3_gamf() -> None:
-    sites = [[0, -1], [0, 1], [1, -1]]
-    aggregates, allocation = max_min(np.diag([4, 4, 1]), sites, [3, 2])
-    assert aggregates.tolist() == [2.0, 2.0, 1.0]
-    check_feasible(np.diag([4, 4, 1]), sites, [3, 2], aggregates, allocation)
-
-
-def test_vector_4_sig_gamf() -> None:
-    demand = [[6, 7], [0, 5], [0, 3]]
-    floors = isolated_share(demand, singletons(2), [2, 8])
-    assert np.allclose(floors, [10 / 3, 8 / 3, 8 / 3], rtol=1e-15)
-    assert max_min(demand, singletons(2), [2, 8], floors=floors)[0].tolist() == [3.5, 3.5, 3.0]
-
-
-def test_vector_5_completion_and_water_filling() -> None:
-    aggregates, allocation, rate = completion_shares([[6, 3], [3, 6]], singletons(2), [6, 6])
-    assert aggregates.tolist() == [6.0, 6.0]
-    assert np.abs(allocation[:, :, 0] - [[4.0, 2.0], [2.0, 4.0]]).max() < CLOSE
-    assert np.abs(rate - 2 / 3).max() < CLOSE
-    assert water_filling(20, [2, 4, 10, 40]).tolist() == [2.0, 4.0, 7.0, 7.0]
 
 
 def test_sharing_incentives_are_not_strategy_proof() -> None:
@@ -376,21 +345,7 @@ def test_floors_that_nobody_can_have() -> None:
     assert max_min([[4, 0], [4, 0]], sites, [4, 4], floors=[3.0, 1.0])[0].tolist() == [3.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"demand": [[1, 2, 3]]}, r"demand: must have the shape \[\*, 2\]"),
-        ({"demand": [[1, -2]]}, r"demand\[0, 1\]: must be at least 0"),
-        ({"slots": [1.5, 2]}, "slots: must be whole numbers"),
-        ({"sites": [[0], [2]]}, r"sites\[1, 0\]: there are 2 sites, got 2"),
-        ({"sites": [[0], [-1]]}, r"sites\[1\]: the group has tasks and no site"),
-        ({"weights": [0.0]}, "weights: must be 1 positive numbers"),
-        ({"weights": [1.0, 2.0]}, "weights: must be 1 positive numbers"),
-        ({"floors": [math.nan]}, "floors: must be finite"),
-        ({"floors": [[1.0]]}, r"floors: must have the shape \[1\] or \[1, 2\]"),
-        ({"sites": [[0, 1], [1, -1]], "floors": [[0.5, 0.0]]}, "needs groups with a single site"),
-    ],
-)
+@pytest.mark.parametrize(("keywords", "message"), table(__file__, "test_malformed_input"))
 def test_malformed_input(keywords, message) -> None:
     arguments = {"demand": [[1, 2]], "sites": [[0], [1]], "slots": [1, 2], **keywords}
     for solve in (max_min, completion_shares):

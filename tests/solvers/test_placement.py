@@ -23,6 +23,7 @@ from schedgym.solvers.placement import Job, Membership, PlanScratch
 from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
 from schedgym.solvers.relaxation import relax_bound
 from tests.parallel_jct import linear_programs, random_jobs
+from tests.tables import table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -120,49 +121,6 @@ def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: An
     for x in range(count):
         own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, "weighted": x % 4 >= 2, **options}
         yield Case(random_jobs.random_instance(rng, tasks, servers, **own))
-
-
-# The spec's vectors ---------------------------------------------------------------------------
-
-
-def test_vector_1_allocation_in_closed_form() -> None:
-    case = Case(SingleJob((6, 3), ((1, 1), (1, 1)), ((0, 1), (0,)), (3, 1)))
-    case.put((0, 1))
-    assert solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch) == (6.0, 9.0)
-    assert case.vcpu.tolist() == [1.0, 1.0]
-    assert [case.vcpu[t] * time for t, time in enumerate((6, 3))] == [6.0, 3.0]
-
-
-def test_vector_2_local_search() -> None:
-    lambdas = ((1.0, 1.0, 1.0),) * 4
-    groups = ((0,), (1,), (2,), (0, 1), (2,))
-    case = Case(SingleJob((100, 200, 400, 500), lambdas, groups, (35, 10, 30, 30, 30)))
-    case.put((0, 0, 0, 0))
-    times = []
-    while True:
-        jct, _ = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
-        times.append(jct)
-        move = step_kernel(case.job, case.placement, case.scratch)
-        if move < 0:
-            break
-        case.placement[move // 3] = move % 3
-    assert times == pytest.approx([40, 36.6666666666, 30, 23.3333333333, 20])
-    assert case.got() == (0, 2, 2, 0)
-    case.put((0, 0, 0, 0))
-    assert search_kernel(case.job, case.placement, case.scratch) == (20.0, 1200.0)
-    assert case.got() == (0, 2, 2, 0)
-
-
-def test_vector_3_energy_is_reduced_to_the_cap() -> None:
-    lambdas = ((0.5, 1.0, 0.8), (0.9, 0.5, 0.5))
-    for cap, possible in ((20.0, True), (17.9, False)):
-        case = Case(SingleJob((8, 9), lambdas, ((0,), (1,), (2,)), (1, 1, 1), cap))
-        done = reduce_kernel(case.job, False, case.placement, case.scratch)
-        assert done == possible
-        assert case.got() == (1, 0)
-        assert case.instance.energy(case.got()) == 18
-        assert (case.plan("tapra-fast") is not None) == possible
-        assert (case.plan("tapra") is not None) == possible
 
 
 # Against the model ---------------------------------------------------------------------------
@@ -588,32 +546,13 @@ def test_membership_lists_both_sides() -> None:
     assert members.group_server.tolist() == [0, 1, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([[1, 0, 1]], "groups: server 1 is in no group"),
-        ([[1, 2], [1, -0.5]], r"groups\[1\]\[1\]: must be finite and >= 0, got -0.5"),
-        ([[1, math.inf]], r"groups\[0\]\[1\]: must be finite and >= 0, got inf"),
-        ([[math.nan, 1]], r"groups\[0\]\[0\]: must be finite and >= 0, got nan"),
-        ([1, 1], "groups: must have one row per group, got 1 dimensions"),
-    ],
-)
+@pytest.mark.parametrize(("matrix", "message"), table(__file__, "test_bad_groups_are_refused"))
 def test_bad_groups_are_refused(matrix: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         solver.make_membership(matrix)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (("tapra-slow",), {}, "planner: must be one of"),
-        (("min-min", "shares"), {}, "allocation: must be"),
-        (("tapra", "equal-share"), {}, "built on 'optra'"),
-        (("gsa",), {"size": 1}, "size: must be"),
-        (("gsa",), {"generations": 1.5}, "generations: must be"),
-        (("gsa",), {"generations": True}, "generations: must be"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "options", "message"), table(__file__, "test_bad_options_are_refused"))
 def test_bad_options_are_refused(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         Planner(*arguments, **options)

@@ -18,6 +18,7 @@ from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
 from tests.interpreted import check_interpreted
 from tests.long import long, trials
+from tests.tables import table
 
 
 def draw(rng: random.Random, rows: int, servers: int, units: int, whole: bool) -> tuple[Any, dict[str, Any]]:
@@ -182,21 +183,7 @@ def test_nothing_to_do() -> None:
         transport(np.zeros((2, 0)), [1, 1], [], total=1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (([1.0], [1], [1]), {}, r"costs: must have the shape \[rows, servers\], got \[1\]"),
-        (([[1.0]], [1, 1], [1]), {}, r"supply: must have the shape \[1\], got \[2\]"),
-        (([[1.0]], [1], [1, 1]), {}, r"capacity: must have the shape \[1\], got \[2\]"),
-        (([[1.0]], [-1], [1]), {}, "supply: must be at least 0"),
-        (([[1.0]], [1], [-1]), {}, "capacity: must be at least 0"),
-        (([[1.0]], [1], [1]), {"slopes": [-1.0]}, "slopes: must be at least 0"),
-        (([[1.0]], [1], [1]), {"slopes": [np.nan]}, "slopes: must be at least 0"),
-        (([[1.0]], [1], [1]), {"slopes": [np.inf]}, "must be finite"),
-        (([[np.inf]], [1], [1]), {}, "must be finite"),
-        (([[1.0]], [1], [1]), {"allowed": [True]}, "allowed: must have the shape"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "options", "message"), table(__file__, "test_malformed_input"))
 def test_malformed_input(arguments: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         transport(*arguments, **options)

@@ -21,9 +21,9 @@ from schedgym.problems.queue_delay.workload import from_trace
 from schedgym.traces import JobTrace, Trace, formats, inspect_trace, philly, read_trace
 from schedgym.traces.fetch import known_sets
 from schedgym.traces.table import parse_clock
-from tests.traces.logs import LOGS, NODES, SLURM, SLURM_JOBS, SWIM_ROWS, write
+from tests.traces.logs import LOGS, SWIM_ROWS, write
 
-JOBS = SLURM_JOBS
+(SLURM,), JOBS = LOGS["slurm"].head, LOGS["slurm"].rows
 real = pytest.mark.skipif(
     not os.environ.get("SCHEDGYM_DATA"), reason="SCHEDGYM_DATA names no folder with the public traces"
 )
@@ -41,19 +41,6 @@ def read(path: Path, **options: Any) -> Trace:
     trace = read_trace(path, **options)
     assert isinstance(trace, Trace)
     return trace
-
-
-def test_slurm(tmp_path: Path) -> None:
-    trace = read(lines(tmp_path / "sacct.txt", SLURM, *JOBS))
-    assert trace.name == "slurm" and trace.origin == "2024-03-01T00:00:00+00:00"
-    assert trace.arrival.tolist() == [28800, 28860, 28860, 29100, 29160]
-    assert trace.duration.tolist() == [90000, 600, 600, 5, 30]
-    assert (trace.start - trace.arrival).tolist() == [10, 30, 31, 60, 60]
-    assert trace.cores.tolist() == [8, 4, 4, 1, 2]
-    assert trace.memory.tolist() == [32, 16, 16, 0.5, 1536]  # 16 GiB a node, 4 GiB a core, 512 MiB, 1.5 TiB
-    assert trace.job.tolist()[1] == trace.job.tolist()[2] and len(set(trace.job.tolist())) == 4
-    assert trace.dropped == {"job step": 2, "unfinished": 2, "execution <= 0": 1}
-    assert [one.line for one in trace.left_out] == [3, 7, 8]
 
 
 def test_slurm_with_other_columns(tmp_path: Path) -> None:
@@ -107,105 +94,8 @@ def test_elapsed_times(days: int, hours: int, minutes: int, seconds: int) -> Non
     assert parse_clock(f"{minutes:02}:{seconds:02}") == minutes * 60 + seconds
 
 
-ALIBABA_2025 = (
-    "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,"
-    "memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,"
-    "scheduled_time,deletion_time"
-)
-
-
-def test_alibaba_2025(tmp_path: Path) -> None:
-    rows = [
-        "i0,HN,app_0,12,12,1,1,25,25,120.0,120.0,640.0,800.0,8,,,",
-        "i1,CN,app_1,64,64,0,0,1,1,320.0,320.0,255.0,300.0,-1,1435629.0,1435630.0,1435760.0",
-        "i2,CN,app_1,64,64,0,0,1,1,320.0,320.0,255.0,300.0,-1,1435629.0,1435630.0,",
-        "i3,CN,app_1,16,16,0,0,1,1,64.0,64.0,255.0,300.0,-1,1435700.0,,1435760.0",
-        "i4,CN,app_1,16,16,0,0,1,1,64.0,64.0,255.0,300.0,-1,NaN,NaN,1435760.0",
-    ]
-    trace = read(lines(tmp_path / "t.csv", ALIBABA_2025, *rows))
-    assert trace.name == "alibaba2025"
-    assert trace.arrival.tolist() == [1435629, 1435700] and trace.duration.tolist() == [130, 60]
-    assert trace.cores.tolist() == [64, 16] and trace.memory.tolist() == [320, 64]
-    assert trace.dropped == {"creation_time empty": 2, "deletion_time empty": 1}
-
-
-ACME = (
-    "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time"
-)
-KALOS = (
-    "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_time,"
-    "end_time,fail_time,stop_time,duration,queue,gpu_time"
-)
-
-
-def test_acme(tmp_path: Path) -> None:
-    """The rows are the README's, and one without a start."""
-    rows = [
-        "5778432,u5907,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,"
-        "2023-03-01 00:20:51+08:00,117,32,936.0",
-        "5778469,u5907,1,8,128,Other,COMPLETED,2023-03-01 00:23:58+08:00,2023-03-01 00:24:11+08:00,"
-        "2023-03-01 01:09:04+08:00,2693,13,21544.0",
-        "5778470,u5907,1,0,8,Other,CANCELLED,2023-03-01 00:24:58+08:00,,2023-03-01 01:09:04+08:00,,,",
-    ]
-    trace = read(lines(tmp_path / "trace_seren.csv", ACME, *rows))
-    assert trace.name == "acme" and trace.origin == "2023-02-28T00:00:00+00:00"
-    assert trace.duration.tolist() == [117, 2693] and (trace.start - trace.arrival).tolist() == [32, 13]
-    assert trace.cores.tolist() == [128, 128] and trace.memory.tolist() == [0, 0]
-    assert trace.dropped == {"start_time empty": 1}
-    row = (
-        "dlctk696s0jbvitv,uf794,8,64,960,1000,100.0,Other,FAILED,2023-05-17 11:00:58+00:00,"
-        "2023-05-17 11:01:08+00:00,2023-05-17 11:01:16+00:00,2023-05-17 11:01:16+00:00,,18,10.0,1152.0"
-    )
-    trace = read(lines(tmp_path / "trace_kalos.csv", KALOS, row))
-    assert trace.duration.tolist() == [8] and trace.cores.tolist() == [960]
-    assert trace.memory.tolist() == [8000e9 / 2**30]
-
-
-def test_helios(tmp_path: Path) -> None:
-    header = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
-    rows = [
-        "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,"
-        "2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0",
-        "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0",
-        "1425513,uzqls,vcpDC,1,1,1,CANCELLED,"
-        "2020-06-09 18:41:28,2020-06-09 18:41:30,2020-06-17 14:15:21,675233,0",
-    ]
-    trace = read(lines(tmp_path / "cluster_log.csv", header, *rows))
-    assert trace.name == "helios" and trace.duration.tolist() == [36848, 249, 675231]
-    assert trace.cores.tolist() == [1, 16, 1] and trace.arrival[0] == 18 * 3600 + 41 * 60 + 1
-
-
-def test_alibaba_2020(tmp_path: Path) -> None:
-    names = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type"
-    rows = [
-        "j1,ps,1.0,Terminated,100.0,160.0,600.0,29.296875,,",
-        "j1,worker,2.0,Terminated,101.0,161.0,400.0,10,50.0,MISC",
-        "j2,worker,1.0,Running,102.0,,400.0,10,50.0,T4",
-        "j3,worker,1.0,Waiting,,,400.0,10,50.0,T4",
-        "j4,worker,1.0,Failed,103.0,104.0,,,50.0,T4",
-    ]
-    machines = lines(tmp_path / "pai_machine_spec.csv", "82e5,T4,96,512,2", "82e6,CPU,64,256,0")
-    for first in ((), (names,)):
-        trace = read(lines(tmp_path / "pai_task_table.csv", *first, *rows), nodes=machines)
-        assert trace.name == "alibaba2020"
-        assert trace.arrival.tolist() == [100, 101, 101, 103] and trace.duration.tolist() == [60, 60, 60, 1]
-        assert trace.cores.tolist() == [6, 4, 4, 0] and trace.memory.tolist() == [29.296875, 10, 10, 0]
-        assert len(set(trace.job[:3].tolist())) == 1 and trace.job[3] != trace.job[0]
-        assert trace.machine_cores.tolist() == [96, 64] and trace.machine_memory.tolist() == [512, 256]
-        assert trace.dropped == {"end_time empty": 1, "start_time empty": 1}
-        assert trace.filled == {"cpus unknown": 1, "memory unknown": 1}
-
-
-def test_azure_llm(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "t.csv",
-        "TIMESTAMP,ContextTokens,GeneratedTokens",
-        "2023-11-16 18:17:03.9799600,4808,10",
-        "2023-11-16 18:17:04.0319600,3180,0",
-    )
-    trace = read(path, format="azure-llm")
-    assert trace.duration.tolist() == [0.2] and trace.cores.tolist() == [1]
-    assert trace.arrival.tolist() == pytest.approx([65823.97996], abs=1e-7)
+def test_a_format_that_assumes_something_must_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", LOGS["azure-llm"].lines)
     message = "looks like the format azure-llm, which assumes one core a request, for 0.02 s .*: name it"
     with pytest.raises(TraceFormatError, match=message):
         read(path)
@@ -325,29 +215,6 @@ def nodes(tmp_path: Path) -> Path:
     return write(tmp_path / "nodes.csv", LOGS["alibaba"].machines)
 
 
-def test_alibaba_2023(pods: Path, nodes: Path) -> None:
-    trace = read(pods, nodes=nodes)
-    assert trace.name == "alibaba"
-    assert trace.arrival.tolist() == [50, 100, 300]
-    assert trace.duration.tolist() == [900, 400, 120]  # from scheduling; never scheduled: from creation
-    assert trace.cores.tolist() == [6.5, 12, 1]
-    assert trace.memory.tolist() == [12, 16, 0]
-    assert trace.machine_cores.tolist() == [32, 96]
-    assert trace.machine_memory.tolist() == [256, 384]
-    assert trace.dropped == {"execution <= 0": 2}
-    assert trace.rows == 5
-    assert trace.files == (pods, nodes)
-
-
-@pytest.mark.parametrize("column", LOGS["alibaba"].read)
-def test_a_missing_column_is_named_on_line_1(tmp_path: Path, column: str) -> None:
-    header, *rows = LOGS["alibaba"].lines
-    path = lines(tmp_path / "pods.csv", header.replace(column, "spare"), *rows)
-    for format in ("alibaba", None):
-        with pytest.raises(TraceFormatError, match=f":1: {column}: missing column"):
-            read(path, format=format, on_error="skip")
-
-
 def test_swapped_files_are_told_apart(pods: Path, nodes: Path) -> None:
     with pytest.raises(TraceFormatError, match=r"nodes\.csv:1: creation_time: missing column"):
         read_trace(nodes, nodes=pods)
@@ -370,22 +237,8 @@ def test_inspect_without_machines_or_span(pods: Path, nodes: Path, tmp_path: Pat
     assert facts["largest_machine"] is facts["offered_load"] is facts["tasks_without_machine"] is None
     facts = inspect_trace(pods, nodes, limit=1)
     assert facts["offered_load"] == {"cores": None, "memory": None}
-    small = lines(tmp_path / "small.csv", NODES, "a,6500,12288,0,", "b,20000,12287,0,")
+    small = lines(tmp_path / "small.csv", LOGS["alibaba"].machines[0], "a,6500,12288,0,", "b,20000,12287,0,")
     assert inspect_trace(pods, small)["tasks_without_machine"] == 1  # 12 cores with 16 GiB
-
-
-def test_swim(tmp_path: Path) -> None:
-    jobs = write(tmp_path / "jobs.tsv", SWIM_ROWS)
-    trace = read_trace(jobs)
-    assert isinstance(trace, JobTrace)
-    assert trace.name == "swim"
-    assert trace.arrival.tolist() == [9, 18, 18, 22, 25.5]
-    assert trace.gap.tolist() == [9, 9, 0, 4, 3.5]
-    assert trace.input_bytes.tolist() == [1762, 3000000000, 3000000001, 0, 404]
-    assert trace.shuffle_bytes.tolist() == [0, 609, 1510005522, 49, 22]
-    assert trace.output_bytes.tolist() == [14347, 697, 5759777, 0, 191]
-    assert trace.dropped == {} and trace.rows == 5 and trace.files == (jobs,)
-    assert repr(trace) == "JobTrace('swim', jobs: 5, dropped: {})"
 
 
 def test_jobs_are_sorted_stably_by_arrival(tmp_path: Path) -> None:
@@ -394,6 +247,7 @@ def test_jobs_are_sorted_stably_by_arrival(tmp_path: Path) -> None:
     assert trace.arrival.tolist() == [9, 18, 18, 25.5]
     assert trace.input_bytes.tolist() == [1762, 3000000001, 3000000000, 404]
     assert trace.gap.tolist() == [9, 0, 9, 3.5]
+    assert repr(trace) == "JobTrace('swim', jobs: 4, dropped: {})"
     with pytest.raises(ValueError, match="read-only"):
         trace.gap[0] = 0.0
 
@@ -417,8 +271,9 @@ def test_every_format_says_where_it_comes_from() -> None:
     for format in formats().values():
         assert format.help and format.address.startswith("https://")
         for one in format.files.values():
-            assert one.help and one.url.startswith("https://") and (one.licence or format.licence)
-            assert one.url.endswith(f"/{one.file}")
+            assert one.url.startswith("https://") and one.url.endswith(f"/{one.file}")
+            assert one.help and one.licence and 10_000 < one.size < 2 * 10**9
+            assert not one.sha256 or (len(one.sha256) == 64 and int(one.sha256, 16))
 
 
 @real

@@ -11,39 +11,15 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 from schedgym.traces import Trace, inspect_trace, read_trace
 from schedgym.traces.swf import read_swf
+from tests.traces.logs import LOGS, text, write
 from tests.traces.logs import MACHINES_CSV as NODES
-from tests.traces.logs import SWF_DROPPED as DROPPED
-from tests.traces.logs import SWF_HEADER as HEADER
-from tests.traces.logs import SWF_ROWS as ROWS
-from tests.traces.logs import text, write
 
-# job, submit, wait, run, allocated, cpu, used KiB, requested, time, requested KiB, status, user ... think
+HEADER, ROWS, DROPPED = list(LOGS["swf"].head), list(LOGS["swf"].rows), LOGS["swf"].truth["dropped"]
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return write(tmp_path / "log.swf", text(HEADER + ROWS))
-
-
-def test_units_and_rules(log: Path) -> None:
-    trace = read_swf(log)
-    assert trace.name == "swf" and trace.unit == "cores, GiB"
-    assert trace.arrival.tolist() == [50, 100, 100]
-    assert trace.duration.tolist() == [10.5, 60, 30]
-    assert trace.cores.tolist() == [1, 4, 2]  # allocated, else requested
-    assert trace.memory.tolist() == [0, 4, 1]  # used, else requested, per processor
-    assert trace.filled == {"memory unknown": 1}
-    assert trace.dropped == DROPPED and trace.rows == len(ROWS)
-    lines = log.read_text().splitlines()
-    assert {one.reason: one.count for one in trace.left_out} == DROPPED
-    assert {one.reason: ROWS.index(lines[one.line - 1]) for one in trace.left_out} == {
-        "execution <= 0": 3,
-        "processors <= 0 or unknown": 5,
-        "submit time unknown": 7,
-        "partial execution": 8,
-    }
-    assert trace.machine_cores.tolist() == [8, 8, 8, 8] and trace.machine_memory.tolist() == [0] * 4
-    assert trace.files == (log,)
 
 
 def test_a_model_without_comments_and_with_tabs(tmp_path: Path) -> None:
@@ -70,6 +46,7 @@ def test_each_size_is_the_known_one_of_two(tmp_path: Path) -> None:
     ("header", "machines"),
     [
         ([], []),
+        (HEADER, [8, 8, 8, 8]),
         (["; MaxNodes: 3"], [1, 1, 1]),
         (["; MaxProcs: 3"], [1, 1, 1]),
         (["; MaxProcs: 8", ";MaxNodes:3"], [3, 3, 2]),

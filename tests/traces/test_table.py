@@ -31,6 +31,7 @@ from schedgym.traces import (
     load_format,
     pieces,
     read_trace,
+    texts,
 )
 from tests.long import long
 
@@ -400,15 +401,15 @@ def test_limits_of_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     frame.iloc[:3].assign(name="x" * 70_000).to_parquet(path)
     with pytest.raises(TraceFormatError, match=r"t\.parquet:1: name: a text .* longer than 65536 bytes"):
         read(path, submit="at", duration="b")
-    for name, value, what in (
-        ("MOST_LINES", 2, "2 rows"),
-        ("MOST_BYTES", 15, "7 numbers"),
-        ("MOST_BYTES", 99, "99 bytes"),
-        ("START", 99, None),
+    for module, name, value, what in (
+        (pieces, "MOST_LINES", 2, "2 rows"),
+        (pieces, "MOST_BYTES", 15, "7 numbers"),
+        (texts, "MOST_BYTES", 99, "99 bytes"),
+        (texts, "START", 99, None),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(pieces, name, value)
-            patch.setattr(pieces, "MOST_RATIO", 0.01)
+            patch.setattr(module, name, value)
+            patch.setattr(texts, "MOST_RATIO", 0.01)
             match = f"more than {what}" if what else "expands to more than 0.01 times its size"
             with pytest.raises(TraceFormatError, match=match):
                 read(path, submit="at", duration="b")
@@ -642,6 +643,6 @@ def test_a_parquet_file_of_equal_numbers_is_as_large_as_its_text(tmp_path: Path,
     pd.DataFrame(dict.fromkeys("abcd", np.zeros(500_000))).to_parquet(path)
     assert 200 * path.stat().st_size < 4 * 10**6
     pieces.column_names(path, TableLayout(columns={}))
-    monkeypatch.setattr(pieces, "START", 10**6)
+    monkeypatch.setattr(texts, "START", 10**6)
     with pytest.raises(TraceFormatError, match="expands to more than 200 times its size"):
         pieces.column_names(path, TableLayout(columns={}))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from schedgym.errors import InfeasibleInstance
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.batches import Batch, fair_shares, pad, unit
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import floors_of
-from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, fair_shares, pad, unit
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
-    Flaw,
+    Flaws,
     Search,
     draw_instances,
     search,
@@ -27,11 +27,24 @@ from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, max_min
 
 
-def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int, int, int]:
-    """Run Algorithms 5 and 7 on random instances; count right results, wrong ones, and runs without end."""
+class Solved(NamedTuple):
+    """Numbers of right results of an algorithm, of wrong ones, and of runs without end."""
+
+    right: int
+    wrong: int
+    endless: int
+
+    @property
+    def all_right(self) -> bool:
+        """True if no run was wrong or without end."""
+        return not self.wrong + self.endless
+
+
+def run_programs(run: Run, policy: str, literal: bool) -> Solved:
+    """Run Algorithm 5 or 7, as printed or as meant, on random instances."""
     right = wrong = endless = 0
     rng = np.random.default_rng(run.rng.integers(2**32))
-    for demand, slots, groups in draw_instances(rng, policy in SINGLE, count, 1):
+    for demand, slots, groups in draw_instances(rng, policy in SINGLE, count_programs(run), 1):
         exact = fair_shares(demand, slots, groups, policy).aggregate[0] / unit(demand.shape[1])
         floors = floors_of(demand[0], slots[0], groups, policy)
         try:
@@ -41,7 +54,14 @@ def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int,
             continue
         same = np.abs(found - exact).max() < LEVELS
         right, wrong = right + bool(same), wrong + (not same)
-    return right, wrong, endless
+    return Solved(right, wrong, endless)
+
+
+def run_both_programs(run: Run, policy: str) -> tuple[Solved, Solved, dict[str, int]]:
+    """Run Algorithm 5 or 7 as printed and as meant; return what was counted, also as figures."""
+    printed, meant = (run_programs(run, policy, literal) for literal in (True, False))
+    figures = {f"printed_{name}": count for name, count in printed._asdict().items()}
+    return printed, meant, figures | {"meant_right": meant.right}
 
 
 def count_programs(run: Run) -> int:
@@ -49,38 +69,27 @@ def count_programs(run: Run) -> int:
     return 60 if run.small else 1000
 
 
-def _printed_check(policy: str) -> Flaw:
+def _printed_check(batch: Batch) -> Flaws:
     """Find jobs that the printed check stops at T_max in the first round though they can get more.
 
     Some solution of the linear program with the largest T gives job l exactly T_max and leaves no slot free,
     so no job can simply get more. The printed check, which sets the other jobs "= T_max", then fails, since
     the floor of another job is above T_max.
     """
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        shares = fair_shares(demand, slots, groups, policy)
-        level = shares.aggregate.min(axis=1)
-        total = shares.aggregate.sum(axis=1)
-        base = shares.held.sum(axis=2)
-        for i in range(jobs):
-            others = [x for x in range(jobs) if x != i]
-            alone = (shares.capacity + shares.need[:, others].sum(1)).min(1) + base[:, others].sum(1)
-            mask = (shares.aggregate[:, i] > level) & (shares.least[:, i] <= level)
-            mask &= (shares.least[:, others] > level[:, None]).any(axis=1)
-            mask &= alone >= total - level
-            if policy == "sig-gamf":  # line 15 asks for any free site at all
-                mask &= total == slots.sum(axis=1) * unit(jobs)
-            yield (
-                mask,
-                {
-                    "job": i,
-                    "aggregates": lambda b: texts(shares.aggregate[b], jobs),
-                    "level": lambda b: texts([level[b]], jobs)[0],
-                },
-            )
-
-    return flaw
+    shares = batch.shares()
+    level = shares.aggregate.min(axis=1)
+    total = shares.aggregate.sum(axis=1)
+    base = shares.held.sum(axis=2)
+    details = {"aggregates": shares.aggregate, "level": lambda b: texts([level[b]], batch.jobs)[0]}
+    for i in range(batch.jobs):
+        others = [x for x in range(batch.jobs) if x != i]
+        alone = (shares.capacity + shares.need[:, others].sum(1)).min(1) + base[:, others].sum(1)
+        mask = (shares.aggregate[:, i] > level) & (shares.least[:, i] <= level)
+        mask &= (shares.least[:, others] > level[:, None]).any(axis=1)
+        mask &= alone >= total - level
+        if batch.policy == "sig-gamf":  # line 15 asks for any free site at all
+            mask &= total == batch.slots.sum(axis=1) * unit(batch.jobs)
+        yield mask, {"job": i, **details}
 
 
 def _with_solution(found: Search) -> Search:
@@ -108,30 +117,20 @@ def confirm_printed_check(instance: Shown) -> bool:
         and own[job] > level
         and any(floor > level for i, floor in enumerate(floors) if i != job)
         and (instance["policy"] != "sig-gamf" or sum(solution) == sum(problem.slots))  # line 15: no free site
-        and states(instance, "aggregates", own)
-        and states(instance, "level", level)
+        and states(instance, aggregates=own, level=level)
     )
 
 
 def check_printed(run: Run, policy: str) -> Finding:
     """Check Algorithm 5 or 7 as printed: find a solution at which its test fails, and how often it does."""
-    found = search(policy, _printed_check(policy), steps_of(policy, run.small))
-    right, wrong, endless = run_programs(run, policy, count_programs(run), literal=True)
-    meant = run_programs(run, policy, count_programs(run), literal=False)
-    figures = {
-        "printed_right": right,
-        "printed_wrong": wrong,
-        "printed_endless": endless,
-        "meant_right": meant[0],
-    }
-    text = f"with HiGHS, printed: {wrong} wrong"
-    text += f", {endless} that do not end" if endless else ""
-    text += (
-        f' of {right + wrong + endless:,} random instances; meant (">= T_max"): {meant[1] + meant[2]} wrong'
-    )
+    found = search(policy, _printed_check, steps_of(policy, run.small))
+    printed, meant, figures = run_both_programs(run, policy)
+    text = f"with HiGHS, printed: {printed.wrong} wrong"
+    text += f", {printed.endless} that do not end" if printed.endless else ""
+    text += f' of {sum(printed):,} random instances; meant (">= T_max"): {meant.wrong + meant.endless} wrong'
     if found.found is None:
-        return Finding(judge(not wrong + endless), text, figures=figures)
-    verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
+        return Finding(judge(printed.all_right), text, figures=figures)
+    verdict = CORRECTED if meant.all_right else REFUTED
     return found_flaw(
         _with_solution(found),
         verdict,

@@ -18,26 +18,8 @@ from schedgym.papers import (
     Run,
     Series,
 )
-from schedgym.papers.guan2022.panels import (
-    COMMON,
-    SITES_AXIS,
-    SKEW_AXIS,
-    by_utilization,
-    closeness,
-    figure,
-    register_pair,
-    response_curves,
-)
-from schedgym.papers.guan2022.runs import (
-    ASSIGN,
-    ASSIGNERS,
-    RESPONSES,
-    Trace,
-    assigned,
-    assigned_by_sites,
-    assigning_remark,
-    worked_example,
-)
+from schedgym.papers.guan2022 import panels, runs
+from schedgym.papers.guan2022.panels import figure
 from schedgym.papers.guan2022.statements import judge_all
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import toy
@@ -58,7 +40,9 @@ def _example(run: Run) -> Outcome:
     policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
 
     def make() -> Evaluation:
-        return compare(ASSIGN, policies, {}, 1, run.seed, observe=worked_example, workloads=[workload])
+        return compare(
+            runs.ASSIGN, policies, {}, 1, run.seed, observe=runs.worked_example, workloads=[workload]
+        )
 
     played = run.once("table3.1", make)
     jobs = ["job 1", "job 2", "job 3", "mean"]
@@ -76,7 +60,7 @@ def _example(run: Run) -> Outcome:
             head = f"with {label} the sites have left at 2 s"
             said.append(_as_printed(head, "tasks", left, seen["outstanding"]))
     times.append(Series("optimum", ["mean"], [optimum], bound=True))
-    panels = [
+    shown = [
         Panel("", "response time [s]", times, title="(a) response times", kind="bars"),
         Panel("", "tasks not started at 2 s", waiting, title="(b) outstanding tasks", kind="bars"),
     ]
@@ -84,7 +68,7 @@ def _example(run: Run) -> Outcome:
         "BTAwJ and BTAaJ serve jobs in order of arrival here, as in the printed times, and not in SWAG's "
         "order"
     )
-    return Outcome(panels, said, "3 jobs with 29 tasks of 1 s on 3 slots", (order,))
+    return Outcome(shown, said, "3 jobs with 29 tasks of 1 s on 3 slots", (order,))
 
 
 def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[float]) -> Judged:
@@ -94,34 +78,34 @@ def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[f
     return Judged(f"{head} {claim} {unit}", f"{measured} {unit}", verdict)
 
 
-@register_pair("fig3.11", "fig3.12")
-def _responses(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig3.11", "fig3.12")
+def _responses(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played = assigned(run, jobs)
-    panels = by_utilization(played, "zipf", SKEW_AXIS)
-    remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all("assigning", played), jobs.sizes, remarks)
+    played = runs.assigned(run, jobs)
+    shown = panels.by_utilization(played, "zipf", panels.SKEW_AXIS)
+    remarks = (*jobs.remarks, runs.assigning_remark(run), panels.COMMON)
+    return Outcome(shown, judge_all("assigning", played), jobs.sizes, remarks)
 
 
-@register_pair("fig3.13", "fig3.14")
-def _response_distribution(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig3.13", "fig3.14")
+def _response_distribution(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played = assigned(run, jobs).where(zipf=1.0)
-    places = RESPONSES * jobs.parameters.get("mean_duration", GeoParameters().mean_duration)
-    panels = []
+    played = runs.assigned(run, jobs).where(zipf=1.0)
+    places = runs.RESPONSES * jobs.parameters.get("mean_duration", GeoParameters().mean_duration)
+    shown = []
     for i, utilization in enumerate(jobs.utilizations):
-        shares = {p: played.values(p, "shares", utilization=utilization) for p in ASSIGNERS}
+        shares = {p: played.values(p, "shares", utilization=utilization) for p in runs.ASSIGNERS}
         title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
-        panels.append(response_curves(title, places, shares))
-    sizes = f"{jobs.sizes}; {closeness(panels)}"
-    remarks = (*jobs.remarks, assigning_remark(run))
-    return Outcome(panels, judge_all("distributions", played), sizes, remarks)
+        shown.append(panels.response_curves(title, places, shares))
+    sizes = f"{jobs.sizes}; {panels.closeness(shown)}"
+    remarks = (*jobs.remarks, runs.assigning_remark(run))
+    return Outcome(shown, judge_all("distributions", played), sizes, remarks)
 
 
-@register_pair("fig3.15", "fig3.16")
-def _by_sites(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig3.15", "fig3.16")
+def _by_sites(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
-    panels = by_utilization(played, "choices", SITES_AXIS)
-    remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all("by sites", played), jobs.sizes, remarks)
+    played = runs.assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
+    shown = panels.by_utilization(played, "choices", panels.SITES_AXIS)
+    remarks = (*jobs.remarks, runs.assigning_remark(run), panels.COMMON)
+    return Outcome(shown, judge_all("by sites", played), jobs.sizes, remarks)

@@ -25,10 +25,10 @@ def read_instance(instance: Shown) -> tuple[list[list[int]], list[int], list[lis
     return instance["demand"], instance["slots"], instance["groups"], instance["policy"]
 
 
-def states(instance: Shown, name: str, value: Fraction | Iterable[Fraction]) -> bool:
-    """Return True if an instance states the value, or the values, under ``name``, or has no such entry."""
-    shown = str(value) if isinstance(value, Fraction) else [str(x) for x in value]
-    return name not in instance or instance[name] == shown
+def states(instance: Shown, **values: Fraction | Iterable[Fraction]) -> bool:
+    """Return True if an instance states these values under their names; it may have no such entries."""
+    shown = {name: str(x) if isinstance(x, Fraction) else [*map(str, x)] for name, x in values.items()}
+    return all(instance.get(name, text) == text for name, text in shown.items())
 
 
 def found_flaw(found: Search, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from fractions import Fraction
+import statistics
 
 import numpy as np
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
-from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022 import batches, model
+from schedgym.papers.guan2022.batches import Batch, Floats, Groups, Integers
 from schedgym.papers.guan2022.findings import (
     CLOSE,
     NAMES,
@@ -18,17 +18,6 @@ from schedgym.papers.guan2022.findings import (
     found_nothing,
     read_instance,
     states,
-)
-from schedgym.papers.guan2022.share_batches import (
-    Floats,
-    Groups,
-    Integers,
-    demand_rows,
-    fair_shares,
-    pad,
-    satisfies_definition,
-    single_sites,
-    unit,
 )
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
@@ -55,7 +44,7 @@ def _confirm_envy(instance: Shown) -> bool:
     i, other = instance["job"], instance["envies"]
     own = model.aggregates_of(demand, slots, groups, policy)
     useful = model.useful_range(demand, slots, groups, policy, other, demand[i])[policy != "sig-gamf"]
-    return states(instance, "aggregates", own) and states(instance, "useful", useful) and useful > own[i]
+    return states(instance, aggregates=own, useful=useful) and useful > own[i]
 
 
 def _confirm_lie(instance: Shown) -> bool:
@@ -64,12 +53,9 @@ def _confirm_lie(instance: Shown) -> bool:
     lying = [instance["report"] if x == i else row for x, row in enumerate(demand)]
     honest = model.aggregates_of(demand, slots, groups, policy)
     gets = model.useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
-    return (
-        states(instance, "aggregates", honest)
-        and states(instance, "aggregates_if_lying", model.aggregates_of(lying, slots, groups, policy))
-        and states(instance, "useful_if_lying", gets)
-        and gets > honest[i]
-    )
+    after = model.aggregates_of(lying, slots, groups, policy)
+    stated = states(instance, aggregates=honest, aggregates_if_lying=after, useful_if_lying=gets)
+    return stated and gets > honest[i]
 
 
 def _register_properties(policy: str) -> None:
@@ -77,12 +63,12 @@ def _register_properties(policy: str) -> None:
 
     @claim(f"{policy}-pareto", confirm=_confirm_pareto)
     def check_pareto(run: Run) -> Finding:
-        found = search(policy, pareto(policy), steps_of(policy, run.small), run.rng, run.small)
+        found = search(policy, pareto, steps_of(policy, run.small), run.rng, run.small)
         return found_flaw(found)
 
     @claim(f"{policy}-envy", confirm=_confirm_envy)
     def check_envy(run: Run) -> Finding:
-        found = search(policy, envy(policy), steps_of(policy, run.small), run.rng, run.small)
+        found = search(policy, envy, steps_of(policy, run.small), run.rng, run.small)
         more = "so in every matrix with these aggregates" if policy == "sig-gamf" else ""
         return found_flaw(found, more=more)
 
@@ -111,8 +97,8 @@ for _policy in NAMES:
 
 def _confirm_unfair(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
-    shares = fair_shares(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)), policy)
-    return not satisfies_definition(shares)[0]
+    batch = Batch(policy, np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))
+    return not batches.satisfies_definition(batch.shares())[0]
 
 
 #: policy -> the claim that its shares are max-min fair
@@ -129,7 +115,7 @@ def _register_fairness(policy: str, name: str) -> None:
 
     @claim(name, confirm=_confirm_unfair)
     def check(run: Run) -> Finding:
-        found = search(policy, unfair(policy), steps_of(policy, run.small), run.rng, run.small)
+        found = search(policy, unfair, steps_of(policy, run.small), run.rng, run.small)
         if found.found is not None:
             return found_flaw(found)
         compared, right, kept = _compare_solver(run, policy, 600 if run.small else 20000)
@@ -155,16 +141,16 @@ def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
     compared = right = kept = 0
     for demand, slots, groups in draw_instances(run.rng, policy in SINGLE, count // 20, 20):
         jobs = demand.shape[1]
-        shares = fair_shares(demand, slots, groups, policy)
-        exact, least = shares.aggregate / unit(jobs), shares.least / unit(jobs)
+        shares = batches.fair_shares(demand, slots, groups, policy)
+        exact, least = shares.aggregate / batches.unit(jobs), shares.least / batches.unit(jobs)
         for b in range(len(demand)):
             floors = floors_of(demand[b], slots[b], groups, policy)
-            found, allocation = max_min(demand[b], pad(groups), slots[b], floors=floors)
+            found, allocation = max_min(demand[b], batches.pad(groups), slots[b], floors=floors)
             same = (found == exact[b]).all() if floors is None else np.abs(found - exact[b]).max() <= CLOSE
             sums = allocation.sum(axis=(1, 2))
             met = (sums >= least[b] - CLOSE).all()
             if policy == "sig-amf":
-                met = (allocation[:, :, 0] >= shares.held[b] / unit(jobs) - CLOSE).all()
+                met = (allocation[:, :, 0] >= shares.held[b] / batches.unit(jobs) - CLOSE).all()
             compared, right, kept = compared + 1, right + bool(same), kept + bool(met)
     return compared, right, kept
 
@@ -172,7 +158,7 @@ def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
 def floors_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Floats | None:
     """Return the floors of a policy in the form that the solvers expect."""
     if policy == "sig-gamf":
-        return isolated_share(demand, pad(groups), slots)
+        return isolated_share(demand, batches.pad(groups), slots)
     if policy == "sig-amf":
         return np.asarray(np.minimum(demand, slots[[group[0] for group in groups]] / len(demand)))
     return None
@@ -188,7 +174,7 @@ def _brute_force() -> tuple[int, int]:
     """
     equal = compared = 0
     for slots in ((1, 1), (1, 2), (2, 2), (1, 3)):
-        rows = demand_rows(single_sites(2), slots).tolist()
+        rows = batches.demand_rows(batches.single_sites(2), slots).tolist()
         for first, second in itertools.combinations_with_replacement(rows, 2):
             best = max(
                 sorted((a + b, c + d))
@@ -197,9 +183,9 @@ def _brute_force() -> tuple[int, int]:
                 for b in range(2 * first[1] + 1)
                 for d in range(min(2 * second[1], 2 * slots[1] - b) + 1)
             )
-            shares = fair_shares(np.array([[first, second]]), np.array([slots]), single_sites(2), "amf")
+            batch = Batch("amf", np.array([[first, second]]), np.array([slots]), batches.single_sites(2))
             compared += 1
-            equal += best == sorted((2 * shares.aggregate[0] // unit(2)).tolist())
+            equal += best == sorted((2 * batch.aggregates()[0] // batches.unit(2)).tolist())
     return equal, compared
 
 
@@ -209,24 +195,16 @@ def confirm_below_floors(instance: Shown) -> bool:
     own = model.aggregates_of(demand, slots, groups, policy)
     if policy != "gamf":
         sig = model.aggregates_of(demand, slots, groups, "sig-amf")
-        return states(instance, "aggregates", own) and states(instance, "sig_amf", sig) and own != sig
+        return states(instance, aggregates=own, sig_amf=sig) and own != sig
     floors = model.isolated_shares(model.Problem(demand, slots, groups))
-    return (
-        states(instance, "aggregates", own)
-        and states(instance, "isolated", floors)
-        and any(a < x for a, x in zip(own, floors, strict=True))
-    )
+    lacks = any(a < x for a, x in zip(own, floors, strict=True))
+    return states(instance, aggregates=own, isolated=floors) and lacks
 
 
 def spread_of(aggregates: Integers) -> Integers:
     """Return J^2 times the variance of the aggregates [B]."""
     jobs = aggregates.shape[1]
     return np.asarray(jobs * (aggregates**2).sum(axis=1) - aggregates.sum(axis=1) ** 2)
-
-
-def _variance(values: Sequence[Fraction]) -> Fraction:
-    mean = sum(values, Fraction(0)) / len(values)
-    return sum(((x - mean) ** 2 for x in values), Fraction(0)) / len(values)
 
 
 def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
@@ -242,9 +220,6 @@ def confirm_balance(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     own = model.aggregates_of(demand, slots, groups, policy)
     tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
-    other = model.aggregates_of(tasks, slots, single_sites(len(slots)), instance["compared"])
-    return (
-        states(instance, "aggregates", own)
-        and states(instance, instance["compared"], other)
-        and _variance(own) > _variance(other)
-    )
+    other = model.aggregates_of(tasks, slots, batches.single_sites(len(slots)), instance["compared"])
+    stated = states(instance, **{"aggregates": own, instance["compared"]: other})
+    return stated and statistics.pvariance(own) > statistics.pvariance(other)

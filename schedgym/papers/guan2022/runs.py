@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 
 from schedgym.envs import SchedulingEnv
 from schedgym.papers import Evaluation, Run
+from schedgym.papers.figures import shares_up_to
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
@@ -111,15 +112,9 @@ def google(run: Run) -> Jobs:
     episodes = run.size(6, 20, 2)
     durations = {"mean_duration": mean_before_cap(GOOGLE_MEAN, cap), "duration_cap": cap}
     durations["durations"] = run.choice(DURATIONS)
-    return Jobs(
-        "Google",
-        {**PROBLEM.presets["google"], "jobs": jobs, **durations},
-        episodes,
-        f"{episodes} draws of {jobs:,} jobs, in place of Google's hour",
-        (STAND_IN,),
-        _skews(run),
-        _utilizations(run),
-    )
+    parameters = {**PROBLEM.presets["google"], "jobs": jobs, **durations}
+    sizes = f"{episodes} draws of {jobs:,} jobs, in place of Google's hour"
+    return Jobs("Google", parameters, episodes, sizes, (STAND_IN,), _skews(run), _utilizations(run))
 
 
 def facebook_trace() -> str:
@@ -144,34 +139,19 @@ def facebook(run: Run) -> Jobs:
     sizes = f"{episodes} windows of {jobs} jobs of the Facebook trace"
     if jobs == "all":
         sizes = f"{episodes} draws of sites and durations for all jobs of the Facebook trace"
-    return Jobs(
-        "Facebook",
-        {
-            **PROBLEM.presets["trace"],
-            "trace": facebook_trace(),
-            "jobs": jobs,
-            "durations": run.choice(DURATIONS),
-        },
-        episodes,
-        sizes,
-        (TAIL,) if jobs == "all" else (WINDOWS, TAIL),
-        _skews(run),
-        _utilizations(run),
-    )
+    given = {"trace": facebook_trace(), "jobs": jobs, "durations": run.choice(DURATIONS)}
+    parameters = {**PROBLEM.presets["trace"], **given}
+    remarks = (TAIL,) if jobs == "all" else (WINDOWS, TAIL)
+    return Jobs("Facebook", parameters, episodes, sizes, remarks, _skews(run), _utilizations(run))
 
 
 def fitted(run: Run) -> Jobs:
     """Return the settings of claims: the generator that is fitted to the Facebook trace."""
     jobs, episodes = run.size(500, 2000, 30), run.size(6, 40, 2)
-    return Jobs(
-        "fitted",
-        {**PROBLEM.presets["paper"], "jobs": jobs, "durations": run.choice(DURATIONS)},
-        episodes,
-        f"{episodes} draws of {jobs} jobs of a generator fitted to the Facebook trace",
-        (),
-        [0.0, 1.0, 2.0],
-        run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]),
-    )
+    parameters = {**PROBLEM.presets["paper"], "jobs": jobs, "durations": run.choice(DURATIONS)}
+    sizes = f"{episodes} draws of {jobs} jobs of a generator fitted to the Facebook trace"
+    utilizations = run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6])
+    return Jobs("fitted", parameters, episodes, sizes, (), [0.0, 1.0, 2.0], utilizations)
 
 
 Trace = Callable[[Run], Jobs]
@@ -183,15 +163,6 @@ def assigning_remark(run: Run) -> str:
 
 
 # what is looked at when an episode has ended ----------------------------------------------------------
-
-
-def shares_up_to(values: F8, weights: F8, places: F8) -> F8:
-    """Return the share of the weight that belongs to values up to each place."""
-    order = np.argsort(values, kind="stable")
-    summed = np.concatenate([[0.0], np.cumsum(weights[order])])
-    at = np.searchsorted(values[order], places, side="right")
-    shares: F8 = summed[at] / summed[-1]
-    return shares
 
 
 def response_curve(env: SchedulingEnv) -> dict[str, F8]:

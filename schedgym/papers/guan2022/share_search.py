@@ -5,9 +5,9 @@ Instances are enumerated by jobs, sites, groups, slots in all, and tasks in all,
 of its sites change nothing. So an instance that is found is the smallest of all steps searched. Random
 instances of up to 5 jobs and 4 sites follow.
 
-A *flaw* is a function of a batch (demand [B, J, K], slots [B, M] and groups). It yields masks [B] of the
-instances that have the flaw, each with entries that describe them (values, or functions of the index in the
-batch). Only instances in which every job has tasks and every group is used are counted.
+A *flaw* is a function of a :class:`Batch`. It yields masks [B] of the instances that have the flaw, each with
+entries that describe them: amounts [B, ...] in units, functions of the index in the batch, or values. Only
+instances in which every job has tasks and every group is used are counted.
 
 An instance is a dict of plain values: ``policy``, ``slots`` per site, ``groups`` (lists of sites, numbered
 from 0), ``demand`` (tasks of each job in each group), and more by name; exact fractions are texts ("5/2").
@@ -18,63 +18,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers.guan2022 import model
-from schedgym.papers.guan2022.share_batches import (
-    Flags,
-    Groups,
-    Integers,
-    capacities,
-    capacity_left,
-    demand_rows,
-    fair_shares,
-    isolated,
-    job_multisets,
-    least_useful,
-    most_useful,
-    outside_sets,
-    satisfies_definition,
-    settings,
-    single_sites,
-    unit,
-    water_shares,
-)
+from schedgym.documents import read_yaml
+from schedgym.papers.guan2022 import batches, model
+from schedgym.papers.guan2022.batches import Batch, Flags, Groups, Integers
 
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
 
-Flaw = Callable[[Integers, Integers, Groups], Iterator[tuple[Flags, Mapping[str, Any]]]]
+Flaws = Iterator[tuple[Flags | np.bool_, Mapping[str, Any]]]
+Flaw = Callable[[Batch], Flaws]
 
-# (jobs, sites, groups): most slots, small and paper; then with groups of one site only
-GENERAL = {
-    (2, 1, 1): (7, 9),
-    (2, 2, 1): (7, 9),
-    (2, 2, 2): (7, 9),
-    (2, 2, 3): (5, 7),
-    (2, 3, 1): (7, 9),
-    (2, 3, 2): (6, 7),
-    (2, 3, 3): (4, 5),
-    (3, 1, 1): (7, 9),
-    (3, 2, 1): (7, 9),
-    (3, 2, 2): (6, 8),
-    (3, 2, 3): (4, 5),
-    (3, 3, 1): (6, 8),
-    (3, 3, 2): (5, 6),
-    (3, 3, 3): (3, 5),
-}
-ONE_SITE = {
-    (2, 1, 1): (8, 10),
-    (2, 2, 2): (8, 10),
-    (2, 3, 3): (7, 10),
-    (3, 1, 1): (8, 10),
-    (3, 2, 2): (7, 10),
-    (3, 3, 3): (6, 9),
-    (4, 1, 1): (4, 6),
-    (4, 2, 2): (0, 5),
-}
+#: under ``any`` and ``one site``: numbers of jobs, sites and groups, and the most slots, small and paper
+SIZES: dict[str, list[list[int]]] = read_yaml(Path(__file__).with_name("enumerated.yaml"))
 
 
 class Step(NamedTuple):
@@ -89,9 +49,8 @@ class Step(NamedTuple):
 
 def steps_of(policy: str, small: bool) -> list[Step]:
     """Return the sizes enumerated for a policy, smallest first; the last ones have groups of one site."""
-    sizes = ONE_SITE if policy in SINGLE else GENERAL
     steps = []
-    for (jobs, sites, kinds), tops in sizes.items():
+    for jobs, sites, kinds, *tops in SIZES["one site" if policy in SINGLE else "any"]:
         top = tops[0] if small else tops[1]
         steps += [Step(jobs, sites, kinds, slots, policy in SINGLE) for slots in range(sites, top + 1)]
         if (jobs, sites, kinds) == (3, 3, 3) and policy not in SINGLE:
@@ -102,9 +61,9 @@ def steps_of(policy: str, small: bool) -> list[Step]:
 
 def enumerate_instances(step: Step, beyond: int = 0) -> Iterator[tuple[Integers, Integers, Groups]]:
     """Yield all instances of a step in batches: demand [B, J, K], slots [B, M], groups."""
-    for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
-        rows = demand_rows(groups, slots, beyond)
-        demand = rows[job_multisets(len(rows), step.jobs)]
+    for groups, slots in batches.settings(step.sites, step.kinds, step.slots, step.single):
+        rows = batches.demand_rows(groups, slots, beyond)
+        demand = rows[batches.job_multisets(len(rows), step.jobs)]
         yield demand, _repeat(slots, len(demand)), groups
 
 
@@ -114,7 +73,7 @@ def draw_instances(
     """Yield larger random instances: 2 to 5 jobs, up to 4 sites of 1 to 9 slots, up to 5 groups."""
     for _ in range(chunks):
         jobs, sites = int(rng.integers(2, 6)), int(rng.integers(1, 5))
-        groups = single_sites(sites)
+        groups = batches.single_sites(sites)
         if not single:
             lists = [g for n in range(1, sites + 1) for g in itertools.combinations(range(sites), n)]
             count = int(rng.integers(1, min(len(lists), 5) + 1))
@@ -135,7 +94,7 @@ def _amount(small: bool) -> tuple[int, int]:
 
 def texts(units: Iterable[int], jobs: int) -> list[str]:
     """Write amounts, given in units, as fractions of slots."""
-    return [str(Fraction(int(x), unit(jobs))) for x in units]
+    return [str(Fraction(int(x), batches.unit(jobs))) for x in units]
 
 
 def _instance(policy: str, demand: Integers, slots: Sequence[int], groups: Groups) -> dict[str, Any]:
@@ -193,7 +152,7 @@ def search(
     for number, step in enumerate(steps):
         best: dict[str, Any] | None = None
         for demand, slots, groups in enumerate_instances(step, beyond):
-            found, looked = _first(policy, demand, slots, groups, flaw)
+            found, looked = _first(Batch(policy, demand, slots, groups), flaw)
             enumerated += looked
             if found is not None and (best is None or _tasks(found) < _tasks(best)):
                 best = found
@@ -202,7 +161,7 @@ def search(
     drawn = 0
     if rng is not None:
         for demand, slots, groups in draw_instances(rng, policy in SINGLE, *_amount(small)):
-            found, looked = _first(policy, demand, slots, groups, flaw)
+            found, looked = _first(Batch(policy, demand, slots, groups), flaw)
             drawn += looked
             if found is not None:
                 return Search(found, enumerated, drawn, list(steps))
@@ -213,139 +172,96 @@ def _tasks(instance: Mapping[str, Any]) -> int:
     return sum(map(sum, instance["demand"]))
 
 
-def _first(
-    policy: str, demand: Integers, slots: Integers, groups: Groups, flaw: Flaw
-) -> tuple[dict[str, Any] | None, int]:
+def _first(batch: Batch, flaw: Flaw) -> tuple[dict[str, Any] | None, int]:
     """Return the instance of a batch with the flaw and the fewest tasks, and the number of instances."""
+    demand = batch.demand
     counts: Flags = (demand.max(axis=1) > 0).all(axis=1) & (demand.max(axis=2) > 0).all(axis=1)
-    demand, slots = demand[counts], slots[counts]
+    policy, demand, slots, groups = batch = batch._replace(demand=demand[counts], slots=batch.slots[counts])
     best: dict[str, Any] | None = None
-    if len(demand):
-        for mask, details in flaw(demand, slots, groups):
-            hits = np.flatnonzero(mask)
-            if hits.size:
-                b = int(hits[np.argmin(demand[hits].sum(axis=(1, 2)))])
-                found = _instance(policy, demand[b], slots[b].tolist(), groups)
-                found |= {name: value(b) if callable(value) else value for name, value in details.items()}
-                if best is None or _tasks(found) < _tasks(best):
-                    best = found
+    for mask, details in flaw(batch) if len(demand) else ():
+        hits = np.flatnonzero(mask)
+        if hits.size:
+            b = int(hits[np.argmin(demand[hits].sum(axis=(1, 2)))])
+            found = _instance(policy, demand[b], slots[b].tolist(), groups)
+            for name, value in details.items():
+                if isinstance(value, np.ndarray):
+                    found[name] = texts(value[b], batch.jobs)
+                else:
+                    found[name] = value(b) if callable(value) else value
+            if best is None or _tasks(found) < _tasks(best):
+                best = found
     return best, len(demand)
 
 
 # flaws ---------------------------------------------------------------------------------------------
 
 
-def aggregates_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Integers:
-    """Return the aggregates A [B, J] of any policy, in units."""
-    if policy == "imf":
-        return np.asarray(water_shares(demand, slots).sum(axis=2))
-    return fair_shares(demand, slots, groups, policy).aggregate
-
-
-def total_flow(demand: Integers, slots: Integers, groups: Groups) -> Integers:
-    """Return the most [B] that all jobs together can have, in slots."""
-    need = (demand @ outside_sets(groups, slots.shape[1])).sum(axis=1)
-    return np.asarray((capacities(slots) + need).min(axis=1))
-
-
-def pareto(policy: str) -> Flaw:
+def pareto(batch: Batch) -> Flaws:
     """Flaw: aggregates sum to less than the maximum flow; if not, none can grow unless another shrinks."""
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        total = aggregates_of(demand, slots, groups, policy).sum(axis=1)
-        yield total != total_flow(demand, slots, groups) * unit(demand.shape[1]), {}
-
-    return flaw
+    need = (batch.demand @ batches.outside_sets(batch.groups, batch.slots.shape[1])).sum(axis=1)
+    most = (batches.capacities(batch.slots) + need).min(axis=1)  # that all jobs together can have, in slots
+    yield batch.aggregates().sum(axis=1) != most * batches.unit(batch.jobs), {}
 
 
-def _shared(
-    policy: str, demand: Integers, slots: Integers, groups: Groups
-) -> tuple[Integers, Callable[[int, Integers, Integers], Flags]]:
-    """Return the aggregates [B, J] of a policy, and a function of a job, tasks [B, K] and amounts [B].
+def _shared(batch: Batch) -> tuple[Integers, Callable[[int, Integers, Integers], Flags]]:
+    """Return the aggregates [B, J] of a batch, and a function of a job, tasks [B, K] and amounts [B].
 
     It returns whether the tasks could use more of the job's allocation than the amount [B]: for SIG-GAMF in
     every matrix with these aggregates, for SIG-AMF in some matrix, for AMF and GAMF in some matrix even if
     the slots could run any of the tasks.
     """
-    one = unit(demand.shape[1])
-    if policy == "imf":
-        share = water_shares(demand, slots)
+    one = batches.unit(batch.jobs)
+    if batch.policy == "imf":
+        share = batches.water_shares(batch.demand, batch.slots)
 
         def uses_more(i: int, tasks: Integers, own: Integers) -> Flags:
             mask: Flags = np.minimum(share[:, i], tasks * one).sum(axis=1) > own
             return mask
 
         return share.sum(axis=2), uses_more
-    shares = fair_shares(demand, slots, groups, policy)
+    shares = batch.shares()
 
     def more(i: int, tasks: Integers, own: Integers) -> Flags:
-        if policy in GENEROUS:
-            most = (capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
+        if batch.policy in GENEROUS:
+            most = (batches.capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
             return (most > own) & (shares.aggregate[:, i] > own)
-        mask: Flags = most_useful(shares, i, tasks) > own
-        if policy == "sig-gamf" and mask.any():
-            mask &= least_useful(shares, i, tasks) > own
+        mask: Flags = batches.most_useful(shares, i, tasks) > own
+        if batch.policy == "sig-gamf" and mask.any():
+            mask &= batches.least_useful(shares, i, tasks) > own
         return mask
 
     return shares.aggregate, more
 
 
-def envy(policy: str) -> Flaw:
+def envy(batch: Batch) -> Flaws:
     """Flaw: job ``job`` could use more of the allocation of job ``envies`` than it has (:func:`_shared`)."""
+    policy, demand, slots, groups = batch
+    aggregates, more = _shared(batch)
+    for i, other in itertools.permutations(range(batch.jobs), 2):
 
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        aggregates, more = _shared(policy, demand, slots, groups)
-        for i, other in itertools.permutations(range(jobs), 2):
-            yield (
-                more(other, demand[:, i], aggregates[:, i]),
-                {
-                    "job": i,
-                    "envies": other,
-                    "aggregates": lambda b: texts(aggregates[b], jobs),
-                    "useful": lambda b, other=other, i=i: str(
-                        model.useful_range(
-                            demand[b].tolist(),
-                            slots[b].tolist(),
-                            groups,
-                            policy,
-                            other,
-                            demand[b, i].tolist(),
-                        )[policy != "sig-gamf"]
-                    ),
-                },
-            )
+        def useful(b: int, i: int = i, other: int = other) -> str:
+            rows, own = demand[b].tolist(), slots[b].tolist()
+            ends = model.useful_range(rows, own, groups, policy, other, rows[i])
+            return str(ends[policy != "sig-gamf"])
 
-    return flaw
+        details = {"job": i, "envies": other, "aggregates": aggregates, "useful": useful}
+        yield more(other, demand[:, i], aggregates[:, i]), details
 
 
-def below_floors(policy: str) -> Flaw:
+def below_floors(batch: Batch) -> Flaws:
     """Flaw: with AMF no matrix meets (4.3) and (4.4) (SIG-AMF's aggregates differ); with GAMF A_i < X_i."""
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        free = fair_shares(demand, slots, groups, policy).aggregate
-        if policy == "amf":
-            other = fair_shares(demand, slots, groups, "sig-amf").aggregate
-            mask, name = (free != other).any(axis=1), "sig_amf"
-        else:
-            other = isolated(demand, slots, groups)
-            mask, name = (free < other).any(axis=1), "isolated"
-        yield (
-            mask,
-            {"aggregates": lambda b: texts(free[b], jobs), name: lambda b: texts(other[b], jobs)},
-        )
-
-    return flaw
+    free = batch.aggregates()
+    if batch.policy == "amf":
+        sig = batch.aggregates("sig-amf")
+        yield (free != sig).any(axis=1), {"aggregates": free, "sig_amf": sig}
+    else:
+        floors = batches.isolated(*batch[1:])
+        yield (free < floors).any(axis=1), {"aggregates": free, "isolated": floors}
 
 
-def unfair(policy: str) -> Flaw:
+def unfair(batch: Batch) -> Flaws:
     """Flaw: the aggregates are not max-min fair (Definition 4.1) among allocations with the floors."""
-
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        yield ~satisfies_definition(fair_shares(demand, slots, groups, policy)), {}
-
-    return flaw
+    yield ~batches.satisfies_definition(batch.shares()), {}
 
 
 # lies ----------------------------------------------------------------------------------------------
@@ -365,16 +281,16 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
         every matrix, in some, or with any of its tasks, as in :func:`_shared`).
     """
     rows, choices, jobs, kinds = demand.shape
-    one = unit(jobs)
+    one = batches.unit(jobs)
     own = demand[:, 0, 0]
     flat = demand.reshape(rows * choices, jobs, kinds)
     if policy == "imf":
-        share = water_shares(flat, slots)[:, 0].reshape(rows, choices, kinds)
+        share = batches.water_shares(flat, slots)[:, 0].reshape(rows, choices, kinds)
         for r in range(rows):
             yield r, np.minimum(share, own[r] * one).sum(axis=2) > share[r].sum(axis=1)
         return
-    shares = fair_shares(flat, slots, groups, policy)
-    left = capacity_left(shares, (0,)).reshape(rows, choices, -1)
+    shares = batches.fair_shares(flat, slots, groups, policy)
+    left = batches.capacity_left(shares, (0,)).reshape(rows, choices, -1)
     aggregate = shares.aggregate[:, 0].reshape(rows, choices)
     held = shares.held[:, 0].reshape(rows, choices, kinds)[:, 0]
     for r in range(rows):
@@ -390,7 +306,7 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
             lie, choice = hits.T
             batch = ("demand", "held", "capacity", "need", "least", "aggregate")
             lied = shares._replace(**{name: getattr(shares, name)[lie * choices + choice] for name in batch})
-            least = least_useful(lied, 0, np.repeat(own[[r]], len(hits), axis=0))
+            least = batches.least_useful(lied, 0, np.repeat(own[[r]], len(hits), axis=0))
             mask[lie, choice] = least > aggregate[r, choice]
         yield r, mask
 
@@ -405,9 +321,9 @@ def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
     for number, step in enumerate(steps):
         best: dict[str, Any] | None = None
         least = (0, 0)
-        for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
-            rows = demand_rows(groups, slots)
-            others = job_multisets(len(rows), step.jobs - 1)
+        for groups, slots in batches.settings(step.sites, step.kinds, step.slots, step.single):
+            rows = batches.demand_rows(groups, slots)
+            others = batches.job_multisets(len(rows), step.jobs - 1)
             demand = np.empty((len(rows), len(others), step.jobs, len(groups)), dtype=np.int64)
             demand[:, :, 0] = rows[:, None]
             demand[:, :, 1:] = rows[others]
@@ -436,8 +352,8 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
         change = rng.integers(-5, 7, own.shape) * (rng.random(own.shape) < 0.6)
         lies[:, 0] = np.maximum(own + change, 0)
         tried += len(demand)
-        honest = aggregates_of(demand, slots, groups, policy)[:, 0]
-        mask = _shared(policy, lies, slots, groups)[1](0, own, honest)
+        batch = Batch(policy, demand, slots, groups)
+        mask = _shared(batch._replace(demand=lies))[1](0, own, batch.aggregates()[:, 0])
         for b in np.flatnonzero(mask)[:1]:
             found = _instance(policy, demand[b], slots[b].tolist(), groups)
             return _with_gain(found | {"job": 0, "report": lies[b, 0].tolist()}), tried

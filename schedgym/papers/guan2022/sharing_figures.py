@@ -22,34 +22,10 @@ from schedgym.papers import (
     Outcome,
     Panel,
     Run,
-    Series,
 )
 from schedgym.papers.figures import distribution
-from schedgym.papers.guan2022.panels import (
-    COMMON,
-    SKEW_AXIS,
-    by_utilization,
-    closeness,
-    deviation_panel,
-    figure,
-    register_pair,
-)
-from schedgym.papers.guan2022.runs import (
-    AMF,
-    DAY,
-    FACEBOOK_JOBS,
-    FACEBOOK_TASKS,
-    GAMF,
-    TRACE_DAYS,
-    Jobs,
-    Trace,
-    aggressive,
-    facebook,
-    facebook_trace,
-    google,
-    only,
-    shared,
-)
+from schedgym.papers.guan2022 import panels, runs
+from schedgym.papers.guan2022.panels import figure
 from schedgym.papers.guan2022.statements import (
     judge_all,
     judge_incentive,
@@ -76,46 +52,27 @@ RECOMPUTED = (
 
 @figure("fig4.2")
 def _traces(run: Run) -> Outcome:
-    jobs = google(run)
-    _, tasks = from_trace(read_trace(facebook_trace()))
+    jobs = runs.google(run)
+    _, tasks = from_trace(read_trace(runs.facebook_trace()))
     source = make_source(GeoParameters(**jobs.parameters))
     drawn = [generate(run.seed, episode, source) for episode in range(jobs.episodes)]
     sizes = [np.bincount(workload.tasks["job"]).astype(float) for workload in drawn]
     durations = [workload.tasks["duration"] for workload in drawn]
-    lengths = np.geomspace(100.0, TRACE_DAYS * DAY, 200)
+    lengths = np.geomspace(100.0, runs.TRACE_DAYS * runs.DAY, 200)
     counts, most = (
         np.unique(np.geomspace(1, top, 200).round()) for top in (max(map(np.max, sizes)), tasks.max())
     )
-    share = "share of the jobs"
-    panels = [
-        _curve(
-            "(a) tasks of a job, Google's stand-in",
-            "number of tasks",
-            share,
-            distribution("Google's stand-in", counts, sizes),
-        ),
-        _curve(
-            "(b) durations, Google's stand-in",
-            "task duration [s]",
-            "share of the tasks",
-            distribution("Google's stand-in", lengths, durations),
-        ),
-        _curve(
-            "(c) tasks of a job, Facebook",
-            "number of tasks",
-            share,
-            distribution("Facebook", most, [tasks.astype(float)]),
-        ),
+    stand_in, own = "Google's stand-in", [tasks.astype(float)]
+    shown = [
+        _curve(f"(a) tasks of a job, {stand_in}", "number of tasks", "jobs", stand_in, counts, sizes),
+        _curve(f"(b) durations, {stand_in}", "task duration [s]", "tasks", stand_in, lengths, durations),
+        _curve("(c) tasks of a job, Facebook", "number of tasks", "jobs", "Facebook", most, own),
     ]
     total = int(tasks.sum())
-    right = (len(tasks) == FACEBOOK_JOBS) + (total == FACEBOOK_TASKS)
-    said = [
-        Judged(
-            "the Facebook trace has 24,024 jobs with 1,102,281 tasks of 1 GB",
-            f"{len(tasks):,} jobs with {total:,} tasks",
-            (NOT_REPRODUCED, IN_PART, HOLDS)[right],
-        ),
-    ]
+    right = (len(tasks) == runs.FACEBOOK_JOBS) + (total == runs.FACEBOOK_TASKS)
+    claim = "the Facebook trace has 24,024 jobs with 1,102,281 tasks of 1 GB"
+    verdict = (NOT_REPRODUCED, IN_PART, HOLDS)[right]
+    said = [Judged(claim, f"{len(tasks):,} jobs with {total:,} tasks", verdict)]
     likeness = (
         "a stand-in cannot judge what the thesis says about Google's hour; how close the two are:",
         f"the hour has 48,504 tasks in 2944 jobs, the stand-in {_mean(sizes, np.sum)} tasks",
@@ -124,11 +81,12 @@ def _traces(run: Run) -> Outcome:
         f"the hour's durations have a heavy tail; {_longest(durations)}",
     )
     remarks = (*jobs.remarks, *likeness)
-    return Outcome(panels, said, f"{jobs.sizes}; {len(tasks)} jobs of the Facebook trace", remarks)
+    return Outcome(shown, said, f"{jobs.sizes}; {len(tasks)} jobs of the Facebook trace", remarks)
 
 
-def _curve(title: str, x: str, y: str, series: Series) -> Panel:
-    return Panel(x, y, [series], title, kind="curves", x_scale="log")
+def _curve(title: str, x: str, things: str, label: str, places: F8, draws: Sequence[F8]) -> Panel:
+    series = [distribution(label, places, draws)]
+    return Panel(x, f"share of the {things}", series, title, kind="curves", x_scale="log")
 
 
 def _mean(episodes: Sequence[F8], statistic: Callable[[F8], Any]) -> str:
@@ -151,15 +109,15 @@ def _longest(durations: Sequence[F8]) -> str:
 
 @figure("fig4.3")
 def _recomputation(run: Run) -> Outcome:
-    jobs = google(run)
+    jobs = runs.google(run)
     wide = jobs._replace(
         parameters={**jobs.parameters, "sites": 30, "zipf": 0.0, "utilization": 0.6},
         episodes=run.size(3, 20, 2),
     )
-    played = aggressive(run, wide, AMF, {})
+    played = runs.aggressive(run, wide, runs.AMF, {})
     curves = {
         label + (" (Aggressive)" if on else ""): played.values(label, aggressive=on)
-        for label in AMF
+        for label in runs.AMF
         for on in (False, True)
     }
     some = {"Basic AMF": "amf", "Optimized AMF": "opt-amf"}
@@ -167,78 +125,78 @@ def _recomputation(run: Run) -> Outcome:
         "zipf": [jobs.skews[0], jobs.skews[-1]],
         "utilization": [jobs.utilizations[0], jobs.utilizations[-1]],
     }
-    others = aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
+    others = runs.aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
     said = [
         *judge_all("recomputation", played),
         judge_little_difference("so it is at other skews and utilisations", others),
     ]
-    panels = [deviation_panel("", curves)]
-    sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites; {closeness(panels)}"
-    return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN))
+    shown = [panels.deviation_panel("", curves)]
+    sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites; {panels.closeness(shown)}"
+    return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN))
 
 
-def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Evaluation, list[Panel]]:
+def _at_skews(run: Run, jobs: runs.Jobs, policies: Iterable[str]) -> tuple[Evaluation, list[Panel]]:
     """Return the runs at a utilisation of 60%, and a panel with the deviations for each skew."""
-    played = only(shared(run, jobs), policies).where(utilization=0.6)
-    panels = [
-        deviation_panel(
-            f"({'abcde'[i]}) {SKEW_AXIS} {skew:g}",
+    played = runs.only(runs.shared(run, jobs), policies).where(utilization=0.6)
+    shown = [
+        panels.deviation_panel(
+            f"({'abcde'[i]}) {panels.SKEW_AXIS} {skew:g}",
             {label: played.values(label, zipf=skew) for label in policies},
         )
         for i, skew in enumerate(jobs.skews)
     ]
-    return played, panels
+    return played, shown
 
 
-@register_pair("fig4.4", "fig4.5")
-def _deviation_of_amf(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig4.4", "fig4.5")
+def _deviation_of_amf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played, panels = _at_skews(run, jobs, ["IMF", *AMF])
+    played, shown = _at_skews(run, jobs, ["IMF", *runs.AMF])
     said = [
         *judge_all("deviations of AMF", played),
         judge_incentive(run, jobs, "AMF"),
-        *([_aggressive_facebook(run, jobs)] if trace is facebook else []),
+        *([_aggressive_facebook(run, jobs)] if trace is runs.facebook else []),
     ]
-    sizes = f"{jobs.sizes}; {closeness(panels)}"
-    return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN))
+    sizes = f"{jobs.sizes}; {panels.closeness(shown)}"
+    return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN))
 
 
-def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
+def _aggressive_facebook(run: Run, jobs: runs.Jobs) -> Judged:
     part = jobs._replace(parameters={**jobs.parameters, "utilization": 0.6}, episodes=run.size(2, 2, 2))
     grid = {"zipf": run.size([0.0, 2.0], [0.0, 2.0], [1.0])}
-    return judge_all("recomputation", aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
+    return judge_all("recomputation", runs.aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
 
 
-@register_pair("fig4.6", "fig4.7")
-def _response_of_amf(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig4.6", "fig4.7")
+def _response_of_amf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played = only(shared(run, jobs), ["IMF", *AMF])
-    panels = by_utilization(played, "zipf", SKEW_AXIS)
-    remarks = (*jobs.remarks, SHARED_BOUND, COMMON)
-    return Outcome(panels, judge_all("responses of AMF", played), jobs.sizes, remarks)
+    played = runs.only(runs.shared(run, jobs), ["IMF", *runs.AMF])
+    shown = panels.by_utilization(played, "zipf", panels.SKEW_AXIS)
+    remarks = (*jobs.remarks, SHARED_BOUND, panels.COMMON)
+    return Outcome(shown, judge_all("responses of AMF", played), jobs.sizes, remarks)
 
 
 # chapter 5: sharing sites whose tasks have a choice ---------------------------------------------------
 
 
-@register_pair("fig5.1", "fig5.2")
-def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig5.1", "fig5.2")
+def _deviation_of_gamf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
+    played, shown = _at_skews(run, jobs, [*runs.AMF, *runs.GAMF])
     said = [
         *judge_all("deviations of GAMF", played),
         nearer_by_caption(played),
         judge_two_groups(played),
         judge_incentive(run, jobs, "GAMF"),
     ]
-    sizes = f"{jobs.sizes}; {closeness(panels, {'AMF': [*AMF], 'GAMF': [*GAMF]})}"
-    return Outcome(panels, said, sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
+    sizes = f"{jobs.sizes}; {panels.closeness(shown, {'AMF': [*runs.AMF], 'GAMF': [*runs.GAMF]})}"
+    return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
 
 
-@register_pair("fig5.3", "fig5.4")
-def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
+@panels.register_pair("fig5.3", "fig5.4")
+def _response_of_gamf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
-    played = only(shared(run, jobs), [*AMF, *GAMF])
-    panels = by_utilization(played, "zipf", SKEW_AXIS)
-    remarks = (*jobs.remarks, RECOMPUTED, COMMON)
-    return Outcome(panels, judge_all("responses of GAMF", played), jobs.sizes, remarks)
+    played = runs.only(runs.shared(run, jobs), [*runs.AMF, *runs.GAMF])
+    shown = panels.by_utilization(played, "zipf", panels.SKEW_AXIS)
+    remarks = (*jobs.remarks, RECOMPUTED, panels.COMMON)
+    return Outcome(shown, judge_all("responses of GAMF", played), jobs.sizes, remarks)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
-from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
     check_printed,
@@ -18,32 +17,18 @@ from schedgym.papers.guan2022.algorithms import (
     count_programs,
     run_programs,
 )
+from schedgym.papers.guan2022.batches import Batch, Floats, Integers
 from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
-from schedgym.papers.guan2022.share_batches import (
-    Flags,
-    Floats,
-    Groups,
-    Integers,
-    fair_shares,
-    least_useful,
-    most_useful,
-    pad,
-    satisfies_definition,
-    single_sites,
-    unit,
-    water_shares,
-)
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
+    Flaws,
     Step,
-    aggregates_of,
     below_floors,
     draw_instances,
     enumerate_instances,
     search,
     steps_of,
-    texts,
 )
 from schedgym.solvers.max_min import completion_shares, water_filling
 
@@ -51,9 +36,9 @@ from schedgym.solvers.max_min import completion_shares, water_filling
 @claim("water-filling-example")
 def _check_water_filling(run: Run) -> Finding:
     found = water_filling(20, [2, 4, 10, 40]).tolist()
-    shares = fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
-    other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * unit(4))
-    fair = bool(satisfies_definition(shares)[0]), bool(satisfies_definition(other)[0])
+    shares = batches.fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
+    other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * batches.unit(4))
+    fair = bool(batches.satisfies_definition(shares)[0]), bool(batches.satisfies_definition(other)[0])
     right = found == [2.0, 4.0, 7.0, 7.0] and fair == (True, False)
     verdict = judge(right)
     return Finding(
@@ -72,10 +57,10 @@ def _confirm_imf_sharing(instance: Shown) -> bool:
 
 @claim("imf-sharing", confirm=_confirm_imf_sharing)
 def _check_imf_sharing(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        one = unit(demand.shape[1])
-        floor = np.minimum(demand * one, slots[:, None] * (one // demand.shape[1]))
-        yield (water_shares(demand, slots) < floor).any(axis=(1, 2)), {}
+    def flaw(batch: Batch) -> Flaws:
+        one = batches.unit(batch.jobs)
+        floor = np.minimum(batch.demand * one, batch.slots[:, None] * (one // batch.jobs))
+        yield (batches.water_shares(batch.demand, batch.slots) < floor).any(axis=(1, 2)), {}
 
     found = search("imf", flaw, steps_of("imf", run.small), run.rng, run.small)
     return found_flaw(found)
@@ -85,20 +70,19 @@ def _confirm_two_matrices(instance: Shown) -> bool:
     demand, slots, groups, policy = read_instance(instance)
     tasks = [d if k == instance["group"] else 0 for k, d in enumerate(demand[instance["job"]])]
     spread = model.useful_range(demand, slots, groups, policy, instance["job"], tasks)
-    return spread[0] < spread[1] and states(instance, "least_and_most", spread)
+    return spread[0] < spread[1] and states(instance, least_and_most=spread)
 
 
 @claim("amf-matrix", confirm=_confirm_two_matrices)
 def _check_amf_matrix(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        shares = fair_shares(demand, slots, groups, "amf")
-        jobs, kinds = demand.shape[1:]
-        for i, k in itertools.product(range(jobs), range(kinds)):
-            tasks = np.where(np.arange(kinds) == k, demand[:, i], 0)
-            least, most = least_useful(shares, i, tasks), most_useful(shares, i, tasks)
+    def flaw(batch: Batch) -> Flaws:
+        shares = batch.shares()
+        kinds = len(batch.groups)
+        for i, k in itertools.product(range(batch.jobs), range(kinds)):
+            tasks = np.where(np.arange(kinds) == k, batch.demand[:, i], 0)
+            least, most = batches.least_useful(shares, i, tasks), batches.most_useful(shares, i, tasks)
             spread = np.stack([least, most], axis=1)
-            details = {"job": i, "group": k, "least_and_most": lambda b, s=spread: texts(s[b], jobs)}
-            yield least < most, details
+            yield np.diff(spread)[:, 0] != 0, {"job": i, "group": k, "least_and_most": spread}
 
     found = search("amf", flaw, steps_of("amf", run.small))
     if found.found is None:
@@ -116,7 +100,7 @@ def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
             lie[0] = np.maximum(tasks[0] + run.rng.integers(-5, 7, tasks.shape[1]), 0)
             turns = [run.rng.permutation(len(tasks)) for _ in range(2)]
             matrices = [
-                completion_shares(case, pad(groups), capacity, order=turn)[1][:, :, 0]
+                completion_shares(case, batches.pad(groups), capacity, order=turn)[1][:, :, 0]
                 for case, turn in zip((tasks, lie), turns, strict=True)
             ]
             yield tasks, matrices[0], matrices[1]
@@ -157,7 +141,7 @@ def _check_lemma_4_4(run: Run) -> Finding:
 
 @claim("amf-sharing", confirm=confirm_below_floors)
 def _check_amf_sharing(run: Run) -> Finding:
-    example, slots, groups = [[2, 2], [0, 3]], [4, 4], single_sites(2)
+    example, slots, groups = [[2, 2], [0, 3]], [4, 4], batches.single_sites(2)
     own = model.aggregates_of(example, slots, groups, "amf")
     spread = model.useful_range(example, slots, groups, "amf", 0, [0, 2])
     sig = model.aggregates_of(example, slots, groups, "sig-amf")
@@ -165,7 +149,7 @@ def _check_amf_sharing(run: Run) -> Finding:
         return Finding(
             NOT_REPRODUCED, f"the proof's example has aggregates {own}, {spread} of site B, SIG-AMF {sig}"
         )
-    found = search("amf", below_floors("amf"), steps_of("amf", run.small))
+    found = search("amf", below_floors, steps_of("amf", run.small))
     if found.found is None:
         return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
     text = (
@@ -177,15 +161,11 @@ def _check_amf_sharing(run: Run) -> Finding:
 
 @claim("amf-decided-balance", confirm=confirm_balance)
 def _check_amf_balance(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        own, other = (aggregates_of(demand, slots, groups, policy) for policy in ("amf", "imf"))
-        yield (
-            spread_of(own) > spread_of(other),
-            {"associated": single_sites(slots.shape[1]), "compared": "imf"},
-        )
+    def flaw(batch: Batch) -> Flaws:
+        own, other = batch.aggregates(), batch.aggregates("imf")
+        yield spread_of(own) > spread_of(other), {"compared": "imf"}
 
-    found = search("amf", flaw, steps_of("amf", run.small), run.rng, run.small)
-    return found_flaw(found)
+    return found_flaw(search("amf", flaw, steps_of("amf", run.small), run.rng, run.small))
 
 
 @claim("demand-beyond-slots")
@@ -200,33 +180,28 @@ def _check_demand_beyond_slots(run: Run) -> Finding:
             for slots in range(sites, top + 1):
                 if not single and (kinds > 2 or jobs > 2) and slots > 3:
                     continue
-                for demand, amounts, groups in enumerate_instances(
-                    Step(jobs, sites, kinds, slots, single), beyond=2 if kinds < 3 else 1
-                ):
-                    most = np.array([amounts[0, list(group)].sum() for group in groups])
-                    own = aggregates_of(demand, amounts, groups, policy)
-                    cut = aggregates_of(np.minimum(demand, most), amounts, groups, policy)
-                    checked[policy] += len(demand)
-                    broken[policy] += int((own != cut).any(axis=1).sum())
-    text = ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
+                step = Step(jobs, sites, kinds, slots, single)
+                for given in enumerate_instances(step, beyond=2 if kinds < 3 else 1):
+                    batch = Batch(policy, *given)
+                    most = np.array([batch.slots[0, list(group)].sum() for group in batch.groups])
+                    cut = batch._replace(demand=np.minimum(batch.demand, most))
+                    checked[policy] += len(batch.demand)
+                    broken[policy] += int((batch.aggregates() != cut.aggregates()).any(axis=1).sum())
     figures = {f"checked_{policy}": count for policy, count in checked.items()}
     if any(broken.values()):
         return Finding(NOT_REPRODUCED, f"different aggregates: {broken}", figures=figures)
-    return Finding(
-        HOLDS,
-        (
-            "the aggregates are the same if demands are limited to the slots of their sites, in all "
-            f"instances: {text}"
-        ),
-        figures=figures,
+    text = (
+        "the aggregates are the same if demands are limited to the slots of their sites, in all instances: "
+        + ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
     )
+    return Finding(HOLDS, text, figures=figures)
 
 
 @claim("algorithm-5")
 def _check_algorithm_5(run: Run) -> Finding:
-    right, wrong, endless = run_programs(run, "amf", count_programs(run), literal=True)
-    text = f"as printed, with HiGHS: right in {right:,} of {right + wrong + endless:,} random instances"
-    return Finding(judge(not wrong + endless), text, figures={"right": right, "wrong": wrong})
+    found = run_programs(run, "amf", literal=True)
+    text = f"as printed, with HiGHS: right in {found.right:,} of {sum(found):,} random instances"
+    return Finding(judge(found.all_right), text, figures={"right": found.right, "wrong": found.wrong})
 
 
 @claim("algorithm-5-sig", confirm=confirm_printed_check)

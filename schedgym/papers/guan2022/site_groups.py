@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
     check_printed,
     confirm_printed_check,
     count_programs,
-    run_programs,
+    run_both_programs,
 )
+from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.properties import (
     at_associated,
@@ -26,21 +24,13 @@ from schedgym.papers.guan2022.properties import (
     confirm_below_floors,
     spread_of,
 )
-from schedgym.papers.guan2022.share_batches import Flags, Groups, Integers, single_sites
-from schedgym.papers.guan2022.share_search import (
-    Search,
-    Step,
-    aggregates_of,
-    below_floors,
-    search,
-    steps_of,
-    texts,
-)
+from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
+from schedgym.solvers.linear import linear_completion_shares
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)
 def _check_gamf_sharing(run: Run) -> Finding:
-    found = search("gamf", below_floors("gamf"), steps_of("gamf", run.small))
+    found = search("gamf", below_floors, steps_of("gamf", run.small))
     if found.found is None:
         return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
     return Finding(
@@ -50,11 +40,9 @@ def _check_gamf_sharing(run: Run) -> Finding:
 
 @claim("sig-gamf-is-sig-amf", confirm=confirm_below_floors)
 def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        own, other = (aggregates_of(demand, slots, groups, p) for p in ("sig-gamf", "sig-amf"))
-        details = {"aggregates": lambda b: texts(own[b], jobs), "sig_amf": lambda b: texts(other[b], jobs)}
-        yield (own != other).any(axis=1), details
+    def flaw(batch: Batch) -> Flaws:
+        own, sig = batch.aggregates(), batch.aggregates("sig-amf")
+        yield (own != sig).any(axis=1), {"aggregates": own, "sig_amf": sig}
 
     found = search("sig-gamf", flaw, steps_of("sig-amf", run.small))
     return found_flaw(
@@ -81,37 +69,28 @@ def merged_sites(groups: Groups, sites: int) -> list[int]:
     return name
 
 
-def _printed_domain(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers, Groups]:
-    """Return the instance that (5.2) to (5.4) allow without a_ijk >= 0: connected sites are one site."""
+def _printed_domain(batch: Batch) -> Batch:
+    """Return the instances that (5.2) to (5.4) allow without a_ijk >= 0: connected sites are one site."""
+    groups, slots = batch.groups, batch.slots
     names = merged_sites(groups, slots.shape[1])
     kept = sorted(set(names))
     merged = np.stack(
         [slots[:, [j for j, n in enumerate(names) if n == name]].sum(axis=1) for name in kept], axis=1
     )
-    return demand, merged, tuple((kept.index(names[group[0]]),) for group in groups)
+    return batch._replace(slots=merged, groups=tuple((kept.index(names[group[0]]),) for group in groups))
 
 
 def _with_matrix(found: Search) -> Search:
     """Add to a search result a matrix [J][K][M] of the printed aggregates that meets (5.1) to (5.3)."""
     instance = dict(found.found or {})
     demand, slots, groups, _ = read_instance(instance)
-    keys = [(i, k, j) for i in range(len(demand)) for k, group in enumerate(groups) for j in group]
-    of_site = [[float(key[2] == j) for key in keys] for j in range(len(slots))]
-    pairs = list(itertools.product(range(len(demand)), range(len(groups))))
-    of_group = [[float(key[:2] == pair) for key in keys] for pair in pairs]
-    of_job = [[float(key[0] == i) for key in keys] for i in range(len(demand))]
-    result = linprog(
-        np.zeros(len(keys)),
-        A_ub=np.array(of_site + of_group + [[-x for x in row] for row in of_group]),
-        b_ub=np.array([*slots, *(demand[i][k] for i, k in pairs), *([0.0] * len(pairs))], dtype=np.float64),
-        A_eq=np.array(of_job),
-        b_eq=np.array([float(Fraction(text)) for text in instance["printed"]]),
-        bounds=(None, None),
-        method="highs",
-    )
+    printed = [float(Fraction(text)) for text in instance["printed"]]
+    lists = batches.pad(tuple(map(tuple, groups)))
+    allocation, _ = linear_completion_shares(demand, lists, slots, printed, literal=True)
     matrix = [[["0"] * len(slots) for _ in groups] for _ in demand]
-    for (i, k, j), value in zip(keys, result.x, strict=True):
-        matrix[i][k][j] = str(Fraction(float(value)).limit_denominator(360))
+    for i, k in itertools.product(range(len(demand)), range(len(groups))):
+        for j, share in zip(groups[k], allocation[i, k].tolist(), strict=False):
+            matrix[i][k][j] = str(Fraction(share).limit_denominator(360))
     return found._replace(found=instance | {"matrix": matrix})
 
 
@@ -131,20 +110,20 @@ def _confirm_domain(instance: Shown) -> bool:
     return (
         rational
         and feasible
-        and states(instance, "aggregates", model.aggregates_of(demand, slots, groups, "gamf"))
-        and states(instance, "printed", [sum(row, Fraction(0)) for row in sums])
+        and states(
+            instance,
+            aggregates=model.aggregates_of(demand, slots, groups, "gamf"),
+            printed=[sum(row, Fraction(0)) for row in sums],
+        )
         and sum(map(sum, sums)) > most
     )
 
 
 @claim("rational-allocations", confirm=_confirm_domain)
 def _check_rational_allocations(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        own = aggregates_of(demand, slots, groups, "gamf")
-        printed = aggregates_of(*_printed_domain(demand, slots, groups), "gamf")
-        details = {"aggregates": lambda b: texts(own[b], jobs), "printed": lambda b: texts(printed[b], jobs)}
-        yield (own != printed).any(axis=1), details
+    def flaw(batch: Batch) -> Flaws:
+        own, printed = batch.aggregates(), _printed_domain(batch).aggregates()
+        yield (own != printed).any(axis=1), {"aggregates": own, "printed": printed}
 
     found = search("gamf", flaw, ALONE, beyond=2)
     if found.found is None:
@@ -164,27 +143,20 @@ def _confirm_endless(instance: Shown) -> bool:
 
 @claim("algorithm-7", confirm=_confirm_endless)
 def _check_algorithm_7(run: Run) -> Finding:
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        own = aggregates_of(demand, slots, groups, "gamf")[:, 0]
-        yield (own < demand.sum(axis=(1, 2))) & (own < slots.sum(axis=1)), {}
+    def flaw(batch: Batch) -> Flaws:
+        own = batch.aggregates()[:, 0]
+        yield (own < batch.demand.sum(axis=(1, 2))) & (own < batch.slots.sum(axis=1)), {}
 
     found = search("gamf", flaw, ALONE, beyond=2)
-    right, wrong, endless = run_programs(run, "gamf", count_programs(run), literal=True)
-    meant = run_programs(run, "gamf", count_programs(run), literal=False)
-    figures = {
-        "printed_right": right,
-        "printed_wrong": wrong,
-        "printed_endless": endless,
-        "meant_right": meant[0],
-    }
+    printed, meant, figures = run_both_programs(run, "gamf")
     text = (
-        f"with HiGHS, printed: {wrong} wrong, {endless} that do not end of {right + wrong + endless:,} random"
+        f"with HiGHS, printed: {printed.wrong} wrong, {printed.endless} that do not end of {sum(printed):,} "
+        "random instances; with the free site in the unfinished group (line 15), sums of d_lk (line 12) "
+        f"and a_ijk >= 0: {meant.wrong + meant.endless} wrong"
     )
-    text += " instances; with the free site in the unfinished group (line 15), sums of d_lk (line 12) and"
-    text += f" a_ijk >= 0: {meant[1] + meant[2]} wrong"
     if found.found is None:
-        return Finding(judge(not wrong + endless), text, figures=figures)
-    verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
+        return Finding(judge(printed.all_right), text, figures=figures)
+    verdict = CORRECTED if meant.all_right else REFUTED
     more = "if a task waits and a site is free that cannot run it, line 15 never removes the job"
     return found_flaw(found, verdict, f"{more}; {text}", **figures)
 
@@ -201,25 +173,18 @@ def _check_algorithm_8(run: Run) -> Finding:
 
 @claim("gamf-decided-balance", confirm=confirm_balance)
 def _check_gamf_balance(run: Run) -> Finding:
-    def compare(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers]:
-        tasks = at_associated(demand, groups, slots.shape[1])
-        alone = aggregates_of(tasks, slots, single_sites(slots.shape[1]), "amf")
-        return aggregates_of(demand, slots, groups, "gamf"), alone
+    def both(batch: Batch) -> tuple[Integers, Integers]:
+        sites = batch.slots.shape[1]
+        tasks = at_associated(batch.demand, batch.groups, sites)
+        alone = batch._replace(demand=tasks, groups=batches.single_sites(sites))
+        return batch.aggregates(), alone.aggregates("amf")
 
-    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        jobs = demand.shape[1]
-        own, other = compare(demand, slots, groups)
-        yield (
-            spread_of(own) > spread_of(other),
-            {
-                "compared": "amf",
-                "aggregates": lambda b: texts(own[b], jobs),
-                "amf": lambda b: texts(other[b], jobs),
-            },
-        )
+    def flaw(batch: Batch) -> Flaws:
+        own, other = both(batch)
+        yield spread_of(own) > spread_of(other), {"compared": "amf", "aggregates": own, "amf": other}
 
-    def lower(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
-        own, other = (np.sort(found, axis=1) for found in compare(demand, slots, groups))
+    def lower(batch: Batch) -> Flaws:
+        own, other = (np.sort(found, axis=1) for found in both(batch))
         first = np.argmax(own != other, axis=1)[:, None]
         yield (np.take_along_axis(own, first, 1) < np.take_along_axis(other, first, 1))[:, 0], {}
 

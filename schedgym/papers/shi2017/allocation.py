@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
-from schedgym.papers.exact import as_text, as_texts, simplex
+from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.searches import count, smallest_flaw
 from schedgym.papers.shi2017.instances import HALF, claim, draw_job
-from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, optra
+from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, least_time, optra
 
 # instances -------------------------------------------------------------------------------------------
 
 
-def _allocation(weights: Sequence[Sequence[int]], loads: Sequence[int], limits: Sequence[int]) -> SingleJob:
+def _allocation(weights: Sequence[Sequence[int]], load: Sequence[int], limit: Sequence[int]) -> SingleJob:
     """Return an instance of OptRA, P [constraint][task], L and B, as a job with a server for each task."""
-    n = len(loads)
+    n = len(load)
     groups = tuple(tuple(i for i in range(n) if row[i]) for row in weights)
     kept = tuple(tuple(weight for weight in row if weight) for row in weights)
-    return SingleJob(tuple(loads), ((1,) * n,) * n, groups, tuple(limits), weights=kept)
+    return SingleJob(tuple(load), ((1,) * n,) * n, groups, tuple(limit), weights=kept)
 
 
 def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int = 4) -> SingleJob:
@@ -41,25 +42,12 @@ def _own_servers(job: SingleJob) -> tuple[int, ...]:
     return tuple(range(job.tasks))
 
 
-def _optimum(job: SingleJob, placement: Sequence[int]) -> Fraction:
-    """Return the optimum of OptRA for limits > 0: the largest 1 / JCT is found by the simplex method."""
-    n = job.tasks
-    rows = [[Fraction(job.weight(j, k)) for j in placement] + [Fraction(0)] for k in range(len(job.groups))]
-    rows += [
-        [Fraction(-int(i == k)) for k in range(n)] + [Fraction(job.leq(i, j))]
-        for i, j in enumerate(placement)
-    ]
-    right = [*(Fraction(b) for b in job.limits), *[Fraction(0)] * n]
-    return 1 / simplex([0] * n + [1], rows, right).value
-
-
 # section 3: the model --------------------------------------------------------------------------------
 
 
 @claim("energy")
 def _check_energy(run: Run) -> Finding:
-    checked = differ = 0
-    for _ in range(500 if run.small else 20_000):
+    def exact(_: int) -> bool:
         alpha, load, parts = (int(x) for x in run.rng.integers(1, 9, 3))
         left = own = Fraction(load) / Fraction(int(run.rng.integers(1, 5)), 4)
         spent = Fraction(0)
@@ -68,8 +56,9 @@ def _check_energy(run: Run) -> Finding:
             lasts = left / vcpu if k == parts - 1 else left / vcpu / int(run.rng.integers(2, 5))
             spent += alpha * vcpu * lasts
             left -= vcpu * lasts
-        checked += 1
-        differ += spent != alpha * own or left != 0
+        return spent == alpha * own and left == 0
+
+    checked, _, differ = count(range(500 if run.small else 20_000), exact)
     text = f"exactly true in {checked:,} runs of a task, with up to 8 changes of its vCPU"
     return Finding(judge(not differ), text, figures={"checked": checked, "differ": differ})
 
@@ -85,24 +74,19 @@ def _confirm_equation_9(shown: Shown) -> bool:
 
 @claim("equation-9", confirm=_confirm_equation_9)
 def _check_equation_9(run: Run) -> Finding:
-    checked = 0
-    found: list[tuple[int, dict[str, Any]]] = []
-    for n in (1, 2):
-        for energies in itertools.combinations_with_replacement((1, 2, 3), n):
-            checked += 1
-            if all(n * x != sum(energies) for x in energies):
-                shown = {"energy": list(energies), "printed": [n * x for x in energies]}
-                found.append((sum(energies), shown | {"meant": sum(energies)}))
+    def flaw(energies: Sequence[int]) -> dict[str, Any] | None:
+        printed = [len(energies) * x for x in energies]
+        return None if sum(energies) in printed else {"printed": printed, "meant": sum(energies)}
+
+    cases = (own for n in (1, 2) for own in itertools.combinations_with_replacement((1, 2, 3), n))
+    searched = smallest_flaw(cases, flaw, size=sum, show=lambda energies: {"energy": list(energies)})
     text = (
         "the summand does not contain t, so that the sum is N times the energy of one task; the index i is "
         "meant, as in the second sum. Likewise the VMs are VM_1 to VM_N, not to VM_M"
     )
-    return Finding(
-        CORRECTED if found else HOLDS,
-        text,
-        counterexample=min(found, key=lambda pair: pair[0])[1] if found else None,
-        figures={"checked": checked, "different": len(found)},
-    )
+    figures = {"checked": searched.checked, "different": searched.flawed}
+    verdict = CORRECTED if searched.found else HOLDS
+    return Finding(verdict, text, counterexample=searched.found, figures=figures)
 
 
 # section 4.1: OptRA ----------------------------------------------------------------------------------
@@ -122,16 +106,16 @@ def _confirm_convexity(shown: Shown) -> bool:
 
 @claim("convexity", confirm=_confirm_convexity)
 def _check_convexity(run: Run) -> Finding:
-    checked = bent = 0
-    for _ in range(300 if run.small else 20_000):
+    def convex(_: int) -> bool:
         n = int(run.rng.integers(1, 5))
         loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
         one, other = ([Fraction(int(x), 4) for x in run.rng.integers(1, 33, n)] for _ in range(2))
         part = Fraction(int(run.rng.integers(0, 9)), 8)
         between = [part * a + (1 - part) * b for a, b in zip(one, other, strict=True)]
         times = [max(x / c for x, c in zip(loads, vcpu, strict=True)) for vcpu in (one, other, between)]
-        checked += 1
-        bent += times[2] > part * times[0] + (1 - part) * times[1]
+        return times[2] <= part * times[0] + (1 - part) * times[1]
+
+    checked, _, bent = count(range(300 if run.small else 20_000), convex)
     figures = {"checked": checked, "not_convex": bent}
     if bent:
         return Finding(NOT_REPRODUCED, f"the largest time is not convex in {bent}", figures=figures)
@@ -145,15 +129,15 @@ def _check_convexity(run: Run) -> Finding:
 
 @claim("lemma-1")
 def _check_lemma_1(run: Run) -> Finding:
-    checked = broken = 0
-    for _ in range(1_000 if run.small else 50_000):
-        job = _draw_allocation(run.rng)
+    def proportional(job: SingleJob) -> Iterator[bool]:
         alone = group_times(job, _own_servers(job))  # the times if there were no other constraint
         times, vcpu, longest, _ = optra(job, _own_servers(job))
         for p, u in itertools.product(range(job.tasks), range(len(alone))):
             if p in job.groups[u] and times[p] == longest == alone[u]:
-                checked += 1
-                broken += any(vcpu[i] != job.load[i] / alone[u] for i in job.groups[u])
+                yield all(vcpu[i] == job.load[i] / alone[u] for i in job.groups[u])
+
+    jobs = (_draw_allocation(run.rng) for _ in range(1_000 if run.small else 50_000))
+    _, checked, broken = count(jobs, proportional)
     text = (
         f"{checked:,} pairs of a longest task and a constraint that decides, with coefficients 0 to 2: "
         "exactly true in all"
@@ -172,7 +156,7 @@ def _check_theorem_1(run: Run) -> Finding:
         used = [sum(p * c for p, c in zip(row, vcpu, strict=True)) for row in job.matrix()]
         infeasible += min(vcpu) < 0 or any(x > b for x, b in zip(used, job.limits, strict=True))
         longest = max(x / c for x, c in zip(job.load, vcpu, strict=True))
-        worse += longest != _optimum(job, _own_servers(job))
+        worse += longest != least_time(job, _own_servers(job))
         checked += 1
     planned = differ = 0
     for _ in range(50 if run.small else 1_000):  # the same of the policies' kernel
@@ -243,32 +227,36 @@ def _confirm_equation_24(shown: Shown) -> bool:
 
 @claim("equation-24", confirm=_confirm_equation_24)
 def _check_equation_24(run: Run) -> Finding:
-    checked = 0
-    found: list[tuple[tuple[int, ...], dict[str, Any]]] = []
-    for bits in itertools.product((0, 1), repeat=4):
-        weights = [list(bits[:2]), list(bits[2:])]
-        if not all(map(any, weights)) or not all(map(any, zip(*weights, strict=True))):
-            continue
-        for numbers in itertools.product((1, 2), repeat=4):
-            job = _allocation(weights, numbers[:2], numbers[2:])
-            vcpu, alone = optra(job, _own_servers(job)).vcpus, group_times(job, _own_servers(job))
-            u = alone.index(max(alone))
-            checked += 1
-            for i in range(2):
-                printed = job.load[i] / alone[u]
-                if not weights[u][i] and printed != vcpu[i]:
-                    shown = {"weights": weights, "load": list(job.load), "limit": list(job.limits)}
-                    shown |= {"u": u, "i": i}
-                    shown |= {"vcpu": as_text(vcpu[i]), "printed": as_text(printed)}
-                    found.append(((sum(bits), sum(numbers), *numbers), shown))
-    figures = {"checked": checked, "different": len(found)}
-    if not found:
+    def flaw(case: Shown) -> dict[str, Any] | None:
+        job = _allocation(**case)
+        vcpu, alone = optra(job, _own_servers(job)).vcpus, group_times(job, _own_servers(job))
+        u = alone.index(max(alone))
+        for i in range(2):
+            printed = job.load[i] / alone[u]
+            if i not in job.groups[u] and printed != vcpu[i]:
+                return {"u": u, "i": i, "vcpu": as_text(vcpu[i]), "printed": as_text(printed)}
+        return None
+
+    tables = ([[a, b], [c, d]] for a, b, c, d in itertools.product((0, 1), repeat=4))
+    used = [table for table in tables if all(map(any, [*table, *zip(*table, strict=True)]))]
+    cases = (
+        {"weights": table, "load": [*numbers[:2]], "limit": [*numbers[2:]]}
+        for table, numbers in itertools.product(used, itertools.product((1, 2), repeat=4))
+    )
+
+    def size(case: Shown) -> tuple[int, ...]:
+        numbers = [*case["load"], *case["limit"]]
+        return (sum(map(sum, case["weights"])), sum(numbers), *numbers)
+
+    checked, different, found = smallest_flaw(cases, flaw, size=size, show=dict)
+    figures = {"checked": checked, "different": different}
+    if found is None:
         return Finding(HOLDS, f"for all i in {checked} instances", figures=figures)
     text = (
-        f"j is the index of the sum, so that as printed i is any task: this is false in {len(found)} of "
+        f"j is the index of the sum, so that as printed i is any task: this is false in {different} of "
         f"{checked} instances with two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
     )
-    return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
+    return Finding(CORRECTED, text, counterexample=found, figures=figures)
 
 
 @claim("closed-form-is-faster")
@@ -276,7 +264,7 @@ def _check_faster(run: Run) -> Finding:
     seconds = {"closed form": 0.0, "simplex method": 0.0}
     for _ in range(20 if run.small else 200):
         job = _draw_allocation(run.rng, 8, 8)
-        for name, solve in (("closed form", optra), ("simplex method", _optimum)):
+        for name, solve in (("closed form", optra), ("simplex method", least_time)):
             began = time.process_time()
             solve(job, _own_servers(job))
             seconds[name] += time.process_time() - began

@@ -18,28 +18,11 @@ import numpy.typing as npt
 
 from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper, judged_claim
+from schedgym.papers import Evaluation, Outcome, Panel, Run, Series, get_paper
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.registry import figures_in
-from schedgym.papers.shi2017 import readings
+from schedgym.papers.shi2017 import readings, runs
 from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
-from schedgym.papers.shi2017.runs import (
-    DRC,
-    GENETIC,
-    OTHERS,
-    RIVALS,
-    SCHEDULERS,
-    TAPRA,
-    Read,
-    Sweep,
-    by_servers,
-    by_tasks,
-    median_interval,
-    metric,
-    play_planners,
-    play_schedulers,
-    seconds,
-)
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,13 +55,9 @@ MANY_JOBS = (
 )
 
 
-def _claims(run: Run, *names: str) -> list[Judged]:
-    return [judged_claim(run, f"{PAPER.key}/{name}") for name in names]
-
-
 def _medians(label: str, x: Sequence[Any], episodes: Sequence[Floats]) -> Series:
     """Return a series of medians with intervals, one place for each array of episodes."""
-    low, high = zip(*(median_interval(values) for values in episodes), strict=True)
+    low, high = zip(*(runs.median_interval(values) for values in episodes), strict=True)
     return Series(label, x, [float(np.median(values)) for values in episodes], low, high)
 
 
@@ -91,9 +70,9 @@ def _means(label: str, x: Sequence[Any], episodes: Sequence[Floats]) -> Series:
 # Figs. 4 and 5: one job ------------------------------------------------------------------------------
 
 
-def _panels(sweep: Sweep) -> list[Panel]:
+def _panels(sweep: runs.Sweep) -> list[Panel]:
     """Panels of JCT, allocated vCPU and running time, as in the paper."""
-    labels = {label: label for label in (*TAPRA, *RIVALS)}
+    labels = {label: label for label in (*runs.TAPRA, *runs.RIVALS)}
     times = [
         _medians(label, sweep.places, [sweep.seconds(p)(label) for p in sweep.places]) for label in labels
     ]
@@ -114,21 +93,18 @@ def _episodes(played: Evaluation) -> str:
 
 @figure("fig4")
 def _tasks(run: Run) -> Outcome:
-    sweep = by_tasks(run)
-    names = ("4a-smallest", "4a", "4a-fast", "4b-few", "4b-many", "4c")
-    said = _claims(run, "jct-grows", *(f"figure-{name}" for name in names))
+    sweep = runs.by_tasks(run)
     servers = sweep.played.parameters["arity"] ** 3 // 4
     sizes = f"{_episodes(sweep.played)} of a job, {servers} servers"
-    return Outcome(_panels(sweep), said, sizes, ONE_JOB)
+    return Outcome(_panels(sweep), (), sizes, ONE_JOB)
 
 
 @figure("fig5")
 def _servers(run: Run) -> Outcome:
-    sweep = by_servers(run)
-    said = _claims(run, *(f"figure-{name}" for name in ("5a-fast", "5a", "5b-few", "5b", "5c", "5c-fast")))
+    sweep = runs.by_servers(run)
     tasks = sweep.played.parameters["tasks"]
     sizes = f"{_episodes(sweep.played)} of a job of {tasks} tasks"
-    return Outcome(_panels(sweep), said, sizes, ONE_JOB)
+    return Outcome(_panels(sweep), (), sizes, ONE_JOB)
 
 
 # Fig. 6: many jobs -----------------------------------------------------------------------------------
@@ -137,41 +113,43 @@ def _servers(run: Run) -> Outcome:
 def _places(schedulers: Iterable[str]) -> list[str]:
     """Return the names of the bars: the schedulers with DRC, then without, as in the paper."""
     ends = {True: "", False: "\nNDRC"}
-    return [label + ends[drc] for drc in DRC for label in schedulers]
+    return [label + ends[drc] for drc in runs.DRC for label in schedulers]
 
 
-def _bars(reads: dict[bool, Read], planners: Iterable[str], *, timed: bool = False) -> list[Series]:
+def _bars(reads: dict[bool, runs.Read], planners: Iterable[str], *, timed: bool = False) -> list[Series]:
     """Bars of planners by scheduler, with DRC and without."""
     made = []
     for planner in planners:
-        schedulers = OTHERS if planner in GENETIC else tuple(SCHEDULERS)
-        values = [reads[drc](f"{label} {planner}") for drc in DRC for label in schedulers]
+        schedulers = runs.OTHERS if planner in runs.GENETIC else tuple(runs.SCHEDULERS)
+        values = [reads[drc](f"{label} {planner}") for drc in runs.DRC for label in schedulers]
         made.append((_medians if timed else _means)(planner, _places(schedulers), values))
     return made
 
 
 def _limit(played: Evaluation) -> Series:
     """Return the bound on the average JCT, which is the same for all schedulers."""
-    values = [metric(played, "bound", drc=drc)(played.policies[0]) for drc in DRC for _ in SCHEDULERS]
-    return dataclasses.replace(_means("lower bound", _places(SCHEDULERS), values), bound=True)
+    values = [
+        runs.metric(played, "bound", drc=drc)(played.policies[0]) for drc in runs.DRC for _ in runs.SCHEDULERS
+    ]
+    return dataclasses.replace(_means("lower bound", _places(runs.SCHEDULERS), values), bound=True)
 
 
-def _averages(played: Evaluation) -> dict[bool, Read]:
-    return {drc: metric(played, "average_jct", drc=drc) for drc in DRC}
+def _averages(played: Evaluation) -> dict[bool, runs.Read]:
+    return {drc: runs.metric(played, "average_jct", drc=drc) for drc in runs.DRC}
 
 
 def _of_schedulers(played: Evaluation) -> list[Series]:
     """Bars of the schedulers, all with TaPRA-fast."""
-    values = [read(label) for read in _averages(played).values() for label in SCHEDULERS]
-    return [_means("TaPRA-fast", _places(SCHEDULERS), values), _limit(played)]
+    values = [read(label) for read in _averages(played).values() for label in runs.SCHEDULERS]
+    return [_means("TaPRA-fast", _places(runs.SCHEDULERS), values), _limit(played)]
 
 
 @figure("fig6")
 def _online(run: Run) -> Outcome:
-    planners, schedulers = play_planners(run), play_schedulers(run)
+    planners, schedulers = runs.play_planners(run), runs.play_schedulers(run)
     fewer, jobs = (played.parameters["jobs"] for played in (planners, schedulers))
-    all_four = (*TAPRA, *GENETIC)
-    times = _bars({drc: seconds(planners, drc=drc) for drc in DRC}, all_four, timed=True)
+    all_four = (*runs.TAPRA, *runs.GENETIC)
+    times = _bars({drc: runs.seconds(planners, drc=drc) for drc in runs.DRC}, all_four, timed=True)
     bars: dict[str, Any] = {"kind": "bars"}
     panels = [
         Panel(
@@ -189,16 +167,4 @@ def _online(run: Run) -> Outcome:
         panels.append(Panel("", JCT, series, title=f"(a) average JCT, {jobs} jobs, TaPRA-fast", **bars))
         sizes += f", with TaPRA-fast alone {_episodes(schedulers)} of {jobs}"
         remarks.insert(0, f"planners are compared on {fewer} jobs, as GSA takes long")
-    names = ("drc", "without-drc", "slf", "fast", "genetic", "algorithms", "algorithms-without-drc")
-    said = _claims(
-        run,
-        "ontapra-is-best",
-        "online-60-280",
-        *(f"figure-6a-{name}" for name in (*names, "llf", "slf-genetic")),
-        "llf-is-worst",
-        "drc-impact",
-        "drc-impact-numbers",
-        *(f"figure-6b{end}" for end in ("", "-ontapra", "-genetic")),
-        "fast-10-times",
-    )
-    return Outcome(panels, said, sizes, remarks)
+    return Outcome(panels, (), sizes, remarks)

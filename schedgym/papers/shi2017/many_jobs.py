@@ -14,28 +14,10 @@ import numpy.typing as npt
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Evaluation, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
-from schedgym.papers.judging import Effect, Rule, compare, larger, level
+from schedgym.papers.judging import Effect, Rule, excess, larger, level
+from schedgym.papers.shi2017 import runs
 from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, read_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
-from schedgym.papers.shi2017.runs import (
-    DRC,
-    GENETIC,
-    OTHERS,
-    SCHEDULERS,
-    TAPRA,
-    Compare,
-    against,
-    as_stated,
-    at,
-    found_by,
-    medians_of,
-    metric,
-    play_jobs,
-    play_planners,
-    play_schedulers,
-    run_alone,
-    seconds,
-)
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,8 +60,8 @@ def _check_weibull(run: Run) -> Finding:
     off = max(abs(drawn[name] / tasks[name] - 1) for name in READINGS)
     best_rival = {}
     for name in READINGS:
-        read = metric(play_schedulers(run, name), "average_jct", drc=True)
-        found = against(read, OTHERS, ["OnTaPRA"])
+        read = runs.metric(runs.play_schedulers(run, name), "average_jct", drc=True)
+        found = runs.against(read, runs.OTHERS, ["OnTaPRA"])
         best_rival[name] = min(found, key=lambda own: own.value)
     numbers = {name: [own.value, own.low, own.high] for name, own in best_rival.items()}
     figures = {"mean_tasks": tasks, "load": load, "capped": capped, "best_rival": numbers}
@@ -121,7 +103,7 @@ def _check_simulation_ends(run: Run) -> Finding:
         ratio = np.bincount(job, load / largest) / np.bincount(job, load)
         share = float((ratio > 1.1).mean())
         never[name] = {"jobs": share, "runs_of_540": 1 - (1 - share) ** 540}
-    played = play_jobs(run, {"OnTaPRA": "ontapra"}, 100, 3, mar=True, reading="scale-half")
+    played = runs.play_jobs(run, {"OnTaPRA": "ontapra"}, 100, 3, mar=True, reading="scale-half")
     finished = played.metric("OnTaPRA", "finished").tolist()
     figures = {"never": never, "finished_of_100": finished}
     if min(finished) < 100 or not all(x["jobs"] > 0 for n, x in never.items() if n != "x70"):
@@ -153,11 +135,13 @@ def _check_fcfs(run: Run) -> Finding:
             left += bool((1 + 0.1 * run.rng.random(later + 1) < ratio).all())
         waiting.append(left)
     share = float(np.mean(np.array(waiting) > 0))
-    finished = play_jobs(run, {"FCFS": "fcfs"}, 60, 3, mar=False).metric("FCFS", "finished").tolist()
+    finished = runs.play_jobs(run, {"FCFS": "fcfs"}, 60, 3, mar=False).metric("FCFS", "finished").tolist()
     # one job with E_min = 1.087 load, which 87% of the draws do not admit
     alone: dict[str, int] = {}
     for name, seed in itertools.product(("fcfs", "slf"), range(8)):
-        record = run_alone(2, 10.0, 100.0, policy=name, efficiency=0.92, energy_seed=seed, max_time=5000.0)
+        record = runs.run_alone(
+            2, 10.0, 100.0, policy=name, efficiency=0.92, energy_seed=seed, max_time=5000.0
+        )
         alone[name] = alone.get(name, 0) + (not record.truncated)
     figures = {"runs_with_a_job_left": share, "finished_of_60": finished, "alone_of_8": alone}
     if share == 0 or alone["slf"] < 8:
@@ -189,7 +173,7 @@ SIMILAR = 0.10  # "similar", to which the paper puts no number
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Schedulers(Compare):
+class _Schedulers(runs.Compare):
     """A comparison of average JCTs.
 
     Attributes:
@@ -198,13 +182,13 @@ class _Schedulers(Compare):
     """
 
     planners: bool = False
-    drc: Sequence[bool] = tuple(DRC)
+    drc: Sequence[bool] = tuple(runs.DRC)
 
     def __call__(self, run: Run) -> Finding:
         """Compare them with DRC and without."""
-        played = play_planners(run) if self.planners else play_schedulers(run)
+        played = runs.play_planners(run) if self.planners else runs.play_schedulers(run)
         reads = [
-            (DRC[drc] if len(self.drc) > 1 else "", metric(played, "average_jct", drc=drc))
+            (runs.DRC[drc] if len(self.drc) > 1 else "", runs.metric(played, "average_jct", drc=drc))
             for drc in self.drc
         ]
         return self.judge(run, reads, _jobs(played) if self.planners else "")
@@ -244,31 +228,32 @@ def _check_slf(run: Run) -> Finding:
 
 @claim("figure-6a-slf")
 def _check_figure_6a_slf(run: Run) -> Finding:
-    played, found = play_schedulers(run), []
+    played, found = runs.play_schedulers(run), []
     for drc, stated in OVER_SLF.items():
-        read = metric(played, "average_jct", drc=drc)
-        made = against(read, ["FCFS", "LLF"], ["SLF"], {"FCFS": 0.0} | stated)
+        read = runs.metric(played, "average_jct", drc=drc)
+        made = runs.against(read, ["FCFS", "LLF"], ["SLF"], {"FCFS": 0.0} | stated)
         if drc:
             made[0] = dataclasses.replace(made[0], verdict=level(SIMILAR)(made[0]))
-        found += at(DRC[drc], made)
-    return found_by(found)
+        found += runs.at(runs.DRC[drc], made)
+    return runs.found_by(found)
 
 
 def _without_drc(played: Evaluation) -> list[Effect]:
     """Compare the average JCT of each scheduler without DRC with that with it."""
-    read = {drc: metric(played, "average_jct", drc=drc) for drc in DRC}
-    return [compare(label, read[False](label), read[True](label)) for label in SCHEDULERS]
+    read = {drc: runs.metric(played, "average_jct", drc=drc) for drc in runs.DRC}
+    return [excess(label, read[False](label), read[True](label)) for label in runs.SCHEDULERS]
 
 
 @claim("drc-impact")
 def _check_drc_impact(run: Run) -> Finding:
-    return found_by(_without_drc(play_schedulers(run)), larger(), what="without it")
+    return runs.found_by(_without_drc(runs.play_schedulers(run)), larger(), what="without it")
 
 
 @claim("drc-impact-numbers")
 def _check_drc_numbers(run: Run) -> Finding:
-    found = _without_drc(play_schedulers(run))
-    return found_by(dataclasses.replace(own, verdict=as_stated(WITHOUT_DRC[own.name])(own)) for own in found)
+    found = _without_drc(runs.play_schedulers(run))
+    rules = {name: runs.as_stated(percent) for name, percent in WITHOUT_DRC.items()}
+    return runs.found_by(found, lambda own: rules[own.name](own))
 
 
 # Fig. 6(b): running times ----------------------------------------------------------------------------
@@ -276,16 +261,17 @@ def _check_drc_numbers(run: Run) -> Finding:
 
 def _times(played: Evaluation, labels: Iterable[str]) -> Floats:
     """Return the running times [s] of several schedulers, with DRC and without, one after the other."""
-    return np.concatenate([seconds(played, drc=drc)(label) for label in labels for drc in DRC])
+    return np.concatenate([runs.seconds(played, drc=drc)(label) for label in labels for drc in runs.DRC])
 
 
 def _times_of_fast(run: Run, schedulers: Iterable[str], rule: Rule) -> Finding:
     """Judge how many times as long schedulers take with TaPRA as with TaPRA-fast."""
-    played = play_planners(run)
+    played = runs.play_planners(run)
     found = [
-        medians_of(name, *(_times(played, [f"{name} {planner}"]) for planner in TAPRA)) for name in schedulers
+        runs.medians_of(name, *(_times(played, [f"{name} {planner}"]) for planner in runs.TAPRA))
+        for name in schedulers
     ]
-    return found_by(found, rule, what=_jobs(played))
+    return runs.found_by(found, rule, what=_jobs(played))
 
 
 @claim("fast-10-times")
@@ -295,38 +281,30 @@ def _check_ten_times(run: Run) -> Finding:
 
 @claim("figure-6b")
 def _check_figure_6b(run: Run) -> Finding:
-    return _times_of_fast(run, SCHEDULERS, as_stated(900.0))
+    return _times_of_fast(run, runs.SCHEDULERS, runs.as_stated(900.0))
 
 
 @claim("figure-6b-ontapra")
 def _check_slowest(run: Run) -> Finding:
-    planners, schedulers = play_planners(run), play_schedulers(run)
-    found = [
-        medians_of(
-            f"with {planner}, {_jobs(played)}",
-            _times(played, [name for name in names[:1] for _ in OTHERS]),
-            _times(played, names[1:]),
-        )
-        for planner, played, names in (
-            ("TaPRA", planners, _with("TaPRA", SCHEDULERS)),
-            ("TaPRA-fast", schedulers, list(SCHEDULERS)),
-        )
-    ]
-    return found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF")
+    planners, schedulers = runs.play_planners(run), runs.play_schedulers(run)
+    found = []
+    for planner, played, names in (
+        ("TaPRA", planners, _with("TaPRA", runs.SCHEDULERS)),
+        ("TaPRA-fast", schedulers, list(runs.SCHEDULERS)),
+    ):
+        own = _times(played, [name for name in names[:1] for _ in runs.OTHERS])
+        found.append(runs.medians_of(f"with {planner}, {_jobs(played)}", own, _times(played, names[1:])))
+    return runs.found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF")
 
 
 @claim("figure-6b-genetic")
 def _check_genetic_times(run: Run) -> Finding:
-    played = play_planners(run)
-    found = [
-        medians_of(
-            f"{rival} against {own}",
-            *(_times(played, _with(planner, OTHERS)) for planner in (rival, own)),
-        )
-        for rival in GENETIC
-        for own in TAPRA
-    ]
-    return found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}")
+    played = runs.play_planners(run)
+    found = []
+    for pair in itertools.product(runs.GENETIC, runs.TAPRA):
+        slow, fast = (_times(played, _with(planner, runs.OTHERS)) for planner in pair)
+        found.append(runs.medians_of(" against ".join(pair), slow, fast))
+    return runs.found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}")
 
 
 claim.compare("many_jobs", _Schedulers)

@@ -12,23 +12,10 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import compare, grows, larger
+from schedgym.papers.judging import excess, grows, larger
+from schedgym.papers.shi2017 import model, runs
 from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
-from schedgym.papers.shi2017.model.one_job import SingleJob, fat_tree, job_on, limits_now, optra, placements
 from schedgym.papers.shi2017.readings import SIZING
-from schedgym.papers.shi2017.runs import (
-    RIVALS,
-    SINGLE,
-    STATED,
-    TAPRA,
-    Compare,
-    Sweep,
-    against,
-    by_servers,
-    by_tasks,
-    found_by,
-    medians_of,
-)
 
 # section 6: the set-up -------------------------------------------------------------------------------
 
@@ -50,10 +37,10 @@ def _check_fat_tree(run: Run) -> Finding:
     return Finding(judge(good), text, figures=figures)
 
 
-def _tree_job(capacity: Sequence[int], arity: int, server_caps: bool) -> SingleJob:
+def _tree_job(capacity: Sequence[int], arity: int, server_caps: bool) -> model.SingleJob:
     """Return a job of one task that only the first server runs as efficiently as the energy cap demands."""
     row = (1,) + (HALF,) * (len(capacity) - 1)
-    return job_on(fat_tree(arity, *SHARES, server_caps), capacity, (1,), (row,), 1)
+    return model.job_on(model.fat_tree(arity, *SHARES, server_caps), capacity, (1,), (row,), 1)
 
 
 def _confirm_server_capacity(shown: Shown) -> bool:
@@ -78,7 +65,7 @@ def _check_server_capacity(run: Run) -> Finding:
     trees = [(2, list(capacity)) for capacity in itertools.product(range(1, 9), repeat=2)]
     trees += [(4, [1, *own, *[1] * 12]) for own in itertools.product(range(1, 5), repeat=3)]
     for arity, capacity in trees:
-        vcpu, kept = (optra(_tree_job(capacity, arity, caps), (0,)).vcpus[0] for caps in (False, True))
+        vcpu, kept = (model.optra(_tree_job(capacity, arity, caps), (0,)).vcpus[0] for caps in (False, True))
         checked += 1
         within += kept <= capacity[0]
         if vcpu > capacity[0]:
@@ -86,7 +73,7 @@ def _check_server_capacity(run: Run) -> Finding:
             found.append((sum(capacity), shown))
     episodes = 30 if run.small else 200
     size = {"tasks": 40, "arity": 8, "server_caps": False}
-    played = run.play(SINGLE, ["tapra-fast"], episodes, parameters=size, observe=_overloads)
+    played = run.play(runs.SINGLE, ["tapra-fast"], episodes, parameters=size, observe=_overloads)
     beyond = played.values("tapra-fast")
     figures = {"checked": checked, "beyond": len(found), "jobs": len(beyond), "overloaded": sum(beyond)}
     if not found or within < checked:
@@ -129,10 +116,10 @@ def _check_data_centre(run: Run) -> Finding:
         )
         loads = tuple(int(x) for x in run.rng.integers(1, 9, n))
         placement = tuple(int(j) for j in run.rng.integers(servers, size=n))
-        *others, row = fat_tree(arity, *SHARES)
+        *others, row = model.fat_tree(arity, *SHARES)
         half = row._replace(share=row.share / 2)  # beta_DC = 0.1 would matter
         without, with_row, with_half = (
-            optra(job_on(limits, capacity, loads, efficiency), placement)
+            model.optra(model.job_on(limits, capacity, loads, efficiency), placement)
             for limits in (others, [*others, row], [*others, half])
         )
         checked += 1
@@ -142,7 +129,7 @@ def _check_data_centre(run: Run) -> Finding:
     figures = {"checked": checked, "jct_differs": matters, "a_task_is_slower": slower, "with_0.1": looser}
     if matters or not looser:
         return Finding(judge(matters), f"it decides in {matters} placements", figures=figures)
-    *_, first, second, whole = limits_now(fat_tree(2, *SHARES), (1, 1))
+    *_, first, second, whole = model.limits_now(model.fat_tree(2, *SHARES), (1, 1))
     shown = {
         "arity": 2,
         "capacity": [1, 1],
@@ -166,7 +153,7 @@ def _confirm_least_energy(shown: Shown) -> bool:
 def _check_least_energy(run: Run) -> Finding:
     below = 0
     for job in jobs_to_place(run):
-        below += min(job.energy(placement) for placement in placements(job)) < sum(job.load)
+        below += min(job.energy(placement) for placement in model.placements(job)) < sum(job.load)
     failed = {}
     for servers in (54, 128, 250, 432):
         shares = []
@@ -192,7 +179,7 @@ def _check_least_energy(run: Run) -> Finding:
 def _check_mm_ga(run: Run) -> Finding:
     names = [name + run.choice(SIZING) for name in ("min-min", "mm-ga")]
     episodes = 20 if run.small else 100
-    found = run.play(SINGLE, names, episodes, parameters={"tasks": 20, "arity": 6})
+    found = run.play(runs.SINGLE, names, episodes, parameters={"tasks": 20, "arity": 6})
     first, evolved = (found.metric(name, "jct") for name in names)
     worse, better = int((evolved > first * (1 + 1e-12)).sum()), int((evolved < first).sum())
     figures = {"jobs": episodes, "worse": worse, "better": better}
@@ -205,7 +192,7 @@ def _check_mm_ga(run: Run) -> Finding:
 
 # section 6.1: one job --------------------------------------------------------------------------------
 
-SWEEPS = {"tasks": by_tasks, "servers": by_servers}
+SWEEPS = {"tasks": runs.by_tasks, "servers": runs.by_servers}
 #: by how much planning takes longer than with TaPRA [%]
 FIGURE_4_TIMES = {"Min-Min": 100 * (4500 / 6 - 1), "MM-GA": 100 * (4500 / 6 - 1), "GSA": 100 * (180 / 6 - 1)}
 FIGURE_5_TIMES = {
@@ -216,7 +203,7 @@ FIGURE_5_TIMES = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Planners(Compare):
+class _Planners(runs.Compare):
     """A comparison of planners.
 
     Attributes:
@@ -235,7 +222,7 @@ class _Planners(Compare):
         """Compare them at places of the sweeps."""
         reads, what = [], ""
         for name in self.sweeps:
-            sweep = SWEEPS[name](run, TAPRA if self.only else None)
+            sweep = SWEEPS[name](run, runs.TAPRA if self.only else None)
             for place in {"first": sweep.places[:1], "last": sweep.places[-1:]}.get(self.at, sweep.places):
                 where = f"{place} {name}"
                 what = where if self.at else f"means of {sweep.played.episodes} draws"
@@ -245,22 +232,22 @@ class _Planners(Compare):
 
 @claim("jct-grows")
 def _check_grows(run: Run) -> Finding:
-    sweep = by_tasks(run)
+    sweep = runs.by_tasks(run)
     reads = [sweep.metric("jct", place) for place in sweep.places]
-    found = [grows(label, [read(label) for read in reads]) for label in (*TAPRA, *RIVALS)]
-    return found_by(found, what=f"from {sweep.places[0]} to {sweep.places[-1]} tasks")
+    found = [grows(label, [read(label) for read in reads]) for label in (*runs.TAPRA, *runs.RIVALS)]
+    return runs.found_by(found, what=f"from {sweep.places[0]} to {sweep.places[-1]} tasks")
 
 
 @claim("figure-4a-equal-shares")
 def _check_shares(run: Run) -> Finding:
     tasks, episodes = run.size(200, 200, 10), run.size(10, 50, 2)
     size = {"tasks": tasks, "arity": run.size(8, 8, 4)}
-    played = run.play(SINGLE, {"TaPRA": "tapra"}, episodes, parameters=size, observe=_shared_least)
+    played = run.play(runs.SINGLE, {"TaPRA": "tapra"}, episodes, parameters=size, observe=_shared_least)
     least = np.array(played.values("TaPRA"))
-    found = compare(
+    found = excess(
         "least JCT with equal shares, N max load / B_DC, against TaPRA", least, played.metric("TaPRA", "jct")
     )
-    return found_by([found], larger(STATED["Fig. 4(a)"]["GSA"] / 100), what=f"{tasks} tasks")
+    return runs.found_by([found], larger(runs.STATED["Fig. 4(a)"]["GSA"] / 100), what=f"{tasks} tasks")
 
 
 def _shared_least(env: Any) -> float:
@@ -270,50 +257,50 @@ def _shared_least(env: Any) -> float:
     return float(len(load) * load.max() / (float(SHARES[2]) * cpu.sum()))
 
 
-def _middle(sweep: Sweep) -> int:
+def _middle(sweep: runs.Sweep) -> int:
     """Return the number of tasks next to 100, for which the paper gives running times."""
     return min(sweep.places, key=lambda place: abs(place - 100))
 
 
 @claim("figure-4c")
 def _check_figure_4c(run: Run) -> Finding:
-    sweep = by_tasks(run)
+    sweep = runs.by_tasks(run)
     middle = _middle(sweep)
-    found = against(sweep.seconds(middle), RIVALS, TAPRA, FIGURE_4_TIMES, medians_of)
+    found = runs.against(sweep.seconds(middle), runs.RIVALS, runs.TAPRA, FIGURE_4_TIMES, runs.medians_of)
     moves = 128 * 100 * 101 // 2
     more = (
         f"Min-Min tries {moves:,} placements, each of which takes nanoseconds if only the change is computed"
     )
-    return found_by(found, what=f"{middle} tasks, times as long", more=more, placements_of_min_min=moves)
+    return runs.found_by(found, what=f"{middle} tasks, times as long", more=more, placements_of_min_min=moves)
 
 
 @claim("figure-5c")
 def _check_figure_5c(run: Run) -> Finding:
-    sweep = by_servers(run)
+    sweep = runs.by_servers(run)
     many = sweep.places[-1]
-    found = against(sweep.seconds(many), RIVALS, ["TaPRA"], FIGURE_5_TIMES, medians_of)
-    return found_by(found, what=f"{many} servers, times as long")
+    found = runs.against(sweep.seconds(many), runs.RIVALS, ["TaPRA"], FIGURE_5_TIMES, runs.medians_of)
+    return runs.found_by(found, what=f"{many} servers, times as long")
 
 
 @claim("figure-5c-fast")
 def _check_figure_5c_fast(run: Run) -> Finding:
-    sweep = by_servers(run)
+    sweep = runs.by_servers(run)
     many = sweep.places[-1]
-    found = against(sweep.seconds(many), ["TaPRA"], ["TaPRA-fast"], 100 * (33 / 15 - 1), medians_of)
-    return found_by(found, what=f"{many} servers")
+    found = runs.against(sweep.seconds(many), ["TaPRA"], ["TaPRA-fast"], 100 * (33 / 15 - 1), runs.medians_of)
+    return runs.found_by(found, what=f"{many} servers")
 
 
 @claim("offline-running-time")
 def _check_running_time(run: Run) -> Finding:
-    sweep = by_tasks(run)
+    sweep = runs.by_tasks(run)
     middle = _middle(sweep)
     read = sweep.seconds(middle)
-    found = against(read, ["GSA"], TAPRA, 2900, medians_of)
+    found = runs.against(read, ["GSA"], runs.TAPRA, 2900, runs.medians_of)
     found += [
         dataclasses.replace(own, verdict=larger(199.0)(own))
-        for own in against(read, ["Min-Min", "MM-GA"], TAPRA, make=medians_of)
+        for own in runs.against(read, ["Min-Min", "MM-GA"], runs.TAPRA, make=runs.medians_of)
     ]
-    return found_by(found, what=f"{middle} tasks")
+    return runs.found_by(found, what=f"{middle} tasks")
 
 
 claim.compare("one_job", _Planners)

@@ -12,18 +12,9 @@ import numpy.typing as npt
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
-from schedgym.papers.judging import compare, larger
+from schedgym.papers.judging import excess, larger
+from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import FACTORS, SHARES, claim, find_flaw, found_correction, read_job
-from schedgym.papers.shi2017.model.one_job import (
-    Number,
-    SingleJob,
-    fat_tree,
-    optra,
-    placements,
-    tapra_fast,
-    total,
-)
-from schedgym.papers.shi2017.model.online import Job, Outcome, Simulation, Workload, residual_shares
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
 Floats = npt.NDArray[np.float64]
@@ -33,16 +24,16 @@ OWN = {"OnTaPRA": "ontapra"}
 def _confirm_none_planned(shown: Shown) -> bool:
     """Confirm that every placement of the waiting job exceeds the cap or uses a server without resources."""
     job = read_job(shown)
-    return all(optra(job, p).jct == math.inf for p in placements(job))
+    return all(model.optra(job, p).jct == math.inf for p in model.placements(job))
 
 
 @claim("algorithm-4", confirm=_confirm_none_planned)
 def _check_algorithm_4(run: Run) -> Finding:
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
-        return {} if tapra_fast(job) is None else None
+    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+        return {} if model.tapra_fast(job) is None else None
 
     cases = (
-        SingleJob((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
+        model.SingleJob((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
         for m in (1, 2)
         for row in itertools.product(FACTORS, repeat=m)
         for cap in (Fraction(1), Fraction(11, 10))
@@ -60,11 +51,12 @@ def _check_algorithm_4(run: Run) -> Finding:
     return found_correction(searched, text, **figures)
 
 
-def _alone(load: int, capacity: int, arity: int) -> Outcome:
+def _alone(load: int, capacity: int, arity: int) -> model.Outcome:
     """Run one task alone in a data centre of equal servers, with DRC."""
     servers = arity**3 // 4
-    job = Job(0, (load,), ((1,) * servers,))
-    return Simulation(Workload((job,), (capacity,) * servers, fat_tree(arity, *SHARES), 1)).run()
+    job = model.Job(0, (load,), ((1,) * servers,))
+    limits = model.fat_tree(arity, *SHARES)
+    return model.Simulation(model.Workload((job,), (capacity,) * servers, limits, 1)).run()
 
 
 def _confirm_equation_59(shown: Shown) -> bool:
@@ -94,15 +86,15 @@ def _beyond_equation_59(env: Any) -> Floats:
         / np.asarray(record.workload.tasks["efficiency"])[record.job, record.server]
     )
     np.maximum.at(planned, jobs[record.job], leq / record.amount[:, 0])
-    excess: Floats = (np.array(fate["completion"]) - arrival) / (start - arrival + planned) - 1
-    return excess
+    beyond: Floats = (np.array(fate["completion"]) - arrival) / (start - arrival + planned) - 1
+    return beyond
 
 
 @claim("equation-59", confirm=_confirm_equation_59)
 def _check_equation_59(run: Run) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_equation_59)
-    excess = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
-    with_drc, without = excess[True], excess[False]
+    beyond = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
+    with_drc, without = beyond[True], beyond[False]
     figures = {
         "jobs": len(with_drc),
         "largest_with_drc": float(with_drc.max()),
@@ -172,16 +164,16 @@ def _check_conserving(run: Run) -> Finding:
         loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
         base = [Fraction(int(x), 8) for x in run.rng.integers(1, 9, n)]
         capacity = sum(base, Fraction(int(run.rng.integers(0, 9)), 4))
-        held: list[Number] = list(base)
+        held: list[model.Number] = list(base)
         here = list(range(n))
         while here:  # Algorithm 5 after every completion, in addition to what it gave before
             left = [loads[i] for i in here]
-            more = residual_shares(capacity, [held[i] for i in here], left)
-            once = residual_shares(capacity, [base[i] for i in here], left)
+            more = model.residual_shares(capacity, [held[i] for i in here], left)
+            once = model.residual_shares(capacity, [base[i] for i in here], left)
             for i, extra in zip(here, more, strict=True):
                 held[i] += extra
             calls += 1
-            idle += total(held[i] for i in here) != capacity
+            idle += model.total(held[i] for i in here) != capacity
             drift += any(held[i] != base[i] + extra for i, extra in zip(here, once, strict=True))
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
@@ -204,5 +196,5 @@ def _check_mar(run: Run) -> Finding:
         options={"without": {"mar": False}},
     )
     with_test, without = (played.metric(label, "average_jct") for label in ("with", "without"))
-    found = compare("OnTaPRA's average JCT without it", without, with_test)
+    found = excess("OnTaPRA's average JCT without it", without, with_test)
     return found_by([found], larger(), what=f"{jobs} jobs, with DRC")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +12,8 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import compare, level
+from schedgym.papers.judging import excess, level
+from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     HALF,
@@ -24,24 +24,6 @@ from schedgym.papers.shi2017.instances import (
     jobs_to_place,
     read_job,
     show_job,
-)
-from schedgym.papers.shi2017.model.one_job import (
-    Number,
-    SingleJob,
-    best,
-    group_times,
-    largest_parts,
-    local_search,
-    most_efficient,
-    moved,
-    moves,
-    optra,
-    placements,
-    rec,
-    relaxation,
-    tapra,
-    tapra_fast,
-    tapra_from,
 )
 from schedgym.papers.shi2017.runs import SINGLE, TAPRA, found_by
 
@@ -56,14 +38,14 @@ def _check_relaxation(run: Run) -> Finding:
     checked = above = 0
     worst = Fraction(1)
     for job in jobs_to_place(run):
-        ratio = Fraction(best(job)[0]) / relaxation(job).bound
+        ratio = Fraction(model.best(job)[0]) / model.relaxation(job).bound
         checked += 1
         above += ratio < 1
         worst = max(worst, ratio)
     family = {}
     for m in (2, 4, 8):
-        alone = SingleJob((1,), ((1,) * m,), tuple((j,) for j in range(m)), (1,) * m)
-        family[m] = Fraction(best(alone)[0]) / relaxation(alone).bound
+        alone = model.SingleJob((1,), ((1,) * m,), tuple((j,) for j in range(m)), (1,) * m)
+        family[m] = Fraction(model.best(alone)[0]) / model.relaxation(alone).bound
     figures = {"checked": checked, "above": above, "worst": str(worst)}
     figures |= {f"one_task_{m}_servers": str(ratio) for m, ratio in family.items()}
     text = (
@@ -73,41 +55,30 @@ def _check_relaxation(run: Run) -> Finding:
     return Finding(judge(not above), text, figures=figures)
 
 
-def _literal(job: SingleJob, horizon: float | None = None) -> Any:
+def _literal(job: model.SingleJob, horizon: float | None = None) -> Any:
     """Solve (49) to (54) as printed by HiGHS, p of any sign; or only the constraints with T = ``horizon``."""
     from scipy.optimize import linprog
 
-    n, m = len(job.load), job.servers
-    pairs = n * m
+    n, m = job.tasks, job.servers
+    pairs, groups = n * m, len(job.groups)
     leq = np.array([[1 / float(x) for x in row] for row in job.efficiency]).ravel()
-    upper, right = [], []
-    for e in range(pairs):  # l / lambda - p <= 0
-        row = np.zeros(2 * pairs + 1)
-        row[e], row[pairs + e] = leq[e], -1.0
-        upper.append(row)
-        right.append(0.0)
+    limits = np.array([[float(limit)] for limit in job.limits])
+    upper = [np.hstack([np.diag(leq), -np.eye(pairs), np.zeros((pairs, 1))])]  # l / lambda - p <= 0
+    right = [0.0] * pairs
     if job.energy_cap < math.inf:
-        upper.append(np.concatenate([leq, np.zeros(pairs + 1)]))
+        upper.append(np.concatenate([leq, np.zeros(pairs + 1)])[np.newaxis])
         right.append(float(job.energy_cap))
-    for group, limit in zip(job.groups, job.limits, strict=True):
-        row = np.zeros((n, m))
-        row[:, list(group)] = 1.0
-        upper.append(np.concatenate([np.zeros(pairs), row.ravel(), [-float(limit)]]))
-        right.append(0.0)
-    whole = np.zeros((n, 2 * pairs + 1))
-    for i in range(n):
-        whole[i, i * m : (i + 1) * m] = 1.0
-    cost = np.zeros(2 * pairs + 1)
-    cost[-1] = 1.0
-    bounds: list[tuple[float | None, float | None]] = [(0, None)] * pairs + [(None, None)] * pairs
-    bounds.append((0, None) if horizon is None else (horizon, horizon))
+    inside = np.tile(np.array(job.matrix(), dtype=float), n)
+    upper.append(np.hstack([np.zeros((groups, pairs)), inside, -limits]))
+    right += [0.0] * groups
+    horizons = (0, None) if horizon is None else (horizon, horizon)
     return linprog(
-        cost,
-        A_ub=np.array(upper),
+        [0.0] * 2 * pairs + [1.0],
+        A_ub=np.vstack(upper),
         b_ub=right,
-        A_eq=whole,
+        A_eq=np.hstack([np.kron(np.eye(n), np.ones(m)), np.zeros((n, pairs + 1))]),
         b_eq=[float(x) for x in job.load],
-        bounds=bounds,
+        bounds=[*[(0, None)] * pairs, *[(None, None)] * pairs, horizons],
         method="highs",
     )
 
@@ -116,7 +87,7 @@ def _literal(job: SingleJob, horizon: float | None = None) -> Any:
 def _check_equivalent(run: Run) -> Finding:
     checked = broken = searched = apart = solved = 0
     for job in jobs_to_place(run):
-        bound, parts = relaxation(job)
+        bound, parts = model.relaxation(job)
         pairs = list(itertools.product(range(len(job.load)), range(job.servers)))
         load = {(i, j): parts[i][j] * job.load[i] for i, j in pairs}
         vcpu = {(i, j): load[i, j] / job.efficiency[i][j] / bound for i, j in pairs}  # p / T
@@ -174,20 +145,20 @@ def _confirm_quotients(shown: Shown) -> bool:
 
 @claim("quotients", confirm=_confirm_quotients)
 def _check_quotients(run: Run) -> Finding:
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
-        bound, parts = relaxation(job)
+    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+        bound, parts = model.relaxation(job)
         # what the idle part gets, the other one lacks
         return {"infimum": as_text(bound)} if parts[0][1] == 0 else None
 
     pooled = (
-        SingleJob((load,), ((1, HALF),), ((0, 1),), (limit,), load)
+        model.SingleJob((load,), ((1, HALF),), ((0, 1),), (limit,), load)
         for load, limit in itertools.product((1, 2, 3), repeat=2)
     )
     searched = find_flaw(pooled, flaw)
     checked = idle = 0
     for job in jobs_to_place(run):
         checked += 1
-        idle += not all(map(all, relaxation(job).parts))
+        idle += not all(map(all, model.relaxation(job).parts))
     text = f"a part without load and vCPU takes 0 / 0, as in the optima of {idle:,} of {checked:,} tiny jobs;"
     text += (
         " with c > 0 there may be no minimum. The quotient must count as 0, as in Eq. 47 (p >= l / lambda)"
@@ -211,7 +182,7 @@ def _check_equation_54(run: Run) -> Finding:
         pairs = len(job.load) * job.servers
         optimum = float(found.fun)
         checked += 1
-        differ += abs(optimum - relaxation(job).bound) > CLOSE * optimum
+        differ += abs(optimum - model.relaxation(job).bound) > CLOSE * optimum
         negative += min(found.x[pairs : 2 * pairs].tolist()) < -CLOSE
     figures = {"checked": checked, "differ": differ, "negative_p": negative}
     if differ or negative:
@@ -232,7 +203,7 @@ def _confirm_rounding(shown: Shown) -> bool:
     job = read_job(shown)
     ((first, other),), (a, b), load = job.efficiency, job.limits, Fraction(job.load[0])
 
-    def horizon(f: Fraction) -> Number:
+    def horizon(f: Fraction) -> model.Number:
         if not 0 <= f <= 1 or load * (f / first + (1 - f) / other) > job.energy_cap:
             return math.inf
         return max(load * f / first / a, load * (1 - f) / other / b)
@@ -249,20 +220,18 @@ def _confirm_rounding(shown: Shown) -> bool:
 
 @claim("rounding", confirm=_confirm_rounding)
 def _check_rounding(run: Run) -> Finding:
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
-        parts = relaxation(job).parts
+    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+        parts = model.relaxation(job).parts
         shown = {"parts": [as_texts(row) for row in parts]}
-        placed = largest_parts(parts)
+        placed = model.largest_parts(parts)
         return shown if not job.keeps_cap(placed) and _confirm_rounding(show_job(job) | shown) else None
 
-    grid = (Fraction(x, 10) for x in range(10, 20))
-    cases = [
-        SingleJob((1,), ((1, HALF),), ((0,), (1,)), (1, limit), cap) for cap in grid for limit in range(1, 11)
-    ]
+    grid = itertools.product((Fraction(x, 10) for x in range(10, 20)), range(1, 11))
+    cases = (model.SingleJob((1,), ((1, HALF),), ((0,), (1,)), (1, limit), cap) for cap, limit in grid)
     searched = find_flaw(cases, flaw)
     beyond = checked = 0
     for job in jobs_to_place(run):
-        start = largest_parts(relaxation(job).parts)
+        start = model.largest_parts(model.relaxation(job).parts)
         checked += 1
         beyond += not job.keeps_cap(start)
     figures = {"checked": checked, "beyond_the_cap": beyond}
@@ -285,17 +254,17 @@ def _confirm_rec(shown: Shown) -> bool:
 def _check_rec(run: Run) -> Finding:
     starts = wrong = 0
 
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
+    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
         nonlocal starts, wrong
         feasible = job.least_energy() <= job.energy_cap
         for placement in itertools.product(range(job.servers), repeat=len(job.load)):
-            found = rec(job, placement)
+            found = model.rec(job, placement)
             starts += 1
             wrong += (found is not None) != feasible or (found is not None and not job.keeps_cap(found))
-        return None if feasible else {"placement": list(most_efficient(job))}
+        return None if feasible else {"placement": list(model.most_efficient(job))}
 
     below = [
-        SingleJob((load,) * n, ((slow,) * m,) * n, tuple((j,) for j in range(m)), (1,) * m, n * load)
+        model.SingleJob((load,) * n, ((slow,) * m,) * n, tuple((j,) for j in range(m)), (1,) * m, n * load)
         for n, m, load, slow in itertools.product((1, 2), (1, 2), (1, 2), (HALF, Fraction(9, 10)))
     ]
     searched = find_flaw(itertools.chain(below, jobs_to_place(run)), flaw)
@@ -313,8 +282,8 @@ def _check_rec(run: Run) -> Finding:
 
 def _confirm_rec_delta(shown: Shown) -> bool:
     job, placement = read_job(shown), tuple(shown["placement"])
-    before = optra(job, placement).jct
-    times = [optra(job, moved(placement, shown["task"], j)).jct for j in shown["servers"]]
+    before = model.optra(job, placement).jct
+    times = [model.optra(job, model.moved(placement, shown["task"], j)).jct for j in shown["servers"]]
     return (
         before == math.inf
         and as_texts(times) == shown["jct"]
@@ -328,12 +297,12 @@ def _confirm_rec_delta(shown: Shown) -> bool:
 def _check_rec_delta(run: Run) -> Finding:
     undefined = same = 0
 
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
+    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
         nonlocal undefined, same
         for start in range(job.servers):
-            before = optra(job, (start,)).jct
+            before = model.optra(job, (start,)).jct
             better = [j for j in range(job.servers) if job.efficiency[0][j] > job.efficiency[0][start]]
-            times = {j: optra(job, (j,)).jct for j in better}
+            times = {j: model.optra(job, (j,)).jct for j in better}
             if before < math.inf:
                 # the change orders the moves as the new time does
                 same += all(
@@ -348,7 +317,7 @@ def _check_rec_delta(run: Run) -> Finding:
         return None
 
     cases = (
-        SingleJob((1,), (row,), tuple((j,) for j in range(m)), limits, 1)
+        model.SingleJob((1,), (row,), tuple((j,) for j in range(m)), limits, 1)
         for m in (2, 3)
         for row in itertools.product(FACTORS, repeat=m)
         for limits in itertools.product((0, 1, 2), repeat=m)
@@ -366,9 +335,9 @@ def _check_rec_delta(run: Run) -> Finding:
 def _check_ends(run: Run) -> Finding:
     paths = steps = most = rising = longer = 0
     for job in jobs_to_place(run):
-        for start in placements(job):
-            path = local_search(job, start)
-            levels = [sorted(group_times(job, placement), reverse=True) for placement in path]
+        for start in model.placements(job):
+            path = model.local_search(job, start)
+            levels = [sorted(model.group_times(job, placement), reverse=True) for placement in path]
             paths += 1
             steps += len(path) - 1
             most = max(most, len(path) - 1)
@@ -383,50 +352,33 @@ def _check_ends(run: Run) -> Finding:
 
 
 def _confirm_local_optimum(shown: Shown) -> bool:
-    """Confirm by sums over servers that no single move helps, and that the better placement keeps the cap."""
-    job = read_job(shown)
-    if any(len(group) > 1 for group in job.groups):
-        return False
-
-    def horizon(placement: Sequence[int]) -> Number:
-        held = [Fraction(0)] * job.servers
-        for i, j in enumerate(placement):
-            held[j] += Fraction(job.load[i]) / Fraction(job.efficiency[i][j])
-        return max(x / b for x, b in zip(held, job.limits, strict=True))
-
-    def within(placement: Sequence[int]) -> bool:
-        spent = sum(Fraction(job.load[i]) / Fraction(job.efficiency[i][j]) for i, j in enumerate(placement))
-        return spent <= job.energy_cap
-
-    ended, better = shown["ended"], shown["better"]
-    stuck = all(
-        not within(after) or horizon(after) >= horizon(ended)
-        for i, j in itertools.product(range(len(ended)), range(job.servers))
-        for after in [[*ended[:i], j, *ended[i + 1 :]]]
-    )
-    times = as_texts([horizon(ended), horizon(better)])
+    """Confirm by linear programmes that no single move helps, and that the better placement keeps the cap."""
+    job, ended, better = read_job(shown), tuple(shown["ended"]), tuple(shown["better"])
+    least, best = (model.least_time(job, placement) for placement in (ended, better))
     return (
-        stuck
-        and within(ended)
-        and within(better)
-        and times == shown["jct"]
-        and horizon(better) < horizon(ended)
+        job.keeps_cap(ended)
+        and job.keeps_cap(better)
+        and all(model.least_time(job, after) >= least for after in model.moves(job, ended))
+        and as_texts([least, best]) == shown["jct"]
+        and best < least
     )
 
 
 @claim("local-search-optimal", confirm=_confirm_local_optimum)
 def _check_local_optimum(run: Run) -> Finding:
     ends = improvable = 0
-    worst: dict[str, Number] = {"tapra": 1, "tapra-fast": 1}
+    worst: dict[str, model.Number] = {"tapra": 1, "tapra-fast": 1}
 
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
+    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
         nonlocal ends, improvable
-        for start in placements(job):
-            ended = local_search(job, start)[-1]
+        for start in model.placements(job):
+            ended = model.local_search(job, start)[-1]
             ends += 1
-            improvable += any(optra(job, after).jct < optra(job, ended).jct for after in moves(job, ended))
-        least, placement = best(job)
-        for name, plan in (("tapra", tapra(job)), ("tapra-fast", found := tapra_fast(job))):
+            improvable += any(
+                model.optra(job, after).jct < model.optra(job, ended).jct for after in model.moves(job, ended)
+            )
+        least, placement = model.best(job)
+        for name, plan in (("tapra", model.tapra(job)), ("tapra-fast", found := model.tapra_fast(job))):
             if plan is not None:
                 worst[name] = max(worst[name], Fraction(plan.evaluation.jct) / least)
         if found is None or found.evaluation.jct == least:
@@ -457,11 +409,11 @@ def _check_local_optimum(run: Run) -> Finding:
 def _check_fast_start(run: Run) -> Finding:
     checked = wrong = 0
     for job in jobs_to_place(run):
-        least = min(job.energy(placement) for placement in placements(job))
+        least = min(job.energy(placement) for placement in model.placements(job))
         checked += 1
-        wrong += least != job.least_energy() or tapra_fast(job) is None
+        wrong += least != job.least_energy() or model.tapra_fast(job) is None
         tight = dataclasses.replace(job, energy_cap=least - Fraction(1, 100))
-        wrong += tapra_fast(tight) is not None or any(True for _ in placements(tight))
+        wrong += model.tapra_fast(tight) is not None or any(True for _ in model.placements(tight))
     text = (
         f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails only "
         "if every algorithm does"
@@ -469,12 +421,12 @@ def _check_fast_start(run: Run) -> Finding:
     return Finding(judge(not wrong), text, figures={"checked": checked, "wrong": wrong})
 
 
-def _two_tasks(n: int) -> SingleJob:
+def _two_tasks(n: int) -> model.SingleJob:
     """Return a small and a large task that share the first server; the cap lets only one of them move.
 
     The search moves the small one, which comes first; the relaxation moves the large one.
     """
-    return SingleJob((1, n), ((1, HALF),) * 2, ((0,), (1,)), (1, n), 1 + 2 * n)
+    return model.SingleJob((1, n), ((1, HALF),) * 2, ((0,), (1,)), (1, n), 1 + 2 * n)
 
 
 def _confirm_fast(shown: Shown) -> bool:
@@ -486,9 +438,9 @@ def _confirm_fast(shown: Shown) -> bool:
     plans = []
     for small in (Fraction(0), Fraction(1)):
         large = (moved_part - small) / n
-        plan = tapra_from(job, [[1 - small, small], [1 - large, large]])
+        plan = model.tapra_from(job, [[1 - small, small], [1 - large, large]])
         plans.append(None if plan is None else plan.evaluation.jct)
-    own = tapra_fast(job)
+    own = model.tapra_fast(job)
     return (
         own is not None
         and plans == [2, 2]
@@ -505,20 +457,20 @@ def _check_fast(run: Run) -> Finding:
     median, worse = float(np.median(other / own)), float(np.mean(other > 1.05 * own))
     n = 40
     job = _two_tasks(n)
-    plan = tapra_fast(job)
+    plan = model.tapra_fast(job)
     text = (
         f"the median is {median:.3f} times TaPRA's: {worse:.0%} are more than 5% longer, where the energy cap"
     )
     text += " is tight"
     shown = None
     if plan is not None:
-        ratio = Fraction(plan.evaluation.jct) / best(job)[0]
+        ratio = Fraction(plan.evaluation.jct) / model.best(job)[0]
         shown = show_job(job) | {"fast": as_text(plan.evaluation.jct), "tapra": 2}
         text += (
             f". In a family of jobs with n tasks it is n / 2 times as long (n = {n}: {ratio}), so no "
             "factor bounds it"
         )
-    mean = compare("TaPRA-fast against TaPRA", other, own)
+    mean = excess("TaPRA-fast against TaPRA", other, own)
     what = f"mean of {episodes} jobs with 100 tasks"
     figures = {"episodes": episodes, "median": median, "more_than_5": worse}
     finding = found_by([mean], level(0.05), what=what, more=text, **figures)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run, Verdict
-from schedgym.papers.judging import Effect, Rule, compare, judge_claim, larger, level
+from schedgym.papers.judging import Effect, Rule, excess, judge_claim, larger, level
 from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
@@ -257,7 +257,7 @@ def against(
     more: Iterable[str],
     less: Iterable[str],
     stated: Mapping[str, float] | float | None = None,
-    make: Callable[[str, Floats, Floats], Effect] = compare,
+    make: Callable[[str, Floats, Floats], Effect] = excess,
 ) -> list[Effect]:
     """Judge for each pair of policies if one is larger than the other, by as much as the paper states.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run
-from schedgym.papers.judging import Effect, against, at_most, compare, lower, tell, verdict_of
+from schedgym.papers.judging import Effect, against, at_most, excess, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.readings import ESTIMATION
 from schedgym.papers.xu2021.runs import ID, RULES
@@ -42,7 +42,7 @@ def _norms(played: Evaluation, metric: str) -> list[Effect]:
 def _check_estimates(run: Run) -> Finding:
     exact, wrong = _play(run), _play(run, estimation=run.choice(ESTIMATION), variance=VARIANCE)
     grown = {
-        policy: compare(policy, wrong.metric(policy, "l2"), exact.metric(policy, "l2"))
+        policy: excess(policy, wrong.metric(policy, "l2"), exact.metric(policy, "l2"))
         for policy in (OWN, *RULES)
     }
     ahead = _norms(wrong, "l2")

@@ -28,7 +28,7 @@ from schedgym.papers.judging import (
     at_most,
     average,
     between,
-    compare,
+    excess,
     judge_better,
     judge_claim,
     larger,
@@ -256,8 +256,8 @@ def _unfinished(run: Run) -> Outcome:
         judge_claim(
             "OCORP's makespan is that of SRF, about 40000 s",
             [
-                compare(f"{OCORP} against SRF", spans[OCORP], spans["SRF"]),
-                compare(f"{OCORP} against 40000 s", spans[OCORP], 40000.0 / SLOT),
+                excess(f"{OCORP} against SRF", spans[OCORP], spans["SRF"]),
+                excess(f"{OCORP} against 40000 s", spans[OCORP], 40000.0 / SLOT),
             ],
             level(CLOSE),
             what="makespan",
@@ -265,7 +265,7 @@ def _unfinished(run: Run) -> Outcome:
         ),
         judge_claim(
             "the makespans of SRPT and SVF are more than 50000 s",
-            [compare(f"{name} against 50000 s", spans[name], 50000.0 / SLOT) for name in ("SRPT", "SVF")],
+            [excess(f"{name} against 50000 s", spans[name], 50000.0 / SLOT) for name in ("SRPT", "SVF")],
             larger(),
             what="makespan",
         ),
@@ -307,7 +307,7 @@ def _waiting(run: Run) -> Outcome:
         _short_waits(played),
         judge_claim(
             "the waiting of jobs of the same size varies much under SRF, and less under all others",
-            [compare(f"{name} against SRF", spread[name], spread["SRF"]) for name in spread if name != "SRF"],
+            [excess(f"{name} against SRF", spread[name], spread["SRF"]) for name in spread if name != "SRF"],
             lower(),
             what="standard deviation",
         ),
@@ -355,9 +355,9 @@ def _charged(run: Run) -> Outcome:
     said = [
         judge_claim(
             "up to alpha = 100 the norm is at most 5% above that of alpha = 0",
-            [compare(f"{label} against 0", norms[label], norms[NONE]) for label in labels[1:]],
+            [excess(f"{label} against 0", norms[label], norms[NONE]) for label in labels[1:]],
             at_most(ALPHA_COST),
-            more=tell([compare(f"{label} against 0", norms[label], norms[NONE]) for label in beyond]),
+            more=tell([excess(f"{label} against 0", norms[label], norms[NONE]) for label in beyond]),
         ),
         Judged(
             "alpha = 0 is OCORP",
@@ -391,7 +391,7 @@ def _preemptions(run: Run) -> Outcome:
     rate = played.values(MOST, "at_rate")
     untouched, before = (played.values(label, "untouched") for label in (MOST, NONE))
     drops = [
-        compare(f"{label} against 0", own, middle[NONE]) for label, own in middle.items() if label != NONE
+        excess(f"{label} against 0", own, middle[NONE]) for label, own in middle.items() if label != NONE
     ]
     said = [
         _less_by_class(played, "preemptions"),
@@ -448,7 +448,7 @@ def _migrations(run: Run) -> Outcome:
     said = [
         judge_claim(
             "migrations are seldom in comparison with preemptions",
-            [compare(label, moved[label], stopped[label]) for label in labels],
+            [excess(label, moved[label], stopped[label]) for label in labels],
             between(-1.0, CLOSE - 1.0),  # a tenth of them at most
             what="migrations against preemptions",
         ),
@@ -460,7 +460,7 @@ def _migrations(run: Run) -> Outcome:
         ),
         judge_claim(
             "a still larger alpha reduces migrations as well",
-            [compare(f"{label} against 100", moved[label], moved[MOST]) for label in beyond],
+            [excess(f"{label} against 100", moved[label], moved[MOST]) for label in beyond],
             lower(),
         ),
         judge_claim(
@@ -560,7 +560,7 @@ def _rounded(played: Evaluation) -> Judged:
     for variance in swept:
         for name in ("cpu", "memory"):
             actual = played.values(OCORP_M, name, variance=variance)
-            found.append(compare(f"{name} against {variance}", actual, variance))
+            found.append(excess(f"{name} against {variance}", actual, variance))
     claim = "after rounding the variance of the errors is still close to what was set"
     rule = at_most(ROUNDING)
     return judge_claim(claim, found, lambda one: rule(one if one.value > 0.0 else -one), what="variance")
@@ -592,7 +592,7 @@ def _best_rule(run: Run, played: Evaluation) -> Judged:
 def _stable(run: Run, played: Evaluation, most: float) -> Judged:
     """Judge that the norm is about equal for variances from 0.2 to 0.6."""
     first, last = (played.metric(OCORP, run.choice(NORM), variance=value) for value in (0.2, most))
-    found = compare(f"{most} against 0.2", last, first)
+    found = excess(f"{most} against 0.2", last, first)
     return judge_claim(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
 
 

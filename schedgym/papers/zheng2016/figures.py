@@ -18,7 +18,7 @@ from schedgym.core.problem import Statement
 from schedgym.documents import read_yaml
 from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper
 from schedgym.papers.figures import lines
-from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
+from schedgym.papers.judging import PERCENT, POINTS, excess, grows, judge_better, judge_claim, level
 from schedgym.papers.registry import figures_in
 from schedgym.papers.zheng2016 import readings
 from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
@@ -130,7 +130,7 @@ def _more_with_window(played: Evaluation, **others: F8) -> Judged:
 def _level(played: Evaluation, claim: str, name: str, own: F8, other: F8) -> Judged:
     """Judge that the means of two tables [places, episodes] are within NEAR of each other at every place."""
     rows = zip(_places(played), own, other, strict=False)
-    return judge_claim(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
+    return judge_claim(claim, [excess(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
 
 
 def _alike(played: Evaluation) -> Judged:

@@ -3,7 +3,7 @@
 All of them pool the servers, and ignore that cores are whole numbers. In 2D they use memory in two ways: as a
 second pooled resource, and because a job can only run on servers with enough memory.
 
-The paper's bounds come from the fractional relaxation P2 (:func:`optimal_fractional`): sum p^k, OPT_P2 - sum
+The paper's bounds come from the fractional relaxation P2: sum p^k, OPT_P2 - sum
 p^k, and the mean of these two, OPT_P2 / 2. The best :func:`priced_bound` is at least as large as all three:
 there each job has one schedule and costs flowtime^k, while in P2 it can mix schedules and costs a mean over
 its slots.
@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from schedgym.core.heap import pop, push
 from schedgym.core.jit import helper, kernel
@@ -28,7 +26,7 @@ from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 
-__all__ = ["lower_bound", "optimal_fractional", "priced_bound", "processing_bound", "queue_bound"]
+__all__ = ["lower_bound", "priced_bound", "processing_bound", "queue_bound"]
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
@@ -40,7 +38,6 @@ FINEST = 2**14  # most intervals
 STEPS = 1000  # of the ascent on a grid, at most
 NEVER = 2**62  # a slot
 MOST_VISITS = 10**8  # runs that all steps may look at (a second or two)
-MOST_VARIABLES = 10**6  # of the linear program (a minute or so)
 
 
 def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None) -> float:
@@ -102,46 +99,6 @@ def priced_bound(workload: Workload, norm: float = 2.0) -> float:
     not the best that prices can give.
     """
     return _priced(_needs(tables(workload)), norm)
-
-
-def optimal_fractional(workload: Workload, norm: float = 2.0) -> float:
-    """Return OPT_P2, the least sum of fractional flowtimes (Eq. 5) of plain jobs; memory is ignored.
-
-    It is the value of a linear program, up to the tolerance of HiGHS. The paper's bounds on sum f^k follow
-    from it: OPT_P2 / 2, OPT_P2 - sum p^k, and for k = 1 OPT_P2 - sum p + sum (p - 1) / 2. OPT_P2 itself is
-    not a bound.
-
-    Raises:
-        ValueError: for jobs of kind mapreduce, or more than ``MOST_VARIABLES`` pairs of job and slot.
-    """
-    own = tables(workload)
-    if own.kind == "mapreduce":
-        raise ValueError("OPT_P2 is defined for plain jobs")
-    arrival, processing, cpu = own.arrival, own.processing[:, 0], own.cpu[:, 0]
-    cores = int(own.server_cpu.sum())
-    volume = processing * cpu
-    # after the last arrival all cores are busy until the job that ends last runs at its full rate
-    last = int(arrival.max() + volume.sum() // cores + (-(-volume // np.minimum(cpu, cores))).max() + 1)
-    count = last - arrival
-    if count.sum() > MOST_VARIABLES:
-        raise ValueError(f"{count.sum()} pairs of job and slot are more than {MOST_VARIABLES}")
-    job = np.repeat(np.arange(len(count)), count)
-    age = np.arange(len(job)) - np.repeat(np.cumsum(count) - count, count) + 1.0
-    slot = (arrival[job] + age).astype(np.int64) - 1 - int(arrival[0])
-    p, d = processing[job].astype(np.float64), cpu[job].astype(np.float64)
-    ones, column = np.ones(len(job)), np.arange(len(job))
-    solved = linprog(
-        (age**norm / p + p ** (norm - 1.0)) / d,
-        A_ub=csr_array((ones, (slot, column))),
-        b_ub=np.full(last - int(arrival[0]), cores),
-        A_eq=csr_array((ones, (job, column))),
-        b_eq=volume,
-        bounds=np.column_stack([np.zeros(len(job)), d]),
-        method="highs",
-    )
-    if solved.status != 0:
-        raise RuntimeError(f"HiGHS: {solved.message}")
-    return float(solved.fun)
 
 
 class _Needs(NamedTuple):

@@ -22,6 +22,7 @@ from schedgym.core.record import ScheduleRecord, first_overload, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
+from schedgym.problems.geo.orders import sort_by_key
 from schedgym.problems.geo.problem import METRICS
 from schedgym.problems.geo.workload import Jobs, tables
 
@@ -58,19 +59,17 @@ class Scratch(NamedTuple):
 
     sums: Annotated[Any, SUMS]
     sums_to_last_arrival: Annotated[Any, SUMS]
-    begin: Annotated[Floats, "task"]  # starts of the tasks that ran, ascending
-    begin_job: Annotated[Integers, "task"]
-    end: Annotated[Floats, "task"]  # ends of the tasks that ran, ascending
-    end_job: Annotated[Integers, "task"]
+    job: Annotated[Integers, "task"]  # of each task that ran
+    begin: Annotated[Floats, "task"]
+    end: Annotated[Floats, "task"]
+    by_begin: Annotated[Integers, "task"]  # the tasks that ran, ascending
+    by_end: Annotated[Integers, "task"]
     response: Annotated[Floats, "job"]
     running: Annotated[Integers, "job"]
     unfinished: Annotated[Integers, "job"]
-    deviation: Annotated[Floats, "piece"]  # of the pieces of time that have one; sorted at the end
-    piece: Annotated[Integers, "piece"]  # their numbers
+    deviation: Annotated[Floats, "piece"]  # of the pieces of time that have one
     length: Annotated[Floats, "piece"]  # [s]
-    spare: Annotated[Integers, "piece"]
-    spare_tag: Annotated[Integers, "piece"]
-    tally: Annotated[Integers, 8, 256]
+    by_deviation: Annotated[Integers, "piece"]  # the pieces, ascending
 
 
 class Episode(NamedTuple):
@@ -88,73 +87,24 @@ def most_pieces(sizes: Sizes) -> int:
 
 
 @helper
-def sort_pairs(bits: Any, tag: Any, spare_bits: Any, spare_tag: Any, count: int, tally: Any) -> None:
-    """Sort ``count`` pairs by the bits of floats >= 0, in place and stable (a radix sort, without branches).
-
-    Args:
-        bits: float64 numbers >= 0, viewed as int64: the order is the same.
-        tag: moved with the numbers.
-        spare_bits: scratch space.
-        spare_tag: scratch space.
-        count: number of pairs.
-        tally: scratch space [8, 256].
-    """
-    for byte in range(8):
-        for value in range(256):
-            tally[byte, value] = 0
-    for i in range(count):
-        word = bits[i]
-        for byte in range(8):
-            tally[byte, (word >> (8 * byte)) & 255] += 1
-    from_bits, from_tag, to_bits, to_tag = bits, tag, spare_bits, spare_tag
-    moved = False
-    for byte in range(8):
-        if count == 0 or tally[byte, (bits[0] >> (8 * byte)) & 255] == count:
-            continue  # all have the same byte here
-        before = 0
-        for value in range(256):
-            here = tally[byte, value]
-            tally[byte, value] = before
-            before += here
-        for i in range(count):
-            word = from_bits[i]
-            value = (word >> (8 * byte)) & 255
-            j = tally[byte, value]
-            tally[byte, value] = j + 1
-            to_bits[j] = word
-            to_tag[j] = from_tag[i]
-        from_bits, from_tag, to_bits, to_tag = to_bits, to_tag, from_bits, from_tag
-        moved = not moved
-    if moved:
-        for i in range(count):
-            bits[i] = spare_bits[i]
-            tag[i] = spare_tag[i]
-
-
-@helper
-def sort_by_value(scratch: Scratch, values: Any, tag: Any, count: int) -> None:
-    """Sort ``count`` pairs of a number >= 0 and a tag by the number."""
-    sort_pairs(values.view(np.int64), tag, scratch.spare, scratch.spare_tag, count, scratch.tally)
-
-
-@helper
 def weighted_percentile(scratch: Scratch, sums: Any, part: float) -> float:
     """Return the least deviation with at least this part of the time at or below it; 0 without time.
 
     Args:
-        scratch: with ``deviation`` ascending, and the ``piece`` of each.
+        scratch: with the pieces ``by_deviation``.
         sums: those of the period, which has the first pieces.
         part: 0 to 1.
     """
     need = (part - TIE) * sums.time
     reached = sums.zero
     found = 0.0
-    for i in range(scratch.sums.pieces):
+    for x in range(scratch.sums.pieces):
         if reached >= need:
             break
-        if scratch.piece[i] < sums.pieces:
-            reached += scratch.length[scratch.piece[i]]
-            found = scratch.deviation[i]
+        piece = scratch.by_deviation[x]
+        if piece < sums.pieces:
+            reached += scratch.length[piece]
+            found = scratch.deviation[piece]
     return found
 
 
@@ -166,7 +116,7 @@ def share(part: float, whole: float, otherwise: float) -> float:
 
 @helper
 def note_runs(episode: Episode) -> int:
-    """Write the starts and the ends of the tasks that ran, in order of time, and each job's last end.
+    """Write the starts and the ends of the tasks that ran, their orders, and each job's last end.
 
     Returns the number of tasks that ran.
     """
@@ -177,15 +127,14 @@ def note_runs(episode: Episode) -> int:
         for t in range(jobs.task_start[i], jobs.task_start[i + 1]):
             begin = episode.schedule.start[t]
             if not math.isnan(begin):
+                scratch.job[count] = i
                 scratch.begin[count] = begin
-                scratch.begin_job[count] = i
                 scratch.end[count] = begin + jobs.duration[t]
-                scratch.end_job[count] = i
                 completion = max(completion, scratch.end[count])
                 count += 1
         scratch.response[i] = completion - jobs.arrival[i]
-    sort_by_value(scratch, scratch.begin, scratch.begin_job, count)
-    sort_by_value(scratch, scratch.end, scratch.end_job, count)
+    sort_by_key(scratch.by_begin, scratch.begin, count)
+    sort_by_key(scratch.by_end, scratch.end, count)
     return count
 
 
@@ -199,7 +148,6 @@ def add_piece(scratch: Scratch, passed: float, active: int, occupied: int, squar
     if spread > 0.0:
         deviation = math.sqrt(spread) / active
         scratch.deviation[sums.pieces] = deviation
-        scratch.piece[sums.pieces] = sums.pieces
         scratch.length[sums.pieces] = passed
         sums.pieces += 1
         sums.deviation += deviation * passed
@@ -250,16 +198,16 @@ def replay(episode: Episode, count: int) -> float:
         if arrived < n:
             now = jobs.arrival[arrived]
         if ended < count:
-            now = min(now, scratch.end[ended])
+            now = min(now, scratch.end[scratch.by_end[ended]])
         if begun < count:
-            now = min(now, scratch.begin[begun])
+            now = min(now, scratch.begin[scratch.by_begin[begun]])
         if active > 0 and now > clock:
             add_piece(scratch, now - clock, active, occupied, squares)
         clock = now
         if arrived < n and now == jobs.arrival[n - 1]:
             keep(scratch.sums, scratch.sums_to_last_arrival)
-        while ended < count and scratch.end[ended] == now:
-            i = scratch.end_job[ended]
+        while ended < count and scratch.end[scratch.by_end[ended]] == now:
+            i = scratch.job[scratch.by_end[ended]]
             ended += 1
             scratch.running[i] -= 1
             occupied -= 1
@@ -270,8 +218,8 @@ def replay(episode: Episode, count: int) -> float:
         while arrived < n and jobs.arrival[arrived] == now:
             arrived += 1
             active += 1
-        while begun < count and scratch.begin[begun] == now:
-            i = scratch.begin_job[begun]
+        while begun < count and scratch.begin[scratch.by_begin[begun]] == now:
+            i = scratch.job[scratch.by_begin[begun]]
             begun += 1
             squares += 2 * scratch.running[i] + 1
             occupied += 1
@@ -335,7 +283,7 @@ def measure_one(episode: Episode) -> None:
     whole, early = scratch.sums, scratch.sums_to_last_arrival
     values.fairness = share(whole.deviation, span, whole.deviation)
     values.fairness_integral = whole.deviation
-    sort_by_value(scratch, scratch.deviation, scratch.piece, whole.pieces)
+    sort_by_key(scratch.by_deviation, scratch.deviation, whole.pieces)
     values.mean_std = share(whole.deviation, whole.time, 0.0)
     values.median_std = weighted_percentile(scratch, whole, 0.5)
     values.p90_std = weighted_percentile(scratch, whole, 0.9)

@@ -18,7 +18,7 @@ from schedgym.problems.geo.dynamics import (
     finish_step,
     run_by,
 )
-from schedgym.problems.geo.orders import Options, begin_order, next_in_order
+from schedgym.problems.geo.orders import Options, begin_order, is_awaited, next_in_order
 from schedgym.problems.geo.rules import fair
 
 __all__ = ["PLAY", "ShareRule"]
@@ -45,9 +45,9 @@ def order_next(env: Environment, j: int) -> Any:
     """Order one more row; return False if none of the others can have a task assigned to site j."""
     state = env.state
     s = state.scalars
-    if s.ordered == s.active or env.assigning.able[j] == 0:
+    if s.ordered == s.active or not is_awaited(j, state, env.jobs, env, state.assigned):
         return False
-    state.order[s.ordered] = next_in_order(s.ordered, state, env.jobs, env, state.assigned)
+    state.order[s.ordered] = next_in_order(state, env.jobs, env, state.assigned)
     s.ordered += 1
     return True
 

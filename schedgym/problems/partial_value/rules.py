@@ -28,7 +28,7 @@ import numpy as np
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, subroutine
 from schedgym.core.order import sort_rows
-from schedgym.solvers.arithmetic import ceil, floor
+from schedgym.solvers.arithmetic import floor
 from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
@@ -94,8 +94,6 @@ MOST_SCORE = 10.0
 SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
 ALMOST = 1.0 - 1e-12  # share of its cap above which a job's amount is constant
 EXACT = 1e-13  # tolerance of a full resource, in the continuous model
-ABOUT = 0.03  # tolerance of a resource that is about full
-FEW = 8  # most tasks for which a heap is not worth its cost
 MOST_FACTOR = 1e200
 MOST_STEPS = 200  # of a search for a level
 SPREAD = 600.0  # range of the logarithms of prices below which exponentials do not vanish
@@ -297,21 +295,18 @@ def _fill_at(
 
 
 @helper
-def _fill(
-    plain: bool, exact: float, bracket: Any, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats
-) -> float:
-    """Find the level at which a resource is full, up to ``exact``.
+def _fill(plain: bool, bracket: Any, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Find the level at which a resource is full.
 
-    Uses Newton's method in the bracket, whose low end fits and whose high end does not. Returns the level.
+    Uses Newton's method in the bracket, whose low end fits and whose high end does not.
     """
     low, high = bracket
     if not (level > low and level < high):
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
         largest, following = _fill_at(plain, level, n, rows, scratch, x)
-        fits = largest <= 1.0 + max(exact, EXACT)
-        if fits and largest > 1.0 - exact and abs(following - level) <= exact * level:
-            return level
+        if 1.0 - EXACT < largest <= 1.0 + EXACT and abs(following - level) <= EXACT * level:
+            return
         if largest > 1.0 + EXACT:
             high = level
         else:
@@ -323,7 +318,6 @@ def _fill(
         level = following
     # the highest level that fits: just above it the load jumps
     _fill_at(plain, low, n, rows, scratch, x)
-    return low
 
 
 @helper
@@ -368,16 +362,15 @@ def _guess_level(part: float, n: int, rows: Rows, scratch: Scratch) -> float:
 
 
 @helper
-def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool, float, float, float]:
+def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool, float, float]:
     """Set ``scratch.key`` for :func:`_fill_at`, and x to the caps (0 for jobs with a weight below 0).
 
     Linear jobs are listed in ``scratch.order``. Returns their number, True if all utilities are square roots,
-    the largest load, the number of tasks, and a first guess of the level (good if all are square roots).
+    the largest load, and a first guess of the level (good if all are square roots).
     """
     m = scratch.load.shape[0]
     count = 0
     plain = True
-    tasks = 0.0
     for r in range(n):
         weight = scratch.weight[r]
         factor = 0.25 * weight * weight
@@ -394,7 +387,6 @@ def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool
         factor = factor if weight >= 0.0 else 0.0
         scratch.key[r] = min(factor, MOST_FACTOR)  # for jobs without demand it is infinite
         x[r] = amount
-        tasks += amount
     fullest = _sum_loads(n, rows, x, scratch.load)
     guess = 1.0
     if plain:  # as if all jobs were served
@@ -403,7 +395,7 @@ def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool
         guess = np.inf
         for i in range(m):
             guess = min(guess, (1.0 + scratch.largest[i]) / scratch.price[i])
-    return count, plain, fullest, tasks, guess
+    return count, plain, fullest, guess
 
 
 @pure_kernel
@@ -412,7 +404,7 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 
     Linear jobs are served when the level reaches their slope, one after another by row.
     """
-    count, plain, fullest, _, guess = _measure(n, rows, scratch, x)
+    count, plain, fullest, guess = _measure(n, rows, scratch, x)
     if fullest <= 1.0 + EXACT:
         return
     if not plain:
@@ -442,48 +434,47 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             low = _level_of(scratch.order[first // 2 - 1], scratch)
         if first < 2 * count:
             high = _level_of(scratch.order[first // 2], scratch)
-    _fill(plain, EXACT, (low, high), guess, n, rows, scratch, x)
+    _fill(plain, (low, high), guess, n, rows, scratch, x)
 
 
 # Whole tasks by value -------------------------------------------------------------------------
 
 
 @helper
-def _worth(r: int, last: bool, value: Floats, rows: Rows, x: Floats) -> float:
-    """Return the value of the next (``last``: the last) task of a row, by ``value`` [n] of the jobs."""
-    k = rows.served[r] + x[r] + (0.0 if last else 1.0)
-    return task_value(rows.utility[r], value[r], rows.exponent[r], k)
+def _worth(r: int, value: Floats, rows: Rows, x: Floats) -> float:
+    """Return the value of the next task of a row, by ``value`` [n] of the jobs."""
+    return task_value(rows.utility[r], value[r], rows.exponent[r], rows.served[r] + x[r] + 1.0)
 
 
 @helper
-def _set_key(r: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Set the key of a row to the value of its next (or ``last``) task by the row's weight."""
-    scratch.key[r] = _worth(r, last, scratch.weight, rows, x)
+def _set_key(r: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Set the key of a row to the value of its next task by the row's weight."""
+    scratch.key[r] = _worth(r, scratch.weight, rows, x)
 
 
 @pure_kernel
-def _worth_more(a: int, b: int, last: bool, rows: Rows, x: Floats) -> bool:
+def _worth_more(a: int, b: int, rows: Rows, x: Floats) -> bool:
     """Return True if, with equal keys, row a comes before b: larger value, then lower row.
 
     A function of its own, because it is rarely needed and would be half of the code of every heap.
     """
-    first = _worth(a, last, rows.value, rows, x)
-    second = _worth(b, last, rows.value, rows, x)
+    first = _worth(a, rows.value, rows, x)
+    second = _worth(b, rows.value, rows, x)
     return first > second or (first == second and a < b)
 
 
 @helper
-def _before(a: int, b: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> bool:
-    """Return True if row a precedes b: larger key, then larger value, then lower row (``last``: reversed)."""
+def _before(a: int, b: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
+    """Return True if row a precedes b: larger key, then larger value, then lower row."""
     first = scratch.key[a]
     second = scratch.key[b]
     if first == second:
-        return _worth_more(a, b, last, rows, x) != last
-    return (first > second) != last
+        return _worth_more(a, b, rows, x)
+    return first > second
 
 
 @helper
-def _sift(root: int, size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
+def _sift(root: int, size: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Sift the row at ``root`` of the heap down to its place."""
     heap = scratch.heap
     r = heap[root]
@@ -491,9 +482,9 @@ def _sift(root: int, size: int, last: bool, rows: Rows, scratch: Scratch, x: Flo
         child = 2 * root + 1
         if child >= size:
             break
-        if child + 1 < size and _before(heap[child + 1], heap[child], last, rows, scratch, x):
+        if child + 1 < size and _before(heap[child + 1], heap[child], rows, scratch, x):
             child += 1
-        if not _before(heap[child], r, last, rows, scratch, x):
+        if not _before(heap[child], r, rows, scratch, x):
             break
         heap[root] = heap[child]
         root = child
@@ -501,38 +492,19 @@ def _sift(root: int, size: int, last: bool, rows: Rows, scratch: Scratch, x: Flo
 
 
 @helper
-def _pop(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> int:
+def _pop(size: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Remove the first row from the heap; return the new size."""
     size -= 1
     scratch.heap[0] = scratch.heap[size]
     if size > 0:
-        _sift(0, size, last, rows, scratch, x)
+        _sift(0, size, rows, scratch, x)
     return size
 
 
 @helper
-def _order_heap(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
+def _order_heap(size: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     for root in range(size // 2 - 1, -1, -1):
-        _sift(root, size, last, rows, scratch, x)
-
-
-@helper
-def _lift(steps: int, few: bool, size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Bring the first of the rows in heap[:size] to the top; after ``steps`` > 0 only the top has changed.
-
-    If only ``few`` rows will be needed, the first FEW calls search the list without a heap.
-    """
-    heap = scratch.heap
-    if few and steps < FEW:
-        best = 0
-        for a in range(1, size):
-            if _before(heap[a], heap[best], last, rows, scratch, x):
-                best = a
-        heap[0], heap[best] = heap[best], heap[0]
-    elif steps == (FEW if few else 0):
-        _order_heap(size, last, rows, scratch, x)
-    else:
-        _sift(0, size, last, rows, scratch, x)
+        _sift(root, size, rows, scratch, x)
 
 
 @helper
@@ -541,24 +513,25 @@ def _list_next(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     size = 0
     for r in range(n):
         if scratch.weight[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
-            _set_key(r, False, rows, scratch, x)
+            _set_key(r, rows, scratch, x)
             scratch.heap[size] = r
             size += 1
     return size
 
 
 @helper
-def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
+def _serve_best(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Serve tasks by key until one does not fit; with ``skip`` go on with the next ones.
 
-    If only ``few`` tasks are left to serve, no heap is built. Returns the row of the first misfit, or -1.
+    Returns the row of the first misfit, or -1. Loads are added up task by task: beyond some 10 million tasks
+    of a slot, rounding may leave room for one unused.
     """
+    x[:n] = 0.0
+    scratch.load[:] = 0.0
     size = _list_next(n, rows, scratch, x)
+    _order_heap(size, rows, scratch, x)
     misfit = -1
-    steps = 0
     while size > 0:
-        _lift(steps, few, size, False, rows, scratch, x)
-        steps += 1
         r = scratch.heap[0]
         amount = 1.0
         if rows.utility[r] == LINEAR:  # its tasks have equal keys
@@ -571,97 +544,19 @@ def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: 
             if not skip:
                 break
         if served == amount and x[r] + 1.0 <= rows.cap[r]:
-            _set_key(r, False, rows, scratch, x)
+            _set_key(r, rows, scratch, x)
+            _sift(0, size, rows, scratch, x)
         else:
-            size -= 1
-            scratch.heap[0] = scratch.heap[size]
+            size = _pop(size, rows, scratch, x)
     return misfit
-
-
-@helper
-def _take_back(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
-    """Take tasks back, smallest key first, until the rest fits; return the row of the last one, or -1.
-
-    Jobs are strictly concave; those of infinite weight keep their tasks.
-    """
-    size = 0
-    for r in range(n):
-        if x[r] > 0.0 and scratch.weight[r] < np.inf:
-            _set_key(r, True, rows, scratch, x)
-            scratch.heap[size] = r
-            size += 1
-    dropped = -1
-    steps = 0
-    while size > 0:
-        if _largest(scratch.load) <= 1.0 + TOLERANCE:
-            break
-        _lift(steps, True, size, True, rows, scratch, x)
-        steps += 1
-        dropped = scratch.heap[0]
-        _give(dropped, -1.0, rows, scratch, x)
-        if x[dropped] > 0.0:
-            _set_key(dropped, True, rows, scratch, x)
-        else:
-            size -= 1
-            scratch.heap[0] = scratch.heap[size]
-    return dropped
-
-
-@helper
-def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
-    """Return how many tasks of a strictly concave job, also served ones, have a key above level^(-1/2)."""
-    factor = scratch.weight[r] * math.sqrt(level)
-    if not factor > 0.0:
-        return 0.0
-    if rows.utility[r] == LOG:
-        return ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
-    if rows.exponent[r] == 0.5:
-        half = 0.5 * (factor + 1.0 / factor)
-        return max(ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
-    most = rows.served[r] + rows.cap[r]  # more tasks are never needed
-    if factor == np.inf:
-        return most
-    power = 1.0 / (1.0 - rows.exponent[r])
-    count = min(floor((rows.exponent[r] * factor) ** power + 0.5), most)  # approximately
-    while count >= 1.0 and not task_value(POWER, factor, rows.exponent[r], count) > 1.0:
-        count -= 1.0
-    while count < most and task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
-        count += 1.0
-    return count
-
-
-@helper
-def _leap(n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
-    """Serve all tasks with keys above a level at which a resource is about full; return False if none were.
-
-    They are the first in the order of keys. A few of them may be too many, or a few more may fit.
-    """
-    linear, plain, fullest, tasks, guess = _measure(n, rows, scratch, x)
-    if fullest <= 1.0 + TOLERANCE:
-        return True
-    x[:n] = 0.0
-    scratch.load[:] = 0.0
-    if linear > 0 or tasks < FEW * fullest:  # tasks of linear jobs are served together, or there are few
-        return False
-    if not plain:
-        guess = _guess_level(1.0 / fullest, n, rows, scratch)
-    level = _fill(plain, ABOUT, (0.0, np.inf), guess, n, rows, scratch, x)
-    for r in range(n):
-        count = _tasks_until(r, level, rows, scratch)
-        x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])
-    _sum_loads(n, rows, x, scratch.load)
-    return True
 
 
 @pure_kernel
 def _greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Serve tasks by weight * value; ``single``: only the first misfit if it is worth more than the rest."""
-    few = _leap(n, rows, scratch, x)
-    misfit = _take_back(n, rows, scratch, x) if few else -1
-    if skip or misfit < 0:
-        misfit = _serve_best(skip, few, n, rows, scratch, x)
+    misfit = _serve_best(skip, n, rows, scratch, x)
     if single and misfit >= 0:
-        worth = _worth(misfit, False, rows.value, rows, x)
+        worth = _worth(misfit, rows.value, rows, x)
         total = 0.0
         for r in range(n):
             total += gain(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r], x[r])
@@ -711,7 +606,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     for r in range(n):
         worth[r] = -1.0
         if _dominant(r, rows) <= 1.0 + TOLERANCE and rows.cap[r] >= 1.0:
-            worth[r] = _worth(r, False, rows.value, rows, x)
+            worth[r] = _worth(r, rows.value, rows, x)
             for i in range(m):
                 scratch.largest[i] = max(scratch.largest[i], rows.share[r, i])
                 largest = max(largest, rows.share[r, i])
@@ -763,7 +658,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
         x[best] += 1.0
         worth[best] = -1.0
         if x[best] + 1.0 <= rows.cap[best]:
-            worth[best] = _worth(best, False, rows.value, rows, x)
+            worth[best] = _worth(best, rows.value, rows, x)
         for i in range(m):
             if rows.share[best, i] > 0.0:
                 if scratch.largest[i] < 1.0:
@@ -777,11 +672,11 @@ def _serve_top(r: int, least: float, size: int, rows: Rows, scratch: Scratch, x:
     """Serve a task of the top row r; it stays in the heap while its key is >= ``least``; return the size."""
     x[r] += 1.0
     if x[r] + 1.0 <= rows.cap[r]:
-        _set_key(r, False, rows, scratch, x)
+        _set_key(r, rows, scratch, x)
         if scratch.key[r] >= least:
-            _sift(0, size, False, rows, scratch, x)
+            _sift(0, size, rows, scratch, x)
             return size
-    return _pop(size, False, rows, scratch, x)
+    return _pop(size, rows, scratch, x)
 
 
 @pure_kernel
@@ -797,7 +692,7 @@ def deadline_aware(
     _weigh_values(n, rows, scratch)
     x[:n] = 0.0
     size = _list_next(n, rows, scratch, x)
-    _order_heap(size, False, rows, scratch, x)
+    _order_heap(size, rows, scratch, x)
     taken = 0
     total = 0.0
     while size > 0 and taken < capacity:
@@ -827,12 +722,12 @@ def deadline_aware(
         while last < n and rows.deadline[scratch.order[last]] == until:
             r = scratch.order[last]
             if scratch.weight[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
-                _set_key(r, False, rows, scratch, x)
+                _set_key(r, rows, scratch, x)
                 if scratch.key[r] >= least:
                     scratch.heap[size] = r
                     size += 1
             last += 1
-        _order_heap(size, False, rows, scratch, x)
+        _order_heap(size, rows, scratch, x)
         while size > 0 and left > 0:
             left -= 1
             size = _serve_top(scratch.heap[0], least, size, rows, scratch, x)

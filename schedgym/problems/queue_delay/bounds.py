@@ -1,32 +1,29 @@
-"""Bounds on the mean queuing delay: lower bounds for any scheduler, and those of the paper's two theorems.
+"""Lower bounds on the mean queuing delay of any scheduler.
 
 ``lower_bound`` depends on the workload alone; no schedule has a lower mean delay. It is the largest of
 several bounds, nearly always ``priced_bound``. All of them pool the servers, as if a task could run on
 several.
 
-The inequalities of theorems 5.1 and 5.2 contain the response time of a schedule, so they are statements about
-that schedule. ``theorem_bounds`` computes them as printed and as corrected.
+The paper's theorems 5.1 and 5.2 bound the delay of a schedule by its own response time; they are claims in
+:mod:`schedgym.papers.noroozoliaee2014.bounds`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import helper, kernel
 from schedgym.core.problem import Parameters
-from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
-from schedgym.problems.queue_delay.metrics import metrics
 from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 from schedgym.solvers.one_machine import serve_by_key
 
-__all__ = ["TheoremBounds", "batch_bound", "lower_bound", "pooled_bound", "priced_bound", "theorem_bounds"]
+__all__ = ["batch_bound", "lower_bound", "pooled_bound", "priced_bound"]
 
 F8 = npt.NDArray[np.float64]
 
@@ -59,7 +56,7 @@ def batch_bound(workload: Workload) -> float:
     k is the number of tasks that could run at once if all had the least demand of each resource; on
     identical machines shortest processing time minimises the sum of starts.
     """
-    k = _tasks_at_once(workload, np.min)
+    k = _tasks_at_once(workload)
     execution = np.sort(workload.jobs["execution"])
     machines = len(execution) if math.isinf(k) else min(int(k), len(execution))
     rows = np.zeros(math.ceil(len(execution) / machines) * machines)
@@ -136,7 +133,7 @@ def _needs(workload: Workload) -> _Needs:
     slack = TOLERANCE * len(cluster["cpu"])
     demand = [jobs["cpu"], jobs["memory"]]
     capacity = [float(cluster["cpu"].sum()) + slack, float(cluster["memory"].sum()) + slack]
-    most = _tasks_at_once(workload, np.min)
+    most = _tasks_at_once(workload)
     if most < len(jobs["arrival"]):
         demand.append(np.ones(len(jobs["arrival"])))
         capacity.append(most)
@@ -263,71 +260,14 @@ def _ascend(needs: _Needs, edges: F8, ascent: Ascent, least: float, visits: npt.
     return ascent.numbers[0]
 
 
-def _tasks_at_once(workload: Workload, extreme: Any) -> float:
-    """Return how many tasks fit at once if each had the extreme (np.min, np.max) demand of each resource."""
+def _tasks_at_once(workload: Workload) -> float:
+    """Return how many tasks fit at once if each had the least demand of each resource."""
     total = np.zeros(len(workload.cluster["cpu"]))
     per_server = np.full_like(total, np.inf)
     for resource in ("cpu", "memory"):
-        demand = float(extreme(workload.jobs[resource]))
+        demand = float(workload.jobs[resource].min())
         if demand > 0.0:  # x / 0 = infinity
             # the tolerance is needed here: 0.3 / 0.1 < 3 in floats, yet three such tasks run together
             capacity: npt.NDArray[np.float64] = workload.cluster[resource] + TOLERANCE
             per_server = np.minimum(per_server, np.floor(capacity / demand))
     return float((total + per_server).sum())
-
-
-@dataclasses.dataclass(frozen=True)
-class TheoremBounds:
-    """The bounds of theorems 5.1 (upper) and 5.2 (lower) for one schedule [s].
-
-    Attributes:
-        printed_upper, printed_lower: as in the paper, with mu the mean execution time as it is introduced.
-        printed_upper_response, printed_lower_response: the same with mu read as the mean response time, as
-            the proofs use it.
-        corrected_upper: T - beta k_low / lambda; for schedulers that queue a task only if it fits nowhere.
-        corrected_lower: T - k_high / lambda; for any scheduler.
-    """
-
-    printed_upper: float
-    printed_lower: float
-    printed_upper_response: float
-    printed_lower_response: float
-    corrected_upper: float
-    corrected_lower: float
-
-
-def theorem_bounds(record: ScheduleRecord) -> TheoremBounds:
-    """Return the bounds of both theorems of noroozoliaee2014, section V, printed and corrected.
-
-    Little's law is N_q = lambda W (the paper divides), with lambda = tasks / (first arrival to last
-    completion). Theorem 5.1 then needs min instead of max, the sum over servers, and the factor beta, the
-    share of time in which tasks wait; mu must be the mean response time T.
-
-    Of 400 random instances of the tests (3 to 14 tasks, 1 to 4 servers, many ties) the printed 5.1 is
-    violated by some of the 25 scheme variants in 299 and the printed 5.2 in 12, with mu the mean execution
-    time; with mu the mean response time in 130 and 30. The corrected ones never are.
-    """
-    jobs = record.workload.jobs
-    measured = metrics(record)
-    gap = measured["makespan"] / len(jobs["arrival"])  # 1 / lambda
-    service = float(jobs["execution"].mean())
-    response = measured["mean_delay"] + service
-
-    def inverse(demand: float) -> float:
-        return 1.0 / demand if demand > 0.0 else math.inf
-
-    def floor(value: float) -> float:
-        return value if math.isinf(value) else float(math.floor(value + TOLERANCE))
-
-    high = floor(max(inverse(float(jobs[r].max())) for r in ("cpu", "memory")))
-    low = floor(min(inverse(float(jobs[r].min())) for r in ("cpu", "memory")))
-    beta = measured["beta"]
-    busy = beta * _tasks_at_once(record.workload, np.max) if beta > 0.0 else 0.0
-    return TheoremBounds(
-        printed_upper=service - high * gap,
-        printed_lower=service - low * gap,
-        printed_upper_response=response - high * gap,
-        printed_lower_response=response - low * gap,
-        corrected_upper=response - busy * gap,
-        corrected_lower=response - _tasks_at_once(record.workload, np.min) * gap,
-    )

@@ -13,7 +13,9 @@ import pytest
 from scipy.optimize import linprog
 
 from schedgym.papers.guan2022 import model
+from schedgym.papers.guan2022.batches import pad
 from schedgym.papers.guan2022.model import Instance, Job, Problem, View, make_instance, sharing_problem
+from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from tests.geo.instances import random_instance
 from tests.long import of_trials, trials
 
@@ -27,11 +29,6 @@ def instances(count: int, seed: int, **options: object) -> Iterator[Instance]:
     rng = random.Random(seed)
     for x in range(count):
         yield random_instance(rng, adversarial=x % 3 != 2, window=x % 2 == 0, **options)  # type: ignore[arg-type]
-
-
-def responses(instance: Instance, policy: str, **options: object) -> list[object]:
-    outcome = model.simulate_assign(instance, policy, **options)
-    return [c - job.arrival for c, job in zip(outcome.completion, instance.jobs, strict=True)]
 
 
 def matrix(shares: model.Shares, n: int, m: int) -> list[list[F]]:
@@ -49,14 +46,18 @@ def matrix(shares: model.Shares, n: int, m: int) -> list[list[F]]:
     [
         ("btawj-fcfs", [4, 8, 10]),
         ("btaaj-fcfs", [4, 7, 9]),
+        ("btawj-swag", [4, 11, 5]),
+        ("btaaj-swag", [4, 10, 5]),
         ("scta", [4, 11, 4]),
         ("ata", [4, 9, 4]),
         ("ata-greedy", [4, 9, 4]),
     ],
 )
 def test_v1_table_3_1(policy: str, expected: list[int]) -> None:
-    assert responses(TABLE_3_1, policy) == expected
-    assert responses(TABLE_3_1, policy, literal=True, together=True) == expected
+    for options in ({}, {"literal": True, "together": True}):
+        outcome = model.simulate_assign(TABLE_3_1, policy, **options)
+        assert [outcome.completion[i] - i for i in range(3)] == expected
+        assert model.metrics_assign(TABLE_3_1, outcome)["mean_response"] == F(sum(expected), 3)
 
 
 def test_v2_amf_and_sig_amf() -> None:
@@ -76,7 +77,6 @@ def test_v4_sig_gamf() -> None:
     assert problem.floors == [F(10, 3), F(8, 3), F(8, 3)]
     assert model.max_min(problem) == [F(7, 2), F(7, 2), 3]
     assert np.allclose(lp_max_min(problem), [3.5, 3.5, 3])
-    assert np.allclose(lp_max_min(problem, printed=True), [4, 3, 3])
 
 
 def test_v5_algorithm_6() -> None:
@@ -104,22 +104,6 @@ def test_v5_water_filling() -> None:
 def test_figure_1_1(slots: int, expected: list[int], policy: str) -> None:
     instance = make_instance([slots] * 3, [(0, [(10, (0, 1, 2))])] * 3)
     assert model.simulate_assign(instance, policy).completion == expected
-
-
-@pytest.mark.parametrize(
-    ("policy", "mean"),
-    [
-        ("btawj-fcfs", F(22, 3)),
-        ("btaaj-fcfs", F(20, 3)),
-        ("btawj-swag", F(20, 3)),
-        ("btaaj-swag", F(19, 3)),
-        ("scta", F(19, 3)),
-        ("ata", F(17, 3)),
-    ],
-)
-def test_means_of_table_3_1(policy: str, mean: F) -> None:
-    outcome = model.simulate_assign(TABLE_3_1, policy)
-    assert model.metrics_assign(TABLE_3_1, outcome)["mean_response"] == mean
 
 
 def test_literal_greedy_fills_as_high_but_elsewhere() -> None:
@@ -341,56 +325,21 @@ def lp_bounds(problem: Problem, names: list[tuple[int, int, int]]) -> list[tuple
     return [(float(problem.site_floors.get(name, 0)), None) for name in names]
 
 
-def lp_max_min(problem: Problem, printed: bool = False) -> list[float]:
-    """Algorithms 5 and 7 by LP. printed: the check demands that the others get exactly T_max, and the
-    first LP is solved at the vertex that is best for job 0."""
-    n = len(problem.demand)
-    names, rows, limits, total = lp_parts(problem)
-    least = [float(x) for x in problem.floors or [0.0] * n]
-    bounds = lp_bounds(problem, names)
-    fixed: dict[int, float] = {}
+def floors_of(problem: Problem) -> list[list[float]] | list[float] | None:
+    """The floors as the solvers take them."""
+    if problem.site_floors:
+        floor = problem.site_floors
+        return [
+            [float(floor[i, k, group[0]]) for k, group in enumerate(problem.groups)]
+            for i in range(len(problem.demand))
+        ]
+    return [float(x) for x in problem.floors] or None
 
-    def solve(gain: np.ndarray, low: Mapping[int, float], equal: Mapping[int, float]) -> np.ndarray | None:
-        both = [*(-total[i] for i in low), *rows]
-        limit = [*(-max(low[i], least[i]) for i in low), *limits]
-        options = {"A_eq": total[list(equal)], "b_eq": list(equal.values())} if equal else {}
-        result = linprog(-gain, A_ub=np.array(both), b_ub=limit, bounds=bounds, **options)
-        return result.x if result.status == 0 else None
 
-    while len(fixed) < n:
-        rising = [i for i in range(n) if i not in fixed]
-        # max T: as another variable
-        wide = np.vstack([np.hstack([-total[i], 1.0]) for i in rising])
-        wide = np.vstack([wide, np.hstack([-total[rising], np.zeros((len(rising), 1))])])
-        wide = np.vstack([wide, np.hstack([rows, np.zeros((len(rows), 1))])])
-        limit = [0.0] * len(rising) + [-least[i] for i in rising] + list(limits)
-        options = {}
-        if fixed:
-            equal = total[list(fixed)]
-            options = {"A_eq": np.hstack([equal, np.zeros((len(equal), 1))]), "b_eq": list(fixed.values())}
-        cost = np.zeros(len(names) + 1)
-        cost[-1] = -1.0
-        result = linprog(cost, A_ub=wide, b_ub=limit, bounds=[*bounds, (None, None)], **options)
-        assert result.status == 0
-        level = -result.fun
-        chosen = solve(total[0], {i: level - 1e-9 for i in rising}, fixed)
-        assert chosen is not None
-        before = len(fixed)
-        for i in rising:
-            others = {x: level for x in rising if x != i and x not in fixed}
-            if not printed:
-                top = solve(total[i], {x: v - 1e-9 for x, v in others.items()} | {i: level - 1e-9}, fixed)
-                assert top is not None
-                if total[i] @ top < level + 1e-6:
-                    fixed[i] = level
-            elif total[i] @ chosen < level + 1e-6:
-                exact = {x: v for x, v in others.items() if v >= least[x] - 1e-9}
-                infeasible = len(exact) < len(others)
-                top = None if infeasible else solve(total[i], {i: level}, {**fixed, **exact})
-                if top is None or total[i] @ top < level + 1e-6:
-                    fixed[i] = level
-        assert len(fixed) > before
-    return [fixed[i] for i in range(n)]
+def lp_max_min(problem: Problem) -> np.ndarray:
+    """Algorithms 5 and 7 as they are meant, by HiGHS."""
+    given = (problem.demand, pad(problem.groups), problem.slots)
+    return linear_max_min(*given, floors=floors_of(problem))[0]
 
 
 def lp_useful(demand, slots, groups, policy: str, job: int, tasks: Sequence[int], sign: int) -> float:
@@ -464,26 +413,10 @@ def test_max_min_and_the_matrix_against_linear_programs(kind: str) -> None:
         for i, y in zip(sequence, reached, strict=True):
             got = [sum(better.get((i, k, j), F(0)) for j in s) for k, s in enumerate(groups)]
             assert min(a / d for a, d in zip(got, demand[i], strict=True) if d) >= y
-        assert float(reached[0]) == pytest.approx(lp_best_ratio(problem, aggregates, sequence[0]))
-
-
-def lp_best_ratio(problem: Problem, aggregates: Sequence[F], target: int) -> float:
-    names, rows, limits, total = lp_parts(problem)
-    wide = [[*row, 0.0] for row in rows]
-    for k, d in enumerate(problem.demand[target]):
-        if d:
-            wide.append([*(-float(name[:2] == (target, k)) for name in names), float(d)])
-    extra = [0.0] * (len(wide) - len(rows))
-    result = linprog(
-        [0.0] * len(names) + [-1.0],
-        A_ub=wide,
-        b_ub=[*limits, *extra],
-        A_eq=np.hstack([total, np.zeros((len(total), 1))]),
-        b_eq=[float(a) for a in aggregates],
-        bounds=[*lp_bounds(problem, names), (0, None)],
-    )
-    assert result.status == 0
-    return -result.fun
+        floors = floors_of(problem) if problem.site_floors else None
+        goals = [float(a) for a in aggregates]
+        _, rates = linear_completion_shares(demand, pad(groups), slots, goals, floors=floors, order=sequence)
+        assert float(reached[0]) == pytest.approx(rates[sequence[0]])
 
 
 def test_max_min_fills_the_rank_function() -> None:

@@ -13,20 +13,9 @@ from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_claims, list_figures
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, compare, larger
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, excess, larger
+from schedgym.papers.shi2017 import runs
 from schedgym.papers.shi2017.readings import MAR, SIZING
-from schedgym.papers.shi2017.runs import (
-    LONGEST,
-    against,
-    as_stated,
-    at,
-    by_tasks,
-    found_by,
-    median_interval,
-    medians_of,
-    play_planners,
-    play_schedulers,
-)
 from tests.long import long
 
 pytestmark = long
@@ -95,7 +84,7 @@ def test_many_jobs_against_other_runs(run, choice) -> None:
             (5, averages(5), "TaPRA-fast", {"OnTaPRA": "ontapra", "LLF": "llf-mar"}),
             (12, f"{averages(12)}, TaPRA-fast", "TaPRA-fast", {"OnTaPRA": "ontapra", "SLF": f"slf{end}"}),
         ):
-            parameters = {"jobs": jobs, "drc": drc, "max_time": LONGEST}
+            parameters = {"jobs": jobs, "drc": drc, "max_time": runs.LONGEST}
             frame = evaluate("parallel-jct", names, 2, parameters=parameters, progress=False)
             for scheduler in names:
                 rows = frame[(frame["policy"] == scheduler) & (frame["metric"] == "average_jct")]
@@ -103,20 +92,20 @@ def test_many_jobs_against_other_runs(run, choice) -> None:
                 assert bars[scheduler + name] == pytest.approx(rows["value"].mean())
         times = [
             e.seconds
-            for e in play_planners(own).observed
+            for e in runs.play_planners(own).observed
             if e.policy == "SLF GSA" and e.setting["drc"] is drc
         ]
         # the mean of two values
         assert points(outcome, "(b) running time, 5 jobs", "GSA")[f"SLF{name}"] == pytest.approx(
             np.mean(times)
         )
-    for played in (play_planners(own), play_schedulers(own)):
+    for played in (runs.play_planners(own), runs.play_schedulers(own)):
         assert not played.frame[played.frame["metric"] == "truncated"]["value"].any()
 
 
 def test_readings_share_what_they_leave_alone(run) -> None:
     """Another way to size the rivals' tasks changes their plans, and not those of TaPRA."""
-    ways = [by_tasks(run.alone("", {SIZING.name: choice})) for choice in SIZING.choices]
+    ways = [runs.by_tasks(run.alone("", {SIZING.name: choice})) for choice in SIZING.choices]
     for label in ("TaPRA", "TaPRA-fast", "Min-Min", "GSA"):
         one, other = (way.metric("jct", 10)(label).tolist() for way in ways)
         assert (one == other) is label.startswith("TaPRA")
@@ -140,11 +129,11 @@ def test_schedulers_that_share_equally() -> None:
 
 def test_intervals_of_medians() -> None:
     """Of ten values the second and the ninth: 1 - 2 (1 + 10) / 2^10 = 97.9%, and the third is too far in."""
-    assert median_interval(list(range(10, 0, -1))) == (2.0, 9.0)
-    assert median_interval([3, 1, 2, 6, 5, 4]) == (1.0, 6.0)
-    assert all(math.isnan(end) for end in median_interval([1, 2, 3, 4, 5]))
+    assert runs.median_interval(list(range(10, 0, -1))) == (2.0, 9.0)
+    assert runs.median_interval([3, 1, 2, 6, 5, 4]) == (1.0, 6.0)
+    assert all(math.isnan(end) for end in runs.median_interval([1, 2, 3, 4, 5]))
     count = 50
-    low, high = median_interval(np.arange(1, count + 1))
+    low, high = runs.median_interval(np.arange(1, count + 1))
     for cut, covered in ((int(low), True), (int(low) + 1, False)):
         outside = 2 * sum(math.comb(count, k) for k in range(cut)) / 2**count
         assert (outside <= 0.05) is covered
@@ -155,7 +144,7 @@ def test_stated_numbers() -> None:
     """Half of it is in part, twice as much is another number; an interval may contain it."""
 
     def verdict(percent: float, *found: float) -> str:
-        return as_stated(percent)(Effect("", *(share / 100 for share in found)))
+        return runs.as_stated(percent)(Effect("", *(share / 100 for share in found)))
 
     assert verdict(100, 101, 99, 103) == verdict(100, 95, 85, 105) == verdict(100, 199, 150, 210) == HOLDS
     assert verdict(100, 95, 90, 99) == verdict(100, 50, 40, 60) == IN_PART
@@ -169,18 +158,18 @@ def test_comparisons() -> None:
     base = rng.uniform(1, 2, size=12)
     values = {"a x": 2.05 * base * rng.uniform(0.99, 1.01, size=12), "b x": base, "c x": 9 * base}
 
-    def verdicts(stated, make=compare) -> list[str]:
-        found = against(values.__getitem__, ["a x", "c x"], ["b x"], stated, make)
+    def verdicts(stated, make=excess) -> list[str]:
+        found = runs.against(values.__getitem__, ["a x", "c x"], ["b x"], stated, make)
         assert [entry.name for entry in found] == ["a x against b x", "c x against b x"]
         return [entry.verdict for entry in found]
 
-    for make in (compare, medians_of):
+    for make in (excess, runs.medians_of):
         assert verdicts({"a": 100, "c": 800}, make) == verdicts(None, make) == [HOLDS, HOLDS]
         assert verdicts({"a": 200, "c": 8900}, make) == [IN_PART, NOT_REPRODUCED]
         assert verdicts({"b": 100}, make) == verdicts(100, make) == [HOLDS, NOT_REPRODUCED]
-        (less,) = against(values.__getitem__, ["b x"], ["a x"], make=make)
+        (less,) = runs.against(values.__getitem__, ["b x"], ["a x"], make=make)
         assert less.verdict == NOT_REPRODUCED
-    few = medians_of("", np.array([2.0, 3.0, 7.0]), np.ones(3))
+    few = runs.medians_of("", np.array([2.0, 3.0, 7.0]), np.ones(3))
     assert str(few) == "3 times"
-    finding = found_by(at("home", [few]), larger(3.0), jobs=5)
+    finding = runs.found_by(runs.at("home", [few]), larger(3.0), jobs=5)
     assert finding.verdict == IN_PART and finding.figures == {"at home": [2.0, None, None], "jobs": 5}

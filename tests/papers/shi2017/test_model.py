@@ -15,8 +15,6 @@ import pytest
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.papers.shi2017.model.one_job import SingleJob
 from schedgym.papers.shi2017.model.online import Job, Workload
-from schedgym.solvers.planning import PLANNERS, plan
-from schedgym.solvers.relaxation import relax
 from tests.parallel_jct import linear_programs, random_jobs
 
 INF = math.inf
@@ -230,36 +228,6 @@ def test_the_relaxation_is_solved_exactly() -> None:
         assert sum(job.alpha(i) * sum(row) for i, row in enumerate(work)) <= job.energy_cap
         for row, limit in zip(job.matrix(), job.limits, strict=True):
             assert sum(a * x for own in work for a, x in zip(row, own, strict=True)) <= limit * bound
-
-
-def test_the_policies_kernels_plan_as_exact_numbers_do() -> None:
-    """The same searches, no better than the best placement; with weights and power."""
-    tight = 0
-    own = {"dyadic": True, "exhausted": 0.0, "feasible": True, "weighted": True, "power": True}
-    for job in map(random_jobs.exact, instances(60, 7, 3, 3, **own)):
-        given = (
-            [float(x) for x in job.load],
-            [[float(x) for x in row] for row in job.efficiency],
-            [[float(x) for x in row] for row in job.matrix()],
-            [float(b) for b in job.limits],
-            float(job.energy_cap),
-        )
-        power = [float(x) for x in job.power]
-        optimum, bound = one_job.best(job)[0], one_job.relaxation(job).bound
-        for name in PLANNERS:
-            found = plan(*given, name, power=power)
-            assert found is not None
-            placement = tuple(found.placement.tolist())
-            exact = one_job.optra(job, placement)
-            assert found.vcpu.tolist() == UNIT([float(c) for c in exact.vcpus], rel=1e-12)
-            assert found.jct == UNIT(float(exact.jct), rel=1e-12)
-            assert found.energy == UNIT(float(exact.energy), rel=1e-12)
-            assert job.keeps_cap(placement) and exact.jct >= optimum >= bound
-            if name in one_job.PLANNERS:
-                assert (placement, exact) == one_job.PLANNERS[name](job)
-            tight += exact.jct == optimum
-        assert relax(*given, power).bound == UNIT(float(bound), rel=1e-9)
-    assert tight > 150
 
 
 def test_rec_fails_exactly_below_the_least_energy() -> None:

@@ -42,6 +42,7 @@ __all__ = [
     "gsa",
     "improvements",
     "job_on",
+    "least_time",
     "largest_parts",
     "limits_now",
     "list_scheduling",
@@ -309,6 +310,18 @@ def optra(job: SingleJob, placement: Placement) -> Evaluation:
     times = tuple(max(per_group[k] for k in job.groups_of(j)) if j >= 0 else 0 for j in placement)
     vcpus = tuple(job.leq(i, j) / times[i] if j >= 0 else 0 for i, j in enumerate(placement))
     return Evaluation(times, vcpus, max(times), job.energy(placement))
+
+
+def least_time(job: SingleJob, placement: Sequence[int]) -> Fraction:
+    """Return what OptRA minimises, for limits > 0: the largest 1 / JCT is found by the simplex method."""
+    n = job.tasks
+    rows = [[Fraction(job.weight(j, k)) for j in placement] + [Fraction(0)] for k in range(len(job.groups))]
+    rows += [
+        [Fraction(-int(i == k)) for k in range(n)] + [Fraction(job.leq(i, j))]
+        for i, j in enumerate(placement)
+    ]
+    right = [*(Fraction(b) for b in job.limits), *[Fraction(0)] * n]
+    return 1 / simplex([0] * n + [1], rows, right).value
 
 
 def equal_share(job: SingleJob, placement: Placement) -> Evaluation:
