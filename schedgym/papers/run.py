@@ -6,7 +6,7 @@ import dataclasses
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,6 @@ from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import compare
 from schedgym.papers.readings import OpenPoint
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SCALES", "Evaluation", "Run", "play_workload"]
 

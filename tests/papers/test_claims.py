@@ -53,7 +53,7 @@ def test_claims_of_a_file(empty) -> None:
     rows = parse_yaml(
         """
 section:
-  - {name: a, text: a is so, source: page 1, recorded: holds}
+  - {name: a, text: a is so, source: page 1, recorded: holds, found: "seen {times} times"}
   - {name: b, text: b is so, source: page 2, under: [SIZE], recorded: [in part, holds], compare: {least: 2}}
 other: []
 wrong:
@@ -69,13 +69,13 @@ longer:
 
     claim = Claims(PAPER, rows, {"SIZE": point})
     claim.compare("section", compare)
-    claim("a")(lambda run: Finding(Verdict.HOLDS, "seen"))
+    claim("a")(lambda run, say: say(Verdict.HOLDS, {"times": 2}))
     results = check_claims()
     assert [(r.claim.name, r.claim.text, r.claim.source) for r in results] == [
         ("nn2000/a", "a is so", "page 1"),
         ("nn2000/b", "b is so", "page 2"),
     ]
-    assert results[0].finding.evidence == "seen" and all(r.as_recorded for r in results)
+    assert results[0].finding.evidence == "seen 2 times" and all(r.as_recorded for r in results)
     assert results[1].verdicts == {"many": Verdict.IN_PART, "few": Verdict.HOLDS}
     with pytest.raises(TypeError, match="most"):
         claim.compare("wrong", compare)

@@ -17,13 +17,7 @@ import numpy.typing as npt
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Evaluation, Finding, Run, Shown, Verdict, judge
 from schedgym.papers.judging import grows, judge_claim, verdict_of
-from schedgym.papers.noroozoliaee2014.instances import (
-    claim,
-    draw,
-    find_flaw,
-    instances,
-    total_delay,
-)
+from schedgym.papers.noroozoliaee2014.instances import claim, draw, find_flaw, instances, total_delay
 from schedgym.papers.noroozoliaee2014.model import Instance, simulate, utilisation
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, sweep_policies

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from schedgym.papers import Evaluation, Run
+import numpy as np
+
+from schedgym.papers import Evaluation, Run, Shown
 from schedgym.papers.judging import Confirm
 from schedgym.papers.noroozoliaee2014.instances import read_instance
-from schedgym.papers.noroozoliaee2014.model import Instance, Schedule
+from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, metrics
 from schedgym.papers.run import play_workload
 from schedgym.papers.searches import Details, confirm_by
 
 ID = "schedgym/QueueDelay-v0"
-
-
 #: returns the schedule of an instance under a scheme, in the model or in the environment
 Play = Callable[[Instance, str], Schedule]
 #: returns the details of what is wrong with an instance, or None
 Flaw = Callable[..., Details]
 
 
-def play_instance(instance: Instance, name: str) -> Schedule:
-    """Run a registered policy (see :func:`sweep_policies`) on an instance."""
-    from schedgym.problems.queue_delay.metrics import fates
+def play_instance(instance: Instance, name: str) -> tuple[Schedule, dict[str, float]]:
+    """Return schedule and metrics of a registered policy (see :func:`sweep_policies`) on an instance."""
+    from schedgym.problems.queue_delay.metrics import fates, metrics
     from schedgym.problems.queue_delay.workload import make_workload
 
     (tasks, servers), unit = instance, instance.unit
@@ -31,13 +31,30 @@ def play_instance(instance: Instance, name: str) -> Schedule:
     workload = make_workload(rows, [(c / unit, m / unit) for c, m in servers])
     registered, options = _registered(name)
     sizes = {"tasks": len(tasks), "servers": len(servers)}
-    fate = fates(play_workload(ID, f"queue-delay/{registered}", workload, sizes, **options))
-    return Schedule(fate["start"], fate["server"])
+    record = play_workload(ID, f"queue-delay/{registered}", workload, sizes, **options)
+    fate = fates(record)
+    return Schedule(fate["start"], fate["server"], record.final_time), metrics(record)
 
 
 def in_environment(flaw: Flaw) -> Confirm:
-    """Return a confirmation: under the registered policies, in the environment, the flaw is the same."""
-    return confirm_by(read_instance, lambda instance: flaw(instance, play_instance))
+    """Return a confirmation: under the registered policies, in the environment, the flaw is the same.
+
+    The environment's metrics of their schedules must be those of the model.
+    """
+
+    def confirm(shown: Shown) -> bool:
+        alike = True
+
+        def play(instance: Instance, name: str) -> Schedule:
+            nonlocal alike
+            schedule, measured = play_instance(instance, name)
+            expected = metrics(instance, schedule)
+            alike &= np.allclose([measured[key] for key in expected], [*expected.values()], 0, 1e-9)
+            return schedule
+
+        return confirm_by(read_instance, lambda instance: flaw(instance, play))(shown) and alike
+
+    return confirm
 
 
 def _registered(name: str) -> tuple[str, dict[str, Any]]:

@@ -81,7 +81,8 @@ def _confirm_normalisation(shown: Shown) -> bool:
     for number in (2, 3):
         x, y = map(max, zip(*servers[:number], strict=True))
         shares = [(cpu / x, memory / y) for cpu, memory in servers[:number]]
-        chosen += play_instance(Instance((Task(0, 1, c / x, m / y),), shares), "bf-exec").server
+        placed, _ = play_instance(Instance((Task(0, 1, c / x, m / y),), shares), "bf-exec")
+        chosen += placed.server
     fits = c <= servers[2][0] and m <= servers[2][1]
     return not fits and chosen == shown["server"] and chosen[0] != chosen[1]
 
@@ -196,8 +197,8 @@ def _stranded(instance: Instance, play: Play = model.simulate) -> Details:
 def _confirm_stranded(shown: Shown) -> bool:
     """Confirm in the environment that RF strands the same tasks, too, and the repaired versions none."""
     instance = read_instance(shown)
-    random = play_instance(instance, "rf").start
-    repaired = [play_instance(instance, f"{name}-all").start for name in (*LITERAL, "rf")]
+    random = play_instance(instance, "rf")[0].start
+    repaired = [play_instance(instance, f"{name}-all")[0].start for name in (*LITERAL, "rf")]
     return (
         in_environment(_stranded)(shown)
         and [i for i, start in enumerate(random) if start is None] == shown["never_run"]

@@ -20,17 +20,7 @@ import numpy.typing as npt
 from schedgym.core.problem import Statement
 from schedgym.documents import read_yaml
 from schedgym.evaluation.episodes import make_env
-from schedgym.papers import (
-    IN_PART,
-    NOT_REPRODUCED,
-    Evaluation,
-    Judged,
-    Outcome,
-    Panel,
-    Run,
-    get_paper,
-    judge,
-)
+from schedgym.papers import IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, get_paper, judge
 from schedgym.papers.figures import distribution, lines
 from schedgym.papers.judging import (
     PERCENT,

@@ -345,8 +345,13 @@ def _server(values: Sequence[int], weights: Sequence[int], memory: int) -> dict[
 
 
 def _confirm_knapsack(instance: Shown) -> bool:
-    again = _server(instance["values"], instance["memory_of_jobs"], instance["memory"])
-    return again == instance and again["optimum"] > again["constructed"]
+    values, weights = instance["values"], instance["memory_of_jobs"]
+    better = instance["better"]
+    return (
+        sum(weights[j] for j in better) <= instance["memory"]
+        and sum(values[j] for j in better) == instance["optimum"] > instance["constructed"]
+        and _greedy(values, weights, instance["memory"]) == instance["constructed"]
+    )
 
 
 @claim("equation-19", confirm=_confirm_knapsack)

@@ -179,8 +179,13 @@ def _fit_of_idling(a: int, p: int, end: int) -> dict[str, Any]:
 
 
 def _confirm_fit(instance: Shown) -> bool:
-    again = _fit_of_idling(instance["arrival"], instance["processing"], instance["T"])
-    return again == instance and again["double_sum"] != again["single_sum"]
+    a, p, gamma, end = (instance[name] for name in ("arrival", "processing", "gamma", "T"))
+    # idle: no slot t <= T has t >= a + 1, so the double sum is empty
+    return (
+        not any(t >= a + 1 for t in range(1, end + 1))
+        and instance["double_sum"] == "0"
+        and Fraction((end - a) * p, gamma - a) == Fraction(instance["single_sum"]) != 0
+    )
 
 
 @claim("equation-26", confirm=_confirm_fit)
@@ -294,11 +299,28 @@ def _decided_early(case: tuple[int, int]) -> Details:
     return shown | {"gamma": list(map(str, gammas)), "slot": slots[0], "cores_in_slot": cores}
 
 
-def _read_online(shown: Shown) -> tuple[int, int]:
-    return shown["jobs"][0][1], shown["later_job"][0]
+def _confirm_online(instance: Shown) -> bool:
+    gammas = [float(Fraction(text)) for text in instance["gamma"]]
+    first = [tuple(job) for job in instance["jobs"]]
+    both = [first, [*first, tuple(instance["later_job"])]]
+    slot, cores = instance["slot"], instance["cores"]
+    if [equation_27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
+        return False
+    # the prices by hand from 0, up to the slot, in which only the first jobs are visible
+    decided = []
+    for gamma in gammas:
+        price, chosen = 0.0, False
+        (a, p, _) = first[0]
+        for t in range(a + 1, slot + 1):
+            chosen = (t - a) ** K / p + p - price < 0
+            price = max(0.0, price + t ** (K + 0.5) * (p / (gamma - a) - (1.0 if chosen else 0.0)))
+        decided.append(int(chosen))
+    return (
+        instance["later_job"][0] >= slot and decided == instance["cores_in_slot"] and decided[0] != decided[1]
+    )
 
 
-@claim("equation-27-online", confirm=confirm_by(_read_online, _decided_early))
+@claim("equation-27-online", confirm=_confirm_online)
 def _check_online(run: Run, say: Sentences) -> Finding:
     cases = list(itertools.product(range(1, 4), range(2, 13 if run.small else 40)))
     differ = [found for found in map(_decided_early, cases) if found]
@@ -469,7 +491,19 @@ def _cheaper_split(split: Sequence[int]) -> Details:
     return shown | {"cost_whole": str(costs[0]), "cost_split": str(costs[1])}
 
 
-@claim("switching-cost", confirm=confirm_by(lambda shown: shown["split"], _cheaper_split))
+def _confirm_switching(instance: Shown) -> bool:
+    d, before = instance["cpu"], instance["before"]
+    whole, split = instance["whole"], instance["split"]
+    costs = [sum((x - y) ** 2 for x, y in zip(row, before, strict=True)) for row in (whole, split)]
+    return (
+        sum(whole) == sum(split) == d
+        and sum(map(bool, whole)) < sum(map(bool, split))
+        and [str(Fraction(cost, d * d)) for cost in costs] == [instance["cost_whole"], instance["cost_split"]]
+        and costs[0] > costs[1]
+    )
+
+
+@claim("switching-cost", confirm=_confirm_switching)
 def _check_switching(run: Run, say: Sentences) -> Finding:
     splits = [
         split

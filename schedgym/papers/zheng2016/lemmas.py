@@ -290,6 +290,32 @@ def _lemma_6_1(case: Case) -> Iterator[bool]:
                 yield slope - found.alpha[j] - found.beta[t] * r <= 0
 
 
+def _left_over(instance: Instance) -> Details:
+    """Return f' - alpha_j - beta_t r_j of the first job and slot with x_jt > 0 for which it is not 0."""
+    case = Case(instance, False)
+    slots = _slots(case)
+    found = _dual(case, slots)
+    for t, slot in enumerate(slots):
+        for j, job in enumerate(instance.jobs):
+            left = job.values[0] - found.alpha[j] - found.beta[t] * model.shares(instance, j)[0]
+            if slot.x[j] > 0 and left != 0 and is_only(instance):
+                return {
+                    "slot": t + 1,
+                    "left": as_text(left),
+                    "beta": as_texts(found.beta),
+                    "alpha": as_texts(found.alpha),
+                    "bound": None if found.bound is None else as_text(found.bound),
+                }
+    return None
+
+
+def _is_tight(instance: Instance) -> bool:
+    """Return whether the repaired dual solution gives the value of Algorithm 1 as a bound."""
+    case = Case(instance, False)
+    slots = _slots(case)
+    return bool(_dual(case, slots, repaired=True).bound == model.value(instance, [slot.x for slot in slots]))
+
+
 def _confirm_lemma_3_6(shown: Shown) -> bool:
     """Confirm by the wording of the lemma for one job: f' - alpha - beta_t r in a slot that serves it."""
     instance = read_instance(shown)
@@ -317,34 +343,12 @@ def _confirm_lemma_3_6(shown: Shown) -> bool:
 @claim("lemma-3.6", confirm=_confirm_lemma_3_6)
 def _check_lemma_3_6(run: Run, say: Sentences) -> Finding:
     unserved = count(_cases(run, alike=True), _lemma_6_1)
-    repaired = 0
-
-    def flaw(instance: Instance) -> Details:
-        nonlocal repaired
-        case = Case(instance, False)
-        slots = _slots(case)
-        repaired += _dual(case, slots, repaired=True).bound != model.value(
-            instance, [slot.x for slot in slots]
-        )
-        found = _dual(case, slots)
-        for t, slot in enumerate(slots):
-            for j, job in enumerate(instance.jobs):
-                left = job.values[0] - found.alpha[j] - found.beta[t] * model.shares(instance, j)[0]
-                if slot.x[j] > 0 and left != 0 and is_only(instance):
-                    return {
-                        "slot": t + 1,
-                        "left": as_text(left),
-                        "beta": as_texts(found.beta),
-                        "alpha": as_texts(found.alpha),
-                        "bound": None if found.bound is None else as_text(found.bound),
-                    }
-        return None
-
-    cases = itertools.chain(
-        *(enumerate_instances(1, slots, (1, 2, 3), 4, 2, common=True) for slots in (1, 2, 3)),
-        enumerate_instances(2, 2 if run.small else 3, (1, 2) if run.small else (1, 2, 3), 3, 2, common=True),
-    )
-    searched = find_flaw(cases, flaw)
+    last, capacities = (2, (1, 2)) if run.small else (3, (1, 2, 3))
+    cases = [
+        *(one for n in (1, 2, 3) for one in enumerate_instances(1, n, (1, 2, 3), 4, 2, common=True)),
+        *enumerate_instances(2, last, capacities, 3, 2, common=True),
+    ]
+    searched, repaired = find_flaw(cases, _left_over), count(cases, _is_tight).false
     figures = {"repaired_not_tight": repaired, "unserved": unserved._asdict()}
     if unserved.false:
         return say(NOT_REPRODUCED, figures)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import literal_run, pooled
-from schedgym.papers.xu2021.memory import _operations, plain_best
+from schedgym.papers.xu2021.memory import plain_best
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
 from tests.flowtime import optima
 from tests.flowtime.instances import random_instance
@@ -191,11 +191,6 @@ def test_one_machine_bound_by_hand() -> None:
     """Two jobs can end in one slot; a job that arrives later is preferred if less of it is left."""
     assert optima.one_machine_srpt(Instance([Job(0, 1, 1), Job(0, 1, 1)], [2])) == 2
     assert optima.one_machine_srpt(Instance([Job(0, 10, 1), Job(1, 1, 1)], [1])) == 11 + 1
-
-
-def test_svf_transient_is_svf() -> None:
-    for instance in instances(30, 4, at_once=True):
-        assert run(instance, "svf-transient").allocations == run(instance, "svf").allocations
 
 
 def test_eq38_optimal_in_each_slot() -> None:
@@ -831,24 +826,3 @@ def test_the_best_slot_with_memory() -> None:
         )
         slot = Slot(worth, caps, reserve, tuple(cpu), tuple(memory))
         assert model.best_value(slot) == plain_best(slot)
-
-
-def test_operations_of_a_slot() -> None:
-    """Jobs on servers, and cells of knapsacks, as the first x has them."""
-    rng = random.Random(8)
-    for _ in range(200):
-        servers, count = rng.randint(1, 4), rng.randint(1, 6)
-        cpu = [rng.randint(1, 5) for _ in range(servers)]
-        memory = [rng.randint(1, 6) for _ in range(servers)]
-        worth, caps, reserve = (tuple(rng.randint(1, 6) for _ in range(count)) for _ in range(3))
-        order = sorted(range(count), key=lambda j: (-worth[j], j))
-        rows = model.pack(model.fill(order, caps, sum(cpu)), cpu)
-        pairs = [(j, i) for j, row in enumerate(rows) for i, cores in enumerate(row) if cores]
-        found = _operations(Slot(worth, caps, reserve, tuple(cpu), tuple(memory)))
-        assert found == (
-            len(pairs),
-            sum(memory[i] for _, i in pairs),
-            count * max(memory),
-            (count + servers - 1) * max(memory),
-        )
-        assert found.cells <= found.corrected

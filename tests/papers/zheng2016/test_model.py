@@ -8,12 +8,10 @@ import random
 from collections.abc import Iterator
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from schedgym.papers.zheng2016 import model
-from schedgym.papers.zheng2016.divisible_tasks import _first_fit
 from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Job, State
 from schedgym.papers.zheng2016.whole_tasks import _aware_family, _task_view_best, _wait
 from tests.partial_value import optima
@@ -650,60 +648,10 @@ def test_infeasible_schedules() -> None:
         assert not model.feasible(instance, rows, True)
 
 
-def task_view(instance):
-    """The optimum of Eq. 4 by an integer programme over tasks and slots, from the marginal values."""
-    jobs, last = instance.jobs, max(job.deadline for job in instance.jobs)
-    columns = [
-        (j, k, t)
-        for j, job in enumerate(jobs)
-        for k in range(job.tasks)
-        for t in range(job.arrival, job.deadline + 1)
-    ]
-    gains = [-float(jobs[j].values[min(k, len(jobs[j].values) - 1)]) for j, k, _ in columns]
-    rows, limits = [], []
-    for j, job in enumerate(jobs):
-        for k in range(job.tasks):
-            rows.append([float((j, k) == column[:2]) for column in columns])
-            limits.append(1.0)
-        for t in range(1, last + 1):
-            rows.append([float((j, t) == (column[0], column[2])) for column in columns])
-            limits.append(job.parallelism)
-    for i, capacity in enumerate(instance.capacity):
-        for t in range(1, last + 1):
-            rows.append([jobs[j].demand[i] * float(t == slot) for j, _, slot in columns])
-            limits.append(capacity)
-    ones = np.ones(len(columns))
-    found = milp(gains, constraints=LinearConstraint(rows, ub=limits), bounds=Bounds(0, 1), integrality=ones)
-    return round(-found.fun)
-
-
-def test_the_task_view_by_an_integer_programme() -> None:
-    """Eq. 4 does not say that a job's tasks come in order, and needs not."""
-    for instance in tiny_instances(40, linear=False):
-        assert task_view(instance) == model.whole_best(instance)[0]
-        if sum(job.tasks for job in instance.jobs) <= 5:
-            assert task_view(instance) == _task_view_best(instance)
-
-
 def test_values_that_rise_need_the_order_of_tasks() -> None:
-    """With a second task that is worth more, Eq. 4 takes it alone: the test above can fail."""
+    """With a second task that is worth more, Eq. 4 takes it alone: the claim that both are equal can fail."""
     job = Job(1, 1, 1, 2, (1,), (1, 5))
-    assert task_view(Instance((job,), (1,))) == 5 > model.whole_best(Instance((job,), (1,)))[0]
-
-
-def test_first_fit_by_linear_programmes() -> None:
-    """A slot of FirstFit has the value of the optimum of Eq. 2, by another solver."""
-    for instance in tiny_instances(60, resources=(1,), unit=True):
-        served = (0,) * len(instance.jobs)
-        for slot in range(1, model.horizon(instance) + 1):
-            x = _first_fit(State(instance, slot, served))
-            caps = model.slot_caps(State(instance, slot, served))
-            values = [-float(job.values[0]) for job in instance.jobs]
-            best = linprog(
-                values, [[1.0] * len(x)], [instance.capacity[0]], bounds=[(0, cap) for cap in caps]
-            )
-            assert model.gain(State(instance, slot, served), x) == pytest.approx(-best.fun)
-            served = tuple(a + b for a, b in zip(served, x, strict=True))
+    assert _task_view_best(Instance((job,), (1,))) == 5 > model.whole_best(Instance((job,), (1,)))[0]
 
 
 def worst_case(capacity, p, rho):

@@ -206,9 +206,7 @@ def _capacities(
     return rows, [1.0] * len(rows)
 
 
-def maximise(
-    instance: Instance, y: Sequence[float], windows: Sequence[Sequence[int]], gap: float = GAP
-) -> Solution:
+def maximise(instance: Instance, y: Sequence[float], windows: Sequence[Sequence[int]]) -> Solution:
     """Best continuous service from y on, each job in its given slots only.
 
     Kelley's cutting planes: every f_j is replaced by the least of its tangents at the points seen so
@@ -272,7 +270,7 @@ def maximise(
         price = {t: dual[n * m : (n + 1) * m] for n, t in enumerate(slots)}
         bound, bought = lagrangian_bound(instance, y, windows, price)
         upper = min(upper, bound)
-        if upper - best <= gap * max(1.0, upper):
+        if upper - best <= GAP * max(1.0, upper):
             return Solution(best_x, best, upper)
         for j in range(len(jobs)):
             cut(j, amounts[j])
@@ -280,10 +278,10 @@ def maximise(
     raise Uncertified(f"value {best}, bound {upper}")
 
 
-def offline_continuous(instance: Instance, gap: float = GAP) -> Solution:
+def offline_continuous(instance: Instance) -> Solution:
     """The offline optimum of the continuous model; an upper bound in the discrete one."""
     zero = [0.0] * len(instance.jobs)
-    return maximise(instance, zero, [window(instance, j) for j in range(len(zero))], gap)
+    return maximise(instance, zero, [window(instance, j) for j in range(len(zero))])
 
 
 # Algorithm 1 in floats -----------------------------------------------------------------------------------
