@@ -207,18 +207,14 @@ def seconds(played: Evaluation, **setting: Any) -> Read:
     return lambda label: np.array([entry.seconds for entry in observed if entry.policy == label])
 
 
-def median_interval(values: Sequence[float] | Floats, confidence: float = 0.95) -> tuple[float, float]:
-    """Return a distribution-free confidence interval of the median between two order statistics.
-
-    Args:
-        values: one number per episode.
-        confidence: least confidence, between 0 and 1.
+def median_interval(values: Sequence[float] | Floats) -> tuple[float, float]:
+    """Return a distribution-free 95% interval of the median of episodes, between two order statistics.
 
     Returns:
-        (low, high) in the unit of the values; (nan, nan) for too few values (of 95%: fewer than six).
+        (low, high) in the unit of the values; (nan, nan) for fewer than six values.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
-    cut = int(binom.ppf((1.0 - confidence) / 2.0, len(ordered), 0.5))
+    cut = int(binom.ppf(0.025, len(ordered), 0.5))
     if cut == 0:
         return float("nan"), float("nan")
     return float(ordered[cut - 1]), float(ordered[len(ordered) - cut])
