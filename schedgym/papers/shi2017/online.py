@@ -186,13 +186,8 @@ def _check_conserving(run: Run) -> Finding:
 @claim("mar")
 def _check_mar(run: Run) -> Finding:
     episodes, jobs = (4, 80) if run.small else (10, 540)
-    played = run.play(
-        ONLINE,
-        {"with": "ontapra", "without": "ontapra"},
-        episodes,
-        parameters={"jobs": jobs},
-        options={"without": {"mar": False}},
-    )
+    policies, options = {"with": "ontapra", "without": "ontapra"}, {"without": {"mar": False}}
+    played = run.play(ONLINE, policies, episodes, parameters={"jobs": jobs}, options=options)
     with_test, without = (played.metric(label, "average_jct") for label in ("with", "without"))
     found = excess("OnTaPRA's average JCT without it", without, with_test)
     return found_by([found], larger(), what=f"{jobs} jobs, with DRC")

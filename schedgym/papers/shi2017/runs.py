@@ -125,18 +125,12 @@ def play_jobs(
         observe: called with the environment at the end of an episode; a function of a module.
         parameters: parameters of the environment.
     """
-    return run.play(
-        ONLINE,
-        policies,
-        episodes,
-        grid,
-        parameters={"jobs": jobs, "max_time": LONGEST, **parameters},
-        options={
-            label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(THRESHOLD)}
-            for label, name in policies.items()
-        },
-        observe=observe,
-    )
+    options = {
+        label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(THRESHOLD)}
+        for label, name in policies.items()
+    }
+    given = {"jobs": jobs, "max_time": LONGEST, **parameters}
+    return run.play(ONLINE, policies, episodes, grid, parameters=given, options=options, observe=observe)
 
 
 def play_schedulers(run: Run, tasks: str = "") -> Evaluation:
@@ -146,15 +140,9 @@ def play_schedulers(run: Run, tasks: str = "") -> Evaluation:
         run: the run; its reading says which schedulers make the MAR test.
         tasks: reading of the workload generator; "": that of the run.
     """
-    return play_jobs(
-        run,
-        SCHEDULERS,
-        run.size(540, 540, 12),
-        run.size(6, 10, 2),
-        {"drc": list(DRC)},
-        mar=run.choice(MAR),
-        reading=tasks or run.choice(TASKS),
-    )
+    jobs, episodes = run.size(540, 540, 12), run.size(6, 10, 2)
+    given = {"mar": run.choice(MAR), "reading": tasks or run.choice(TASKS)}
+    return play_jobs(run, SCHEDULERS, jobs, episodes, {"drc": list(DRC)}, **given)
 
 
 def play_planners(run: Run) -> Evaluation:
