@@ -76,12 +76,13 @@ def lines(
     return made
 
 
-def bound(played: Evaluation, x: str, label: str = "lower bound", factor: float = 1.0) -> Series:
+def bound(played: Evaluation, x: str, label: str = "lower bound") -> Series:
     """Return the mean bound on the objective over a swept parameter."""
     table = played.summary()
     rows = table[table["policy"] == played.policies[0]]
-    values = rows["bound"].to_numpy(dtype=float) * factor
-    return Series(label, [plain(value) for value in rows[x]], values.tolist(), bound=True)
+    return Series(
+        label, [plain(value) for value in rows[x]], rows["bound"].astype(float).tolist(), bound=True
+    )
 
 
 def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:

@@ -106,12 +106,8 @@ def _small_jobs(slots: int, most: int, load: int) -> Iterator[dict[str, Any]]:
                 for tasks in itertools.product(range(1, most + 1), repeat=kinds):
                     if sum(tasks) <= most:
                         for before in itertools.product(range(load + 1), repeat=sites):
-                            yield {
-                                "slots": amounts,
-                                "groups": [list(group) for group in groups],
-                                "tasks": list(tasks),
-                                "load": list(before),
-                            }
+                            case = {"slots": amounts, "groups": [[*group] for group in groups]}
+                            yield case | {"tasks": [*tasks], "load": [*before]}
 
 
 def _confirm_level(instance: Shown) -> bool:
@@ -155,11 +151,16 @@ def _estimates(instance: Shown) -> tuple[list[Fraction], list[int]]:
     return meant, [max(row) for row in instance["assigned"]]
 
 
+def _first(meant: Sequence[Fraction], printed: Sequence[int]) -> dict[str, int]:
+    """Return the job that is appended first, by either estimate."""
+    return {"first_meant": meant.index(min(meant)), "first_printed": printed.index(min(printed))}
+
+
 def _confirm_estimate(instance: Shown) -> bool:
     meant, printed = _estimates(instance)
-    first = [meant.index(min(meant)), printed.index(min(printed))]
-    alone = [math.ceil(meant[i]) for i in first]
-    return first == [instance["first_meant"], instance["first_printed"]] and alone[0] < alone[1]
+    first = _first(meant, printed)
+    alone = [math.ceil(meant[i]) for i in first.values()]
+    return instance == {**instance, **first} and alone[0] < alone[1]
 
 
 @claim("completion-estimate", confirm=_confirm_estimate)
@@ -176,15 +177,11 @@ def _check_completion_estimate(run: Run) -> Finding:
                 if len(set(meant)) < 2 or len(set(printed)) < 2:
                     continue
                 checked += 1
-                case |= {
-                    "first_meant": meant.index(min(meant)),
-                    "first_printed": printed.index(min(printed)),
-                }
-                if low == total - low:
-                    equal += case["first_meant"] != case["first_printed"]
-                if case["first_meant"] == case["first_printed"] or not _confirm_estimate(case):
-                    continue
-                worst.see(sum(map(sum, pair)), case)
+                case |= _first(meant, printed)
+                differ = case["first_meant"] != case["first_printed"]
+                equal += differ and low == total - low
+                if differ and _confirm_estimate(case):
+                    worst.see(sum(map(sum, pair)), case)
         if worst.found is not None:
             break
     if worst.found is None:
@@ -437,14 +434,18 @@ def _beyond_m() -> dict[str, Any] | None:
             if ahead < level - 1:
                 got, best = _arrivals(arrivals, groups, [1, fast])
                 if got > 2 * best:
-                    return {
-                        "slots": [1, fast],
-                        "groups": [list(group) for group in groups],
-                        "arrivals": arrivals,
-                        "scta": got,
-                        "optimum": best,
-                    }
+                    shown = {"slots": [1, fast], "groups": [[*group] for group in groups]}
+                    return shown | {"arrivals": arrivals, "scta": got, "optimum": best}
     return None
+
+
+def _draw_rows(rng: np.random.Generator, groups: Groups, most: int) -> list[list[int]]:
+    """Draw two or three jobs [J][K], each with up to ``most`` tasks in groups at random."""
+    rows = []
+    for _ in range(int(rng.integers(2, 4))):
+        total = int(rng.integers(1, most + 1))
+        rows.append(rng.multinomial(total, np.full(len(groups), 1 / len(groups))).tolist())
+    return rows
 
 
 def _worst_ata(run: Run) -> Fraction:
@@ -454,13 +455,9 @@ def _worst_ata(run: Run) -> Fraction:
         sites = int(run.rng.integers(2, 4))
         groups = _all_groups(sites)
         slots = run.rng.integers(1, 5, sites).tolist()
-        rows = []
-        for _ in range(int(run.rng.integers(2, 4))):
-            total = int(run.rng.integers(1, 6))
-            rows.append(run.rng.multinomial(total, np.full(len(groups), 1 / len(groups))).tolist())
-        worst = max(
-            worst, Fraction(_swag_total(rows, groups, slots, {}), sites * _optimum(rows, groups, slots))
-        )
+        rows = _draw_rows(run.rng, groups, 5)
+        best = _optimum(rows, groups, slots)
+        worst = max(worst, Fraction(_swag_total(rows, groups, slots, {}), sites * best))
     return worst
 
 
@@ -480,9 +477,6 @@ def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[
     for _ in range(60 if run.small else 1500):
         sites = int(run.rng.integers(2, 4))
         groups = _all_groups(sites)
-        rows = []
-        for _ in range(int(run.rng.integers(2, 4))):
-            total = int(run.rng.integers(1, 5))
-            rows.append(run.rng.multinomial(total, np.full(len(groups), 1 / len(groups))).tolist())
+        rows = _draw_rows(run.rng, groups, 4)
         options = [list(_splits(row, groups)) for row in rows[:-1]]
         yield rows, groups, sites, [[s[int(run.rng.integers(len(s)))] for s in options] for _ in range(8)]

@@ -315,14 +315,9 @@ def aggressive(
     run: Run, jobs: Jobs, policies: Mapping[str, str], grid: Mapping[str, Sequence[Any]]
 ) -> Evaluation:
     """Run policies that decide shares anew at every end of a task, or not; this is swept last."""
-    return run.play(
-        FAIR,
-        policies,
-        jobs.episodes,
-        {**grid, "aggressive": [False, True]},
-        parameters={**jobs.parameters, "objective": "response"},
-        observe=deviation_curve,
-    )
+    swept = {**grid, "aggressive": [False, True]}
+    parameters = {**jobs.parameters, "objective": "response"}
+    return run.play(FAIR, policies, jobs.episodes, swept, parameters=parameters, observe=deviation_curve)
 
 
 def only(played: Evaluation, policies: Iterable[str]) -> Evaluation:

@@ -110,10 +110,8 @@ def _longest(durations: Sequence[F8]) -> str:
 @figure("fig4.3")
 def _recomputation(run: Run) -> Outcome:
     jobs = runs.google(run)
-    wide = jobs._replace(
-        parameters={**jobs.parameters, "sites": 30, "zipf": 0.0, "utilization": 0.6},
-        episodes=run.size(3, 20, 2),
-    )
+    parameters = {**jobs.parameters, "sites": 30, "zipf": 0.0, "utilization": 0.6}
+    wide = jobs._replace(parameters=parameters, episodes=run.size(3, 20, 2))
     played = runs.aggressive(run, wide, runs.AMF, {})
     curves = {
         label + (" (Aggressive)" if on else ""): played.values(label, aggressive=on)
@@ -121,15 +119,11 @@ def _recomputation(run: Run) -> Outcome:
         for on in (False, True)
     }
     some = {"Basic AMF": "amf", "Optimized AMF": "opt-amf"}
-    grid = {
-        "zipf": [jobs.skews[0], jobs.skews[-1]],
-        "utilization": [jobs.utilizations[0], jobs.utilizations[-1]],
-    }
+    swept = {"zipf": jobs.skews, "utilization": jobs.utilizations}
+    grid = {name: [values[0], values[-1]] for name, values in swept.items()}
     others = runs.aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
-    said = [
-        *judge_all("recomputation", played),
-        judge_little_difference("so it is at other skews and utilisations", others),
-    ]
+    so_at_others = judge_little_difference("so it is at other skews and utilisations", others)
+    said = [*judge_all("recomputation", played), so_at_others]
     shown = [panels.deviation_panel("", curves)]
     sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites; {panels.closeness(shown)}"
     return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN))
@@ -138,13 +132,10 @@ def _recomputation(run: Run) -> Outcome:
 def _at_skews(run: Run, jobs: runs.Jobs, policies: Iterable[str]) -> tuple[Evaluation, list[Panel]]:
     """Return the runs at a utilisation of 60%, and a panel with the deviations for each skew."""
     played = runs.only(runs.shared(run, jobs), policies).where(utilization=0.6)
-    shown = [
-        panels.deviation_panel(
-            f"({'abcde'[i]}) {panels.SKEW_AXIS} {skew:g}",
-            {label: played.values(label, zipf=skew) for label in policies},
-        )
-        for i, skew in enumerate(jobs.skews)
-    ]
+    shown = []
+    for i, skew in enumerate(jobs.skews):
+        curves = {label: played.values(label, zipf=skew) for label in policies}
+        shown.append(panels.deviation_panel(f"({'abcde'[i]}) {panels.SKEW_AXIS} {skew:g}", curves))
     return played, shown
 
 

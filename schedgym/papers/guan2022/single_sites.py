@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
+from schedgym.papers import Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
@@ -30,6 +30,7 @@ from schedgym.papers.guan2022.share_search import (
     search,
     steps_of,
 )
+from schedgym.papers.judging import found_if
 from schedgym.solvers.max_min import completion_shares, water_filling
 
 
@@ -85,11 +86,9 @@ def _check_amf_matrix(run: Run) -> Finding:
             yield np.diff(spread)[:, 0] != 0, {"job": i, "group": k, "least_and_most": spread}
 
     found = search("amf", flaw, steps_of("amf", run.small))
-    if found.found is None:
-        return Finding(NOT_REPRODUCED, f"unique in {found.looked()}")
     text = f"this is the smallest example in {found.looked()} in which a job can have more or fewer slots"
     text += " of a site"
-    return Finding(HOLDS, text, witness=found.found)
+    return found_if(found.found, text, witness=found.found)
 
 
 def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
@@ -145,18 +144,13 @@ def _check_amf_sharing(run: Run) -> Finding:
     own = model.aggregates_of(example, slots, groups, "amf")
     spread = model.useful_range(example, slots, groups, "amf", 0, [0, 2])
     sig = model.aggregates_of(example, slots, groups, "sig-amf")
-    if own != [3, 3] or sum(spread) != 2 or spread[0] != spread[1] or sig != [4, 2]:
-        return Finding(
-            NOT_REPRODUCED, f"the proof's example has aggregates {own}, {spread} of site B, SIG-AMF {sig}"
-        )
     found = search("amf", below_floors, steps_of("amf", run.small))
-    if found.found is None:
-        return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
     text = (
         "the proof's example: aggregates (3, 3), job 1 has 1 slot of site B in every matrix, SIG-AMF (4, 2)"
+        f"; this is the smallest example in {found.looked()} in which no matrix meets (4.3) and (4.4)"
     )
-    text += f"; this is the smallest example in {found.looked()} in which no matrix meets (4.3) and (4.4)"
-    return Finding(HOLDS, text, witness=found.found)
+    as_printed = own == [3, 3] and [*spread] == [1, 1] and sig == [4, 2]
+    return found_if(as_printed and found.found, text, witness=found.found)
 
 
 @claim("amf-decided-balance", confirm=confirm_balance)
@@ -188,13 +182,11 @@ def _check_demand_beyond_slots(run: Run) -> Finding:
                     checked[policy] += len(batch.demand)
                     broken[policy] += int((batch.aggregates() != cut.aggregates()).any(axis=1).sum())
     figures = {f"checked_{policy}": count for policy, count in checked.items()}
-    if any(broken.values()):
-        return Finding(NOT_REPRODUCED, f"different aggregates: {broken}", figures=figures)
     text = (
         "the aggregates are the same if demands are limited to the slots of their sites, in all instances: "
         + ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
     )
-    return Finding(HOLDS, text, figures=figures)
+    return found_if(not any(broken.values()), text, figures=figures)
 
 
 @claim("algorithm-5")

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.algorithms import (
     check_completion,
@@ -25,17 +25,15 @@ from schedgym.papers.guan2022.properties import (
     spread_of,
 )
 from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
+from schedgym.papers.judging import found_if
 from schedgym.solvers.linear import linear_completion_shares
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)
 def _check_gamf_sharing(run: Run) -> Finding:
     found = search("gamf", below_floors, steps_of("gamf", run.small))
-    if found.found is None:
-        return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
-    return Finding(
-        HOLDS, f"this is the smallest example in {found.looked()} with A_i < X_i", witness=found.found
-    )
+    text = f"this is the smallest example in {found.looked()} with A_i < X_i"
+    return found_if(found.found, text, witness=found.found)
 
 
 @claim("sig-gamf-is-sig-amf", confirm=confirm_below_floors)

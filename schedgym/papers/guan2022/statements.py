@@ -80,16 +80,11 @@ def response_at(played: Evaluation, policy: str, *values: Any) -> F8:
 
 def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Effect]:
     """Compare the responses of the first of each pair with those of the second in all settings."""
-    return [
-        excess(
-            f"{own} against {other}",
-            played.metric(own, RESPONSE, **setting),
-            played.metric(other, RESPONSE, **setting),
-            where(setting),
-        )
-        for own, other in pairs
-        for setting in settings_of(played)
-    ]
+    cases = []
+    for pair, setting in itertools.product(pairs, settings_of(played)):
+        own, other = (played.metric(policy, RESPONSE, **setting) for policy in pair)
+        cases.append(excess(" against ".join(pair), own, other, where(setting)))
+    return cases
 
 
 def judge_within(
@@ -204,7 +199,7 @@ def judge_percentiles(played: Evaluation) -> Judged:
 def judge_ranking(played: Evaluation, policies: Sequence[str]) -> Judged:
     """Judge that no two algorithms change their order between 2 sites and the largest number of sites."""
     levels, numbers = swept_values(played)
-    pairs = [(a, b) for i, a in enumerate(policies) for b in policies[i + 1 :]]
+    pairs = list(itertools.combinations(policies, 2))
     changed = []
     for pair in pairs:
         table = np.reshape(np.array(compared(played, [pair]), dtype=object), (len(levels), len(numbers)))

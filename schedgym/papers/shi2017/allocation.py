@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
+from schedgym.papers import CORRECTED, HOLDS, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.judging import found_if
 from schedgym.papers.searches import count, smallest_flaw
 from schedgym.papers.shi2017.instances import HALF, claim, draw_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, least_time, optra
@@ -117,14 +118,12 @@ def _check_convexity(run: Run) -> Finding:
 
     checked, _, bent = count(range(300 if run.small else 20_000), convex)
     figures = {"checked": checked, "not_convex": bent}
-    if bent:
-        return Finding(NOT_REPRODUCED, f"the largest time is not convex in {bent}", figures=figures)
     shown = {"load": 1, "vcpu": [1, 2], "second_derivative": [2, "1/4"]}
     text = (
         "the second derivative 2 L / c^3 decreases; convexity only needs that it is positive, and the "
         f"largest time is convex on all {checked:,} random segments"
     )
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    return found_if(not bent, text, CORRECTED, counterexample=shown, figures=figures)
 
 
 @claim("lemma-1")
@@ -174,11 +173,9 @@ def _check_theorem_1(run: Run) -> Finding:
         differ += not np.allclose(own.vcpu, exact, rtol=1e-12)
     figures = {"checked": checked, "infeasible": infeasible, "worse": worse}
     figures |= {"planned": planned, "kernel_differs": differ}
-    if infeasible or worse or differ:
-        return Finding(NOT_REPRODUCED, f"{infeasible} infeasible, {worse} not optimal", figures=figures)
     text = f"feasible, and the optimum of an exact linear programme in all {checked:,} instances with"
     text += f" coefficients 0 to 2; the policies' kernel agrees on {planned} plans"
-    return Finding(HOLDS, text, figures=figures)
+    return found_if(not infeasible and not worse and not differ, text, figures=figures)
 
 
 def _confirm_coefficients(shown: Shown) -> bool:
@@ -200,16 +197,13 @@ def _check_coefficients(run: Run) -> Finding:
         checked += 1
         bad[a] = bad.get(a, False) or vcpu < 0 or a * vcpu > b
     figures = {"checked": checked, "not_solved": [a for a in bad if bad[a]]}
-    if bad[1] or bad[2] or not (bad[-1] and bad[-2]):
-        return Finding(
-            NOT_REPRODUCED, f"not solved for coefficients {figures['not_solved']}", figures=figures
-        )
     shown = {"coefficient": [-1], "load": [1], "limit": [1], "vcpu": -1}
     text = "with a negative one Eq. 16 gives negative vCPU, and OptRA may have no optimum; Theorem 1 needs"
     text += (
         " A >= 0, and a positive one for every server used (else the minimum in Eq. 16 is over an empty set)"
     )
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    right = figures["not_solved"] == [-2, -1]
+    return found_if(right, text, CORRECTED, counterexample=shown, figures=figures)
 
 
 def _confirm_equation_24(shown: Shown) -> bool:

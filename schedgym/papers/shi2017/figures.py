@@ -55,16 +55,11 @@ MANY_JOBS = (
 )
 
 
-def _medians(label: str, x: Sequence[Any], episodes: Sequence[Floats]) -> Series:
-    """Return a series of medians with intervals, one place for each array of episodes."""
-    low, high = zip(*(runs.median_interval(values) for values in episodes), strict=True)
-    return Series(label, x, [float(np.median(values)) for values in episodes], low, high)
-
-
-def _means(label: str, x: Sequence[Any], episodes: Sequence[Floats]) -> Series:
-    """Return a series of means with intervals, one place for each array of episodes."""
-    low, high = zip(*(bootstrap_interval(values) for values in episodes), strict=True)
-    return Series(label, x, [float(values.mean()) for values in episodes], low, high)
+def _series(label: str, x: Sequence[Any], episodes: Sequence[Floats], *, timed: bool = False) -> Series:
+    """Return a series of means with intervals, or of medians of times, with a place for each array."""
+    middle, interval = (np.median, runs.median_interval) if timed else (np.mean, bootstrap_interval)
+    low, high = zip(*map(interval, episodes), strict=True)
+    return Series(label, x, [float(middle(values)) for values in episodes], low, high)
 
 
 # Figs. 4 and 5: one job ------------------------------------------------------------------------------
@@ -73,16 +68,14 @@ def _means(label: str, x: Sequence[Any], episodes: Sequence[Floats]) -> Series:
 def _panels(sweep: runs.Sweep) -> list[Panel]:
     """Panels of JCT, allocated vCPU and running time, as in the paper."""
     labels = {label: label for label in (*runs.TAPRA, *runs.RIVALS)}
-    times = [
-        _medians(label, sweep.places, [sweep.seconds(p)(label) for p in sweep.places]) for label in labels
-    ]
+    reads = [sweep.seconds(place) for place in sweep.places]
+    times = [_series(label, sweep.places, [read(label) for read in reads], timed=True) for label in labels]
     jct = [*lines(sweep.played, sweep.x, labels=labels), bound(sweep.played, sweep.x)]
+    allocated = lines(sweep.played, sweep.x, "allocated", labels=labels)
     x = f"number of {sweep.x}"
     return [
         Panel(x, "JCT [s]", jct, title="(a) JCT"),
-        Panel(
-            x, "allocated vCPU", lines(sweep.played, sweep.x, "allocated", labels=labels), title="(b) vCPU"
-        ),
+        Panel(x, "allocated vCPU", allocated, title="(b) vCPU"),
         Panel(x, "running time [s]", times, title="(c) running time", y_scale="log"),
     ]
 
@@ -122,16 +115,15 @@ def _bars(reads: dict[bool, runs.Read], planners: Iterable[str], *, timed: bool 
     for planner in planners:
         schedulers = runs.OTHERS if planner in runs.GENETIC else tuple(runs.SCHEDULERS)
         values = [reads[drc](f"{label} {planner}") for drc in runs.DRC for label in schedulers]
-        made.append((_medians if timed else _means)(planner, _places(schedulers), values))
+        made.append(_series(planner, _places(schedulers), values, timed=timed))
     return made
 
 
 def _limit(played: Evaluation) -> Series:
     """Return the bound on the average JCT, which is the same for all schedulers."""
-    values = [
-        runs.metric(played, "bound", drc=drc)(played.policies[0]) for drc in runs.DRC for _ in runs.SCHEDULERS
-    ]
-    return dataclasses.replace(_means("lower bound", _places(runs.SCHEDULERS), values), bound=True)
+    reads = [runs.metric(played, "bound", drc=drc) for drc in runs.DRC for _ in runs.SCHEDULERS]
+    values = [read(played.policies[0]) for read in reads]
+    return dataclasses.replace(_series("lower bound", _places(runs.SCHEDULERS), values), bound=True)
 
 
 def _averages(played: Evaluation) -> dict[bool, runs.Read]:
@@ -141,7 +133,7 @@ def _averages(played: Evaluation) -> dict[bool, runs.Read]:
 def _of_schedulers(played: Evaluation) -> list[Series]:
     """Bars of the schedulers, all with TaPRA-fast."""
     values = [read(label) for read in _averages(played).values() for label in runs.SCHEDULERS]
-    return [_means("TaPRA-fast", _places(runs.SCHEDULERS), values), _limit(played)]
+    return [_series("TaPRA-fast", _places(runs.SCHEDULERS), values), _limit(played)]
 
 
 @figure("fig6")
@@ -150,15 +142,10 @@ def _online(run: Run) -> Outcome:
     fewer, jobs = (played.parameters["jobs"] for played in (planners, schedulers))
     all_four = (*runs.TAPRA, *runs.GENETIC)
     times = _bars({drc: runs.seconds(planners, drc=drc) for drc in runs.DRC}, all_four, timed=True)
+    averages = [*_bars(_averages(planners), all_four), _limit(planners)]
     bars: dict[str, Any] = {"kind": "bars"}
     panels = [
-        Panel(
-            "",
-            JCT,
-            [*_bars(_averages(planners), all_four), _limit(planners)],
-            title=f"(a) average JCT, {fewer} jobs",
-            **bars,
-        ),
+        Panel("", JCT, averages, title=f"(a) average JCT, {fewer} jobs", **bars),
         Panel("", "running time [s]", times, title=f"(b) running time, {fewer} jobs", y_scale="log", **bars),
     ]
     sizes, remarks = f"{_episodes(planners)} of {fewer} jobs", [*MANY_JOBS]

@@ -86,13 +86,16 @@ def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> I
                 yield dataclasses.replace(job, energy_cap=cap)
 
 
-def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> SingleJob:
-    """Draw a job in whole numbers, with limits of servers, racks and the whole, whose cap can be kept."""
+def draw_job(rng: np.random.Generator) -> SingleJob:
+    """Draw up to 3 tasks and servers in whole numbers, with limits of servers, racks and the whole.
+
+    The energy cap can be kept.
+    """
 
     def whole(most: int) -> int:
         return int(rng.integers(1, most + 1))
 
-    n, m = whole(tasks), whole(servers)
+    n, m = whole(3), whole(3)
     groups: list[tuple[int, ...]] = [(j,) for j in range(m)]
     limits: list[Number] = [whole(6) for _ in range(m)]
     cut = whole(m)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
+from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import excess, level
+from schedgym.papers.judging import excess, found_if, level
 from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import (
     FACTORS,
@@ -116,16 +116,12 @@ def _check_equivalent(run: Run) -> Finding:
         apart += abs(high - bound) > 10 * CLOSE * bound or abs(printed - bound) > CLOSE * bound
     figures = {"checked": checked, "broken": broken, "bisections": searched, "apart": apart}
     figures["programmes"] = solved
-    if broken or apart:
-        return Finding(
-            NOT_REPRODUCED, f"{broken} solutions do not carry over, {apart} optima differ", figures=figures
-        )
     text = (
         f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them "
         f"bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does "
         "the single programme as printed"
     )
-    return Finding(HOLDS, text, figures=figures)
+    return found_if(not broken and not apart, text, figures=figures)
 
 
 def _confirm_quotients(shown: Shown) -> bool:
@@ -185,14 +181,12 @@ def _check_equation_54(run: Run) -> Finding:
         differ += abs(optimum - model.relaxation(job).bound) > CLOSE * optimum
         negative += min(found.x[pairs : 2 * pairs].tolist()) < -CLOSE
     figures = {"checked": checked, "differ": differ, "negative_p": negative}
-    if differ or negative:
-        return Finding(NOT_REPRODUCED, f"without p >= 0 {differ} optima differ", figures=figures)
     shown = {"load": 1, "efficiency": 1, "limit": 1, "l": 1, "p": 1, "T": 1, "c": 0}
     text = (
         "c is no variable of the programme, and as printed it need not be p / T; p >= 0 is meant, which "
         f"follows from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
     )
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    return found_if(not differ and not negative, text, CORRECTED, counterexample=shown, figures=figures)
 
 
 # section 4.3: TaPRA ----------------------------------------------------------------------------------
@@ -235,12 +229,8 @@ def _check_rounding(run: Run) -> Finding:
         checked += 1
         beyond += not job.keeps_cap(start)
     figures = {"checked": checked, "beyond_the_cap": beyond}
-    if searched.found is None:
-        return Finding(
-            NOT_REPRODUCED, f"the cap is exceeded in none of {searched.checked} jobs", figures=figures
-        )
     text = f"the cap is exceeded in {beyond} of {checked:,} tiny jobs; the witness has only one optimum"
-    return Finding(HOLDS, text, witness=searched.found, figures=figures)
+    return found_if(searched.found, text, witness=searched.found, figures=figures)
 
 
 def _confirm_rec(shown: Shown) -> bool:

@@ -125,18 +125,12 @@ def play_jobs(
         observe: called with the environment at the end of an episode; a function of a module.
         parameters: parameters of the environment.
     """
-    return run.play(
-        ONLINE,
-        policies,
-        episodes,
-        grid,
-        parameters={"jobs": jobs, "max_time": LONGEST, **parameters},
-        options={
-            label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(THRESHOLD)}
-            for label, name in policies.items()
-        },
-        observe=observe,
-    )
+    options = {
+        label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(THRESHOLD)}
+        for label, name in policies.items()
+    }
+    given = {"jobs": jobs, "max_time": LONGEST, **parameters}
+    return run.play(ONLINE, policies, episodes, grid, parameters=given, options=options, observe=observe)
 
 
 def play_schedulers(run: Run, tasks: str = "") -> Evaluation:
@@ -146,15 +140,9 @@ def play_schedulers(run: Run, tasks: str = "") -> Evaluation:
         run: the run; its reading says which schedulers make the MAR test.
         tasks: reading of the workload generator; "": that of the run.
     """
-    return play_jobs(
-        run,
-        SCHEDULERS,
-        run.size(540, 540, 12),
-        run.size(6, 10, 2),
-        {"drc": list(DRC)},
-        mar=run.choice(MAR),
-        reading=tasks or run.choice(TASKS),
-    )
+    jobs, episodes = run.size(540, 540, 12), run.size(6, 10, 2)
+    given = {"mar": run.choice(MAR), "reading": tasks or run.choice(TASKS)}
+    return play_jobs(run, SCHEDULERS, jobs, episodes, {"drc": list(DRC)}, **given)
 
 
 def play_planners(run: Run) -> Evaluation:
@@ -207,18 +195,14 @@ def seconds(played: Evaluation, **setting: Any) -> Read:
     return lambda label: np.array([entry.seconds for entry in observed if entry.policy == label])
 
 
-def median_interval(values: Sequence[float] | Floats, confidence: float = 0.95) -> tuple[float, float]:
-    """Return a distribution-free confidence interval of the median between two order statistics.
-
-    Args:
-        values: one number per episode.
-        confidence: least confidence, between 0 and 1.
+def median_interval(values: Sequence[float] | Floats) -> tuple[float, float]:
+    """Return a distribution-free 95% interval of the median of episodes, between two order statistics.
 
     Returns:
-        (low, high) in the unit of the values; (nan, nan) for too few values (of 95%: fewer than six).
+        (low, high) in the unit of the values; (nan, nan) for fewer than six values.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
-    cut = int(binom.ppf((1.0 - confidence) / 2.0, len(ordered), 0.5))
+    cut = int(binom.ppf(0.025, len(ordered), 0.5))
     if cut == 0:
         return float("nan"), float("nan")
     return float(ordered[cut - 1]), float(ordered[len(ordered) - cut])

@@ -38,11 +38,6 @@ def test_figure_2(results) -> None:
     assert placement == one_job.local_search(job, (0, 0, 0, 0))[-1] == (0, 2, 2, 0)  # test vector 2
 
 
-def test_theorem_1(results) -> None:
-    figures = figures_of(results, "theorem-1")
-    assert figures["checked"] == 250 and figures["infeasible"] == figures["worse"] == 0
-
-
 def test_relaxation_ratio(results) -> None:
     assert F(figures_of(results, "relaxation")["one_task_8_servers"]) == 8
     job = SingleJob((1.0,), ((1.0,) * 8,), tuple((j,) for j in range(8)), (1.0,) * 8)
