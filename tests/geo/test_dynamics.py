@@ -18,10 +18,9 @@ from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.dynamics import DECIDE
 from schedgym.problems.geo.metrics import validate
-from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo.instances import random_instance, workload_of
-from tests.long import long, some, trials
+from tests.long import some, trials
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
@@ -190,18 +189,6 @@ def test_random_shares_run_as_the_model_says(seed: int, options: dict[str, Any],
         expected = model.metrics_fair(instance, outcome)
         for name in ("fairness_integral", "mean_std"):
             assert info["metrics"][name] == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12)
-
-
-@long
-@pytest.mark.parametrize("rule", range(len(ASSIGN_RULES)))
-def test_view_rule_is_the_models_policy(rule: int, tmp_path: Any) -> None:
-    for instance in instances(60, 7):
-        env = make(ASSIGN, tmp_path, instance, view="rule")
-        env.reset()
-        done = False
-        while not done:
-            _, _, done, _, _ = env.step(rule)
-        check_equal(env, model.simulate_assign(instance, ASSIGN_RULES[rule]))
 
 
 def group_for(waiting: Any, observation: dict[str, Any], dispatch_sites: str) -> int:

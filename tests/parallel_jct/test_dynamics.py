@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from typing import Any
 
@@ -10,14 +9,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-import schedgym  # noqa: F401
+import schedgym
 from schedgym.core.arrays import regrow
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import metrics, validate
 from schedgym.problems.parallel_jct.workload import make_workload
 from schedgym.solvers.placement import WORK_SHARE
-from tests.long import some
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 
@@ -71,56 +69,6 @@ def instance(observation: dict[str, Any], row: int) -> one_job.SingleJob:
     )
 
 
-class Scheduler:
-    """The model's schedulers, acting from observations in view plan."""
-
-    def __init__(self, scheduler: str, planner: str, mar: bool, most: float, window: int, tasks: int) -> None:
-        self.scheduler, self.planner, self.mar, self.most = scheduler, planner, mar, most
-        self.window, self.shape = window, (1 + tasks, 2)
-        self.clock, self.out = -1.0, set[int]()
-        self.launches: list[tuple[int, one_job.Plan]] = []
-
-    def plan(self, observation: dict[str, Any], row: int) -> one_job.Plan | None:
-        own = instance(observation, row)
-        if not own.affords(own.least_energy()):
-            return None
-        return one_job.PLANNERS[self.planner](own)
-
-    def __call__(self, observation: dict[str, Any]) -> Any:
-        action = np.zeros(self.shape)
-        action[0, 0] = self.window
-        if observation["clock"][0] != self.clock:
-            self.clock, self.out = float(observation["clock"][0]), set()
-        if self.mar and not observation["available"].sum() > self.most * observation["capacity"].sum():
-            return action
-        rows = [r for r in np.flatnonzero(observation["job_mask"]).tolist() if not observation["failed"][r]]
-        rows = [r for r in rows if int(observation["job"][r]) not in self.out]
-        total = [float(observation["total_load"][r]) for r in range(len(observation["job"]))]
-        order = {
-            "ontapra": lambda r: r,
-            "fcfs": lambda r: (observation["arrival"][r], r),
-            "slf": lambda r: (total[r], r),
-            "llf": lambda r: (-total[r], r),
-        }[self.scheduler]
-        best: tuple[float, int, one_job.Plan] | None = None
-        for r in sorted(rows, key=order):
-            plan = self.plan(observation, r)
-            if plan is None:
-                self.out.add(int(observation["job"][r]))
-                continue
-            if best is None or plan.evaluation.jct < best[0]:
-                best = (float(plan.evaluation.jct), r, plan)
-            if self.scheduler != "ontapra":
-                break
-        if best is None:
-            return action
-        _, r, plan = best
-        action[0, 0] = r
-        action[1 : 1 + len(plan.placement), 0] = plan.placement
-        self.launches.append((int(observation["job"][r]), plan))
-        return action
-
-
 def play(env: Any, act: Any, seed: int = 0) -> tuple[dict[str, float], float, Any]:
     observation, _ = env.reset(seed=seed)
     total = 0.0
@@ -169,60 +117,6 @@ def test_rounds_that_nobody_takes_part_in_change_no_draw(kind: str) -> None:
     assert checked > 100 and repeated > 50
 
 
-@pytest.mark.parametrize("scheduler", online.SCHEDULERS)
-@pytest.mark.parametrize("seed", some(range(25), 6))
-def test_whole_runs_equal_the_model(scheduler: str, seed: int, tmp_path: Any) -> None:
-    rng = random.Random(1000 * seed + len(scheduler))
-    own = {"dyadic": bool(seed % 2), "fixed_ratio": bool(seed % 3 == 0)}
-    own |= {"weighted": seed % 4 < 2, "power": seed % 5 < 3}
-    plain = random_jobs.random_workload(rng, 6, 4, **own)
-    drc, mar = bool(rng.getrandbits(1)), bool(rng.getrandbits(1))
-    planner, tick = rng.choice(["tapra-fast", "min-min"]), rng.choice([5.0, 10.0])
-    max_time = rng.choice([1e5, 60.0])
-    outcome = online.Simulation(
-        plain,
-        scheduler,
-        one_job.PLANNERS[planner],
-        drc=drc,
-        mar=mar,
-        max_percent=0.3,
-        delta_t=tick,
-        draw=lambda job, number: energy_draw(seed, job, number),
-        max_time=max_time,
-    ).run()
-    env = environment(
-        ours(plain, seed),
-        tmp_path,
-        view="plan",
-        drc=drc,
-        tick=tick,
-        max_time=max_time,
-        rounds="events" if scheduler == "fcfs" else "ticks",
-        **ALL,
-    )
-    sizes = env.interface.sizes
-    policy = Scheduler(scheduler, planner, mar, 0.3, sizes["window"], sizes["tasks"])
-    measured, _, record = play(env, policy)
-    assert [job for job, _ in policy.launches] == [launch.job for launch in outcome.launches]
-    assert [plan.placement for _, plan in policy.launches] == [
-        launch.plan.placement for launch in outcome.launches
-    ]
-    schedule, log = env.simulator.arrays.schedule, env.simulator.arrays.log
-    for job in range(len(plain.jobs)):
-        for theirs, mine in ((outcome.launch, schedule.launch), (outcome.finish, schedule.completion)):
-            if theirs[job] is None:
-                assert math.isnan(mine[0, job])
-            else:
-                assert mine[0, job] == pytest.approx(theirs[job], rel=TIGHT, abs=TIGHT)
-        assert schedule.energy[0, job] == pytest.approx(outcome.committed[job], rel=TIGHT)
-    assert measured["average_jct"] == pytest.approx(outcome.average_jct, rel=TIGHT)
-    assert measured["granted"] == len(outcome.granted & {launch.job for launch in outcome.launches})
-    rows = log.size["rows"][0]
-    used = ((log.base + log.extra) * (log.end - log.start))[0, :rows].sum()
-    assert used == pytest.approx(sum(outcome.consumed), rel=1e-8)
-    assert measured["repaired"] == 0
-
-
 def small(view: str, **parameters: Any) -> Any:
     given = {"jobs": 8, "arity": 4, "load_max": 200.0, "most_tasks": 6, "reading": "shape-half", **parameters}
     return gym.make(ID, view=view, disable_env_checker=True, **given).unwrapped
@@ -230,7 +124,7 @@ def small(view: str, **parameters: Any) -> Any:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_views_say_the_same_plan(seed: int) -> None:
-    """The job that arrived first, planned by TaPRA-fast: as a plan, by picking, by placing, by moves."""
+    """The job that arrived first, planned by TaPRA-fast: by picking, by placing, by moves."""
     picked = small("pick")
     _, _, expected = play(picked, lambda o: int(o["action_mask"].argmax()), seed)
 
@@ -239,18 +133,6 @@ def test_the_views_say_the_same_plan(seed: int) -> None:
             if not observation["failed"][r]:
                 return r, one_job.tapra_fast(instance(observation, r))
         raise AssertionError("a round without a candidate")
-
-    whole = small("plan")
-
-    def as_plan(observation: dict[str, Any]) -> Any:
-        action = np.zeros(whole.action_space.shape)
-        r, plan = planned(observation)
-        action[0, 0] = r
-        start = one_job.most_efficient(instance(observation, r)) if plan is None else plan.placement
-        action[1 : 1 + len(start), 0] = start
-        return action
-
-    assert play(whole, as_plan, seed)[2].digest() == expected.digest()
 
     placing = small("place")
     window = placing.interface.sizes["window"]
@@ -519,7 +401,9 @@ def test_the_log_grows_within_a_step() -> None:
         simulator.sizes["log"] = rows
         simulator.arrays = regrow(simulator.arrays, simulator.sizes, 1)
         simulator._bind()
-        _, _, record = play(env, Scheduler("fcfs", "tapra-fast", False, 0.0, 32, 6), 4)
+        policy = schedgym.make_policy("parallel-jct/slf")
+        policy.reset(env.interface, np.random.default_rng(0))
+        _, _, record = play(env, policy, 4)
         digests.append(record.digest())
     assert digests[0] == digests[1]
 

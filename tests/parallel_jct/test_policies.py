@@ -87,6 +87,7 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
         flags |= {"weighted": seed % 3 == 0, "power": seed % 5 < 2}
         plain = random_jobs.random_workload(rng, 7, 4, **flags)
         mar, most = bool(rng.getrandbits(1)), rng.choice([0.3, 0.6])
+        drc, tick, max_time = seed % 7 < 4, (5.0, 10.0)[seed // 2 % 2], (1e5, 1e5, 60.0)[seed % 3]
         planner, _, way = rng.choice(["tapra-fast", "tapra-fast", "min-min", "min-min/equal"]).partition("/")
         equal = bool(way) and scheduler != "ontapra"
         own: dict[str, Any] = {"planner": planner, "mar": mar, "max_percent": most}
@@ -97,6 +98,9 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
             if equal
             else one_job.PLANNERS[planner],
             mar=mar,
+            drc=drc,
+            delta_t=tick,
+            max_time=max_time,
             max_percent=most,
             draw=lambda job, number, seed=seed: energy_draw(seed, job, number),
         ).run()
@@ -105,13 +109,24 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
             shared += 1
         policy = schedgym.make_policy(f"parallel-jct/{scheduler}", **own)
         rounds = "events" if scheduler == "fcfs" else "ticks"
-        cases = [{**PLAN, "rounds": rounds}, {**PLAN, "rounds": "all"}]
+        first = np.cumsum([0, *(len(job.load) for job in plain.jobs)])
+        servers = {
+            first[launch.job] + i: server
+            for launch in outcome.launches
+            for i, server in enumerate(launch.plan.placement)
+        }
+        given = {**PLAN, "drc": drc, "tick": tick, "max_time": max_time}
+        cases = [{**given, "rounds": rounds}, {**given, "rounds": "all"}]
         if planner == "tapra-fast":
-            cases.append({**PLAN, "rounds": rounds, "view": "pick"})
+            cases.append({**given, "rounds": rounds, "view": "pick"})
         for parameters in cases:
             env = environment(ours(plain, seed), tmp_path, **parameters)
             measured = play(env, policy)
-            schedule = env.simulator.arrays.schedule
+            schedule, record = env.simulator.arrays.schedule, env.record()
+            assert dict(zip(record.job.tolist(), record.server.tolist(), strict=True)) == servers
+            used = (record.amount.sum(axis=1) * (record.end - record.start)).sum()
+            assert used == pytest.approx(sum(outcome.consumed), rel=1e-8)
+            assert measured["granted"] == len(outcome.granted & {launch.job for launch in outcome.launches})
             for job in range(len(plain.jobs)):
                 for theirs, mine in (
                     (outcome.launch, schedule.launch),

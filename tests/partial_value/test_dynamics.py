@@ -16,7 +16,7 @@ from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.papers.zheng2016 import model
 from schedgym.problems.partial_value.dynamics import DECIDE, ORDERED
 from schedgym.problems.partial_value.metrics import metrics, validate
-from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
+from schedgym.problems.partial_value.rules import RULES
 from tests.long import some
 from tests.partial_value.instances import make_job, random_instance, workload_of
 
@@ -127,63 +127,6 @@ def test_view_rule_equals_the_model(rule: str, discrete: bool, seed: int, tmp_pa
     np.testing.assert_allclose(
         env.simulator.arrays.schedule.served[0, : len(outcome.served)], outcome.served, rtol=1e-6, atol=1e-7
     )
-
-
-@pytest.mark.parametrize("seed", some(range(10), 4))
-def test_prices_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
-    """The logarithms of the dual prices, sent as an action, give Algorithm 1's whole trajectory."""
-    from schedgym.solvers.dual_prices import dual_prices
-
-    rng = random.Random(seed)
-    instance = draw(rng, max_jobs=8, kinds=(model.POWER, model.LOG))
-    pricing = environment(instance, tmp_path, view="prices", window=1)
-    visible = environment(instance, tmp_path, view="allocation")
-    observation, _ = visible.reset(seed=0)
-    pricing.reset(seed=0)
-    done = False
-    while not done:
-        n = int(observation["active"][0])
-        share = observation["demand"][:n] / observation["capacity"]
-        fields = (observation[name][:n] for name in ("served", "cap"))
-        kinds = (observation[name][:n] for name in ("utility", "value", "exponent"))
-        prices = np.zeros(len(instance.capacity))
-        x = np.zeros(0)
-        if n:
-            best = dual_prices(*fields, share, *kinds)
-            prices, x = best.prices, best.x
-        with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(prices), -50.0)
-        action = np.zeros(visible.action_space.shape)
-        action[:n] = x
-        _, reward, done, _, info = pricing.step(logs)
-        observation, expected, other, _, _ = visible.step(action)
-        assert reward == pytest.approx(expected, rel=1e-9, abs=1e-12)
-        assert done == other
-    served = pricing.simulator.arrays.schedule.served, visible.simulator.arrays.schedule.served
-    np.testing.assert_allclose(served[0], served[1], rtol=1e-8, atol=1e-10)
-    assert info["metrics"]["repaired"] == 0
-
-
-@pytest.mark.parametrize("seed", some(range(10), 4))
-@pytest.mark.parametrize("discrete", [False, True])
-def test_scores_reproduce_the_greedy_rules(discrete: bool, seed: int, tmp_path: Any) -> None:
-    """All 0: m-greedy, and continuous s-greedy. A tenth of the logarithm of the dominant share, without the
-    comparison with a single task: discrete s-greedy."""
-    instance = draw(random.Random(seed), discrete=discrete, max_jobs=8, adversarial=bool(seed % 2))
-    rule = "m-greedy" if discrete else "s-greedy"
-    by_rule = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index(rule))
-    by_score = play(environment(instance, tmp_path, view="priority"), lambda o: np.zeros(len(o["job"])))
-    assert by_rule[2].digest() == by_score[2].digest()
-    if not discrete or any(max(job.demand) == 0 for job in instance.jobs):
-        return
-
-    def dominant(observation: dict[str, Any]) -> np.ndarray:
-        share = (observation["demand"] / observation["capacity"]).max(axis=1)
-        return np.log(np.where(share > 0, share, 1.0)) / MOST_SCORE
-
-    plain = environment(instance, tmp_path, view="priority", single_task=False)
-    greedy = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index("s-greedy"))
-    assert play(plain, dominant)[2].digest() == greedy[2].digest()
 
 
 @pytest.mark.parametrize("seed", some(range(10), 4))
