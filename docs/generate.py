@@ -42,7 +42,7 @@ from schedgym.core.workload import Field, Schema  # noqa: E402
 from schedgym.evaluation.episodes import Step, make_env, steps  # noqa: E402
 from schedgym.evaluation.gantt import plot_schedule  # noqa: E402
 from schedgym.evaluation.plan import acting_parameters  # noqa: E402
-from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
+from schedgym.evaluation.wording import describe_range, describe_space, four_digits, time_text, value_text  # noqa: E402
 from schedgym.papers import (  # noqa: E402
     PAPERS,
     Claim,
@@ -600,10 +600,10 @@ def figures() -> list[Any]:
             name, verdicts = code(figure.name), ["not committed", ""]
             if result is not None:
                 name = f"[{figure.name}]({paper.key}.md#{anchor(figure.short)})"
-                verdicts[0] = f"{plain(result['verdict'])} ({duration(result['seconds'])})"
+                verdicts[0] = f"{plain(result['verdict'])} ({time_text(result['seconds'])})"
                 parts += figure_parts(figure, result, large)
             if large is not None:
-                verdicts[1] = f"{plain(large['verdict'])} ({duration(large['seconds'])})"
+                verdicts[1] = f"{plain(large['verdict'])} ({time_text(large['seconds'])})"
             rows.append([name, plain(figure.title), code(figure.command), *verdicts])
         if parts:
             head = [
@@ -624,11 +624,6 @@ def made(figure: Figure, scale: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def duration(seconds: float) -> str:
-    """The approximate running time of a figure."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
 def anchor(name: str) -> str:
     """The anchor of a figure on its paper's page."""
     return re.sub(r"[^a-z0-9-]+", "-", name.lower())
@@ -636,7 +631,7 @@ def anchor(name: str) -> str:
 
 def figure_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any] | None) -> list[str]:
     """A figure: its picture, and each claim beside what was measured; what the paper's scale changes."""
-    facts = f"{result['sizes']}; scale small, seed {result['seed']}, {duration(result['seconds'])}"
+    facts = f"{result['sizes']}; scale small, seed {result['seed']}, {time_text(result['seconds'])}"
     claims = [[plain(c[name]) for name in ("claim", "measured", "verdict")] for c in result["claims"]]
     return [
         f"## {figure.short}: {figure.title} {{ #{anchor(figure.short)} }}",
@@ -669,7 +664,7 @@ def large_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, A
         for said in large["claims"]
         if by_default(said) != before.get(said["claim"])
     ]
-    facts = f"{plain(large['sizes'])}; {duration(large['seconds'])}"
+    facts = f"{plain(large['sizes'])}; {time_text(large['seconds'])}"
     says = "These verdicts differ" if rows else "All verdicts are the same as at the small scale"
     picture = f"[picture](../{REPRODUCED['paper']}/{figure.stem}.png)"
     under = f", under the reading: {plain(large['reading'])}" if large["reading"] else ""

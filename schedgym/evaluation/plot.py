@@ -16,9 +16,9 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.canvas import FORMATS, NARROW, draw_panels, save_figure
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
-from schedgym.evaluation.standings import Board, Entry, Setting, board_of, setting_text, short_value
+from schedgym.evaluation.standings import Board, Entry, Setting, board_of
 from schedgym.evaluation.statistics import Estimate, bootstrap_interval
-from schedgym.evaluation.wording import change_text, estimate_text
+from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
 
 __all__ = [
     "FORMATS",

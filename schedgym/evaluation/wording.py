@@ -6,6 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from schedgym.drawing import short_time
@@ -30,6 +31,8 @@ __all__ = [
     "options_text",
     "outcome_text",
     "percent_text",
+    "setting_text",
+    "short_value",
     "time_text",
     "time_unit",
     "value_text",
@@ -89,6 +92,19 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def short_value(value: Any) -> str:
+    """A parameter's value; of a path, its last part."""
+    value = "none" if value is None else value
+    if isinstance(value, float):
+        return f"{value:g}"
+    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+
+
+def setting_text(parameters: Mapping[str, Any]) -> str:
+    """Parameters in one line."""
+    return ", ".join(f"{name} = {short_value(value)}" for name, value in parameters.items())
 
 
 def options_text(options: Mapping[str, Any]) -> str:
