@@ -126,11 +126,7 @@ def four_digits(value: float) -> str:
     """Four significant digits, without an exponent where it would only obscure; "-" for none."""
     if not math.isfinite(value):
         return "-"
-    if value == 0:
-        return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value + 0.0:.4g}"  # no minus in front of a 0
 
 
 def number(value: float, like: float | None = None, digits: int = 4) -> str:

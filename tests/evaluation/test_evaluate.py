@@ -17,7 +17,7 @@ from schedgym.evaluation import canvas, compare, episodes, evaluate, plot, plot_
 from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.pictures import axis_of
-from schedgym.evaluation.standings import board_of
+from schedgym.evaluation.standings import Entry, board_of
 from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
@@ -271,6 +271,7 @@ FLOW = "schedgym/FlowtimePacking-v0"
 def test_ratios_stand_on_a_logarithmic_axis():
     found = compare(FLOW, ["ocorp", "fifo", "tetris"], episodes=6, parameters={"jobs": 20})
     board = board_of(found, None, None, 0.95)
+    board.settings[0].entries.append(Entry("gone", np.full((1, 6), np.nan), (), np.full(6, np.nan), {}))
     panel = plot.differences_panel(board, board.settings[0])
     assert axis_of(panel, "x").scale == "log" and panel.x_label == "cost / that of ocorp (less is better)"
     cost = {policy: found.metric(policy, "cost") for policy in found.policies}
@@ -283,7 +284,7 @@ def test_ratios_stand_on_a_logarithmic_axis():
 
 def test_values_of_zero_have_differences():
     idle = compare(ID, ["fcfs", "ff-all"], episodes=3, parameters={"tasks": 5, "servers": 8})
-    board = board_of(idle, None, None, 0.95)
+    board = board_of(idle, "fcfs", None, 0.95)
     assert "difference to fcfs" in plot.differences_panel(board, board.settings[0]).x_label
 
 

@@ -216,8 +216,7 @@ def test_an_svg_is_dark_on_a_dark_screen_but_for_letters_on_bars():
     assert f'\n[style*="fill: {INK}"] {{ fill: {DARK[INK]} !important }}' in head
     # the background is a path, letters are not: white ones stay
     assert f'path[style*="fill: {PAPER}"]' in head and f'\n[style*="fill: {PAPER}"]' not in head
-    assert f"stroke: {INK}" in body
-    assert f'<g style="fill: {PAPER}"' in body and f'<g style="fill: {INK}"' in body
+    assert all(f'<g style="fill: {colour}"' in body for colour in (PAPER, INK)) and f"stroke: {INK}" in body
 
 
 def test_a_load_is_drawn_of_what_runs_in_the_span():

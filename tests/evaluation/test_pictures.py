@@ -53,8 +53,8 @@ def test_places_on_the_x_axis():
     stands = np.array([places(panel, k) for k in range(3)])
     assert stands[1].tolist() == [0.0, 1.0] and np.allclose(stands[2] - stands[1], stands[1] - stands[0])
     assert 0 < stands[2, 0] < 0.1  # beside each other, but nearer to their own value than to another
-    bars = Panel("x", "y", [Series(k, ["u", "v"], [1, 2]) for k in "ab"], kind="bars")
-    assert [places(bars, k).tolist() for k in range(2)] == [[-0.2, 0.8], [0.2, 1.2]]
+    bars = Panel("x", "y", [Series("a", ["v"], [1]), Series("b", ["u", "v"], [1, 2])], kind="bars")
+    assert [places(bars, k).tolist() for k in range(2)] == [[0.8], [0.2, 1.2]]
     axis = axis_of(bars, "x")
     assert (list(axis.ticks), list(axis.texts), axis.limits) == ([0, 1], ["u", "v"], (-0.5, 1.5))
 
