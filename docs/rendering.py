@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from schedgym.evaluation.wording import value_text
+from schedgym.evaluation.wording import time_text, value_text
 
 __all__ = ["plain", "render", "short", "slug"]
 
@@ -56,6 +56,7 @@ _ENVIRONMENT = jinja2.Environment(
 )
 _ENVIRONMENT.filters |= {one.__name__: one for one in (plain, code, values, slug, short, anchor)}
 _ENVIRONMENT.filters["value"] = value_text
+_ENVIRONMENT.filters["time"] = time_text
 
 
 def render(template: str, **context: Any) -> str:

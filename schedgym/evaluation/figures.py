@@ -6,9 +6,9 @@ those of its light or dark theme. Every text that comes from a store passes thro
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import hexadecimal, loads_of, short_time
-from schedgym.evaluation.gantt import MOST_ROWS, Chart, make_chart
+from schedgym.evaluation.gantt import LONGEST_UNIT, MOST_ROWS, Chart, make_chart
 from schedgym.evaluation.pictures import (
     COLOURS,
     MARKS,
@@ -56,20 +56,24 @@ def formulas(text: str) -> str:
 def figure_of(panel: Panel) -> Figure:
     """A panel without bars as a figure, of which points tell their ``texts`` when they are touched.
 
-    Dots are thinned out; an axis that is logarithmic on both sides of 0 is linear, as plotly has no other.
+    Dots are thinned out, and left out beside lines, which have one tooltip for all; an axis that is
+    logarithmic on both sides of 0 is linear, as plotly has no other.
     """
-    numbers = numbers_of([panel])
+    numbers, lines = numbers_of([panel]), panel.kind in ("lines", "curves", "steps")
+    if lines:
+        shown = [own for own in panel.series if panel.kind_of(own) != "dots"]
+        panel = dataclasses.replace(panel, series=shown)
     axes = {name: axis_of(panel, name, MOST_TICKS) for name in ("x", "y")}
-    lines = panel.kind in ("lines", "curves", "steps")
     data = [
         trace
         for series in panel.series
         for trace in _traces(panel, series, numbers[series.label], axes["x" if panel.rows else "y"])
     ]
-    # a row has the height of three of its points that lie one below the other
-    lanes = np.bincount([round(own.y[0]) for own in panel.series]).max() if panel.kind == "points" else 1
+    height = 96.0 + 34.0 * len(panel.rows) if panel.rows else 400.0
+    if panel.rows and panel.kind == "points":  # three lie one below the other in the height of a row
+        height *= max(1.0, np.bincount([round(own.y[0]) for own in panel.series]).max() / 3)
     layout = _layout(
-        96.0 + 34.0 * len(panel.rows) * max(1.0, lanes / 3) if panel.rows else 400.0,
+        height,
         xaxis=_axis(axes["x"], panel.x_label),
         yaxis=_axis(axes["y"], panel.y_label),
         shapes=[_line(line) for line in panel.lines],
@@ -126,8 +130,7 @@ def _line(line: Line) -> dict[str, Any]:
 def _traces(panel: Panel, series: Series, place: int, axis: Axis) -> list[dict[str, Any]]:
     """The traces of a series by its number; ``axis`` is that of its values."""
     kind, name, values = panel.kind_of(series), plain_text(series.label), panel.values_of(series)
-    mark, dash = appearance(place)
-    colour = "@bound" if series.bound else f"@{place % COLOURS}"
+    (mark, dash), colour = appearance(place), "@bound" if series.bound else f"@{place % COLOURS}"
     shown = np.flatnonzero(np.isfinite(values) & ((values > 0) if axis.scale == "log" else True)).tolist()
     if kind == "dots" and len(shown) > MOST_POINTS:
         shown = [shown[i] for i in np.linspace(0, len(shown) - 1, MOST_POINTS).astype(int)]
@@ -143,10 +146,8 @@ def _traces(panel: Panel, series: Series, place: int, axis: Axis) -> list[dict[s
     )
     edge = {"color": "@paper", "width": 1.5}
     if kind == "dots":
-        lift = 0.52 * spread(values[shown]) if panel.rows else 0.0
-        marker = {"size": 5, "color": f"{colour}/0.5"}
-        trace |= {"mode": "markers", "y": (np.asarray(y) + lift).tolist(), "marker": marker}
-        return [trace | {"legendgroup": name, "showlegend": False}]
+        look = {"mode": "markers", "marker": {"size": 5, "color": f"{colour}/0.5"}}
+        return [trace | look | {"y": (np.asarray(y) + 0.52 * spread(values[shown])).tolist()}]
     if kind == "halves":
         ends = {"x": [low[0], high[0]], "y": [y[0], y[0]]}
         return [trace | ends | {"mode": "lines", "line": {"color": f"{colour}/0.3", "width": 10}}]
@@ -155,8 +156,8 @@ def _traces(panel: Panel, series: Series, place: int, axis: Axis) -> list[dict[s
         trace |= {"mode": "markers", "marker": {"size": 11, "symbol": symbol, "color": colour, "line": edge}}
         if series.low is not None:
             ends = {"array": (high - values[shown]).tolist(), "arrayminus": (values[shown] - low).tolist()}
-            look = {"type": "data", "symmetric": False, "thickness": 2, "width": 5 if kind == "means" else 0}
-            trace["error_x" if panel.rows else "error_y"] = ends | look | {"color": "@ink"}
+            bars = {"type": "data", "symmetric": False, "thickness": 2, "width": 5 if kind == "means" else 0}
+            trace["error_x" if panel.rows else "error_y"] = ends | bars | {"color": "@ink"}
         if not panel.rows:
             text = {"mode": "markers+text", "text": [f" {name}"] * len(x), "textposition": "middle right"}
             trace |= text | {"textfont": {"size": 11, "color": "@muted"}, "cliponaxis": False}
@@ -198,10 +199,9 @@ def gantt_figure(record: ScheduleRecord) -> tuple[Figure, str]:
     chart = make_chart(record)
     height = float(np.clip(90 + 15 * chart.bottom, 220, 900))
     edge = 0.4 if height > 90 + 8 * chart.bottom else 0.0
-    details = _details(record, chart)
     base, ends = record.start[chart.order], record.end[chart.order]
     marker = {"color": list(map(hexadecimal, chart.colours)), "line": {"color": "@paper", "width": edge}}
-    told = {"text": [details(int(i)) for i in chart.order], "textposition": "none"}
+    told = {"text": _details(record, chart), "textposition": "none"}
     told["hovertemplate"] = "%{text}<extra></extra>"
     bars = _bars(base.tolist(), (ends - base).tolist(), chart.y.tolist(), marker) | told
     rows = list(zip(chart.begin, chart.depth, strict=True))
@@ -234,18 +234,17 @@ def _bars(base: list[float], length: list[float], y: list[float], marker: dict[s
     return bars | {"width": [0.92] * len(y), "marker": marker}
 
 
-def _details(record: ScheduleRecord, chart: Chart) -> Callable[[int], str]:
-    """Return the function from a row of the record to the text of its bar's tooltip."""
+def _details(record: ScheduleRecord, chart: Chart) -> list[str]:
+    """What is said of each piece of work that is drawn, in lines."""
     schema, unit = chart.problem.schema, chart.unit
     places = (f.dimensions[0] for f in schema.cluster if len(f.dimensions) == 1)
     server_word = "" if chart.by_job else next(places)
-    arrival = record.workload.jobs.get("arrival")
-    loads = loads_of(record)
-
-    def text(i: int) -> str:
-        job = int(chart.owner[i])
-        begin, end = float(record.start[i]), float(record.end[i])
-        lines = [f"<b>{chart.job_word} {job}</b>"]
+    arrival, loads = record.workload.jobs.get("arrival"), loads_of(record)
+    units = [f" {own.unit}" if 0 < len(own.unit) <= LONGEST_UNIT else "" for own in loads]
+    found = []
+    for i in chart.order.tolist():
+        job, begin, end = int(chart.owner[i]), float(record.start[i]), float(record.end[i])
+        lines = [f"{chart.job_word} {job}"]
         if chart.owner is not record.job:
             lines[0] += f", task {int(record.job[i])}"
         if server_word:
@@ -254,12 +253,7 @@ def _details(record: ScheduleRecord, chart: Chart) -> Callable[[int], str]:
         lines.append(f"{number(begin)} – {number(end)} {unit}, {length}")
         if arrival is not None:
             lines.append(f"arrived {number(float(arrival[job]))}")
-        held = [f"{own.name} {number(float(own.amount[i]))}{_short_unit(own.unit)}" for own in loads]
-        lines.append(", ".join(held))
-        return "<br>".join(lines)
-
-    return text
-
-
-def _short_unit(unit: str) -> str:
-    return f" {unit}" if unit and len(unit) <= 6 else ""
+        held = zip(loads, units, strict=True)
+        lines.append(", ".join(f"{own.name} {number(float(own.amount[i]))}{text}" for own, text in held))
+        found.append(_told("\n".join(lines)))
+    return found

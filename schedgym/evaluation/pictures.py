@@ -148,8 +148,9 @@ class Panel:
 
     @property
     def categories(self) -> list[str]:
-        """The names on the x axis, in order of appearance; empty if it has numbers."""
-        names = list(dict.fromkeys(x for series in self.series for x in series.x))
+        """The names on the x axis, as the series with the most has them; empty if it has numbers."""
+        known = sorted(self.series, key=lambda own: len(set(own.x)), reverse=True)
+        names = list(dict.fromkeys(x for series in known for x in series.x))
         return names if names and isinstance(names[0], str) else []
 
     def values_of(self, series: Series) -> F8:

@@ -16,9 +16,9 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.canvas import FORMATS, NARROW, draw_panels, save_figure
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axis
-from schedgym.evaluation.standings import Board, Entry, Setting, board_of, setting_text, short_value
+from schedgym.evaluation.standings import Board, Entry, Setting, board_of
 from schedgym.evaluation.statistics import Estimate, bootstrap_interval
-from schedgym.evaluation.wording import change_text, estimate_text
+from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
 
 __all__ = [
     "FORMATS",
@@ -172,8 +172,9 @@ def means_panel(board: Board, setting: Setting, confidence: float) -> Panel:
 def _ratios(board: Board, settings: Iterable[Setting]) -> bool:
     """True if all values are positive: policies are then compared by ratios."""
     entries = [entry for setting in settings for entry in setting.entries]
-    relative = [entry.relative.value for entry in entries if entry.policy != board.reference]
-    return all(map(math.isfinite, relative)) and not any((entry.table <= 0).any() for entry in entries)
+    paired = [entry for entry in entries if math.isfinite(entry.difference.value)]
+    relative = all(math.isfinite(entry.relative.value) for entry in paired)
+    return relative and not any((entry.table <= 0).any() for entry in entries)
 
 
 def _compared(entry: Entry, ratios: bool) -> Estimate:
@@ -284,17 +285,12 @@ def sweep_panels(board: Board, name: str, settings: Sequence[Setting]) -> list[P
             (x, own) for x, setting in zip(values, settings, strict=True) if (own := setting.entry(policy))
         ]
         dots = [(x, y) for x, entry in found for y in entry.table.ravel().tolist() if not math.isnan(y)]
-        x = [place for place, _ in dots]
-        means.append(Series(policy, x, [y for _, y in dots], kind="dots", number=number))
-        for series, estimates in (
-            (means, [entry.mean for _, entry in found]),
-            (differences, [_compared(entry, ratios) for _, entry in found]),
-        ):
-            if series is means or policy != board.reference:
-                y, low, high = ([getattr(e, end) for e in estimates] for end in ("value", "low", "high"))
-                told = [f"{policy}: {estimate_text(own)}" for own in estimates]
-                at = [place for place, _ in found]
-                series.append(Series(policy, at, y, low, high, number=number, texts=told))
+        at = [x for x, _ in dots]
+        means.append(Series(policy, at, [y for _, y in dots], kind="dots", number=number))
+        means.append(_band(policy, number, {x: entry.mean for x, entry in found}))
+        if policy != board.reference:
+            shown = {x: _compared(entry, ratios) for x, entry in found}
+            differences.append(_band(policy, number, shown))
     labels = name.replace("_", " "), _label(board, mean=True)
     panel = Panel(*labels, means, x_scale="log" if scale == "log" else "linear", y_scale="value", apart=True)
     bounds = [setting.bound for setting in settings]
@@ -312,6 +308,13 @@ def sweep_panels(board: Board, name: str, settings: Sequence[Setting]) -> list[P
         lines=[Line("y", float(ratios), number=board.policies.index(board.reference))],
     )
     return [panel, beside]
+
+
+def _band(policy: str, number: int, found: dict[Any, Estimate]) -> Series:
+    """Estimates over a swept parameter."""
+    y, low, high = ([getattr(own, end) for own in found.values()] for end in ("value", "low", "high"))
+    told = [f"{policy}: {estimate_text(own)}" for own in found.values()]
+    return Series(policy, list(found), y, low, high, number=number, texts=told)
 
 
 def profile_panel(board: Board, settings: Sequence[Setting], confidence: float) -> Panel | None:

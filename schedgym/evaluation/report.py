@@ -30,7 +30,7 @@ from schedgym.errors import InvalidParameter, SchedgymError, UnknownName, printa
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.figures import Figure, figure_of, formulas, gantt_figure
-from schedgym.evaluation.pictures import COLOURS, MARKS, Panel, appearance
+from schedgym.evaluation.pictures import COLOURS, DECADE, MARKS, Panel, appearance
 from schedgym.evaluation.plan import FILES, acting_parameters
 from schedgym.evaluation.plot import (
     differences_panel,
@@ -43,10 +43,17 @@ from schedgym.evaluation.plot import (
     swept_name,
 )
 from schedgym.evaluation.runner import check_keywords
-from schedgym.evaluation.standings import Board, Entry, Setting, read_boards, setting_text, short_value
+from schedgym.evaluation.standings import Board, Entry, Setting, read_boards
 from schedgym.evaluation.statistics import Estimate, judge_interval
 from schedgym.evaluation.store import ResultsStore
-from schedgym.evaluation.wording import effort_text, estimate_text, make_templates, number
+from schedgym.evaluation.wording import (
+    effort_text,
+    estimate_text,
+    make_templates,
+    number,
+    setting_text,
+    short_value,
+)
 from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]
@@ -349,15 +356,12 @@ class _Page:
         values = [bound, *(v for e in setting.entries for v in (e.mean.value, e.mean.low, e.mean.high))]
         known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         least, most = min(known), max(known)
-        log = least > 0 and most > 40 * least
+        log = least > 0 and most > DECADE * least
+        warp = math.log if log else float
 
         def place(value: float) -> float:
-            if most <= least:
-                return width / 2
-            share = (value - least) / (most - least)
-            if log:
-                share = math.log(value / least) / math.log(most / least)
-            return 5 + (width - 10) * share
+            whole = warp(most) - warp(least)
+            return 5 + (width - 10) * ((warp(value) - warp(least)) / whole if whole > 0 else 0.5)
 
         tip = f"{entry.policy}: {estimate_text(mean)}"
         found = {}

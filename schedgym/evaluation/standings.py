@@ -9,8 +9,7 @@ training.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,9 @@ from schedgym.evaluation.statistics import (
 )
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
 from schedgym.evaluation.store import Setting as Stored
+from schedgym.evaluation.wording import setting_text
 
-__all__ = ["Board", "Entry", "Setting", "board_of", "read_boards", "setting_text", "short_value"]
+__all__ = ["Board", "Entry", "Setting", "board_of", "read_boards"]
 
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
@@ -165,19 +165,6 @@ class Board:
             return None
         resamples = min(1000, resamples_of(sum(stratum.size for stratum in strata), DRAWS))
         return performance_profile(strata, thresholds, confidence, resamples)
-
-
-def short_value(value: Any) -> str:
-    """A parameter's value; of a path, its last part."""
-    value = "none" if value is None else value
-    if isinstance(value, float):
-        return f"{value:g}"
-    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
-
-
-def setting_text(parameters: Mapping[str, Any]) -> str:
-    """Parameters in one line."""
-    return ", ".join(f"{name} = {short_value(value)}" for name, value in parameters.items())
 
 
 def read_boards(

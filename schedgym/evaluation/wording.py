@@ -6,6 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from schedgym.drawing import short_time
@@ -30,6 +31,8 @@ __all__ = [
     "options_text",
     "outcome_text",
     "percent_text",
+    "setting_text",
+    "short_value",
     "time_text",
     "time_unit",
     "value_text",
@@ -91,6 +94,19 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def short_value(value: Any) -> str:
+    """A parameter's value; of a path, its last part."""
+    value = "none" if value is None else value
+    if isinstance(value, float):
+        return f"{value:g}"
+    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+
+
+def setting_text(parameters: Mapping[str, Any]) -> str:
+    """Parameters in one line."""
+    return ", ".join(f"{name} = {short_value(value)}" for name, value in parameters.items())
+
+
 def options_text(options: Mapping[str, Any]) -> str:
     """Options, or parameters, in one line, each value as the command line takes it."""
     texts = []
@@ -110,11 +126,7 @@ def four_digits(value: float) -> str:
     """Four significant digits, without an exponent where it would only obscure; "-" for none."""
     if not math.isfinite(value):
         return "-"
-    if value == 0:
-        return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value + 0.0:.4g}"  # no minus in front of a 0
 
 
 def number(value: float, like: float | None = None, digits: int = 4) -> str:

@@ -12,8 +12,6 @@ import pytest
 import schedgym
 from schedgym import cli
 from schedgym.evaluation import evaluate, wording
-from schedgym.evaluation.canvas import draw_panels
-from schedgym.evaluation.pictures import Panel, Series
 from schedgym.problems.queue_delay.workload import from_trace, make_workload
 from schedgym.traces import read_trace
 
@@ -447,17 +445,6 @@ def test_a_download_that_fails_tells_the_cause_and_another_way(capsys, tmp_path,
     monkeypatch.setenv("SCHEDGYM_DATA", str(tmp_path / "mine"))
     message = fails(capsys, tmp_path, "trace", "fetch", "facebook-2010")
     assert message.endswith(f"put {known.file} into {tmp_path / 'mine'}\n")
-
-
-@pytest.mark.parametrize(
-    ("scale", "values", "shown"),
-    [("log", [1500.0, 2e5, 8e6], {"10k", "1M"}), ("symlog", [0.0, 40.0, 3e6], {"0", "100", "10k", "1M"})],
-)
-def test_large_numbers_on_axes_are_short(scale, values, shown):
-    panel = Panel("x", "y", [Series("a", [1, 2, 3], values)], y_scale="value")
-    (axes,) = draw_panels([panel], 5, 3).axes
-    assert axes.get_yscale() == scale
-    assert shown <= {label.get_text() for label in axes.yaxis.get_ticklabels()}
 
 
 def test_malformed_trace_lines(capsys, tmp_path):

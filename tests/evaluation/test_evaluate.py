@@ -16,13 +16,13 @@ from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, Un
 from schedgym.evaluation import canvas, compare, episodes, evaluate, plot, plot_comparison
 from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.pictures import swept_axis
+from schedgym.evaluation.pictures import axis_of
+from schedgym.evaluation.standings import Entry, board_of
 from schedgym.evaluation.sweeps import make_spec, run_sweep
 from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
-from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 40, "servers": 3}
@@ -255,65 +255,46 @@ def test_pictures_of_the_extremes(tmp_path):
     assert not (tmp_path / "p.png").exists()
 
 
-@long
-def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis(tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
+def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis():
     parameters = dict(schedgym.get_problem(ID).presets["small"])
     found = compare(ID, ["bf-exec", "dot-exec", "fcfs"], episodes=20, parameters=parameters)
-    frame = found.frame
-    delays = frame[frame["metric"] == "mean_delay"]
-    frame.loc[frame["metric"] == "bound", "value"] = 0.0
-    assert delays["value"].max() > 10 * delays["value"].min() > 0
-    plot_comparison(found, tmp_path / "p.png")
-    axes = figures[0].axes[0]
-    assert axes.get_xscale() == "log"
-    low, high = axes.get_xlim()
-    assert 0.5 * delays["value"].min() < low < high < 2.0 * delays["value"].max()
-    labels = [text.get_text() for text in figures[0].legends[0].get_texts()]
-    assert labels and not any("bound" in label for label in labels)
-
-
-@pytest.fixture
-def drawn(monkeypatch, tmp_path):
-    """Draw a comparison, and return the figure as it would be written."""
-    figures = []
-    monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
-
-    def draw(found, **more):
-        plot_comparison(found, tmp_path / "p.pdf", **more)
-        figures[-1].canvas.draw()
-        return figures[-1]
-
-    return draw
+    found.frame.loc[found.frame["metric"] == "bound", "value"] = 0.0
+    board = board_of(found, None, None, 0.95)
+    panel = plot.means_panel(board, board.settings[0], 0.95)
+    assert axis_of(panel, "x").scale == "log" and panel.rows[-1] == "lower bound: 0"
+    assert not panel.lines and not any(series.bound for series in panel.series)
 
 
 FLOW = "schedgym/FlowtimePacking-v0"
 
 
-def test_ratios_stand_on_a_logarithmic_axis(drawn):
+def test_ratios_stand_on_a_logarithmic_axis():
     found = compare(FLOW, ["ocorp", "fifo", "tetris"], episodes=6, parameters={"jobs": 20})
-    figure, frame = drawn(found), found.frame
-    left, right = figure.axes
-    assert right.get_xscale() == "log" and right.get_xlabel() == "cost / that of ocorp (less is better)"
-    assert left.get_xlabel() == "cost [slots$^{k}$] of each episode"
-    assert figure.texts[0].get_text().endswith(r"$\ell_{k}$ norm of the flowtimes")
-    cost = frame[frame["metric"] == "cost"].pivot(index="episode", columns="policy", values="value")
-    dots = np.concatenate([c.get_offsets()[:, 0] for c in right.collections if c.get_alpha() == 0.4])
-    expected = np.concatenate([cost[name] / cost["ocorp"] for name in ("fifo", "tetris")])
-    assert np.allclose(np.sort(dots), np.sort(expected))
-    swept = drawn(compare(FLOW, ["ocorp", "fifo"], {"load": [0.7, 1.1]}, 3, parameters={"jobs": 20}))
-    assert swept.axes[1].get_yscale() == "log"
+    board = board_of(found, None, None, 0.95)
+    board.settings[0].entries.append(Entry("gone", np.full((1, 6), np.nan), (), np.full(6, np.nan), {}))
+    panel = plot.differences_panel(board, board.settings[0])
+    assert axis_of(panel, "x").scale == "log" and panel.x_label == "cost / that of ocorp (less is better)"
+    cost = {policy: found.metric(policy, "cost") for policy in found.policies}
+    dots = {own.label: own.x for own in panel.series if own.kind == "dots"}
+    assert dots == {name: (cost[name] / cost["ocorp"]).tolist() for name in ("fifo", "tetris")}
+    swept = compare(FLOW, ["ocorp", "fifo"], {"load": [0.7, 1.1]}, 3, parameters={"jobs": 20})
+    board = board_of(swept, None, None, 0.95)
+    assert axis_of(plot.sweep_panels(board, "load", board.settings)[1], "y").scale == "log"
 
 
-def test_values_of_zero_have_differences(drawn):
+def test_values_of_zero_have_differences():
     idle = compare(ID, ["fcfs", "ff-all"], episodes=3, parameters={"tasks": 5, "servers": 8})
-    assert "difference to" in drawn(idle).axes[1].get_xlabel()
+    board = board_of(idle, "fcfs", None, 0.95)
+    assert "difference to fcfs" in plot.differences_panel(board, board.settings[0]).x_label
 
 
-def test_a_picture_for_a_column_of_a_paper(drawn):
+def test_a_picture_for_a_column_of_a_paper(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
     found = compare(FLOW, ["ocorp", "fifo"], episodes=4, parameters={"jobs": 20})
-    figure = drawn(found, width=3.5, title="")
+    plot_comparison(found, tmp_path / "p.pdf", width=3.5, title="")
+    (figure,) = figures
+    figure.canvas.draw()
     assert figure.get_figwidth() == 3.5 and not figure.texts
     top, bottom = (axes.get_position() for axes in figure.axes)
     assert bottom.y1 < top.y0  # below one another
@@ -322,7 +303,7 @@ def test_a_picture_for_a_column_of_a_paper(drawn):
     boxes = [box for box in boxes if top.x0 <= box.x0 / figure.bbox.width <= top.x1]
     assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
     with pytest.raises(InvalidParameter, match="width"):
-        drawn(found, width=1)
+        plot_comparison(found, tmp_path / "p.pdf", width=1)
 
 
 def test_every_policy_has_a_colour_of_its_own():
@@ -434,8 +415,3 @@ def test_what_only_compare_takes_is_refused_by_evaluate():
     for function, name in ((evaluate, "observe"), (evaluate, "engine"), (compare, "observed")):
         with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) got an unexpected.* '{name}'"):
             function(ID, "fcfs", episodes=1, parameters=SMALL, **{name: None})
-
-
-def test_an_infinite_value_has_no_place_on_an_axis_of_numbers():
-    axes = [swept_axis(values) for values in ([1, 2, 8], [1, 2], [1, 2.0, np.inf], [True, 2])]
-    assert axes == ["log", "linear", "category", "category"]

@@ -73,8 +73,7 @@ def test_episodes_are_those_of_the_store(store, tmp_path, suffix):
             frame[name] = frame[name].str.removesuffix(".0")
     ours = table.set_index(keys)["value"].sort_index()
     theirs = expected.set_index(keys)["value"].sort_index()
-    assert ours.index.equals(theirs.index) or list(ours.index) == list(theirs.index)
-    assert ours.tolist() == theirs.tolist()  # bit for bit
+    assert ours.index.equals(theirs.index) and ours.tolist() == theirs.tolist()  # bit for bit
     assert table.columns[0] == "id" and list(table.columns[-1:]) == ["value"]
 
 

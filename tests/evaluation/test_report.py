@@ -1,6 +1,7 @@
 """The report: one file, its figures, its numbers, hostile names, and how it behaves in a real browser."""
 
 import base64
+import dataclasses
 import functools
 import hashlib
 import html
@@ -16,15 +17,14 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from schedgym.core.policy import make_policy
-from schedgym.core.problem import get_problem, list_problems
+from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import figures, gantt, plot
-from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.pictures import MARKS
 from schedgym.evaluation.report import write_report
-from schedgym.evaluation.runner import evaluate
-from schedgym.evaluation.standings import read_boards
+from schedgym.evaluation.runner import compare
+from schedgym.evaluation.standings import board_of, read_boards
 from schedgym.evaluation.statistics import (
     Estimate,
     interquartile_mean,
@@ -153,11 +153,13 @@ def test_text_of_a_store_is_text(page):
     assert not {"img", "i", "u"} & {tag for tag, _ in page.tags}
     text = "".join(page.texts)
     assert HOSTILE in text and "Traceback <i>x</i>" in text and "ValueError: <u>no</u>" in text
-    shown = [t for p in plots(page).values() for v in p for t in texts_of(v["figure"])]
+    found = [variant["figure"] for variants in plots(page).values() for variant in variants]
+    shown = [text for figure in found for text in texts_of(figure)]
     assert any("&lt;script&gt;" in text for text in shown)
     assert not any("<script" in text or "<img" in text for text in shown)
     # a name in a template would be taken for one of its places
-    assert not any("%{x}" in t["hovertemplate"] for t in traces(page) if "quoted" in t["hovertemplate"])
+    templates = [trace.get("hovertemplate", "") for figure in found for trace in figure["data"]]
+    assert not any("%{x}" in template for template in templates if "quoted" in template)
 
 
 def texts_of(value):
@@ -169,13 +171,6 @@ def texts_of(value):
     elif isinstance(value, list):
         for item in value:
             yield from texts_of(item)
-
-
-def traces(page):
-    for variants in plots(page).values():
-        for variant in variants:
-            for trace in variant["figure"]["data"]:
-                yield {"hovertemplate": "", **trace}
 
 
 def painted(value):
@@ -235,15 +230,12 @@ def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
 
 def test_the_gaps_have_their_intervals(folder):
     board = boards(folder)[PARTIAL]
-    data = figures.figure_of(plot.gaps_panel([board], ["P"])[0])["data"]
+    series = plot.gaps_panel([board], ["P"])[0].series
     gaps = [entry.relative_gap for setting in board.settings for entry in setting.entries]
-    assert len({trace["y"][0] for trace in data}) == len(gaps)  # none hides another
+    assert len({own.y[0] for own in series}) == len(gaps)  # none hides another
     assert sum(gap.low < gap.high for gap in gaps) > 1
-    for trace, gap in zip(data, gaps, strict=True):
-        assert trace["x"] == [100 * gap.value]
-        ends = [*trace["error_x"]["arrayminus"], *trace["error_x"]["array"]]
-        expected = [100 * (gap.value - gap.low), 100 * (gap.high - gap.value)]
-        assert np.allclose(ends, expected, equal_nan=True)
+    found = [(own.x[0], own.low[0], own.high[0]) for own in series]
+    assert np.allclose(found, [(100 * g.value, 100 * g.low, 100 * g.high) for g in gaps], equal_nan=True)
 
 
 def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
@@ -260,35 +252,23 @@ def test_the_gaps_have_a_legend_and_say_what_a_mark_is(made, folder):
 
 
 def test_the_numbers_are_those_of_a_comparison(folder):
-    """Means, intervals, gaps and differences equal what the statistics say of the same runs."""
-    board = boards(folder)[QUEUE]
-    assert board.swept == ["servers"] and board.common == {"tasks": 40, "arrival_rate": 10.0}
-    fixed = {"tasks": 40, "arrival_rate": 10.0}
-    for setting in board.settings:
-        parts = []
-        for seed in SEEDS:
-            own = fixed | {"servers": setting.parameters["servers"]}
-            parts.append(evaluate(QUEUE, ["bf-exec", "fcfs"], EPISODES, seed, parameters=own))
-        problem = get_problem(QUEUE)
-        rows = pd.concat(parts, ignore_index=True)
-        found = Evaluation(problem, QUEUE, problem.metric("mean_delay"), rows)
-        means = found.summary().set_index("policy")
-        differences = found.differences("bf-exec").set_index("policy")
-        for policy in ("bf-exec", "fcfs"):
-            entry, row = setting.entry(policy), means.loc[policy]
-            assert (entry.mean.value, entry.mean.low, entry.mean.high) == pytest.approx(
-                (row["mean"], row["low"], row["high"]), rel=1e-12
-            )
-            assert entry.gap.value == pytest.approx(row["mean"] - row["bound"])
-            assert entry.episodes == row["episodes"] == 8
-        entry, row = setting.entry("fcfs"), differences.loc["fcfs"]
-        assert (entry.difference.value, entry.difference.low, entry.difference.high) == pytest.approx(
-            (row["difference"], row["low"], row["high"]), rel=1e-12
-        )
-        assert (entry.relative.value, entry.relative.high) == pytest.approx(
-            (row["relative"], row["relative_high"]), rel=1e-12, nan_ok=True
-        )
-        assert (entry.won, entry.tied) == (row["won"], row["tied"])
+    """Means, intervals, gaps and differences equal those of an evaluation of the same runs."""
+    board, fixed = boards(folder)[QUEUE], {"tasks": 40, "arrival_rate": 10.0}
+    assert board.swept == ["servers"] and board.common == fixed
+    policies, swept = ["bf-exec", "fcfs"], {"servers": SETTINGS["servers"]}
+    parts = [compare(QUEUE, policies, swept, EPISODES, seed, parameters=fixed) for seed in SEEDS]
+    found = dataclasses.replace(parts[0], frame=pd.concat([part.frame for part in parts]))
+    differences = found.differences("bf-exec").set_index("servers")
+    for setting, other in zip(board.settings, board_of(found, None, None, 0.95).settings, strict=True):
+        assert (other.label, other.episodes) == (setting.label, setting.episodes)
+        row = differences.loc[setting.parameters["servers"]]
+        assert other.entry("fcfs").difference == Estimate(row["difference"], row["low"], row["high"])
+        for entry, same in ((setting.entry(policy), other.entry(policy)) for policy in policies):
+            for name in ("mean", "middle", "gap", "relative_gap", "difference", "relative"):
+                ends, expected = (dataclasses.astuple(getattr(one, name)) for one in (entry, same))
+                assert ends == pytest.approx(expected, rel=1e-12, nan_ok=True)
+            assert entry.episodes == 8
+            assert (entry.won, entry.tied) == pytest.approx((same.won, same.tied), nan_ok=True)
 
 
 def test_trainings_are_the_units_of_an_agent(folder):
@@ -348,6 +328,8 @@ def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
 )
 def test_numbers_are_short(value, like, digits, text):
     assert number(value, like, digits) == text
+    assert (like, digits) != (None, 4) or estimate_text(Estimate(value)) == text  # without an interval
+    assert estimate_text(Estimate(2.0, 1.0, 3.0), 100, "%") == "200.0% [100.0, 300.0]%"
 
 
 # schedules -----------------------------------------------------------------------------------------
@@ -459,12 +441,6 @@ def test_a_store_of_failures_only(folder, tmp_path):
     assert write_report(tmp_path / "f.db", tmp_path / "f.html") == []
     text = "".join(Elements((tmp_path / "f.html").read_text(encoding="utf-8")).texts)
     assert "1 unit failed" in text and "KeyError: 'gone'" in text and "episodes 0–2" in text
-
-
-def test_estimates_without_an_interval():
-    assert math.isnan(Estimate().low)
-    assert estimate_text(Estimate(2.0)) == "2.000"
-    assert estimate_text(Estimate(2.0, 1.0, 3.0)) == "2.000 [1.000, 3.000]"
 
 
 # a real browser ------------------------------------------------------------------------------------

@@ -82,10 +82,8 @@ def _natural(name):
 def test_every_paper_has_figures_and_names_are_in_order() -> None:
     names = [entry.name for entry in list_figures()]
     assert {name.partition("/")[0] for name in names} == {paper.key for paper in PAPERS}
-    assert [n for n in names if n.startswith("noroozoliaee2014")] == [
-        "noroozoliaee2014/fig2",
-        "noroozoliaee2014/fig3",
-    ]
+    own = [name for name in names if name.startswith("noroozoliaee2014")]
+    assert own == ["noroozoliaee2014/fig2", "noroozoliaee2014/fig3"]
     assert names == sorted(names, key=_natural)
     for entry in list_figures():
         assert entry.title and entry.source and "/" not in entry.stem
@@ -93,20 +91,15 @@ def test_every_paper_has_figures_and_names_are_in_order() -> None:
 
 def test_figures_are_found_by_paper_and_by_name(three) -> None:
     assert [e.name for e in list_figures()] == ["nn2000/fig2", "nn2000/fig3", "nn2000/fig10"]
-    assert [e.name for e in list_figures("nn2000/fig3", "nn2000/fig10")] == [
-        "nn2000/fig3",
-        "nn2000/fig10",
-    ]
+    two = list_figures("nn2000/fig3", "nn2000/fig10")
+    assert [e.name for e in two] == ["nn2000/fig3", "nn2000/fig10"]
     assert len(list_figures("nn2000")) == 3
     with pytest.raises(UnknownName, match="unknown figure 'nn2000/fig22'; did you mean 'nn2000/fig2'"):
         list_figures("nn2000/fig22")
-    with pytest.raises(ValueError, match="registered already"):
-        figure(PAPER, "fig2", title="another", source="")(made)
-
-
-def test_a_paper_that_is_not_known() -> None:
     with pytest.raises(UnknownName, match="unknown paper '00'"):
         list_figures("00")
+    with pytest.raises(ValueError, match="registered already"):
+        figure(PAPER, "fig2", title="another", source="")(made)
 
 
 def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
@@ -180,11 +173,8 @@ def test_results_of_other_code_are_not_recalled(tmp_path, monkeypatch) -> None:
 
 def test_what_is_written(three, tmp_path) -> None:
     (content,) = reproduce("nn2000/fig2", scale="tiny", folder=tmp_path, n_jobs=1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "nn2000-fig2.csv",
-        "nn2000-fig2.json",
-        "nn2000-fig2.png",
-    ]
+    names = [f"nn2000-fig2.{kind}" for kind in ("csv", "json", "png")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert json.loads((tmp_path / "nn2000-fig2.json").read_text()) == content
     assert content["command"] == "schedgym reproduce nn2000/fig2 --scale tiny"
     (said,) = content["claims"]
@@ -203,12 +193,11 @@ def test_what_is_there_is_kept(three, tmp_path, monkeypatch) -> None:
     told = []
     arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
     reproduce("nn2000/fig3", **arguments)
-    reproduce(
-        "nn2000/fig3",
-        "nn2000/fig2",
-        **arguments,
-        tell=lambda c, kept: told.append((c["figure"], kept)),
-    )
+
+    def tell(content, kept):
+        told.append((content["figure"], kept))
+
+    reproduce("nn2000/fig3", "nn2000/fig2", **arguments, tell=tell)
     assert told == [("nn2000/fig2", False), ("nn2000/fig3", True)]
     (tmp_path / "nn2000-fig3.png").unlink()
     told.clear()
@@ -254,8 +243,7 @@ def test_observers_and_settings() -> None:
     table = part.frame[part.frame.metric == "mean_delay"].set_index(["policy", "episode"]).value
     assert played.metric("fcfs", "mean_delay", servers=2).tolist() == table["fcfs"].tolist()
     assert played.metric("fcfs", "mean_delay", servers=4).tolist() != table["fcfs"].tolist()
-    again = figures.lines(part, "policy")
-    assert [len(series.x) for series in again] == [1, 1]
+    assert [len(series.x) for series in figures.lines(part, "policy")] == [1, 1]
 
 
 def test_distributions() -> None:
@@ -276,13 +264,11 @@ def test_all_kinds_of_panels_are_drawn(tmp_path, suffix) -> None:
         Panel("x", "y", [Series("a", [1, 2], [3, 4], [2, 3], [4, 5])], x_scale="log"),
         Panel("x", "y", [Series(k, ["u", "v"], [1, 2], [0, 1], [2, 3]) for k in "ab"], kind="bars"),
     ]
-    contents = []
-    for name in ("picture", "again"):
-        path = tmp_path / f"{name}.{suffix}"
+    paths = [tmp_path / f"{name}.{suffix}" for name in ("picture", "again")]
+    for path in paths:
         save_figure(draw_panels(panels, 11.5, 3.9, title="title", subtitle="subtitle"), path, small=True)
-        contents.append(path.read_bytes())
-    assert contents[0][:4] == b"\x89PNG" if suffix == "png" else b"<svg" in contents[0]
-    assert contents[0] == contents[1]
+    content, again = (path.read_bytes() for path in paths)
+    assert content == again and (content[:4] == b"\x89PNG" if suffix == "png" else b"<svg" in content)
 
 
 def test_curves_that_coincide_are_named() -> None:

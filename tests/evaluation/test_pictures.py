@@ -1,0 +1,89 @@
+"""Panels: the axes that follow from their values, where series stand, and both libraries that draw them."""
+
+import numpy as np
+import pytest
+
+from schedgym.evaluation.canvas import draw_panels
+from schedgym.evaluation.figures import figure_of
+from schedgym.evaluation.pictures import MARKS, Line, Panel, Series, appearance, axis_of, places, swept_axis
+
+
+@pytest.mark.parametrize(
+    ("scale", "values", "found", "ticks"),
+    [
+        ("value", [3.0, 29.0], "linear", []),
+        ("value", [-1.0, 90.0], "linear", []),
+        ("value", [3.0, 31.0], "log", ["3", "5", "7", "10", "15", "20", "30"]),
+        ("value", [0.0, 40.0, 3e6], "symlog", ["0", "10", "100", "1,000", "10k", "100k", "1M", "10M"]),
+        ("log", [1.0, 1.5], "log", ["1", "1.1", "1.2", "1.3", "1.4", "1.5"]),
+        ("log", [1e-4, 1e9], "log", ["0.0001", "0.01", "1", "100", "10k", "1M", "100M"]),
+        ("ratio", [0.9, 1.1], "log", ["0.9", "0.95", "1", "1.05", "1.1"]),
+        ("difference", [-2.0, 90.0], "linear", []),
+        (
+            "difference",
+            [-0.2, 90.0],
+            "symlog",
+            ["-100", "-10", "-1", "-0.1", "0", "+0.1", "+1", "+10", "+100"],
+        ),
+        ("share", [0.1, 0.3], "linear", ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        ("time", [2e-4, 2e-3], "log", ["0.2 ms", "0.3 ms", "0.5 ms", "0.7 ms", "1 ms", "1.5 ms", "2 ms"]),
+    ],
+)
+def test_axes_follow_from_their_values(scale, values, found, ticks):
+    axis = axis_of(Panel("x", "y", [Series("a", range(len(values)), values)], y_scale=scale), "y")
+    assert axis.scale == found and list(axis.texts) == ticks
+    low, high = axis.limits
+    assert low is None or low <= min(values)
+    assert high is None or high >= max(values)
+
+
+def test_what_is_far_off_stretches_no_axis():
+    """Neither the low end of an interval, nor a bound of 0, nor an episode far below all means."""
+    series = [
+        Series("a", [0, 1], [2.0, 90.0], [1e-9, 80.0], [3.0, 100.0]),
+        Series("bound", [0, 1], [0.0, 1.0], bound=True),
+        Series("a", [0, 1, 1], [1e-6, 1e-6, 500.0], kind="dots"),
+    ]
+    low, high = axis_of(Panel("x", "y", series, y_scale="value"), "y").limits
+    assert 0.1 < low < 0.2 and 500 < high < 1000
+
+
+def test_places_on_the_x_axis():
+    panel = Panel("x", "y", [Series(k, [0, 1], [1, 2]) for k in "abc"], apart=True)
+    stands = np.array([places(panel, k) for k in range(3)])
+    assert stands[1].tolist() == [0.0, 1.0] and np.allclose(stands[2] - stands[1], stands[1] - stands[0])
+    assert 0 < stands[2, 0] < 0.1  # beside each other, but nearer to their own value than to another
+    bars = Panel("x", "y", [Series("a", ["v"], [1]), Series("b", ["u", "v"], [1, 2])], kind="bars")
+    assert [places(bars, k).tolist() for k in range(2)] == [[0.8], [0.2, 1.2]]
+    axis = axis_of(bars, "x")
+    assert (list(axis.ticks), list(axis.texts), axis.limits) == ([0, 1], ["u", "v"], (-0.5, 1.5))
+
+
+def test_an_infinite_value_has_no_place_on_an_axis_of_numbers():
+    axes = [swept_axis(values) for values in ([1, 2, 8], [1, 2], [1, 2.0, np.inf], [True, 2])]
+    assert axes == ["log", "linear", "category", "category"]
+
+
+def test_every_series_is_told_by_its_mark_or_its_colour():
+    marks = {(number % 14, appearance(number)[0]) for number in range(14 * len(MARKS))}
+    assert len(marks) == 14 * len(MARKS)
+
+
+def test_both_libraries_draw_the_same():
+    series = [Series("a", [2.0], [0], [1.0], [4.0]), Series("b", [50.0], [1], [40.0], [70.0])]
+    line, rows = Line("x", 3.0, bound="bound"), ["a", "b"]
+    panel = Panel("x", "", series, kind="means", x_scale="value", rows=rows, lines=[line])
+    axes, figure = draw_panels([panel], 8, 3).axes[0], figure_of(panel)
+    x, y = figure["layout"]["xaxis"], figure["layout"]["yaxis"]
+    assert axes.get_xscale() == x["type"] == "log" and np.allclose(np.log10(axes.get_xlim()), x["range"])
+    assert axes.get_ylim() == tuple(y["range"]) == (1.5, -0.5)
+    assert [text.get_text() for text in axes.get_yticklabels()] == [t.strip() for t in y["ticktext"]] == rows
+    assert figure["layout"]["shapes"][0]["x0"] == axes.lines[0].get_xdata()[0] == 3.0
+    error = figure["data"][1]["error_x"]
+    assert (error["arrayminus"], error["array"]) == ([10.0], [20.0])
+    assert axes.collections[1].get_segments()[0][:, 0].tolist() == [40.0, 70.0]
+    panel = Panel("x", "y", [Series("a", [1, 2], [2.0, 300.0], [1.0, 30.0], [4.0, 600.0])])
+    band, curve = figure_of(panel)["data"]
+    (axes,) = draw_panels([panel], 8, 3).axes
+    assert axes.lines[0].get_ydata().tolist() == curve["y"] == [2.0, 300.0]
+    assert set(axes.collections[0].get_paths()[0].vertices[:, 1]) == set(band["y"])
