@@ -228,13 +228,14 @@ def _hours_panel(replay: Any, policies: Sequence[str]) -> Panel:
     """The mean waits by hour; replays have the colours of their policies in the panel of these."""
     frame = replay.by_hour()
     names = ["recorded", *replay.predicted]
+    order = list(dict.fromkeys([*policies, *names]))
     unit, size = time_unit(float(np.nanmax(frame[[f"{name} mean" for name in names]].to_numpy())))
     series = [
         Series(
             name if name == "recorded" else f"replay, {name}",
             frame["hour"].tolist(),
             (frame[f"{name} mean"] / size).tolist(),
-            number=policies.index(name) if name in policies else len(policies),
+            number=order.index(name),
         )
         for name in names
     ]
