@@ -17,7 +17,7 @@ from schedgym.core.problem import list_problems
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.errors import InvalidSchedule
-from schedgym.evaluation.episodes import check_bound, lower_bound
+from schedgym.evaluation.episodes import checked_gap, lower_bound, slack_of
 from tests.interpreted import results_of
 from tests.long import long, of_trials, trials
 from tests.records import damage, replaced
@@ -145,7 +145,7 @@ def test_no_schedule_is_better_than_the_bound(name: str) -> None:
         workload = run.record.workload
         bound = None if run.record.truncated else lower_bound(problem, workload, parameters)
         if bound is not None:
-            check_bound(metric, workload, bound, judge.metrics(run.record)[metric.name], name)
+            checked_gap(metric, bound, judge.metrics(run.record)[metric.name], slack_of(workload), name)
             bounded += 1
     assert bounded > of_trials(10)
 

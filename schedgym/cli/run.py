@@ -73,7 +73,7 @@ def run(asked: RunAsked) -> None:
     """
     from schedgym.core.policy import make_policy, resolve_policy_name
     from schedgym.evaluation.canvas import FORMATS, save_figure
-    from schedgym.evaluation.episodes import check_bound, lower_bound, make_env, play
+    from schedgym.evaluation.episodes import checked_gap, lower_bound, make_env, play, slack_of
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
@@ -102,7 +102,7 @@ def run(asked: RunAsked) -> None:
     objective = problem.metric(problem.objective_of(env.simulator.parameters))
     bound = lower_bound(problem, record.workload, env.simulator.parameters)
     if bound is not None:
-        check_bound(objective, record.workload, bound, metrics[objective.name], label)
+        checked_gap(objective, bound, metrics[objective.name], slack_of(record.workload), label)
         metrics["bound"] = bound
         meaning = f"no scheduler has a better {objective.name}"
         rows.append(("bound", four_digits(bound), objective.unit, meaning))

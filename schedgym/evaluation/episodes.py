@@ -36,7 +36,6 @@ __all__ = [
     "Outcome",
     "Result",
     "Step",
-    "check_bound",
     "check_entrant",
     "checked_gap",
     "lower_bound",
@@ -45,6 +44,7 @@ __all__ = [
     "policy_rng",
     "run_episodes",
     "run_job",
+    "slack_of",
     "steps",
 ]
 
@@ -207,13 +207,13 @@ def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
     if error <= RELATIVE_TOLERANCE * scale:
         return
     # a delay much smaller than the clock is known to the clock's rounding only
-    if not error <= RELATIVE_TOLERANCE * scale + _slack(env.simulator.workload(0)):
+    if not error <= RELATIVE_TOLERANCE * scale + slack_of(env.simulator.workload(0)):
         raise RuntimeError(
             f"{where}: the rewards sum to {outcome.total!r}, but {metric.name} is {objective!r}"
         )
 
 
-def _slack(workload: Workload) -> float:
+def slack_of(workload: Workload) -> float:
     """The rounding error that sums of a workload's times may have, in their unit."""
     sections = (workload.jobs, workload.tasks)
     arrays = (array for fields in sections for array in fields.values() if array.dtype.kind == "f")
@@ -221,20 +221,15 @@ def _slack(workload: Workload) -> float:
 
 
 def checked_gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
-    """:func:`check_bound` where the workload's rounding ``slack`` is known."""
+    """The gap between an objective's value and a bound on its optimum, in the objective's unit.
+
+    Raises:
+        RuntimeError: when the objective beats the bound by more than ``slack``: one of them is wrong.
+    """
     gap = metric.sign * (objective - bound)
     if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
         raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
     return gap
-
-
-def check_bound(metric: Metric, workload: Workload, bound: float, objective: float, where: str) -> float:
-    """The gap between an objective's value and a bound on its optimum, in the objective's unit.
-
-    Raises:
-        RuntimeError: when the objective beats the bound: one of them is wrong.
-    """
-    return checked_gap(metric, bound, objective, _slack(workload), where)
 
 
 def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) -> float | None:
@@ -354,7 +349,7 @@ def run_episodes(job: Job) -> Iterator[Result]:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)
             bound = lower_bound(env.problem, workload, env.simulator.parameters)
-            values = {} if bound is None else {"bound": bound, "slack": _slack(workload)}
+            values = {} if bound is None else {"bound": bound, "slack": slack_of(workload)}
             seconds = 0.0
         else:
             outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)

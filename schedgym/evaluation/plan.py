@@ -198,14 +198,7 @@ def resolve_policies(
 ) -> Policies:
     """The policies of :func:`~schedgym.evaluation.runner.compare`, checked before anything runs.
 
-    Args:
-        problem: problem of the environment.
-        id: environment id.
-        policies: names or objects, as for ``compare``.
-        options: label -> options of the policy.
-        parameters: parameters of all settings.
-        settings: the further parameters of each setting.
-        tuned: the file whose options named policies have under ``options``; None: they have their defaults.
+    ``settings`` are over ``parameters``; ``tuned`` is the file of tuned options, over which ``options`` are.
     """
     if policies is None:
         policies = default_policies(problem, id, [{**parameters, **own} for own in settings], options)
