@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedgym.documents import read_yaml
-from schedgym.papers import Evaluation, Outcome, Panel, Run, get_paper, judged_claim
+from schedgym.papers import Evaluation, Outcome, Panel, Run, get_paper
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
@@ -47,9 +47,8 @@ def _utilization(run: Run) -> Outcome:
         own = lines(played, "servers", f"utilization_{resource}{window}", labels=_labels(run), factor=100.0)
         title = f"({letter}) {'CPU' if resource == 'cpu' else resource}"
         panels.append(Panel("number of servers", "utilisation [%]", own, title=title))
-    said = [judged_claim(run, f"{PAPER.key}/figure-2-{name}") for name in ("order", "levels", "fcfs")]
     drawn = f"choices in this figure: {HEAD.default}, {WINDOW.default}"
-    return Outcome(panels, said, _sizes(played), (STAND_IN, drawn))
+    return Outcome(panels, (), _sizes(played), (STAND_IN, drawn))
 
 
 @figure("fig3")
@@ -57,5 +56,4 @@ def _delay(run: Run) -> Outcome:
     played = sweep_policies(run, COMPARED)
     series = [*lines(played, "servers", labels=_labels(run)), bound(played, "servers")]
     panel = Panel("number of servers", "mean queuing delay [s]", series, y_scale="log")
-    said = [judged_claim(run, f"{PAPER.key}/figure-3-{rival}") for rival in (*reversed(FFD), "fcfs")]
-    return Outcome([panel], said, _sizes(played), (STAND_IN, ZERO))
+    return Outcome([panel], (), _sizes(played), (STAND_IN, ZERO))

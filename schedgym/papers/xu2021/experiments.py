@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run
-from schedgym.papers.judging import Effect, against, at_most, excess, lower, tell, verdict_of
+from schedgym.papers.judging import against, at_most, excess, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.readings import ESTIMATION
 from schedgym.papers.xu2021.runs import ID, RULES
@@ -32,12 +32,6 @@ def _play(run: Run, **parameters: Any) -> Evaluation:
     )
 
 
-def _norms(played: Evaluation, metric: str) -> list[Effect]:
-    """Compare OCORP+M's norm of the flowtimes with that of each rule."""
-    others = {rule: played.metric(rule, metric) for rule in RULES}
-    return against(OWN, played.metric(OWN, metric), others)
-
-
 @claim("usual-estimates")
 def _check_estimates(run: Run) -> Finding:
     exact, wrong = _play(run), _play(run, estimation=run.choice(ESTIMATION), variance=VARIANCE)
@@ -45,7 +39,7 @@ def _check_estimates(run: Run) -> Finding:
         policy: excess(policy, wrong.metric(policy, "l2"), exact.metric(policy, "l2"))
         for policy in (OWN, *RULES)
     }
-    ahead = _norms(wrong, "l2")
+    ahead = against(OWN, wrong.metric(OWN, "l2"), {rule: wrong.metric(rule, "l2") for rule in RULES})
     text = f"l2 norm against exact demands: {tell(list(grown.values()))}; with errors {tell(ahead)}"
     # it loses little against exact demands, or is better than the others with the same errors
     verdicts = {at_most(CLOSE)(grown[OWN]), verdict_of(map(lower(), ahead))}
