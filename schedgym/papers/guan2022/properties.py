@@ -83,12 +83,8 @@ def _register_properties(policy: str) -> None:
         if found.found is None:
             return Finding(HOLDS, f"no counterexample in {looked}", figures=figures)
         more = "; so in every matrix with these aggregates" if policy == "sig-gamf" else ""
-        return Finding(
-            REFUTED,
-            f"this is the smallest counterexample in {looked}{more}",
-            counterexample=found.found,
-            figures=figures,
-        )
+        text = f"this is the smallest counterexample in {looked}{more}"
+        return Finding(REFUTED, text, counterexample=found.found, figures=figures)
 
 
 for _policy in NAMES:

@@ -105,16 +105,9 @@ def _confirm_domain(instance: Shown) -> bool:
     )
     feasible = all(sum(row[j] for rows in matrix for row in rows) <= u for j, u in enumerate(slots))
     most = model.rank_function(model.Problem(demand, slots, groups), range(len(demand)))
-    return (
-        rational
-        and feasible
-        and states(
-            instance,
-            aggregates=model.aggregates_of(demand, slots, groups, "gamf"),
-            printed=[sum(row, Fraction(0)) for row in sums],
-        )
-        and sum(map(sum, sums)) > most
-    )
+    own, printed = model.aggregates_of(demand, slots, groups, "gamf"), [sum(row, Fraction(0)) for row in sums]
+    stated = states(instance, aggregates=own, printed=printed)
+    return rational and feasible and stated and sum(printed) > most
 
 
 @claim("rational-allocations", confirm=_confirm_domain)

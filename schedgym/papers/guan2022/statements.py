@@ -417,12 +417,8 @@ def judge_two_groups(played: Evaluation) -> Judged:
             gaps[(one in AMF) == (other in AMF)].append(np.array([np.abs(a - b).max() for a, b in pairs]))
         apart = np.min(gaps[False], axis=0) - np.max(gaps[True], axis=0)
         cases.append(average("", apart, place=where(setting)))
-    return judge_claim(
-        "the curves form two groups, of AMF and of GAMF",
-        cases,
-        larger(),
-        what="least distance between the groups minus the largest within a group",
-    )
+    what = "least distance between the groups minus the largest within a group"
+    return judge_claim("the curves form two groups, of AMF and of GAMF", cases, larger(), what=what)
 
 
 def nearer_by_caption(played: Evaluation) -> Judged:
