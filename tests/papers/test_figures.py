@@ -94,10 +94,7 @@ def test_every_paper_has_figures_and_names_are_in_order() -> None:
 
 def test_figures_are_found_by_paper_and_by_name(three) -> None:
     assert [e.name for e in list_figures()] == ["nn2000/fig2", "nn2000/fig3", "nn2000/fig10"]
-    assert [e.name for e in list_figures("nn2000/fig3", "nn2000/fig10")] == [
-        "nn2000/fig3",
-        "nn2000/fig10",
-    ]
+    assert [e.name for e in list_figures("nn2000/fig3", "nn2000/fig10")] == ["nn2000/fig3", "nn2000/fig10"]
     assert len(list_figures("nn2000")) == 3
     with pytest.raises(UnknownName, match="unknown figure 'nn2000/fig22'; did you mean 'nn2000/fig2'"):
         list_figures("nn2000/fig22")
@@ -205,10 +202,7 @@ def test_what_is_there_is_kept(three, tmp_path, monkeypatch) -> None:
     arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
     reproduce("nn2000/fig3", **arguments)
     reproduce(
-        "nn2000/fig3",
-        "nn2000/fig2",
-        **arguments,
-        tell=lambda c, kept: told.append((c["figure"], kept)),
+        "nn2000/fig3", "nn2000/fig2", **arguments, tell=lambda c, kept: told.append((c["figure"], kept))
     )
     assert told == [("nn2000/fig2", False), ("nn2000/fig3", True)]
     (tmp_path / "nn2000-fig3.png").unlink()

@@ -517,8 +517,7 @@ def test_fair_dispatch_ties() -> None:
 def test_share_0_counts_the_site_before_the_whole() -> None:
     # at 1 site 0 is free again: job 0 runs 1 there and 1 in all, job 1 none there and 2 in all
     instance = Instance(
-        (2, 2),
-        [Job(0, ((9, (0,)), (9, (0,)))), Job(0, ((1, (0,)), (9, (1,)), (9, (1,)), (9, (0,))))],
+        (2, 2), [Job(0, ((9, (0,)), (9, (0,)))), Job(0, ((1, (0,)), (9, (1,)), (9, (1,)), (9, (0,))))]
     )
     outcome = model.simulate_fair(instance, lambda view: {}, aggressive=True)
     assert outcome.start == [[0, 9], [0, 0, 0, 1]]
