@@ -311,7 +311,6 @@ def tuned() -> str:
     return f"{table([*heads, 'verdict'], rows)}\n\n{table(['problem', 'not tuned', 'of'], others)}"
 
 
-#: file -> the functions of its tables
 def data_sets() -> str:
     """Every data set that ``schedgym trace fetch`` can fetch, with its licence."""
     rows = []
@@ -336,6 +335,7 @@ def packages() -> str:
     return table(["package", "version", "licence"], sorted(rows, key=lambda row: row[0].lower()))
 
 
+#: file -> the functions of its tables
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, agents, verdicts, citations),
     DOCS / "agents.md": (agents, shipped, cards),

@@ -178,11 +178,8 @@ def test_results_of_other_code_are_not_recalled(tmp_path, monkeypatch) -> None:
 
 def test_what_is_written(three, tmp_path) -> None:
     (content,) = reproduce("nn2000/fig2", scale="tiny", folder=tmp_path, n_jobs=1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "nn2000-fig2.csv",
-        "nn2000-fig2.json",
-        "nn2000-fig2.png",
-    ]
+    written = [f"nn2000-fig2.{kind}" for kind in ("csv", "json", "png")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == written
     assert json.loads((tmp_path / "nn2000-fig2.json").read_text()) == content
     assert content["command"] == "schedgym reproduce nn2000/fig2 --scale tiny"
     (said,) = content["claims"]
