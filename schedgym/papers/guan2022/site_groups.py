@@ -19,7 +19,6 @@ from schedgym.papers.guan2022.algorithms import (
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.properties import (
-    at_associated,
     confirm_balance,
     confirm_below_floors,
     spread_of,
@@ -166,7 +165,7 @@ def _check_algorithm_8(run: Run) -> Finding:
 def _check_gamf_balance(run: Run) -> Finding:
     def both(batch: Batch) -> tuple[Integers, Integers]:
         sites = batch.slots.shape[1]
-        tasks = at_associated(batch.demand, batch.groups, sites)
+        tasks = batches.at_associated(batch.demand, batch.groups, sites)
         alone = batch._replace(demand=tasks, groups=batches.single_sites(sites))
         return batch.aggregates(), alone.aggregates("amf")
 
