@@ -78,10 +78,7 @@ class Result:
 
 
 def check_claims(
-    *names: str,
-    scale: str = "small",
-    seed: int = 0,
-    progress: Callable[[int, int, str], None] | None = None,
+    *names: str, scale: str = "small", seed: int = 0, progress: Callable[[int, int, str], None] | None = None
 ) -> list[Result]:
     """Check claims: a verdict for each, from this run, under each reading that matters to it.
 

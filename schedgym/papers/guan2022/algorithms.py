@@ -131,12 +131,8 @@ def check_printed(run: Run, policy: str) -> Finding:
     if found.found is None:
         return Finding(judge(printed.all_right), text, figures=figures)
     verdict = CORRECTED if meant.all_right else REFUTED
-    return found_flaw(
-        _with_solution(found),
-        verdict,
-        f"the job could get more than T_max, but is removed; {text}",
-        **figures,
-    )
+    more = f"the job could get more than T_max, but is removed; {text}"
+    return found_flaw(_with_solution(found), verdict, more, **figures)
 
 
 def check_completion(run: Run, policies: Sequence[str], count: int) -> Finding:

@@ -45,12 +45,9 @@ def _check_figure(run: Run) -> Finding:
     if three == printed:
         return Finding(HOLDS, f"completions {three}")
     verdict = CORRECTED if one == printed else REFUTED
-    return Finding(
-        verdict,
-        f"with 3 tasks at a time they end at {three}; with one task at a time at {one}",
-        counterexample={"slots": [3, 3, 3], "tasks": 10, "completions": three, "printed": printed},
-        figures={"three_slots": three, "one_slot": one},
-    )
+    text = f"with 3 tasks at a time they end at {three}; with one task at a time at {one}"
+    shown = {"slots": [3, 3, 3], "tasks": 10, "completions": three, "printed": printed}
+    return Finding(verdict, text, counterexample=shown, figures={"three_slots": three, "one_slot": one})
 
 
 TABLE_3_1 = model.make_instance([1, 1, 1], [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])
@@ -137,9 +134,9 @@ def _check_balanced_allocation(run: Run) -> Finding:
         return Finding(HOLDS, f"{checked:,} jobs against all placements", figures=figures)
     text = (
         f"C is the least value, rounded up to a whole number, in all {checked:,} jobs compared with all "
-        "placements; below"
+        "placements; below this number any maximum flow is allowed: ours is above the least value in "
+        f"{worse:,}"
     )
-    text += f" this number any maximum flow is allowed: ours is above the least value in {worse:,}"
     return Finding(CORRECTED, text, counterexample=smallest.found, figures=figures)
 
 
@@ -186,12 +183,12 @@ def _check_completion_estimate(run: Run) -> Finding:
             break
     if worst.found is None:
         return Finding(HOLDS, f"{checked:,} pairs of jobs on two sites")
-    return Finding(
-        CORRECTED if equal == 0 else REFUTED,
-        "with the division by u_j that section 3.2.3 describes; without it only where sites have equal slots",
-        counterexample=worst.found,
-        figures={"checked": checked, "different_order_with_equal_slots": equal},
+    verdict = CORRECTED if equal == 0 else REFUTED
+    text = (
+        "with the division by u_j that section 3.2.3 describes; without it only where sites have equal slots"
     )
+    figures = {"checked": checked, "different_order_with_equal_slots": equal}
+    return Finding(verdict, text, counterexample=worst.found, figures=figures)
 
 
 def _greedy_levels(loads: Sequence[int], tasks: int, strict: bool) -> list[tuple[int, int]]:
@@ -237,13 +234,10 @@ def _check_greedy_level(run: Run) -> Finding:
     figures = {"checked": checked, "no_level_as_printed": none, "one_level_with_<=": right}
     if smallest is None:
         return Finding(HOLDS, f"{checked:,} groups", figures=figures)
-    return Finding(
-        CORRECTED if right == checked else REFUTED,
-        f"no such integer in {none:,} of {checked:,} groups (the tasks fill the level exactly); "
-        "with |T| <= sum_x (p - r_x) exactly one in all",
-        counterexample=smallest,
-        figures=figures,
-    )
+    verdict = CORRECTED if right == checked else REFUTED
+    text = f"no such integer in {none:,} of {checked:,} groups (the tasks fill the level exactly); "
+    text += "with |T| <= sum_x (p - r_x) exactly one in all"
+    return Finding(verdict, text, counterexample=smallest, figures=figures)
 
 
 #: labels of Table 3.2 -> the policies that sections 3.2.1 and 3.2.2 call so

@@ -7,17 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from schedgym.evaluation.runner import compare
-from schedgym.papers import (
-    HOLDS,
-    IN_PART,
-    NOT_REPRODUCED,
-    Evaluation,
-    Judged,
-    Outcome,
-    Panel,
-    Run,
-    Series,
-)
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.guan2022 import panels, runs
 from schedgym.papers.guan2022.panels import figure
 from schedgym.papers.guan2022.statements import judge_all

@@ -40,6 +40,14 @@ def single_sites(sites: int) -> Groups:
     return tuple((j,) for j in range(sites))
 
 
+def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
+    """Return the demand [..., M] if every task must run at the first site of its group."""
+    result = np.zeros((*demand.shape[:-1], sites), dtype=np.int64)
+    for k, group in enumerate(groups):
+        result[..., group[0]] += demand[..., k]
+    return result
+
+
 def pad(groups: Groups) -> list[list[int]]:
     """Return groups in the form that the solvers expect: lists of equal length, padded with -1."""
     width = max(map(len, groups))

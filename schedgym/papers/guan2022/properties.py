@@ -83,12 +83,8 @@ def _register_properties(policy: str) -> None:
         if found.found is None:
             return Finding(HOLDS, f"no counterexample in {looked}", figures=figures)
         more = "; so in every matrix with these aggregates" if policy == "sig-gamf" else ""
-        return Finding(
-            REFUTED,
-            f"this is the smallest counterexample in {looked}{more}",
-            counterexample=found.found,
-            figures=figures,
-        )
+        text = f"this is the smallest counterexample in {looked}{more}"
+        return Finding(REFUTED, text, counterexample=found.found, figures=figures)
 
 
 for _policy in NAMES:
@@ -207,19 +203,11 @@ def spread_of(aggregates: Integers) -> Integers:
     return np.asarray(jobs * (aggregates**2).sum(axis=1) - aggregates.sum(axis=1) ** 2)
 
 
-def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
-    """Return the demand [..., M] if every task must run at the first site of its group."""
-    result = np.zeros((*demand.shape[:-1], sites), dtype=np.int64)
-    for k, group in enumerate(groups):
-        result[..., group[0]] += demand[..., k]
-    return result
-
-
 def confirm_balance(instance: Shown) -> bool:
     """Return True if the aggregates vary more than those of the policy they are compared with."""
     demand, slots, groups, policy = read_instance(instance)
     own = model.aggregates_of(demand, slots, groups, policy)
-    tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
+    tasks = batches.at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
     other = model.aggregates_of(tasks, slots, batches.single_sites(len(slots)), instance["compared"])
     stated = states(instance, **{"aggregates": own, instance["compared"]: other})
     return stated and statistics.pvariance(own) > statistics.pvariance(other)

@@ -13,16 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import (
-    HOLDS,
-    IN_PART,
-    NOT_REPRODUCED,
-    Evaluation,
-    Judged,
-    Outcome,
-    Panel,
-    Run,
-)
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run
 from schedgym.papers.figures import distribution
 from schedgym.papers.guan2022 import panels, runs
 from schedgym.papers.guan2022.panels import figure

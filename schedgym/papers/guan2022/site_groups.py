@@ -19,7 +19,6 @@ from schedgym.papers.guan2022.algorithms import (
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.properties import (
-    at_associated,
     confirm_balance,
     confirm_below_floors,
     spread_of,
@@ -105,16 +104,9 @@ def _confirm_domain(instance: Shown) -> bool:
     )
     feasible = all(sum(row[j] for rows in matrix for row in rows) <= u for j, u in enumerate(slots))
     most = model.rank_function(model.Problem(demand, slots, groups), range(len(demand)))
-    return (
-        rational
-        and feasible
-        and states(
-            instance,
-            aggregates=model.aggregates_of(demand, slots, groups, "gamf"),
-            printed=[sum(row, Fraction(0)) for row in sums],
-        )
-        and sum(map(sum, sums)) > most
-    )
+    own, printed = model.aggregates_of(demand, slots, groups, "gamf"), [sum(row, Fraction(0)) for row in sums]
+    stated = states(instance, aggregates=own, printed=printed)
+    return rational and feasible and stated and sum(printed) > most
 
 
 @claim("rational-allocations", confirm=_confirm_domain)
@@ -173,7 +165,7 @@ def _check_algorithm_8(run: Run) -> Finding:
 def _check_gamf_balance(run: Run) -> Finding:
     def both(batch: Batch) -> tuple[Integers, Integers]:
         sites = batch.slots.shape[1]
-        tasks = at_associated(batch.demand, batch.groups, sites)
+        tasks = batches.at_associated(batch.demand, batch.groups, sites)
         alone = batch._replace(demand=tasks, groups=batches.single_sites(sites))
         return batch.aggregates(), alone.aggregates("amf")
 

@@ -20,6 +20,7 @@ from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Run, judge
+from schedgym.papers.guan2022.batches import at_associated, single_sites
 from schedgym.papers.guan2022.findings import PAPER, claim
 from schedgym.papers.guan2022.readings import INCENTIVE
 from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
@@ -332,7 +333,7 @@ def _floors(tasks: Any, sites: Any, slots: Any, policy: str) -> tuple[Any, Any, 
     """Return demand [J, K] and sites [K, A] as the policy sees them, and the floors: [J, K] (AMF) or [J]."""
     if policy == "gamf":
         return tasks, sites, isolated_share(tasks, sites, slots)
-    demand, single = _at_associated(tasks, sites, len(slots))
+    demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
     return demand, single, np.minimum(demand, slots / len(tasks))
 
 
@@ -358,14 +359,6 @@ def jobs_with_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> npt.
     return np.all((shares >= floors - 1e-6).reshape(len(tasks), -1), axis=1)
 
 
-def _at_associated(tasks: Any, sites: Any, count: int) -> tuple[Any, Any]:
-    """Return the demand [J, M] by associated sites, and the sites as groups of their own."""
-    demand = np.zeros((len(tasks), count), dtype=np.int64)
-    for group, own in enumerate(sites[:, 0]):
-        demand[:, own] += tasks[:, group]
-    return demand, np.arange(count)[:, np.newaxis]
-
-
 def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0) -> Judged:
     """Judge by which share decided aggregates deviate less under one policy than under another.
 
@@ -386,7 +379,7 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
 
     def _spreads(tasks: Any, sites: Any) -> list[float]:
         slots = np.full(jobs.parameters["sites"], jobs.parameters["slots"])
-        demand, single = _at_associated(tasks, sites, len(slots))
+        demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
         alone = water_filling(slots, demand).sum(axis=1)
         return [
             float(np.std(x))
@@ -417,12 +410,8 @@ def judge_two_groups(played: Evaluation) -> Judged:
             gaps[(one in AMF) == (other in AMF)].append(np.array([np.abs(a - b).max() for a, b in pairs]))
         apart = np.min(gaps[False], axis=0) - np.max(gaps[True], axis=0)
         cases.append(average("", apart, place=where(setting)))
-    return judge_claim(
-        "the curves form two groups, of AMF and of GAMF",
-        cases,
-        larger(),
-        what="least distance between the groups minus the largest within a group",
-    )
+    what = "least distance between the groups minus the largest within a group"
+    return judge_claim("the curves form two groups, of AMF and of GAMF", cases, larger(), what=what)
 
 
 def nearer_by_caption(played: Evaluation) -> Judged:

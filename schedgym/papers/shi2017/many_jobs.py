@@ -149,11 +149,8 @@ def _check_fcfs(run: Run) -> Finding:
     def flaw(job: SingleJob) -> dict[str, Any] | None:
         return {} if tapra_fast(job) is None else None
 
-    cases = (
-        SingleJob((1,), ((Fraction(x, 20),),), ((0,),), (1,), Fraction(cap, 100))
-        for x in (19, 20)
-        for cap in (101, 106)
-    )
+    numbers = itertools.product((19, 20), (101, 106))
+    cases = (SingleJob((1,), ((Fraction(x, 20),),), ((0,),), (1,), Fraction(cap, 100)) for x, cap in numbers)
     text = (
         f"the last job may fail when it arrives, and is then not tried again: in {share:.0%} of runs (jobs "
         "of 30 tasks, 54 servers) a job is left only because of the values drawn for E_MAX. If FCFS is also "
@@ -266,10 +263,10 @@ def _times(played: Evaluation, labels: Iterable[str]) -> Floats:
 def _times_of_fast(run: Run, schedulers: Iterable[str], rule: Rule) -> Finding:
     """Judge how many times as long schedulers take with TaPRA as with TaPRA-fast."""
     played = runs.play_planners(run)
-    found = [
-        runs.medians_of(name, *(_times(played, [f"{name} {planner}"]) for planner in runs.TAPRA))
-        for name in schedulers
-    ]
+    found = []
+    for name in schedulers:
+        slow, fast = (_times(played, [f"{name} {planner}"]) for planner in runs.TAPRA)
+        found.append(runs.medians_of(name, slow, fast))
     return runs.found_by(found, rule, what=_jobs(played))
 
 

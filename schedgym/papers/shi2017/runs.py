@@ -306,12 +306,7 @@ class Compare:
     by: float | None = None
     what: str = ""
 
-    def judge(
-        self,
-        run: Run,
-        reads: Iterable[tuple[str, Read]],
-        what: str,
-    ) -> Finding:
+    def judge(self, run: Run, reads: Iterable[tuple[str, Read]], what: str) -> Finding:
         """Compare all pairs at each place, which has a name if there are several."""
         stated, rule = self.stated, None
         if isinstance(stated, str):

@@ -177,16 +177,8 @@ def test_decided_balance_is_that_of_the_solvers(run) -> None:
 def test_the_worked_example_is_that_of_the_text(run) -> None:
     times, waiting = entry("table3.1").make(run).panels
     means = {series.label: series.y[-1] for series in times.series}
-    assert means == pytest.approx(
-        {
-            "BTAwJ": 22 / 3,
-            "BTAaJ": 20 / 3,
-            "SCTA": 19 / 3,
-            "ATA": 17 / 3,
-            "ATA-Greedy": 17 / 3,
-            "optimum": 17 / 3,
-        }
-    )
+    least = dict.fromkeys(("ATA", "ATA-Greedy", "optimum"), 17 / 3)
+    assert means == pytest.approx({"BTAwJ": 22 / 3, "BTAaJ": 20 / 3, "SCTA": 19 / 3} | least)
     assert all(sum(series.y) == 24 for series in waiting.series)  # of 29 tasks, five have started
 
 
@@ -254,10 +246,8 @@ def test_trends() -> None:
         ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
     ):
         judged = statements.judge_trend("grows", played, [policy])
-        assert (judged.verdict, judged.measured) == (
-            verdict,
-            f"from 0 to 2: {policy} {change} at utilization 0.5",
-        )
+        measured = f"from 0 to 2: {policy} {change} at utilization 0.5"
+        assert (judged.verdict, judged.measured) == (verdict, measured)
     falling = statements.judge_trend("falls", played, ["a", "c"], falls=True)
     assert falling.verdict == IN_PART
     assert falling.measured == (

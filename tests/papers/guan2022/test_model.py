@@ -138,10 +138,8 @@ def test_flow_ties() -> None:
     assert model.balance([1], [(1, 0)], (1, 1), (0, 0)) == (1, {(0, 0): 1})
     # first sites first, not evenly
     assert model.balance([10], [(0, 1, 2)], (3, 3, 3), (0, 0, 0)) == (2, {(0, 0): 6, (0, 1): 4})
-    assert model.balance([10], [(0, 1, 2)], (3, 3, 3), (0, 0, 0), fine=True) == (
-        F(4, 3),
-        {(0, 0): 4, (0, 1): 4, (0, 2): 2},
-    )
+    even = F(4, 3), {(0, 0): 4, (0, 1): 4, (0, 2): 2}
+    assert model.balance([10], [(0, 1, 2)], (3, 3, 3), (0, 0, 0), fine=True) == even
 
 
 def test_balance_is_least() -> None:
@@ -517,8 +515,7 @@ def test_fair_dispatch_ties() -> None:
 def test_share_0_counts_the_site_before_the_whole() -> None:
     # at 1 site 0 is free again: job 0 runs 1 there and 1 in all, job 1 none there and 2 in all
     instance = Instance(
-        (2, 2),
-        [Job(0, ((9, (0,)), (9, (0,)))), Job(0, ((1, (0,)), (9, (1,)), (9, (1,)), (9, (0,))))],
+        (2, 2), [Job(0, ((9, (0,)), (9, (0,)))), Job(0, ((1, (0,)), (9, (1,)), (9, (1,)), (9, (0,))))]
     )
     outcome = model.simulate_fair(instance, lambda view: {}, aggressive=True)
     assert outcome.start == [[0, 9], [0, 0, 0, 1]]

@@ -158,10 +158,9 @@ def test_readings_that_turn_verdicts(results) -> None:
             for entry in list_claims(PAPER):
                 if point in entry.under:
                     findings = results[entry.name].findings
+                    defaults = {p.name: p.default for p in entry.under}
                     own, turned = (
-                        findings[
-                            name_reading({p.name: p.default for p in entry.under} | {point.name: choice})
-                        ]
+                        findings[name_reading(defaults | {point.name: choice})]
                         for choice in (point.default, other)
                     )
                     step = kinds.index(own.verdict) - kinds.index(turned.verdict)

@@ -334,13 +334,7 @@ def test_equal_share_by_hand() -> None:
 
 # Online: whole runs --------------------------------------------------------------------------
 
-RUNS = [
-    (scheduler, planner, drc, mar)
-    for scheduler in online.SCHEDULERS
-    for planner in PLAIN
-    for drc in (True, False)
-    for mar in (None, True)
-]
+RUNS = list(itertools.product(online.SCHEDULERS, PLAIN, (True, False), (None, True)))
 
 
 def check_run(workload: Workload, got: online.Outcome, drc: bool, max_percent: float) -> None:

@@ -39,17 +39,8 @@ __all__ = [
     "water_fill",
 ]
 
-FAIR_POLICIES = (
-    "imf",
-    "amf",
-    "sig-amf",
-    "gamf",
-    "sig-gamf",
-    "opt-amf",
-    "opt-sig-amf",
-    "opt-gamf",
-    "opt-sig-gamf",
-)
+_SHARED = ("amf", "sig-amf", "gamf", "sig-gamf")
+FAIR_POLICIES = ("imf", *_SHARED, *(f"opt-{name}" for name in _SHARED))
 
 
 class Problem(NamedTuple):

@@ -130,11 +130,7 @@ def weights_of(limits: Sequence[Limit]) -> tuple[tuple[Number, ...], ...]:
 
 
 def fat_tree(
-    arity: int,
-    rack: Number = 0.3,
-    pod: Number = 0.2,
-    data_centre: Number = 0.2,
-    server_caps: bool = True,
+    arity: int, rack: Number = 0.3, pod: Number = 0.2, data_centre: Number = 0.2, server_caps: bool = True
 ) -> tuple[Limit, ...]:
     """Return the limits of a fat tree: servers (unless left out, as in the paper), racks, pods, data centre.
 
@@ -613,11 +609,7 @@ class _Genetic:
 
 
 def mm_ga(
-    job: SingleJob,
-    rng: random.Random,
-    size: int = 30,
-    generations: int = 60,
-    evaluate: Evaluate = optra,
+    job: SingleJob, rng: random.Random, size: int = 30, generations: int = 60, evaluate: Evaluate = optra
 ) -> Plan | None:
     """Run MM-GA: a genetic algorithm with Min-Min in its random initial population."""
     population = [min_min_placement(job, evaluate)]
@@ -626,11 +618,7 @@ def mm_ga(
 
 
 def gsa(
-    job: SingleJob,
-    rng: random.Random,
-    size: int = 30,
-    generations: int = 60,
-    evaluate: Evaluate = optra,
+    job: SingleJob, rng: random.Random, size: int = 30, generations: int = 60, evaluate: Evaluate = optra
 ) -> Plan | None:
     """Run GSA: the same from a random population, each child improved by annealing."""
     population = [random_placement(job, rng) for _ in range(size)]
