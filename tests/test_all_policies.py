@@ -151,8 +151,12 @@ def digests(problem: str) -> dict[str, str]:
     return found
 
 
+#: problems that run as plain Python, too; ParallelJCT draws by numbers of 64 bits, and has rounds of 32
+INTERPRETED = sorted(list_problems().keys() - {"parallel-jct"})
+
+
 @weekly
-@pytest.mark.parametrize("problem", list_problems())
+@pytest.mark.parametrize("problem", INTERPRETED)
 def test_compiled_and_interpreted_agree(problem: str) -> None:
     program = f"import json; from {__name__} import digests; print(json.dumps(digests({problem!r})))"
     check_interpreted(program)
