@@ -129,10 +129,10 @@ def policy_names(text: str, problem: Problem) -> list[str]:
 
     The policy of a file, FILE.py:NAME, is loaded, which runs the file.
     """
-    from schedgym.core.policy_files import load_policy, names_policy_file
+    from schedgym.core.policy_files import typed_policy
 
     names = [part.strip() for part in re.split(r",(?![^()]*\))", text)]
-    return [load_policy(name, problem.name) if names_policy_file(name) else name for name in names]
+    return [typed_policy(name, problem.name) for name in names]
 
 
 def policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dict[str, Any]:

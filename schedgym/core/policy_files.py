@@ -23,7 +23,7 @@ import numpy as np
 from schedgym.core.policy import Interface, PolicySpec, enter_policy, registered_policies
 from schedgym.errors import InvalidParameter
 
-__all__ = ["load_policy", "names_policy_file"]
+__all__ = ["load_policy", "names_policy_file", "typed_policy"]
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
 
@@ -31,6 +31,11 @@ _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
 def names_policy_file(name: str) -> bool:
     """Return True if ``name`` is the path of a Python file with a name behind it, ``FILE.py:NAME``."""
     return _NAMED.fullmatch(name) is not None
+
+
+def typed_policy(text: str, problem: str) -> str:
+    """The name of a policy as a user has typed it; that of a file is loaded: :func:`load_policy`."""
+    return load_policy(text, problem) if names_policy_file(text) else text
 
 
 def load_policy(text: str, problem: str) -> str:

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.policy import get_policy_spec
-from schedgym.core.policy_files import load_policy, names_policy_file
+from schedgym.core.policy_files import typed_policy
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
@@ -181,13 +181,9 @@ def load_spec(path: str | Path) -> SweepSpec:
 
 def _loaded(named: Any, problem: Problem) -> Any:
     """The policies of an experiment by their names; those of files, FILE.py:NAME, are loaded."""
-
-    def name_of(policy: str) -> str:
-        return load_policy(policy, problem.name) if names_policy_file(policy) else policy
-
     if isinstance(named, Mapping):
-        return {label: name_of(policy) for label, policy in named.items()}
-    return None if named is None else [name_of(policy) for policy in named]
+        return {label: typed_policy(policy, problem.name) for label, policy in named.items()}
+    return None if named is None else [typed_policy(policy, problem.name) for policy in named]
 
 
 def _line(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
