@@ -274,7 +274,7 @@ def energy_draw(seed: int, job: int, round: int) -> float:
     and whether the other kind of round is opened changes none of them.
     """
     if round < 0:
-        round = BETWEEN - round
+        round = BETWEEN - int(round)  # uncompiled, an int32 would overflow
     _, u = uniform(stream(np.uint64(seed), job, round))
     return u
 
