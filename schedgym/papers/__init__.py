@@ -7,7 +7,7 @@ verdict always comes from a run (:mod:`schedgym.papers.judging`).
 
 from schedgym.evaluation.pictures import Panel, Series
 from schedgym.papers.claims import Result, check_claims, show
-from schedgym.papers.figures import make_figure, reproduce
+from schedgym.papers.figures import draw, make_figure, reproduce
 from schedgym.papers.judging import (
     CORRECTED,
     HOLDS,
@@ -55,6 +55,7 @@ __all__ = [
     "Shown",
     "Verdict",
     "check_claims",
+    "draw",
     "figure",
     "get_paper",
     "judge",

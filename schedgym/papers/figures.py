@@ -35,7 +35,7 @@ from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
 from schedgym.papers.run import SCALES, Evaluation, Run
 
-__all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce", "shares_up_to"]
+__all__ = ["band", "bound", "distribution", "draw", "lines", "make_figure", "reproduce", "shares_up_to"]
 
 F8 = npt.NDArray[np.float64]
 WIDTH, ALONE, HEIGHT = 11.5, 8.0, 3.9  # inches: of two panels, of a single one, of a row of panels
@@ -160,6 +160,20 @@ def _told_apart(panel: Panel) -> Panel:
 # what is written -------------------------------------------------------------------------------------
 
 
+def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -> None:
+    """Draw panels into one picture with one legend; curves that coincide show beneath each other.
+
+    Args:
+        panels: at least one.
+        path: ``.png``, ``.svg`` or ``.pdf`` file; an existing one is replaced atomically.
+        title: first line of the heading.
+        subtitle: second line of the heading.
+    """
+    width = WIDTH if len(panels) > 1 else ALONE
+    told = list(map(_told_apart, panels))
+    save_figure(draw_panels(told, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI), path, small=True)
+
+
 def _table(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
     for number, panel in enumerate(panels):
         for series in panel.series:
@@ -213,10 +227,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     data = io.StringIO()
     require("pandas").DataFrame(list(_table(outcome.panels))).to_csv(data, index=False, float_format="%.6g")
     subtitle = f"{outcome.sizes}; seed {run.seed}; shaded or whiskers: 95% intervals"
-    width, title = (WIDTH if len(outcome.panels) > 1 else ALONE), f"{entry.source}: {entry.title}"
-    panels = list(map(_told_apart, outcome.panels))
-    picture = draw_panels(panels, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI)
-    save_figure(picture, folder / files["png"], small=True)
+    draw(outcome.panels, folder / files["png"], f"{entry.source}: {entry.title}", subtitle)
     with atomic_write(folder / files["csv"]) as stream:
         stream.write(data.getvalue())
     content = {
