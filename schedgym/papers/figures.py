@@ -166,12 +166,11 @@ def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -
     Args:
         panels: at least one.
         path: ``.png``, ``.svg`` or ``.pdf`` file; an existing one is replaced atomically.
-        title: first line of the heading.
-        subtitle: second line of the heading.
+        title, subtitle: the two lines of the heading.
     """
-    width = WIDTH if len(panels) > 1 else ALONE
-    told = list(map(_told_apart, panels))
-    save_figure(draw_panels(told, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI), path, small=True)
+    width, told = WIDTH if len(panels) > 1 else ALONE, list(map(_told_apart, panels))
+    figure = draw_panels(told, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI)
+    save_figure(figure, path, small=True)
 
 
 def _table(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.policy import make_policy
 from schedgym.core.random import EVALUATION_SEEDS
@@ -25,7 +24,6 @@ from schedgym.papers.readings import OpenPoint
 
 __all__ = ["SCALES", "Evaluation", "Run", "play_workload"]
 
-F8 = npt.NDArray[np.float64]
 T = TypeVar("T")
 Observer = Callable[[Any], Any]
 
