@@ -166,11 +166,11 @@ def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -
     Args:
         panels: at least one.
         path: ``.png``, ``.svg`` or ``.pdf`` file; an existing one is replaced atomically.
-        title, subtitle: the two lines of the heading.
+        title: first line of the heading.
+        subtitle: second line of the heading.
     """
     width, told = WIDTH if len(panels) > 1 else ALONE, list(map(_told_apart, panels))
-    figure = draw_panels(told, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI)
-    save_figure(figure, path, small=True)
+    save_figure(draw_panels(told, width, HEIGHT, title=title, subtitle=subtitle, dpi=DPI), path, small=True)
 
 
 def _table(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
