@@ -196,21 +196,20 @@ def resolve_policies(
     settings: Iterable[Mapping[str, Any]],
     tuned: str | Path | None = None,
 ) -> Policies:
-    """The policies of :func:`~schedgym.evaluation.runner.compare`, checked before anything runs.
-
-    ``settings`` are over ``parameters``; ``tuned`` is the file of tuned options, over which ``options`` are.
-    """
+    """The policies of a comparison, checked before anything runs; ``tuned`` is the file of tuned options."""
     if policies is None:
         policies = default_policies(problem, id, [{**parameters, **own} for own in settings], options)
     if isinstance(policies, str) or callable(policies) or not isinstance(policies, Iterable):
         policies = [policies]
-    pairs: Iterable[tuple[str | None, Any]]
-    if isinstance(policies, Mapping):
-        pairs = [(str(label), policy) for label, policy in policies.items()]
-    else:
-        pairs = [(None, policy) for policy in policies]
+    pairs: list[tuple[str | None, Any]] = (
+        [(str(label), policy) for label, policy in policies.items()]
+        if isinstance(policies, Mapping)
+        else [(None, policy) for policy in policies]
+    )
     prefix = f"{problem.name}/"
-    unused = {name.removeprefix(prefix): dict(values) for name, values in options.items()}
+    unused: dict[str, dict[str, Any]] = {}
+    for name, values in options.items():  # by the short name, the full one, or both
+        unused.setdefault(name.removeprefix(prefix), {}).update(values)
     names = [policy for _, policy in pairs if isinstance(policy, str)]
     found = {} if tuned is None else find_tuned(id, names, tuned, parameters)
     built = Policies({}, {}, {})

@@ -372,6 +372,14 @@ def test_bad_comparisons(capsys, tmp_path, arguments, message):
     assert message in fails(capsys, tmp_path, "compare", ID, *arguments)
 
 
+def test_options_of_a_policy_are_one_by_its_short_and_its_full_name(tmp_path):
+    given = ["--option", "ffd-nb.blocking=true", "--option", "queue-delay/ffd-nb.weights=1,2"]
+    size = ["--policies", "ffd-nb", "--tasks", "20", "--episodes", "1", "--plot", "none", "--json", "a.json"]
+    assert cli.main(["compare", ID, *size, *given]) == 0
+    found = json.loads((tmp_path / "a.json").read_text())["manifest"]["options"]
+    assert found == {"ffd-nb": {"blocking": True, "weights": [1.0, 2.0]}}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
