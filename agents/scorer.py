@@ -122,7 +122,7 @@ class Scorer:
         statistics: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> None:
         self.layout, self.options = layout, options or ScorerOptions()
-        self.plays = layout.view in self._module.PLAY
+        self.plays = layout.view in self._module.SCORING.played
         self.columns = tuple(self._columns(segment) for segment in layout.segments)
         self.context_columns = self._context_columns()
         with np.errstate(over="ignore"):
@@ -310,7 +310,7 @@ class Scorer:
             own, names = self._module.COLUMNS[segment.columns], self.columns[index]
             rows = np.empty((len(env), len(names)))
             places = (env, slot // max(segment.width, 1), slot % max(segment.width, 1))
-            self._module.columns(table, tools, (own.code, bool(own.pair), *places, rows))
+            self._module.SCORING.columns(table, tools, (own.code, bool(own.pair), *places, rows))
             found[f"columns {index}"] = rows.T.astype(np.float32)
             if self.options.context == "pooled":
                 means = np.zeros((len(wanted), len(names)))
@@ -338,7 +338,7 @@ class Scorer:
             np.zeros((count, 0), dtype=np.int64),
             np.zeros((count, 0)),
         )
-        return tabled_scoring(self._module.Acting, self.form, given, observation)
+        return tabled_scoring(self._module.SCORING.acting, self.form, given, observation)
 
     def wanted(
         self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
@@ -426,7 +426,7 @@ class Scorer:
         """
         wanted = self.wanted(observation) if wanted is None else wanted
         result = np.zeros(wanted.shape)
-        self._module.score(
+        self._module.SCORING.score(
             *self._tabled(self.weights(theta, len(wanted)), observation, wanted, result), len(result)
         )
         return result

@@ -78,7 +78,7 @@ from schedgym.problems.queue_delay import dynamics, scoring
 
 counts = [
     [len(re.findall(r"call [^@]*@NRT_incref", code)) for code in kernel.inspect_llvm().values()]
-    for kernel in (dynamics.step, scoring.PLAY["placement"])
+    for kernel in (dynamics.DYNAMICS.step, scoring.SCORING.play[dynamics.DYNAMICS.general("placement")])
 ]
 """
 

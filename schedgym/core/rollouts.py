@@ -49,7 +49,7 @@ def tabled_scoring(
     """The bundles of a scorer and their work space, packed, as the problem's kernels take them.
 
     Args:
-        acting: class Acting of the problem's module ``scoring``.
+        acting: the bundles of the problem's scorers.
         form: form of the scorer.
         given: weights, masks, and the array for scores, for each environment.
         observation: a batch of observations; arrays that have the right type already are not copied.
@@ -105,7 +105,7 @@ def play_out(
     """Let scorers play the episodes that have begun to their ends, compiled.
 
     Args:
-        simulator: simulator of B environments in a view that the problem's ``PLAY`` has.
+        simulator: simulator of B environments in a view in which the problem's scorers play compiled.
         form: form of the scorers.
         masks: keys of the observation: mask of the scores that count, and of the tokens that are there; ""
             for none.
@@ -121,9 +121,8 @@ def play_out(
         InvalidAction: if an environment refuses an action.
         InvalidParameter: if a score is not a number.
     """
-    module = simulator.problem.module("scoring")
-    kernels, view, count = module.PLAY, simulator.interface.view, simulator.num_envs
-    kernel = kernels.get(simulator.decision, kernels[view])
+    scoring, count = simulator.problem.module("scoring").SCORING, simulator.num_envs
+    kernel = scoring.play_kernel(simulator)
     command = np.where(live, np.int8(ACT), np.int8(SKIP))
     rewards, decisions = np.zeros(count), np.zeros(count, dtype=np.int64)
     found = SHORT
@@ -132,8 +131,8 @@ def play_out(
         none = np.zeros((count, 0), dtype=np.int8)
         open_, present = (shown[key].reshape(count, -1) if key else none for key in masks)
         given = Given(weights, open_, present, np.zeros((count, 0)), *_offsets(simulator, offsets))
-        scoring = tabled_scoring(module.Acting, form, given, shown, simulator.arrays.exchange)
-        tables = (simulator.table, simulator.toolboxes[0], *scoring)
+        acting = tabled_scoring(scoring.acting, form, given, shown, simulator.arrays.exchange)
+        tables = (simulator.table, simulator.toolboxes[0], *acting)
         found = kernel(tables, (command, rewards, decisions, MOST_DECISIONS))
         if found == SHORT:
             short = simulator.arrays.exchange.result["short"] & (command == ACT)

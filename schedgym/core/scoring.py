@@ -17,10 +17,8 @@ A problem's module ``scoring`` says what the columns are. It has
 - ``token_columns(seen, memo, code, i, x)`` and ``pair_columns(seen, memo, code, i, j, x)``: write the columns
   of token i, and those of the pair (i, j);
 - ``COLUMNS``: name -> :class:`ColumnSet`, to which the module ``tokens`` refers;
-- ``Acting``: the bundles :class:`Form`, Seen, :class:`Given`, Exchange, and as work space Memo and
-  :class:`Work`; the kernels ``score`` and ``columns``; and ``PLAY``: action view, or name of its
-  kernel where it has several -> the kernel that plays whole episodes. In views that are not in PLAY a scorer
-  acts step by step;
+- ``SCORING``: the kernels that are made of all this (:class:`schedgym.core.kernels.Scoring`), and the views
+  in which they play whole episodes. In others a scorer acts step by step;
 - where rows are not jobs by their numbers in the workload, ``NUMBERS``: the simulator's array (bundle and
   field) that has the job of each row, int64, where the window shows all jobs.
 
@@ -402,7 +400,7 @@ def columns_each(
 @helper
 def play_each(
     access: Any,
-    fits: Any,
+    decode: Any,
     decide: Any,
     advance: Any,
     observe: Any,
@@ -414,12 +412,12 @@ def play_each(
 
     Args:
         access: accessor of the environment; see :mod:`schedgym.core.stepping`, also for the next four.
-        fits: of the action view.
+        decode: of the action view.
         decide: of the action view.
         advance: of the problem.
         observe: of the problem.
-        choose: (table and work space of Acting, b) -> the result of :func:`act` for environment b.
-        tables: (table, tools) of the environments, and those of Acting.
+        choose: (table and work space of a scorer, b) -> the result of :func:`act` for environment b.
+        tables: (table, tools) of the environments, and those of the scorer.
         played: command [B]; the sums of rewards [B] and the numbers of decisions [B], which are added to; and
             after how many decisions to pause.
 
@@ -439,9 +437,9 @@ def play_each(
             left -= 1
             if not choose(acting, work, b):
                 return UNDEFINED
-            if is_refused(env, fits):
+            if is_refused(env, decode):
                 return -(b + 1)
-            take(env, fits, decide)
+            take(env, decode, decide)
             result.reward = 0.0
             advance(env)
             if not has_observed(env, observe):

@@ -55,10 +55,10 @@ class Simulator(ABC):
 
     Each problem's module ``simulator`` has ``make_simulator(parameters, num_envs, id)``.
 
-    The named tuples of bundles that kernels work on, and the kernels (see :mod:`schedgym.core.stepping`), are
-    those of the problem's modules: ``dynamics`` has Environment, ``DECIDE`` (view -> kernel) and
-    ``step``, ``workload`` has Drawing and ``draw``, ``metrics`` has Episode and ``measure``. The ``__init__``
-    of a subclass calls :meth:`_set_up`.
+    The named tuples of bundles that kernels work on, and the kernels (see :mod:`schedgym.core.kernels`), are
+    those of the problem's modules: ``dynamics`` has Environment and ``DYNAMICS``, ``workload`` has Drawing
+    and ``draw``, ``metrics`` has Episode and ``measure``. The ``__init__`` of a subclass calls
+    :meth:`_set_up`.
 
     Attributes:
         environment: the class of the bundles that a step reads and writes.
@@ -263,17 +263,13 @@ class Simulator(ABC):
         self.table = pack(self.arrays)
         self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
         self.toolboxes = [pack(own, scratch=True) for own in self.tools]
-        dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
-        self.kernels = dynamics.DECIDE[self.decision], dynamics.step
+        module, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
+        dynamics = module.DYNAMICS
+        self.kernels = dynamics.decide[dynamics.functions_of(self)], dynamics.step
         self.draw_kernel, self.measure_kernel = workload.draw, metrics.measure
         self.draw_table = self._table(self.drawing) if self.source is not None else None
         self.measure_table = self._table(self.episode)
         self.observation = self._observation()
-
-    @property
-    def decision(self) -> str:
-        """The name of the kernel that takes actions: the view, unless a problem has several for one."""
-        return str(cast(Any, self.parameters).view)
 
     def _table(self, kind: type[Any]) -> tuple[Any, Any]:
         """The table for kernels that work on some of the bundles."""

@@ -17,10 +17,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.flowtime.metrics import Objective, Schedule
 from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
 from schedgym.problems.flowtime.tokens import (
@@ -36,9 +36,8 @@ from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slo
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["ANYWHERE", "DECIDE", "Environment", "step"]
+__all__ = ["DYNAMICS", "Environment"]
 
-ANYWHERE = ", no latencies"  # ends the names of kernels for jobs that run equally well on all servers
 
 JOB_FEATURES = len(JOB_COLUMNS)
 
@@ -451,21 +450,21 @@ def grant_row(env: Environment, r: int) -> None:
 
 
 @helper
-def pick_fits(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the chosen row can get cores, or the last choice closes the slot."""
     r = env.exchange.choices[0]
     return r == env.constants.config.window or (r < env.exchange.result.rows and can_get(env, r))
 
 
 @helper
-def pick(env: Environment, feasible: bool) -> None:
+def decide_pick(env: Environment, feasible: bool) -> None:
     """View pick: note the row that gets cores next; an infeasible choice closes the slot."""
     r = env.exchange.choices[0]
     env.state.scalars.picked = r if feasible and r < env.constants.config.window else -1
 
 
 @helper
-def grants_fit(env: Environment) -> Any:
+def decode_allocation(env: Environment) -> Any:
     """View allocation: return True if cores are whole, within the caps, and within each server's capacity."""
     jobs, rows, numbers = env.jobs, env.rows, env.exchange.numbers
     count, servers = env.exchange.result.rows, rows.held.shape[1]
@@ -491,7 +490,7 @@ def grants_fit(env: Environment) -> Any:
 
 
 @helper
-def grant(env: Environment, feasible: bool) -> None:
+def decide_allocation(env: Environment, feasible: bool) -> None:
     """View allocation: grant each row its cores [M] of the action; hidden jobs get none.
 
     Repair: cores are rounded down and at least 0; a job beyond its cap gives up cores, on its last server
@@ -542,25 +541,25 @@ def follow_rule_with(net: Any, env: Environment) -> None:
 
 
 @helper
-def prioritize(env: Environment, feasible: bool) -> None:
+def decide_priority(env: Environment, feasible: bool) -> None:
     """View priority."""
     prioritize_with(env.net, env)
 
 
 @helper
-def prioritize_anywhere(env: Environment, feasible: bool) -> None:
+def decide_priority_anywhere(env: Environment, feasible: bool) -> None:
     """View priority where jobs have no latencies."""
     prioritize_with(None, env)
 
 
 @helper
-def follow_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule."""
     follow_rule_with(env.net, env)
 
 
 @helper
-def follow_rule_anywhere(env: Environment, feasible: bool) -> None:
+def decide_rule_anywhere(env: Environment, feasible: bool) -> None:
     """View rule where jobs have no latencies."""
     follow_rule_with(None, env)
 
@@ -662,37 +661,23 @@ def observe(env: Environment) -> None:
     env.exchange.result.rows = count
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions; ANYWHERE: where jobs have no latencies, it compiles in
-#: half of the time
-DECIDE: dict[str, Any] = {
-    "allocation": pure_kernel(
-        lambda table, tools, command: decide_each(access, grants_fit, grant, table, tools, command)
-    ),
-    "priority": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, prioritize, table, tools, command)
-    ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, pick_fits, pick, table, tools, command)
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, follow_rule, table, tools, command)
-    ),
-    "priority" + ANYWHERE: pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, always_fits, prioritize_anywhere, table, tools, command
-        )
-    ),
-    "rule" + ANYWHERE: pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, always_fits, follow_rule_anywhere, table, tools, command
-        )
-    ),
-}
+def has_no_latencies(simulator: Any) -> bool:
+    """Return True if jobs run equally well on all servers: what packs by latency need not be compiled."""
+    return not simulator.latency
 
 
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("allocation", decode_allocation, decide_allocation),
+        ViewDynamics("priority", always_feasible, decide_priority_anywhere, has_no_latencies),
+        ViewDynamics("priority", always_feasible, decide_priority),
+        ViewDynamics("pick", decode_pick, decide_pick),
+        ViewDynamics("rule", always_feasible, decide_rule_anywhere, has_no_latencies),
+        ViewDynamics("rule", always_feasible, decide_rule),
+    ),
+)

@@ -13,7 +13,6 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime import metrics, rules, views, workload
-from schedgym.problems.flowtime.dynamics import ANYWHERE, DECIDE
 from schedgym.problems.flowtime.problem import ESTIMATIONS, PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.tokens import JOB_COLUMNS
 
@@ -90,12 +89,6 @@ class FlowtimeSimulator(Simulator):
         """Return the number of rows of the network that packs by latency."""
         cores = int(self.server_cpu.sum())
         return rules.locality_rows(jobs, self.most_tasks, cores) if self.latency else 0
-
-    @property
-    def decision(self) -> str:
-        """See :meth:`Simulator.decision`; where jobs have no latencies, nothing is compiled for them."""
-        view = super().decision
-        return view if self.latency else view + ANYWHERE * (view + ANYWHERE in DECIDE)
 
     def _initialise(self) -> None:
         arrays, parameters = self.arrays, self.parameters

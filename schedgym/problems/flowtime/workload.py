@@ -18,10 +18,10 @@ import numpy.typing as npt
 from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.order import sort
 from schedgym.core.random import normal_pair, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
 from schedgym.core.tables import accessor, batch_of_one, tabled
 from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -972,13 +972,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return 0
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

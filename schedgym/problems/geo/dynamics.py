@@ -22,11 +22,11 @@ import numpy as np
 
 from schedgym.core import heap
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, ViewDynamics
 from schedgym.core.order import sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.geo.metrics import Schedule
 from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
 from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
@@ -41,8 +41,8 @@ from schedgym.problems.geo.tokens import (
 from schedgym.problems.geo.workload import Jobs
 
 __all__ = [
-    *("DECIDE", "ORDER", "RATIO", "SLOT", "Environment", "step"),
-    *("access", "advance", "begin_step", "count_violations", "finish_step", "run_by"),
+    *("DYNAMICS", "ORDER", "RATIO", "SLOT", "Environment"),
+    *("advance", "begin_step", "count_violations", "finish_step", "run_by"),
 ]
 
 JOB_FEATURES = len(JOB_COLUMNS)
@@ -858,7 +858,7 @@ def place_hidden(env: Environment) -> None:
 
 
 @helper
-def counts_fit(env: Environment) -> Any:
+def decode_assignment(env: Environment) -> Any:
     """Return True if the counts are whole and place each waiting task once, at one of its sites."""
     numbers, sites = env.exchange.numbers, env.jobs.sites
     groups, width = sites.shape
@@ -878,7 +878,7 @@ def counts_fit(env: Environment) -> Any:
 
 
 @helper
-def take_assignment(env: Environment, feasible: bool) -> None:
+def decide_assignment(env: Environment, feasible: bool) -> None:
     """View assignment: set the order by a score per row, and the assigned tasks by its counts [K * A].
 
     Counts are rounded down; surplus is cut from the last site, missing tasks go to the associated one. Hidden
@@ -926,7 +926,7 @@ def group_fits(env: Environment, r: int, k: int) -> Any:
 
 
 @helper
-def shares_fit(env: Environment) -> Any:
+def decode_shares(env: Environment) -> Any:
     """Return True if shares are at most demand and slots, and leave each waiting task a site."""
     jobs, rows = env.jobs, env.exchange.result.rows
     for r in range(rows):
@@ -986,7 +986,7 @@ def count_violations(env: Environment) -> None:
 
 
 @helper
-def take_shares(env: Environment, feasible: bool) -> None:
+def decide_shares(env: Environment, feasible: bool) -> None:
     """View shares: set the shares to the action's slots [K * A] per row.
 
     Shares are scaled down to the demand of each group, then to the slots of each site. A group with waiting
@@ -1008,7 +1008,7 @@ def take_shares(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def take_priority(env: Environment, feasible: bool) -> None:
+def decide_priority(env: Environment, feasible: bool) -> None:
     """View priority: set the order by a score per row, and place the tasks in that order."""
     state = env.state
     order_rows(env)
@@ -1018,7 +1018,7 @@ def take_priority(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def take_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: set order and placement by the named algorithm, for all active jobs.
 
     Balanced placements are even to the task.
@@ -1031,7 +1031,7 @@ def take_rule(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def weights_fit(env: Environment) -> Any:
+def decode_weights(env: Environment) -> Any:
     """Return True if no weight is negative."""
     for r in range(env.exchange.result.rows):
         if env.exchange.numbers[r, 0] < 0.0:
@@ -1040,7 +1040,7 @@ def weights_fit(env: Environment) -> Any:
 
 
 @helper
-def take_weights(env: Environment, feasible: bool) -> None:
+def decide_weights(env: Environment, feasible: bool) -> None:
     """View weights: set the weighted max-min fair shares by a weight per row.
 
     Negative weights are repaired to 0, which is raised to 1e-9 of the largest. Hidden jobs have weight 1.
@@ -1055,7 +1055,7 @@ def take_weights(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def take_fair_rule(env: Environment, feasible: bool) -> None:
+def decide_fair_rule(env: Environment, feasible: bool) -> None:
     """View fair-rule: set the shares by the named algorithm, for all active jobs."""
     state, rule = env.state, env.exchange.choices[0]
     fair(rule, state.scalars.active, state.unfinished, state.seconds, env.jobs, env, state.share)
@@ -1063,48 +1063,32 @@ def take_fair_rule(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def pick_fits(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the chosen row can use the open slot."""
     r = env.exchange.choices[0]
     return r < env.exchange.result.rows and first_place_for(env, r, env.state.scalars.open_site) >= 0
 
 
 @helper
-def take_pick(env: Environment, feasible: bool) -> None:
+def decide_pick(env: Environment, feasible: bool) -> None:
     """View pick: note the row that takes the open slot; one that cannot use it becomes the first that can."""
     s = env.state.scalars
     s.picked = env.exchange.choices[0] if feasible else first_able(env, s.open_site)
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions
-DECIDE: dict[str, Any] = {
-    "assignment": pure_kernel(
-        lambda table, tools, command: decide_each(access, counts_fit, take_assignment, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("assignment", decode_assignment, decide_assignment),
+        ViewDynamics("shares", decode_shares, decide_shares),
+        ViewDynamics("priority", always_feasible, decide_priority),
+        ViewDynamics("rule", always_feasible, decide_rule),
+        ViewDynamics("weights", decode_weights, decide_weights),
+        ViewDynamics("fair-rule", always_feasible, decide_fair_rule),
+        ViewDynamics("pick", decode_pick, decide_pick),
     ),
-    "shares": pure_kernel(
-        lambda table, tools, command: decide_each(access, shares_fit, take_shares, table, tools, command)
-    ),
-    "priority": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_priority, table, tools, command)
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_rule, table, tools, command)
-    ),
-    "weights": pure_kernel(
-        lambda table, tools, command: decide_each(access, weights_fit, take_weights, table, tools, command)
-    ),
-    "fair-rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_fair_rule, table, tools, command)
-    ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, pick_fits, take_pick, table, tools, command)
-    ),
-}
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+)

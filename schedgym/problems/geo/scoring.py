@@ -5,27 +5,19 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.arrays import Bytes, Floats, Floats32
+from schedgym.core.jit import helper
+from schedgym.core.kernels import Scoring
 from schedgym.core.scoring import (
     ColumnSet,
-    Form,
-    Given,
-    Work,
-    act,
-    columns_each,
     log_odds,
     next_set,
-    play_each,
-    score_each,
     unscaled,
 )
-from schedgym.core.stepping import Exchange, always_fits
-from schedgym.core.tables import accessor
-from schedgym.problems.geo.dynamics import access, advance, observe, pick_fits, take_pick, take_priority
+from schedgym.problems.geo.dynamics import DYNAMICS
 from schedgym.problems.geo.tokens import AGE_SCALE, COUNT_SCALE, GLOBAL_COLUMNS, JOB_COLUMNS, SITE_COLUMNS
 
-__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "SCORING"]
 
 NUMBERS = "state.job"  # the job of each row
 
@@ -119,48 +111,4 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     """Do nothing: no pairs are scored."""
 
 
-class Acting(NamedTuple):
-    """The arrays that a scorer reads and writes in one environment."""
-
-    form: Annotated[Form, SHARED]
-    seen: Seen
-    given: Given
-    exchange: Exchange
-    memo: Annotated[Memo, SCRATCH]
-    work: Annotated[Work, SCRATCH]
-
-
-regard = accessor(Acting)
-
-
-@pure_kernel
-def score(table: Any, tools: Any, count: int) -> None:
-    """See :func:`~schedgym.core.scoring.score_each`."""
-    score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
-
-
-@pure_kernel
-def columns(table: Any, tools: Any, rows: Any) -> None:
-    """See :func:`~schedgym.core.scoring.columns_each`."""
-    columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
-
-
-@helper
-def choose(table: Any, tools: Any, b: int) -> Any:
-    """Write the action of environment b; see :func:`~schedgym.core.scoring.act`."""
-    return act(regard(table, tools, b), prepare, token_columns, pair_columns)
-
-
-#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
-PLAY: dict[str, Any] = {
-    "priority": pure_kernel(
-        lambda tables, played: play_each(
-            access, always_fits, take_priority, advance, observe, choose, tables, played
-        )
-    ),
-    "pick": pure_kernel(
-        lambda tables, played: play_each(
-            access, pick_fits, take_pick, advance, observe, choose, tables, played
-        )
-    ),
-}
+SCORING = Scoring(__name__, DYNAMICS, Seen, Memo, prepare, token_columns, pair_columns, ("priority", "pick"))

@@ -5,35 +5,17 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Floats32
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.arrays import Floats, Floats32
+from schedgym.core.jit import helper
+from schedgym.core.kernels import Scoring
 from schedgym.core.order import sort
 from schedgym.core.scoring import (
     EDGE,
     ColumnSet,
-    Form,
-    Given,
-    Work,
-    act,
-    columns_each,
     log_odds,
-    play_each,
-    score_each,
     unscaled,
 )
-from schedgym.core.stepping import Exchange
-from schedgym.core.tables import accessor
-from schedgym.problems.parallel_jct.dynamics import (
-    access,
-    advance,
-    fits_pick,
-    fits_place,
-    fits_search,
-    take_pick,
-    take_place,
-    take_search,
-)
-from schedgym.problems.parallel_jct.observation import observe
+from schedgym.problems.parallel_jct.dynamics import DYNAMICS
 from schedgym.problems.parallel_jct.tokens import (
     COUNT_SCALE,
     GLOBAL_COLUMNS,
@@ -43,7 +25,7 @@ from schedgym.problems.parallel_jct.tokens import (
     TIME_SCALE,
 )
 
-__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "SCORING"]
 
 NUMBERS = "state.queue"  # the job of each row
 
@@ -190,53 +172,6 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
         x[moves.shape[1] + k] = servers[j, k]
 
 
-class Acting(NamedTuple):
-    """The arrays that a scorer reads and writes in one environment."""
-
-    form: Annotated[Form, SHARED]
-    seen: Seen
-    given: Given
-    exchange: Exchange
-    memo: Annotated[Memo, SCRATCH]
-    work: Annotated[Work, SCRATCH]
-
-
-regard = accessor(Acting)
-
-
-@pure_kernel
-def score(table: Any, tools: Any, count: int) -> None:
-    """See :func:`~schedgym.core.scoring.score_each`."""
-    score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
-
-
-@pure_kernel
-def columns(table: Any, tools: Any, rows: Any) -> None:
-    """See :func:`~schedgym.core.scoring.columns_each`."""
-    columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
-
-
-@helper
-def choose(table: Any, tools: Any, b: int) -> Any:
-    """Write the action of environment b; see :func:`~schedgym.core.scoring.act`."""
-    return act(regard(table, tools, b), prepare, token_columns, pair_columns)
-
-
-#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
-PLAY: dict[str, Any] = {
-    "pick": pure_kernel(
-        lambda tables, played: play_each(
-            access, fits_pick, take_pick, advance, observe, choose, tables, played
-        )
-    ),
-    "place": pure_kernel(
-        lambda tables, played: play_each(
-            access, fits_place, take_place, advance, observe, choose, tables, played
-        )
-    ),
-    "search": pure_kernel(
-        lambda tables, played: play_each(
-            access, fits_search, take_search, advance, observe, choose, tables, played
-        )
-    ),
-}
+SCORING = Scoring(
+    __name__, DYNAMICS, Seen, Memo, prepare, token_columns, pair_columns, ("pick", "place", "search")
+)

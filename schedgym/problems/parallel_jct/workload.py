@@ -17,11 +17,10 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import SHARED, Bytes, Floats, Integers
 from schedgym.core.future import change_future
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import exponential, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload, check_tasks
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.single_job.topology import (
@@ -595,13 +594,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return jobs.first_task[source.jobs]
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.partial_value.metrics import FULL, Schedule
 from schedgym.problems.partial_value.rules import (
     CONCAVE,
@@ -54,11 +54,10 @@ from schedgym.problems.partial_value.tokens import (
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
-__all__ = ["DECIDE", "ORDERED", "Environment", "step"]
+__all__ = ["DYNAMICS", "Environment"]
 
 JOB_FEATURES = len(JOB_COLUMNS)
 ORDER, PROGRAM = range(2)  # how view priority serves, in the order of the descriptor
-ORDERED = ", in order"  # ends the name of the kernel of view priority that does without Algorithm 1
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
@@ -384,7 +383,7 @@ def advance(env: Environment) -> None:
 
 
 @helper
-def allocation_fits(env: Environment) -> Any:
+def decode_allocation(env: Environment) -> Any:
     """View allocation: return True if the tasks that the action names may be served in this slot."""
     rows, load = env.rows, env.scratch.load
     resources = rows.share.shape[1]
@@ -404,7 +403,7 @@ def allocation_fits(env: Environment) -> Any:
 
 
 @helper
-def allocate(env: Environment, feasible: bool) -> None:
+def decide_allocation(env: Environment, feasible: bool) -> None:
     """View allocation: give each visible job the tasks of the action; hidden jobs get none.
 
     Repair: numbers are clipped to what a job may get (discrete: rounded down); then see
@@ -421,7 +420,7 @@ def allocate(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def sell(env: Environment, feasible: bool) -> None:
+def decide_prices(env: Environment, feasible: bool) -> None:
     """View prices: let every active job, hidden or not, buy at prices whose logarithms are the action."""
     rows, active, x, prices = env.rows, env.state.scalars.active, env.state.x, env.scratch.price
     decode_prices(env.exchange.numbers[:, 0], prices)
@@ -439,7 +438,7 @@ def read_scores(env: Environment) -> None:
 
 
 @helper
-def prioritize_in_order(env: Environment, feasible: bool) -> None:
+def decide_priority_in_order(env: Environment, feasible: bool) -> None:
     """View priority: multiply each visible job's value by exp(MOST_SCORE * its score), and serve in order."""
     read_scores(env)
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
@@ -448,24 +447,24 @@ def prioritize_in_order(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def prioritize(env: Environment, feasible: bool) -> None:
+def decide_priority(env: Environment, feasible: bool) -> None:
     """View priority, by Algorithm 1 if the parameter ``serving`` says "program", else in order."""
     if env.constants.config.serving == PROGRAM:  # of the continuous model only
         read_scores(env)
         active, scores = env.state.scalars.active, env.scratch.key
         allocate_by_weight(active, scores, env.rows, env.scratch, env.dual, env.state.x)
     else:
-        prioritize_in_order(env, feasible)
+        decide_priority_in_order(env, feasible)
 
 
 @helper
-def rule_fits(env: Environment) -> Any:
+def decode_rule(env: Environment) -> Any:
     """View rule: return True if the named rule can decide in this environment."""
     return can_decide(env, env.exchange.choices[0])
 
 
 @helper
-def follow_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: serve all active jobs by the named rule; one that cannot decide here becomes fifo."""
     allocate_by_rule(
         env.exchange.choices[0] if feasible else FIFO,
@@ -479,31 +478,22 @@ def follow_rule(env: Environment, feasible: bool) -> None:
     )
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions; ORDERED: it compiles in less time
-DECIDE: dict[str, Any] = {
-    "allocation": pure_kernel(
-        lambda table, tools, command: decide_each(access, allocation_fits, allocate, table, tools, command)
-    ),
-    "prices": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, sell, table, tools, command)
-    ),
-    "priority": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, prioritize, table, tools, command)
-    ),
-    "priority" + ORDERED: pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, always_fits, prioritize_in_order, table, tools, command
-        )
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, rule_fits, follow_rule, table, tools, command)
-    ),
-}
+def serves_in_order(simulator: Any) -> bool:
+    """Return True if Algorithm 1, which takes long to compile, serves no jobs."""
+    return simulator.parameters.serving == "order"
 
 
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("allocation", decode_allocation, decide_allocation),
+        ViewDynamics("prices", always_feasible, decide_prices),
+        ViewDynamics("priority", always_feasible, decide_priority_in_order, serves_in_order),
+        ViewDynamics("priority", always_feasible, decide_priority),
+        ViewDynamics("rule", decode_rule, decide_rule),
+    ),
+)

@@ -5,23 +5,15 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Floats32, Integers
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.arrays import Floats, Floats32, Integers
+from schedgym.core.jit import helper
+from schedgym.core.kernels import Scoring
 from schedgym.core.scoring import (
     ColumnSet,
-    Form,
-    Given,
-    Work,
-    act,
-    columns_each,
     log_odds,
-    play_each,
-    score_each,
     unscaled,
 )
-from schedgym.core.stepping import Exchange, always_fits
-from schedgym.core.tables import accessor
-from schedgym.problems.partial_value.dynamics import access, advance, observe, prioritize, sell
+from schedgym.problems.partial_value.dynamics import DYNAMICS
 from schedgym.problems.partial_value.tokens import (
     GLOBAL_COLUMNS,
     JOB_COLUMNS,
@@ -33,7 +25,7 @@ from schedgym.problems.partial_value.tokens import (
 )
 from schedgym.solvers.dual_prices import LINEAR, LOG, POWER, solve_slot
 
-__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "SCORING"]
 
 NUMBERS = "rows.job"  # the job of each row
 
@@ -197,46 +189,6 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     """Do nothing: no pairs are scored."""
 
 
-class Acting(NamedTuple):
-    """The arrays that a scorer reads and writes in one environment."""
-
-    form: Annotated[Form, SHARED]
-    seen: Seen
-    given: Given
-    exchange: Exchange
-    memo: Annotated[Memo, SCRATCH]
-    work: Annotated[Work, SCRATCH]
-
-
-regard = accessor(Acting)
-
-
-@pure_kernel
-def score(table: Any, tools: Any, count: int) -> None:
-    """See :func:`~schedgym.core.scoring.score_each`."""
-    score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
-
-
-@pure_kernel
-def columns(table: Any, tools: Any, rows: Any) -> None:
-    """See :func:`~schedgym.core.scoring.columns_each`."""
-    columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
-
-
-@helper
-def choose(table: Any, tools: Any, b: int) -> Any:
-    """Write the action of environment b; see :func:`~schedgym.core.scoring.act`."""
-    return act(regard(table, tools, b), prepare, token_columns, pair_columns)
-
-
-#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
-PLAY: dict[str, Any] = {
-    "priority": pure_kernel(
-        lambda tables, played: play_each(
-            access, always_fits, prioritize, advance, observe, choose, tables, played
-        )
-    ),
-    "prices": pure_kernel(
-        lambda tables, played: play_each(access, always_fits, sell, advance, observe, choose, tables, played)
-    ),
-}
+SCORING = Scoring(
+    __name__, DYNAMICS, Seen, Memo, prepare, token_columns, pair_columns, ("priority", "prices")
+)

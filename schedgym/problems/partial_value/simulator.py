@@ -11,7 +11,6 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value import views, workload
-from schedgym.problems.partial_value.dynamics import ORDERED
 from schedgym.problems.partial_value.problem import PROBLEM, SERVING, PartialValueParameters
 from schedgym.problems.partial_value.tokens import JOB_COLUMNS
 
@@ -58,12 +57,6 @@ class PartialValueSimulator(Simulator):
             known={"jobs": jobs},
             visible={"window": self.window, "resources": self.resources},
         )
-
-    @property
-    def decision(self) -> str:
-        """See :meth:`Simulator.decision`; Algorithm 1 is compiled only where jobs are served by it."""
-        in_order = self.parameters.view == "priority" and self.parameters.serving == "order"
-        return super().decision + ORDERED * in_order
 
     def _initialise(self) -> None:
         arrays = self.arrays

@@ -17,10 +17,10 @@ import numpy as np
 
 from schedgym.core import heap
 from schedgym.core.arrays import SHARED, Bytes, Fill, Flags, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
     ARRIVAL,
@@ -43,7 +43,7 @@ from schedgym.problems.queue_delay.tokens import (
 )
 from schedgym.problems.queue_delay.workload import Jobs
 
-__all__ = ["DECIDE", "Environment", "step"]
+__all__ = ["DYNAMICS", "Environment"]
 
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 
@@ -438,7 +438,7 @@ def server_by_rule(env: Environment, position: int) -> int:
 
 
 @helper
-def placement_fits(env: Environment) -> Any:
+def decode_placement(env: Environment) -> Any:
     """View placement: return True if the slot's task fits on the server, or the last slot is chosen."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
@@ -450,7 +450,7 @@ def placement_fits(env: Environment) -> Any:
 
 
 @helper
-def pick_fits(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the rule finds a server for the slot's task, or the last slot is chosen."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
@@ -461,7 +461,7 @@ def pick_fits(env: Environment) -> Any:
 
 
 @helper
-def route_fits(env: Environment) -> Any:
+def decode_route(env: Environment) -> Any:
     """View route: return True if the arriving task fits on the server, or queueing it is chosen."""
     j = env.exchange.choices[0]
     if j == env.state.remaining.shape[0]:
@@ -472,14 +472,14 @@ def route_fits(env: Environment) -> Any:
 
 
 @helper
-def take_noted(env: Environment, feasible: bool) -> None:
+def decide_noted(env: Environment, feasible: bool) -> None:
     """Place the task that was noted; an infeasible action closes the epoch (view route: queues the task)."""
     if not feasible:
         env.state.scalars.position = -1
 
 
 @helper
-def take_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: note no placement, as the scheme decides the whole epoch."""
     env.state.scalars.position = -1
 
@@ -719,26 +719,16 @@ def begin(env: Environment) -> None:
     submit(env)
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions
-DECIDE: dict[str, Any] = {
-    "placement": pure_kernel(
-        lambda table, tools, command: decide_each(access, placement_fits, take_noted, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("placement", decode_placement, decide_noted),
+        ViewDynamics("pick", decode_pick, decide_noted),
+        ViewDynamics("route", decode_route, decide_noted),
+        ViewDynamics("rule", always_feasible, decide_rule),
     ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, pick_fits, take_noted, table, tools, command)
-    ),
-    "route": pure_kernel(
-        lambda table, tools, command: decide_each(access, route_fits, take_noted, table, tools, command)
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_rule, table, tools, command)
-    ),
-}
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+)

@@ -5,32 +5,16 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Floats32
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.arrays import Floats, Floats32
+from schedgym.core.jit import helper
+from schedgym.core.kernels import Scoring
 from schedgym.core.scoring import (
     EDGE,
     ColumnSet,
-    Form,
-    Given,
-    Work,
-    act,
-    columns_each,
     log_odds,
-    play_each,
-    score_each,
     unscaled,
 )
-from schedgym.core.stepping import Exchange
-from schedgym.core.tables import accessor
-from schedgym.problems.queue_delay.dynamics import (
-    access,
-    advance,
-    observe,
-    pick_fits,
-    placement_fits,
-    route_fits,
-    take_noted,
-)
+from schedgym.problems.queue_delay.dynamics import DYNAMICS
 from schedgym.problems.queue_delay.tokens import (
     COUNT_SCALE,
     GLOBAL_COLUMNS,
@@ -40,7 +24,7 @@ from schedgym.problems.queue_delay.tokens import (
     WAITING_SCALE,
 )
 
-__all__ = ["COLUMNS", "NUMBERS", "PLAY", "Acting", "columns", "score"]
+__all__ = ["COLUMNS", "NUMBERS", "SCORING"]
 
 NUMBERS = "state.queue_task"  # the task of each row
 
@@ -226,53 +210,6 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
         x[52 + k] = x[22] * x[30 + k]  # when it is quiet, an epoch is a completion
 
 
-class Acting(NamedTuple):
-    """The arrays that a scorer reads and writes in one environment."""
-
-    form: Annotated[Form, SHARED]
-    seen: Seen
-    given: Given
-    exchange: Exchange
-    memo: Annotated[Memo, SCRATCH]
-    work: Annotated[Work, SCRATCH]
-
-
-regard = accessor(Acting)
-
-
-@pure_kernel
-def score(table: Any, tools: Any, count: int) -> None:
-    """See :func:`~schedgym.core.scoring.score_each`."""
-    score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
-
-
-@pure_kernel
-def columns(table: Any, tools: Any, rows: Any) -> None:
-    """See :func:`~schedgym.core.scoring.columns_each`."""
-    columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
-
-
-@helper
-def choose(table: Any, tools: Any, b: int) -> Any:
-    """Write the action of environment b; see :func:`~schedgym.core.scoring.act`."""
-    return act(regard(table, tools, b), prepare, token_columns, pair_columns)
-
-
-#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
-PLAY: dict[str, Any] = {
-    "placement": pure_kernel(
-        lambda tables, played: play_each(
-            access, placement_fits, take_noted, advance, observe, choose, tables, played
-        )
-    ),
-    "pick": pure_kernel(
-        lambda tables, played: play_each(
-            access, pick_fits, take_noted, advance, observe, choose, tables, played
-        )
-    ),
-    "route": pure_kernel(
-        lambda tables, played: play_each(
-            access, route_fits, take_noted, advance, observe, choose, tables, played
-        )
-    ),
-}
+SCORING = Scoring(
+    __name__, DYNAMICS, Seen, Memo, prepare, token_columns, pair_columns, ("placement", "pick", "route")
+)

@@ -13,9 +13,9 @@ import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32
 from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, ViewDynamics
 from schedgym.core.rows import resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange
 from schedgym.problems.single_job.metrics import Schedule
 from schedgym.problems.single_job.tokens import (
     COUNT_SCALE,
@@ -42,12 +42,11 @@ from schedgym.solvers.placement import (
     server_time,
 )
 
-__all__ = ["ALONE", "DECIDE", "Environment", "settle", "step"]
+__all__ = ["DYNAMICS", "Environment", "settle"]
 
 PAIR_FEATURES = len(PAIR_COLUMNS)
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
-ALONE = ", without fallback"  # ends the name of the kernel of view search that does without GSA
 GSA_SEED = 0  # the plan depends on the job alone
 
 NEAR = 0.9  # share of the highest efficiency from which a server is nearly as efficient
@@ -214,7 +213,7 @@ def affordable(allowed: tuple[float, float, float, float], own: float) -> Any:
 
 
 @helper
-def fits_plan(env: Environment) -> Any:
+def decode_plan(env: Environment) -> Any:
     """View plan: turn server and vCPU of each task into a plan within cap and limits; True if feasible.
 
     Servers are rounded and clipped; a plan beyond the cap is changed by REC; vCPU that exceed a limit, or are
@@ -259,34 +258,34 @@ def vcpu_fit(env: Environment) -> Any:
 
 
 @helper
-def take_plan(env: Environment, feasible: bool) -> None:
+def decide_plan(env: Environment, feasible: bool) -> None:
     """View plan: place the tasks as in the draft, which has been repaired if the action was infeasible."""
     for i in range(env.jobs.size.tasks):
         env.schedule.placement[i] = env.scratch.draft[i]
 
 
 @helper
-def fits_place(env: Environment) -> Any:
+def decode_place(env: Environment) -> Any:
     """View place: return True if the energy cap allows the next task on the chosen server."""
     i = env.state.next_task[0]
     return affordable(allowance(env, i), energy_on(env.jobs, i, env.exchange.choices[0]))
 
 
 @helper
-def take_place(env: Environment, feasible: bool) -> None:
+def decide_place(env: Environment, feasible: bool) -> None:
     """View place: note the chosen server, or the most efficient one if the energy cap forbids it."""
     state = env.state
     state.scalars.choice = env.exchange.choices[0] if feasible else state.best[state.next_task[0]]
 
 
 @helper
-def fits_search(env: Environment) -> Any:
+def decode_search(env: Environment) -> Any:
     """View search: return True if a move is legal; the last action, to stop, always is."""
     return env.observation.action_mask[env.exchange.choices[0]] != 0
 
 
 @helper
-def take_search(env: Environment, feasible: bool) -> None:
+def decide_search(env: Environment, feasible: bool) -> None:
     """View search: note the chosen move; an illegal one becomes a stop."""
     last = env.observation.action_mask.shape[0] - 1
     env.state.scalars.choice = env.exchange.choices[0] if feasible else last
@@ -303,9 +302,9 @@ def fall_back(env: Environment) -> None:
 
 
 @helper
-def take_search_or_fall_back(env: Environment, feasible: bool) -> None:
+def decide_search_or_fall_back(env: Environment, feasible: bool) -> None:
     """View search: note the chosen move; at the stop the fallback may replace the placement."""
-    take_search(env, feasible)
+    decide_search(env, feasible)
     last = env.observation.action_mask.shape[0] - 1
     if env.constants.config.fallback and env.state.scalars.choice == last:
         fall_back(env)
@@ -665,34 +664,30 @@ def observe(env: Environment) -> None:
 
 # Kernels --------------------------------------------------------------------------------------
 
-access = accessor(Environment)
 
-#: action view -> the kernel that takes its actions; ALONE: it compiles in less time
-DECIDE: dict[str, Any] = {
-    "plan": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_plan, take_plan, table, tools, command)
+def has_no_fallback(simulator: Any) -> bool:
+    """Return True if GSA, which takes long to compile, is not the fallback."""
+    return simulator.parameters.fallback == "none"
+
+
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("plan", decode_plan, decide_plan),
+        ViewDynamics("place", decode_place, decide_place),
+        ViewDynamics("search", decode_search, decide_search, has_no_fallback),
+        ViewDynamics("search", decode_search, decide_search_or_fall_back),
     ),
-    "place": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_place, take_place, table, tools, command)
-    ),
-    "search": pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, fits_search, take_search_or_fall_back, table, tools, command
-        )
-    ),
-    "search" + ALONE: pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_search, take_search, table, tools, command)
-    ),
-}
+)
+
+access = DYNAMICS.access
 
 
 @pure_kernel
 def settle(table: Any, tools: Any, b: int) -> None:
     """View place: size the tasks placed so far in environment b; steps do so only after the last task."""
     size_tasks(access(table, tools, b))
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)

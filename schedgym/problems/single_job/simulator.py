@@ -66,12 +66,6 @@ class SingleJobSimulator(Simulator):
             visible={"tasks": tasks, "servers": servers, "groups": groups},
         )
 
-    @property
-    def decision(self) -> str:
-        """See :meth:`Simulator.decision`; GSA is compiled only where it is the fallback."""
-        alone = self.parameters.view == "search" and self.parameters.fallback == "none"
-        return super().decision + dynamics.ALONE * alone
-
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
         shown = super()._observation()
         if self.parameters.observation == "features":

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, sizes_of
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import stream, uniform
 from schedgym.core.source import constants_of, draw_alone
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InfeasibleInstance, InvalidWorkload
 from schedgym.problems.single_job.topology import (
@@ -392,13 +391,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return 0
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------
