@@ -13,8 +13,8 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime import metrics, rules, views, workload
+from schedgym.problems.flowtime.columns import JOB_FEATURES
 from schedgym.problems.flowtime.problem import ESTIMATIONS, PROBLEM, FlowtimeParameters
-from schedgym.problems.flowtime.tokens import JOB_COLUMNS
 
 __all__ = ["FlowtimeSimulator", "make_simulator"]
 
@@ -57,7 +57,7 @@ class FlowtimeSimulator(Simulator):
                 "run": RUNS_PER_JOB * jobs + 2 * min(int(self.server_cpu.sum()), jobs * self.servers),
                 "token_row": 0 if units else self.window,
                 "token_server": 0 if units else self.servers,
-                "job_feature": len(JOB_COLUMNS) + self.servers,
+                "job_feature": JOB_FEATURES + self.servers,
             },
             config={
                 "window": self.window,

@@ -15,9 +15,9 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views, workload
+from schedgym.problems.geo.columns import JOB_FEATURES
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.rules import work_sizes
-from schedgym.problems.geo.tokens import JOB_COLUMNS
 
 __all__ = ["GeoSimulator", "make_simulator"]
 
@@ -66,7 +66,7 @@ class GeoSimulator(Simulator):
                 "shown_time": own_row if parameters.clairvoyant else 0,
                 "token_row": 0 if units else self.window,
                 "token_site": 0 if units else self.sites,
-                "feature": len(JOB_COLUMNS) + self.groups + self.sites * (2 if in_order else 1),
+                "feature": JOB_FEATURES + self.groups + self.sites * (2 if in_order else 1),
             },
             config={
                 "mode": self.mode,

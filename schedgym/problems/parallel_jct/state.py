@@ -23,13 +23,13 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange
-from schedgym.problems.parallel_jct.metrics import Log, Schedule
-from schedgym.problems.parallel_jct.tokens import (
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    MOVE_COLUMNS,
-    SERVER_COLUMNS,
+from schedgym.problems.parallel_jct.columns import (
+    GlobalToken,
+    JobToken,
+    MoveToken,
+    ServerToken,
 )
+from schedgym.problems.parallel_jct.metrics import Log, Schedule
 from schedgym.problems.parallel_jct.workload import Jobs
 from schedgym.solvers.placement import Job, Membership, PlanScratch, affords
 
@@ -195,10 +195,10 @@ class Observation(NamedTuple):
     job_mask: Annotated[Bytes, "row"]
     action_mask: Annotated[Bytes, "mask"]
     # as tokens
-    job_tokens: Annotated[Floats32, "token_row", len(JOB_COLUMNS)]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
-    move_tokens: Annotated[Floats32, "token_move", len(MOVE_COLUMNS)]
+    job_tokens: Annotated[Floats32, "token_row", len(JobToken._fields)]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    move_tokens: Annotated[Floats32, "token_move", len(MoveToken._fields)]
 
 
 class Environment(NamedTuple):

@@ -11,8 +11,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value import views, workload
+from schedgym.problems.partial_value.columns import JOB_FEATURES
 from schedgym.problems.partial_value.problem import PROBLEM, SERVING, PartialValueParameters
-from schedgym.problems.partial_value.tokens import JOB_COLUMNS
 
 __all__ = ["PartialValueSimulator", "make_simulator"]
 
@@ -44,7 +44,7 @@ class PartialValueSimulator(Simulator):
                 "slot": self.window,
                 "own_slot": self.window if units and not zero_copy else 0,
                 "token_slot": 0 if units else self.window,
-                "job_feature": len(JOB_COLUMNS) + self.resources,
+                "job_feature": JOB_FEATURES + self.resources,
             },
             config={
                 "discrete": parameters.model == "discrete",

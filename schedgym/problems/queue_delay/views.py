@@ -7,8 +7,8 @@ from typing import Any
 
 from gymnasium import spaces
 
+from schedgym.problems.queue_delay.columns import DAY, TaskToken
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, TOLERANCE
-from schedgym.problems.queue_delay.tokens import DAY, TASK_COLUMNS
 from schedgym.problems.queue_delay.workload import LAST_TIME
 from schedgym.spaces import observation_space
 
@@ -45,7 +45,7 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Discrete | spaces.M
         "released": servers,
         "remaining": (-2 * TOLERANCE, 1.0),  # the fitting test's tolerance can leave it slightly below zero
         "backlog": MOST_TASKS,
-        "tasks": (0.0, [log_execution if column == "log execution" else 1.0 for column in TASK_COLUMNS]),
+        "tasks": (0.0, [log_execution if column == "log_execution" else 1.0 for column in TaskToken._fields]),
     }
     if simulator.parameters.action_mask:
         limits["action_mask"] = spaces.MultiBinary(list(simulator.mask_shape))
