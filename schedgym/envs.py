@@ -32,6 +32,7 @@ from schedgym.core.workload_files import load_workload
 from schedgym.drawing import Window
 from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnknownName
 from schedgym.extras import require
+from schedgym.spaces import observation_space, observation_table
 
 __all__ = [
     "RENDER_MODES",
@@ -208,6 +209,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
     id: ClassVar[str]
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
 
+    def __init_subclass__(cls) -> None:
+        """Put the table of what observations hold into the docstring, where it says ``{observations}``."""
+        super().__init_subclass__()
+        if "{observations}" in (cls.__doc__ or ""):
+            table = observation_table(cls.problem).replace("\n", "\n    ")
+            cls.__doc__ = str(cls.__doc__).replace("{observations}", table)
+
     def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
         _check_render_mode(render_mode)
         self.render_mode = render_mode
@@ -215,7 +223,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.caption = ""
         self._window: Window | None = None
         self.simulator = _make_simulator(self.problem, self.id, 1, parameters)
-        self.observation_space, self.action_space = self.problem.module("views").make_spaces(self.simulator)
+        self.observation_space = observation_space(self.simulator)
+        self.action_space = self.simulator.action_space
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
         self._running = False
@@ -463,8 +472,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata["render_modes"] = list(RENDER_MODES[:2])
         described = self._simulate(parameters, int(threads))
         self.interface = described.interface
-        spaces = self.problem.module("views").make_spaces(described)
-        self.single_observation_space, self.single_action_space = spaces
+        self.single_observation_space = observation_space(described)
+        self.single_action_space = described.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._components = len(described.action_sizes)
