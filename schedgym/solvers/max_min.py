@@ -19,7 +19,7 @@ The kernels (``load_network``, ``hold_in_network``, ``time_in_network``, ``share
 work on a preallocated :class:`Network` and allocate nothing; so do ``water_into`` and ``unit_scale``.
 
 Source: guan2022, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
-Fujishige's decomposition of a polymatroid, not the thesis's linear programs (see ``linear``).
+Fujishige's decomposition of a polymatroid, not the thesis's linear programs.
 """
 
 from __future__ import annotations
@@ -32,24 +32,17 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, subroutine
-from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.balance import make_placement_scratch, place, read_instance, whole
 
 __all__ = [
     "Network",
     "complete_into",
-    "completion_shares",
     "hold_in_network",
-    "isolated_share",
     "load_network",
     "make_network",
     "network_sizes",
-    "max_min",
-    "read_seconds",
     "share_into",
     "time_in_network",
     "unit_scale",
-    "water_filling",
     "water_into",
 ]
 
@@ -1041,198 +1034,16 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
 
 
 @pure_kernel
-def _gather(net: Network, jobs: int, width: int, scale: int, allocation: Floats) -> None:
-    """Write the allocation of a solved network, in slots: [jobs, K, A], zeros before."""
-    for i in range(jobs):
-        for g in range(net.start[i], net.start[i + 1]):
-            for a in range(width):
-                allocation[i, net.kind[g], a] = net.flow[g * width + a] / scale
-            if net.held[g] > 0:
-                allocation[i, net.kind[g], 0] += net.held[g] / scale
-
-
-def _solved(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    floors: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-) -> tuple[Network, Integers, int, int]:
-    """The solved network, the demand, A, and the units in a slot."""
-    tasks, lists, capacity = read_instance(demand, sites, slots, (None,))
-    kinds, width = lists.sites.shape
-    jobs = tasks.shape[0]
-    scale = unit_scale(capacity) if floors is None else unit_scale(capacity, max(jobs, 1))
-    network = make_network(jobs, kinds, width, capacity.size, int(np.count_nonzero(tasks)))
-    load_network(tasks, lists.sites, capacity, scale, jobs, network)
-    if weights is not None:
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != (jobs,) or not np.isfinite(given).all() or (given <= 0.0).any():
-            raise InvalidParameter(f"weights: must be {jobs} positive numbers")
-        if jobs and given.min() < given.max() * LEAST_WEIGHT:
-            raise InvalidParameter(f"weights: the least must be at least {LEAST_WEIGHT:g} of the largest")
-        network.weight[:] = given / given.max(initial=0.0)
-    if floors is not None:
-        least = np.asarray(floors, dtype=np.float64)
-        if least.shape not in ((jobs,), (jobs, kinds)):
-            raise InvalidParameter(f"floors: must have the shape [{jobs}] or [{jobs}, {kinds}]")
-        if not np.isfinite(least).all() or (least < 0.0).any():
-            raise InvalidParameter("floors: must be finite and at least 0")
-        total = tasks if least.ndim == 2 else tasks.sum(axis=1)
-        high = least > total * (1.0 + 1e-12)
-        if high.any():
-            raise InfeasibleInstance(f"floors{[int(i) for i in np.argwhere(high)[0]]}: more than the demand")
-        units = np.rint(np.minimum(least, capacity.sum() + 1) * scale).astype(np.int64)
-        if least.ndim == 1:
-            network.floor[:] = units
-        else:
-            several = (lists.sites >= 0).sum(axis=1) != 1
-            if least[:, several].any():
-                raise InvalidParameter("floors: a floor per group needs groups with a single site")
-            if hold_in_network(units, jobs, width, network):
-                raise InfeasibleInstance("floors: more than a site's slots")
-    if share_into(network, jobs, width, scale):
-        raise InfeasibleInstance("floors: no allocation reaches them all")
-    return network, tasks, width, scale
-
-
-def max_min(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    *,
-    floors: npt.ArrayLike | None = None,
-    weights: npt.ArrayLike | None = None,
-) -> tuple[Floats, Floats]:
-    """Lexicographic max-min fair aggregates of jobs over all feasible allocations, and one allocation.
-
-    Job i's tasks of group k may run on the sites in ``sites[k]``; AMF is the case of groups with one site.
-    Without floors and weights the aggregates are the exact quotients, rounded once.
-
-    Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        floors: least aggregates [J] (SIG-GAMF: of :func:`isolated_share`), or least allocations per job and
-            group [J, K], for groups with a single site (SIG-AMF: min(d_ij, u_j / n)). In slots.
-        weights: [J] positive: max-min of aggregate / weight. The least is at least 1e-9 of the largest.
-
-    Returns:
-        Aggregates A [J] and the allocation a [J, K, A] on each group's k-th available site, in slots. Only
-        the aggregates are unique.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-        InfeasibleInstance: no allocation reaches the floors.
-
-    Source: guan2022, sections 4.3 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
-    """
-    network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
-    allocation = np.zeros((*tasks.shape, width))
-    _gather(network, tasks.shape[0], width, scale, allocation)
-    return network.share.copy(), allocation
-
-
-def completion_shares(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    *,
-    floors: npt.ArrayLike | None = None,
-    weights: npt.ArrayLike | None = None,
-    order: npt.ArrayLike | None = None,
-    seconds: npt.ArrayLike | None = None,
-) -> tuple[Floats, Floats, Floats]:
-    """The max-min aggregates with an allocation that lets jobs finish early, one job after another.
-
-    The aggregates of :func:`max_min` stay. Job by job, y_l = min over its groups of share / demand is
-    maximised, and the job's allocation frozen. Newton's method finds y: each violated cut lowers it to the
-    value that the cut admits. Each y is exact up to the unit of flow, given the frozen allocations.
-
-    Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        floors: as in :func:`max_min`; floors per group also hold here.
-        weights: as in :func:`max_min`.
-        order: the jobs, first served first; by increasing number of tasks if None, ties by index.
-        seconds: w [J, K] sum of the durations of each group's tasks, if they are known: y is then the least
-            share / w. Positive where there are tasks.
-
-    Returns:
-        Aggregates A [J], allocation a [J, K, A] in slots, and y [J] (inf for a job without tasks). Only the
-        aggregates and the y of the first job are unique.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-        InfeasibleInstance: no allocation reaches the floors.
-
-    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8; ``seconds``: the footnote of
-    section 4.5.2. Deviations: flows instead of linear programs.
-    """
-    network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
-    jobs = tasks.shape[0]
-    if seconds is not None:
-        time_in_network(read_seconds(seconds, tasks), scale, jobs, network)
-    turns = np.argsort(tasks.sum(axis=1), kind="stable") if order is None else whole("order", order, (jobs,))
-    if not np.array_equal(np.sort(turns), np.arange(jobs)):
-        raise InvalidParameter(f"order: must name each of the {jobs} jobs once")
-    rate = np.zeros(jobs)
-    complete_into(network, turns.astype(np.int64), jobs, width, rate)
-    allocation = np.zeros((*tasks.shape, width))
-    _gather(network, jobs, width, scale, allocation)
-    return network.share.copy(), allocation, rate
-
-
-def isolated_share(
-    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, *, sharers: int | None = None
-) -> Floats:
-    """The slots that each job alone could use of an equal part of every site: the floors of SIG-GAMF.
-
-    Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        sharers: n, the number of jobs among which the sites are divided; J if None.
-
-    Returns:
-        X [J] in slots: the maximum flow of a job with the capacities u_j / n, a multiple of 1 / n.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-
-    Source: guan2022, (5.21) to (5.23).
-    """
-    tasks, lists, capacity = read_instance(demand, sites, slots, (None,))
-    among = tasks.shape[0] if sharers is None else sharers
-    if among < 1 and tasks.shape[0]:
-        raise InvalidParameter(f"sharers: must be at least 1, got {among}")
-    scratch = make_placement_scratch(lists.sites.shape[0], capacity.size)
-    placement = np.zeros(lists.sites.shape, dtype=np.int64)
-    share = np.zeros(tasks.shape[0])
-    for i, wanted in enumerate(tasks * among):  # in parts of a slot, of which a site has as many as slots
-        scratch.capacity_left[:] = capacity
-        share[i] = (wanted.sum() - place(wanted, lists, placement, scratch)) / among
-    return share
-
-
-def read_seconds(seconds: npt.ArrayLike, tasks: Integers) -> Floats:
-    """Return the durations of groups [J, K] as an array, checked against the numbers of tasks [J, K].
-
-    Raises:
-        InvalidParameter: another shape, or a group with tasks whose durations are not positive and finite.
-    """
-    array = np.asarray(seconds, dtype=np.float64)
-    if array.shape != tasks.shape:
-        raise InvalidParameter(f"seconds: must have the shape {list(tasks.shape)}, got {list(array.shape)}")
-    if not ((array[tasks > 0] > 0.0) & np.isfinite(array[tasks > 0])).all():
-        raise InvalidParameter("seconds: must be positive and finite where there are tasks")
-    return array
-
-
-@pure_kernel
 def water_into(capacity: float, demand: Floats, share: Floats) -> None:
-    """:func:`water_filling` of one resource, for kernels: ``share`` [n] is written."""
+    """Write the max-min fair ``share`` [n] of one resource (IMF): whole numbers give quotients, rounded once.
+
+    Args:
+        capacity: of the resource.
+        demand: [n] at least 0.
+        share: [n] written.
+
+    Source: guan2022, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
+    """
     undecided = demand.shape[0]
     rest = capacity
     for i in range(undecided):
@@ -1250,34 +1061,3 @@ def water_into(capacity: float, demand: Floats, share: Floats) -> None:
     for i in range(demand.shape[0]):
         if share[i] < 0.0:
             share[i] = rest / undecided
-
-
-def water_filling(capacity: npt.ArrayLike, demand: npt.ArrayLike) -> Floats:
-    """Max-min fair shares of one resource, or of several, each by itself (IMF).
-
-    Args:
-        capacity: capacity of the resource, a number; or of each resource [M].
-        demand: [J], or [J, M].
-
-    Returns:
-        Shares of the shape of ``demand``; for whole numbers the exact quotients, rounded once.
-
-    Raises:
-        InvalidParameter: shapes that do not match, or a number that is negative or not finite.
-
-    Source: guan2022, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
-    """
-    wanted = np.asarray(demand, dtype=np.float64)
-    held = np.asarray(capacity, dtype=np.float64)
-    if wanted.ndim not in (1, 2) or held.shape != wanted.shape[1:]:
-        raise InvalidParameter(
-            f"capacity: shape {list(held.shape)} does not match demand {list(wanted.shape)}"
-        )
-    for name, values in (("capacity", held), ("demand", wanted)):
-        if not np.isfinite(values).all() or (values < 0.0).any():
-            raise InvalidParameter(f"{name}: must be finite and at least 0")
-    columns = np.ascontiguousarray(np.atleast_2d(wanted.T))
-    share = np.zeros_like(columns)
-    for j, total in enumerate(np.atleast_1d(held)):
-        water_into(float(total), columns[j], share[j])
-    return share[0] if wanted.ndim == 1 else np.ascontiguousarray(share.T)
