@@ -14,8 +14,9 @@ __all__ = ["observation_space"]
 def observation_space(simulator: Any, limits: Mapping[str, Any]) -> spaces.Dict:
     """Return the observation space of one environment: of each entry of ``simulator.observation`` its space.
 
-    Bytes are flags (MultiBinary), float32 are tokens, in [0, 1] unless ``limits`` says otherwise, and single
-    numbers that ``simulator.scalars`` names are Discrete; all others are a Box of the array's shape and type.
+    All are a Box of the array's shape and type: bytes are flags, 0 or 1, and float32 are tokens, in [0, 1]
+    unless ``limits`` says otherwise. Only single numbers that ``simulator.scalars`` names are Discrete. There is
+    no MultiBinary, as several libraries do not read those of more than one dimension, or any.
 
     Args:
         simulator: simulator of the environment.
@@ -29,8 +30,6 @@ def observation_space(simulator: Any, limits: Mapping[str, Any]) -> spaces.Dict:
             entries[name] = limit
         elif name in simulator.scalars:
             entries[name] = spaces.Discrete(int(limit) + 1)
-        elif buffer.dtype == np.int8:
-            entries[name] = spaces.MultiBinary(shape[0] if len(shape) == 1 else list(shape))
         else:
             low, high = limit if isinstance(limit, tuple) else (0, limit)
             low, high = (np.broadcast_to(bound, shape).astype(buffer.dtype) for bound in (low, high))

@@ -47,8 +47,6 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Discrete | spaces.M
         "backlog": MOST_TASKS,
         "tasks": (0.0, [log_execution if column == "log execution" else 1.0 for column in TASK_COLUMNS]),
     }
-    if simulator.parameters.action_mask:
-        limits["action_mask"] = spaces.MultiBinary(list(simulator.mask_shape))
     return (
         observation_space(simulator, limits),
         action_space(simulator.parameters.view, window, servers),
