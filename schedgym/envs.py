@@ -15,7 +15,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -28,6 +28,8 @@ from schedgym.core.policy import Interface
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
+from schedgym.core.snapshots import Snapshot, restore, save
+from schedgym.core.snapshots import resample as resample_future
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
@@ -38,6 +40,7 @@ from schedgym.extras import require
 __all__ = [
     "RENDER_MODES",
     "CudaVectorEnv",
+    "EnvState",
     "SchedulingEnv",
     "SchedulingVectorEnv",
     "find_cuda",
@@ -164,8 +167,8 @@ def _find_time_limit(env: gym.Env[Any, Any]) -> int:
         caller = frame.f_locals.get("self")
         if isinstance(caller, gym.wrappers.TimeLimit) and caller.unwrapped is env:
             limits.append(caller._max_episode_steps)
-        within = (__name__, "gymnasium")
-        if not isinstance(caller, gym.Wrapper) and not frame.f_globals["__name__"].startswith(within):
+        module = frame.f_globals.get("__name__", "")
+        if not isinstance(caller, gym.Wrapper) and not module.startswith((__name__, "gymnasium")):
             break
         frame = frame.f_back
     return min(limits, default=-1)
@@ -218,6 +221,14 @@ def _picture(problem: Problem, simulator: Simulator, index: int, mode: str, capt
     return function(simulator, index, caption) if caption else function(simulator, index)
 
 
+class EnvState(NamedTuple):
+    """What :meth:`SchedulingEnv.save` returns: to be kept and restored, not to be read or changed."""
+
+    snapshot: Snapshot
+    running: bool
+    left: int
+
+
 class SchedulingEnv(gym.Env[Any, Any]):
     """One environment: the base of each documented class, which names its problem and id.
 
@@ -246,6 +257,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
         self._running = False
+        self._unfinished = dict.fromkeys(self.simulator.metric_names, math.inf)
         self._left = -1  # steps until a wrapper TimeLimit cuts the episode; below 0: none does
         self._turns = [True]
         self._bind()
@@ -333,7 +345,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         Returns:
             observation, reward, terminated, truncated, info. ``info["repaired"]`` is True when an
-            infeasible action was repaired. ``info["metrics"]`` are NaN until the episode ends, be it by
+            infeasible action was repaired. ``info["metrics"]`` are infinite until the episode ends, be it by
             ``max_episode_steps`` of ``gym.make`` or another wrapper TimeLimit; see :meth:`metrics`.
 
         Raises:
@@ -371,7 +383,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def _info(self, ended: bool) -> dict[str, Any]:
         """The info of a step or a reset, which has the same keys each time."""
-        metrics = self.metrics() if ended else dict.fromkeys(self.simulator.metric_names, math.nan)
+        metrics = self.metrics() if ended else self._unfinished.copy()
         return {"metrics": metrics, "repaired": self.simulator.repaired.item(0)}
 
     def metrics(self) -> dict[str, float]:
@@ -404,6 +416,38 @@ class SchedulingEnv(gym.Env[Any, Any]):
             raise RuntimeError("the rollout did not play the episode to its end")
         self._running = False
         return total, simulator.truncated.item(0), self.metrics()
+
+    def save(self) -> EnvState:
+        """Copy the state of the environment, for :meth:`restore`: faster than ``copy.deepcopy``."""
+        return EnvState(save(self.simulator, 0), self._running, self._left)
+
+    @_one_at_a_time
+    def restore(self, state: EnvState, resample: int | None = None) -> dict[str, Any]:
+        """Bring the environment to a state that :meth:`save` has returned.
+
+        What follows is then as it was when it was saved, the jobs too that have not arrived yet: a plan that
+        is made by trying it knows the future, which no policy may. With ``resample`` it does not know what
+        arrives.
+
+        Args:
+            state: of this environment, or of another one with the same id and parameters.
+            resample: a seed by which the jobs that have not arrived yet are drawn anew from the generator;
+                see :func:`schedgym.core.snapshots.resample`.
+
+        Returns:
+            the observation.
+
+        Raises:
+            InvalidParameter: if the environment was made with a workload, and there is nothing to draw from.
+        """
+        restore(self.simulator, 0, state.snapshot)
+        if resample is not None:
+            seed = _check_seed(resample)
+            resample_future(self.simulator, 0, int(seed or 0))
+        self._running, self._left = state.running, state.left
+        if self.simulator.observation is not self._buffers:
+            self._bind()
+        return self._observe()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The mask of feasible actions of a discrete view, as sb3-contrib asks for it; bool [actions]."""
@@ -668,9 +712,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
     def _metrics(
         self, mask: npt.NDArray[np.bool_], done: npt.NDArray[np.bool_] | None = None
     ) -> dict[str, Any]:
-        """The metrics in the infos of the environments of ``mask`` [B]: NaN but for those of ``done`` [B]."""
+        """The metrics in infos of the environments of ``mask`` [B]: infinite but for those of ``done`` [B]."""
         names = self.simulator.metric_names
-        values = np.where(mask, np.nan, np.zeros((len(names), 1)))
+        values = np.where(mask, np.inf, np.zeros((len(names), 1)))
         if done is not None:
             values[:, done] = self.simulator.measure(done)[done].T
         metrics: dict[str, Any] = dict(zip(names, values, strict=True))
@@ -690,6 +734,27 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         simulator.begin(done)
         self._steps[done] = 0
         return {"final_obs": final, "_final_obs": done, "final_info": last, "_final_info": done}
+
+    @_one_at_a_time
+    def copy_from(self, index: int, source: int) -> dict[str, Any]:
+        """Let environment ``index`` go on from the state of environment ``source``.
+
+        Seeds and numbers of episodes are part of the state: both have the same future.
+
+        Returns:
+            the observations of all environments.
+        """
+        for number in (index, source):
+            if not _is_whole(number) or not 0 <= number < self.num_envs:
+                raise InvalidParameter(f"copy_from: must be from 0 to {self.num_envs - 1}, got {number!r}")
+        if not self._started:
+            raise ResetNeeded("call reset before copy_from")
+        if index != source:
+            restore(self.simulator, index, save(self.simulator, source))
+            self._steps[index] = self._steps[source]
+            self._ended[index] = self._ended[source]
+            self._none_ended = not self._ended.any()
+        return self._observe()
 
     def record(self, index: int) -> ScheduleRecord:
         """The schedule of environment ``index``'s current episode (with autoreset: after the reset)."""
@@ -746,6 +811,10 @@ class CudaVectorEnv(SchedulingVectorEnv):
         return cast(Simulator, self.simulator.template)
 
     def __getstate__(self) -> dict[str, Any]:
+        raise InvalidParameter("an environment on a GPU cannot be pickled or copied")
+
+    def copy_from(self, index: int, source: int) -> dict[str, Any]:
+        """Raise InvalidParameter: states on a GPU cannot be copied."""
         raise InvalidParameter("an environment on a GPU cannot be pickled or copied")
 
     def _observe(self) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def observation_space(simulator: Any, limits: Mapping[str, Any]) -> spaces.Dict:
             entries[name] = limit
         elif name in simulator.scalars:
             entries[name] = spaces.Discrete(int(limit) + 1)
+        elif buffer.dtype == np.int8:
+            entries[name] = spaces.Box(0, 1, shape, np.int8)
         else:
             low, high = limit if isinstance(limit, tuple) else (0, limit)
             low, high = (np.broadcast_to(bound, shape).astype(buffer.dtype) for bound in (low, high))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import allocate, allocate_all, members, memory_of, regrow, sizes_of
+from schedgym.core.arrays import allocate, allocate_all, batched, members, memory_of, regrow, sizes_of
 from schedgym.core.jit import COMPILED
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Parameters, Problem
@@ -46,7 +46,7 @@ MOST_MEMORY = 2**32
 DERIVED = frozenset(
     ("observation", "actions", "rows", "reward", "terminated", "truncated", "repaired")
     + ("table", "tools", "toolboxes", "draw_table", "measure_table", "latest")
-    + ("kernels", "draw_kernel", "measure_kernel")
+    + ("kernels", "draw_kernel", "measure_kernel", "changing", "saved")
 )
 
 
@@ -75,6 +75,9 @@ class Simulator(ABC):
         source: where drawn workloads come from; its ``arrays`` are the bundle ``source`` of a draw.
         fixed: the workload of all episodes, in the place of drawn ones.
         loaded: environment -> the given workload that it runs.
+        loadings: of each environment an object that stands for the workload in its arrays.
+        changing: the arrays that an episode changes, each once, and the initial value of its elements.
+        saved: environment -> the loading and the workload's arrays of its last snapshot.
         sizes: length of each dimension.
         arrays: the environments' bundles, batch-first.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
@@ -129,6 +132,7 @@ class Simulator(ABC):
         self.once: dict[int, Workload] = {}
         self.repeated: dict[int, Workload] = {}
         self.loaded: dict[int, Workload] = {}
+        self.loadings = np.full(num_envs, None, dtype=object)
         self.latest: tuple[Workload, Any] | None = None
         self.threads = 1
         self.workers: Workers | None = None
@@ -260,6 +264,8 @@ class Simulator(ABC):
         result = exchange.result
         self.rows, self.reward, self.repaired = result["rows"], result["reward"], result["repaired"]
         self.terminated, self.truncated = result["terminated"], result["truncated"]
+        self.changing = batched(self.arrays, "jobs")
+        self.saved: dict[int, tuple[object, list[npt.NDArray[Any]]]] = {}
         self.table = pack(self.arrays)
         self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
         self.toolboxes = [pack(own, scratch=True) for own in self.tools]
@@ -390,6 +396,7 @@ class Simulator(ABC):
         for target, values in zip(self.arrays.jobs, instance, strict=True):
             target[(index, *(slice(length) for length in values.shape))] = values
         self.loaded[index] = workload
+        self.loadings[index] = object()
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
         """Draw workloads from (seed, episode) for the environments that ``mask`` [B] names."""
@@ -397,6 +404,7 @@ class Simulator(ABC):
         while self.grows_by_draw and needed > self.sizes[self.grows_by_draw]:
             self.reserve(**{self.grows_by_draw: needed})
             needed = self._draw(mask)
+        self.loadings[mask] = [object() for _ in range(np.count_nonzero(mask))]
         for index in [index for index in self.loaded if mask[index]]:
             del self.loaded[index]
 
@@ -432,6 +440,15 @@ class Simulator(ABC):
         """Begin the prepared episodes; return the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
+
+    def now(self, index: int) -> tuple[float, int]:
+        """The time up to which jobs have arrived in environment ``index``, and how many have."""
+        scalars = self.state.scalars[index]
+        time, arrived = (
+            next(scalars[name].item() for name in names if name in scalars.dtype.names)
+            for names in (("clock", "slot"), ("arrived", "submitted"))
+        )
+        return time, arrived
 
     # Steps ------------------------------------------------------------------------------------
 
