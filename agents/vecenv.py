@@ -74,8 +74,8 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
     """A native vector environment behind the interface of stable-baselines3.
 
     Episodes are reset in the step that ends them. ``infos[i]`` always has ``TimeLimit.truncated``,
-    ``repaired`` and ``metrics``, infinite before the end of an episode; then also ``terminal_observation``, and
-    ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
+    ``repaired`` and ``metrics``, infinite before the end of an episode; then also ``terminal_observation``
+    and ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
     the environment was made). Observations are copies, rewards float32.
 
     Where the observation has a mask, an infeasible action of a policy that has not asked for it gives a

@@ -15,6 +15,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import gymnasium as gym
@@ -156,13 +157,13 @@ def _parse_reals(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[
 
 
 def _find_time_limit(env: gym.Env[Any, Any]) -> int:
-    """The steps after which a wrapper TimeLimit cuts the episode of an environment that is being reset, or -1.
+    """The steps after which a wrapper TimeLimit cuts the episode of an environment in its reset, or -1.
 
-    A wrapper does not tell what it wraps that it cuts an episode. But while it resets the environment it is on
-    the stack.
+    A wrapper does not tell what it wraps that it cuts an episode. But while it resets the environment it is
+    on the stack.
     """
     limits = []
-    frame = sys._getframe(2)  # the caller of the method that calls this
+    frame: FrameType | None = sys._getframe(2)  # the caller of the method that calls this
     while frame is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, gym.wrappers.TimeLimit) and caller.unwrapped is env:
@@ -712,7 +713,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
     def _metrics(
         self, mask: npt.NDArray[np.bool_], done: npt.NDArray[np.bool_] | None = None
     ) -> dict[str, Any]:
-        """The metrics in infos of the environments of ``mask`` [B]: infinite but for those of ``done`` [B]."""
+        """The metrics in infos of the environments of ``mask`` [B], infinite but for those of ``done``."""
         names = self.simulator.metric_names
         values = np.where(mask, np.inf, np.zeros((len(names), 1)))
         if done is not None:
@@ -777,12 +778,13 @@ class CudaVectorEnv(SchedulingVectorEnv):
     - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch,
       CuPy and numba take without a copy (``__cuda_array_interface__``): ``torch.as_tensor(x, device="cuda")``
       shares the memory of x. Actions may be such arrays, C-contiguous, or numpy arrays, which are copied.
-    - "repaired" of ``infos`` is in the GPU's memory; "metrics" are numpy arrays. With SAME_STEP, ``infos["final_obs"]`` is a dict of arrays in the GPU's
-      memory, [num_envs, ...]; rows count where ``infos["_final_obs"]``, a numpy array, is True.
+    - "repaired" of ``infos`` is in the GPU's memory; "metrics" are numpy arrays. With SAME_STEP,
+      ``infos["final_obs"]`` is a dict of arrays in the GPU's memory, [num_envs, ...]; rows count where
+      ``infos["_final_obs"]``, a numpy array, is True.
     - Logarithms, exponentials, powers, sines and cosines may differ from those of the CPU in the last bits,
       and so may workloads that are drawn.
-    - Episodes cannot be limited by ``max_episode_steps``. A workload cannot be given in ``reset``; all environments run that of the parameter ``workload``, if it
-      is given. The environment cannot be pickled.
+    - Episodes cannot be limited by ``max_episode_steps``. A workload cannot be given in ``reset``; all
+      environments run that of the parameter ``workload``, if it is given. The environment cannot be pickled.
 
     Args:
         env_class: class of one environment.

@@ -143,7 +143,7 @@ class UnexpectedKeyword(UnknownName, TypeError):
         self.kind, self.name, self.known = "parameter", name, tuple(known)
         Exception.__init__(self, message)
 
-    def __reduce__(self) -> tuple[type[UnexpectedKeyword], tuple[str, str, tuple[str, ...]]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[UnexpectedKeyword], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.args[0], self.name, self.known)
 
 

@@ -15,8 +15,8 @@ def observation_space(simulator: Any, limits: Mapping[str, Any]) -> spaces.Dict:
     """Return the observation space of one environment: of each entry of ``simulator.observation`` its space.
 
     All are a Box of the array's shape and type: bytes are flags, 0 or 1, and float32 are tokens, in [0, 1]
-    unless ``limits`` says otherwise. Only single numbers that ``simulator.scalars`` names are Discrete. There is
-    no MultiBinary, as several libraries do not read those of more than one dimension, or any.
+    unless ``limits`` says otherwise. Only single numbers that ``simulator.scalars`` names are Discrete. There
+    is no MultiBinary, as several libraries do not read those of more than one dimension, or any.
 
     Args:
         simulator: simulator of the environment.

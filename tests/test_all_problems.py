@@ -359,7 +359,8 @@ def drop_a_metric(env, result):
 
 
 def nan_metric(env, result):
-    result[4]["metrics"]["mean_delay"] = np.nan
+    if np.isfinite(result[4]["metrics"]["mean_delay"]):
+        result[4]["metrics"]["mean_delay"] = np.nan
     return result
 
 

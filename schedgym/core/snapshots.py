@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import declarations, members
 from schedgym.core.future import join_future
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload

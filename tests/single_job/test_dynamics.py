@@ -250,7 +250,7 @@ def test_vcpu_that_do_not_fit_become_those_of_eq_16(tmp_path: Path) -> None:
     env = of(one, tmp_path, view="plan")
     env.reset()
     almost = good * (1 + 0.9e-9)  # rounding
-    assert "repaired" not in env.step(np.stack([np.array(placement, float), almost], axis=1))[4]
+    assert not env.step(np.stack([np.array(placement, float), almost], axis=1))[4]["repaired"]
     assert env.record().amount[:, 0].tolist() == almost.tolist()
     validate(env.record())
 
