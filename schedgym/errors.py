@@ -22,6 +22,7 @@ __all__ = [
     "RunAborted",
     "SchedgymError",
     "TraceFormatError",
+    "UnexpectedKeyword",
     "UnknownName",
     "one_line",
     "printable",
@@ -129,6 +130,21 @@ class UnknownName(SchedgymError, LookupError):
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.name, self.known)
+
+
+class UnexpectedKeyword(UnknownName, TypeError):
+    """A keyword that an environment does not take; proposes the nearest one.
+
+    A TypeError with Python's own words, too: libraries try keywords on environments and wait for it.
+    """
+
+    def __init__(self, message: str, name: str = "", known: Iterable[str] = ()) -> None:
+        # Gymnasium makes a second error of this class, of a longer message alone
+        self.kind, self.name, self.known = "parameter", name, tuple(known)
+        Exception.__init__(self, message)
+
+    def __reduce__(self) -> tuple[type[UnexpectedKeyword], tuple[str, str, tuple[str, ...]]]:
+        return type(self), (self.args[0], self.name, self.known)
 
 
 def suggest(name: str, known: Iterable[str], command: str | None = None) -> str:

@@ -19,8 +19,9 @@ KINDS = ("unit_", "own_", "token_")
 def observation_space(simulator: Any) -> spaces.Dict:
     """Return the observation space of one environment: of each entry of ``simulator.observation`` its space.
 
-    Bytes are flags (MultiBinary) and single numbers Discrete; all others are a Box of the array's shape and
-    type, with the limits that :class:`~schedgym.core.arrays.Shown` declares.
+    Single numbers are Discrete; all others are a Box of the array's shape and type, with the limits that
+    :class:`~schedgym.core.arrays.Shown` declares, and those of bytes, which are flags, are 0 and 1. There is
+    no MultiBinary, as several libraries do not read those of more than one dimension, or any.
     """
     entries: dict[str, spaces.Space[Any]] = {}
     for name, buffer in simulator.observation.items():
@@ -29,7 +30,7 @@ def observation_space(simulator: Any) -> spaces.Dict:
         if mark.single:
             entries[name] = spaces.Discrete(int(most) + 1)
         elif dtype == np.int8:
-            entries[name] = spaces.MultiBinary(shape[0] if len(shape) == 1 else list(shape))
+            entries[name] = spaces.Box(0, 1, shape, np.int8)
         else:
             low, high = (np.broadcast_to(bound, shape).astype(dtype) for bound in (least, most))
             entries[name] = spaces.Box(low, high, shape, dtype.type)

@@ -53,6 +53,7 @@ __all__ = [
     "Sizes",
     "allocate",
     "allocate_all",
+    "batched",
     "check_guards",
     "declarations",
     "length",
@@ -293,6 +294,24 @@ def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bund
         for member in members(environment)
     )
     return environment(*made)
+
+
+def batched(arrays: Any, *left_out: str) -> list[tuple[npt.NDArray[Any], Declaration]]:
+    """Every batch-first array once, with its declaration, but for those of the bundles ``left_out``."""
+    found: dict[int, tuple[npt.NDArray[Any], Declaration]] = {}
+    for member, bundle in zip(members(type(arrays)), arrays, strict=True):
+        if not member.kind and member.name not in left_out:
+            for declared, array in zip(declarations(member.bundle), bundle, strict=True):
+                own = tuple(_renamed(dimension, member.renamed) for dimension in declared.dimensions)
+                found.setdefault(id(array), (array, dataclasses.replace(declared, dimensions=own)))
+    return list(found.values())
+
+
+def _renamed(dimension: int | str, renamed: Mapping[str, str]) -> int | str:
+    if isinstance(dimension, int):
+        return dimension
+    name, plus, more = dimension.partition("+")
+    return f"{renamed.get(name, name)}{plus}{more}"
 
 
 def memory_of(environment: Any, sizes: Sizes) -> dict[str, int]:

@@ -20,6 +20,7 @@ from schedgym.core.arrays import (
     Shown,
     allocate,
     allocate_all,
+    batched,
     declarations,
     members,
     memory_of,
@@ -60,7 +61,7 @@ MOST_MEMORY = 2**32
 DERIVED = frozenset(
     ("observation", "shown", "actions", "rows", "reward", "terminated", "truncated", "repaired")
     + ("table", "tools", "toolboxes", "draw_table", "measure_table", "latest")
-    + ("kernels", "draw_kernel", "measure_kernel")
+    + ("kernels", "draw_kernel", "measure_kernel", "changing", "saved")
 )
 
 
@@ -89,6 +90,9 @@ class Simulator(ABC):
         source: where drawn workloads come from; its ``arrays`` are the bundle ``source`` of a draw.
         fixed: the workload of all episodes, in the place of drawn ones.
         loaded: environment -> the given workload that it runs.
+        loadings: of each environment an object that stands for the workload in its arrays.
+        changing: the arrays that an episode changes, each once, and the initial value of its elements.
+        saved: environment -> the loading and the workload's arrays of its last snapshot.
         sizes: length of each dimension.
         arrays: the environments' bundles, batch-first.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
@@ -146,6 +150,7 @@ class Simulator(ABC):
         self.once: dict[int, Workload] = {}
         self.repeated: dict[int, Workload] = {}
         self.loaded: dict[int, Workload] = {}
+        self.loadings = np.full(num_envs, None, dtype=object)
         self.latest: tuple[Workload, Any] | None = None
         self.threads = 1
         self.workers: Workers | None = None
@@ -312,6 +317,8 @@ class Simulator(ABC):
         result = exchange.result
         self.rows, self.reward, self.repaired = result["rows"], result["reward"], result["repaired"]
         self.terminated, self.truncated = result["terminated"], result["truncated"]
+        self.changing = batched(self.arrays, "jobs")
+        self.saved: dict[int, tuple[object, list[npt.NDArray[Any]]]] = {}
         self.table = pack(self.arrays)
         self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
         self.toolboxes = [pack(own, scratch=True) for own in self.tools]
@@ -438,6 +445,7 @@ class Simulator(ABC):
         for target, values in zip(self.arrays.jobs, instance, strict=True):
             target[(index, *(slice(length) for length in values.shape))] = values
         self.loaded[index] = workload
+        self.loadings[index] = object()
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
         """Draw workloads from (seed, episode) for the environments that ``mask`` [B] names."""
@@ -445,6 +453,7 @@ class Simulator(ABC):
         while self.grows_by_draw and needed > self.sizes[self.grows_by_draw]:
             self.reserve(**{self.grows_by_draw: needed})
             needed = self._draw(mask)
+        self.loadings[mask] = [object() for _ in range(np.count_nonzero(mask))]
         for index in [index for index in self.loaded if mask[index]]:
             del self.loaded[index]
 
@@ -480,6 +489,15 @@ class Simulator(ABC):
         """Begin the prepared episodes; return the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
+
+    def now(self, index: int) -> tuple[float, int]:
+        """The time up to which jobs have arrived in environment ``index``, and how many have."""
+        scalars = self.state.scalars[index]
+        time, arrived = (
+            next(scalars[name].item() for name in names if name in scalars.dtype.names)
+            for names in (("clock", "slot"), ("arrived", "submitted"))
+        )
+        return time, arrived
 
     # Steps ------------------------------------------------------------------------------------
 
