@@ -34,6 +34,7 @@ from schedgym.traces.base import (
     parts,
 )
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
+from schedgym.traces.nested import JOB
 from schedgym.traces.pieces import column_names
 from schedgym.traces.table import read_table
 from schedgym.traces.texts import first_line, is_json
@@ -216,8 +217,10 @@ def _sniff(path: Any) -> Format | TableFormat:
     try:
         begin = beginning(path)
     except TraceFormatError as error:
+        if error.unit == JOB:
+            raise
         reason = f"not a known trace format (known: {', '.join(formats())}): {error.reason}"
-        raise TraceFormatError(path, error.line, "", reason, error.unit) from None
+        raise TraceFormatError(path, error.line, "", reason) from None
     for format in candidates(begin):
         refuse_assuming(format, path, "name it if that may stand")
         return format

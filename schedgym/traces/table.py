@@ -286,8 +286,9 @@ class TableReader:
         """Raise TraceFormatError for a time that lies further below 0 than the log is long."""
         for name, (value, line) in self._lowest.items():
             rest = found[name][found[name] >= 0]
-            span = float(np.ptp(rest)) if rest.size else 0.0
-            if -value > span or (rest.size and rest.min() > span):
+            first = float(rest.min()) if rest.size else 0.0
+            span = float(np.nanmax(found["submit"] + found["duration"])) - first
+            if max(-value, first) > span:
                 own = (plan.column for plan in self._plans or () if plan.quantity == name)
                 reason = (
                     f"must be >= 0, or from shortly before the log, which spans {span:g} s, got {value:g}"
