@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from sb3_contrib import MaskablePPO
-
 import schedgym  # noqa: F401  (registers the ids)
+from schedgym.extras import require
 
 
 def main() -> None:
@@ -16,7 +15,7 @@ def main() -> None:
     from rl_zoo3 import ALGOS
     from rl_zoo3.train import train
 
-    ALGOS["ppo_mask"] = MaskablePPO
+    ALGOS["ppo_mask"] = require("sb3_contrib", "agents").MaskablePPO
     train()
 
 
