@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,8 +73,8 @@ def action_masks(
 class SB3VecEnv(_VecEnv):  # type: ignore[misc]
     """A native vector environment behind the interface of stable-baselines3.
 
-    Episodes are reset in the step that ends them. ``infos[i]`` always has ``TimeLimit.truncated``, and
-    ``repaired`` where the action was; at the end of an episode also ``metrics``, ``terminal_observation``,
+    Episodes are reset in the step that ends them. ``infos[i]`` always has ``TimeLimit.truncated``,
+    ``repaired`` and ``metrics``, infinite before the end of an episode; then also ``terminal_observation``
     and ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
     the environment was made). Observations are copies, rewards float32.
 
@@ -133,7 +134,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
                 observation, _ = env.reset(seed=seeds, options={**options[i], "reset_mask": mask})
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        self.reset_infos: list[dict[str, Any]] = [self._info(False) for _ in range(self.num_envs)]
         self._returns[:] = 0.0
         self._lengths[:] = 0
         self._history.clear()
@@ -181,19 +182,23 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._lengths += 1
         if self.recording:
             self._history.add(np.array(self._actions))
-        infos: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
-        if extra:
-            if "repaired" in extra:
-                self._warn()
-                for i in np.flatnonzero(extra["repaired"]).tolist():
-                    infos[i]["repaired"] = True
-            if "final_obs" in extra:
-                self._finish(terminated, truncated, extra, infos)
+        repaired = extra["repaired"]
+        if "final_obs" in extra:
+            repaired = repaired | extra["final_info"]["repaired"]
+        if self._unaware and repaired.any():
+            self._warn()
+        infos = [{**self._info(own), "TimeLimit.truncated": False} for own in repaired.tolist()]
+        if "final_obs" in extra:
+            self._finish(terminated, truncated, extra, infos)
         return observation, rewards.astype(np.float32), terminated | truncated, infos
+
+    def _info(self, repaired: bool) -> dict[str, Any]:
+        """What a single environment says before the end of an episode."""
+        return {"metrics": dict.fromkeys(self.env.simulator.metric_names, math.inf), "repaired": repaired}
 
     def _warn(self) -> None:
         """After an infeasible action, warn once if there is a mask that nobody has asked for."""
-        if self._unaware and self._masked:
+        if self._masked:
             warnings.warn(
                 f"{self.env.env_class.id}: an action that action_mask closes was played, and repaired: the "
                 "policy does not see the mask; train MaskablePPO, or a TokenPolicy: both close such actions",
@@ -212,13 +217,10 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         done, last = extra["_final_obs"], extra["final_info"]
         names = self.env.simulator.metric_names
         rows = zip(*(last["metrics"][name][done].tolist() for name in names), strict=True)
-        repaired = last.get("repaired", np.zeros_like(done))
         seconds = round(time.time() - self._began, 6)
         for i, row in zip(np.flatnonzero(done).tolist(), rows, strict=True):
             info = infos[i]
             info["metrics"] = dict(zip(names, row, strict=True))
-            if repaired[i]:
-                info["repaired"] = True
             info["TimeLimit.truncated"] = bool(self.truncations and truncated[i] and not terminated[i])
             info["terminal_observation"] = extra["final_obs"][i]
             total, steps = round(self._returns.item(i), 6), self._lengths.item(i)

@@ -48,6 +48,7 @@ class How(TypedDict, total=False):
             given stay as they are.
         where: column -> the texts that rows must have in it; others are left out, beside those that a known
             format leaves out.
+        empty: texts that stand for an empty field, beside the usual ones.
         format: name of a trace format, or the path of a YAML file that declares one; None: by the columns.
         on_error: "raise" (the default) stops at the first malformed row, "skip" leaves such rows out.
     """
@@ -58,6 +59,7 @@ class How(TypedDict, total=False):
     memory: float
     columns: Mapping[str, str] | str | None
     where: Mapping[str, Sequence[str]] | None
+    empty: Sequence[str]
     format: str | Path | None
     on_error: str
 
@@ -94,7 +96,7 @@ def read_log(log: Any, how: How) -> Log:
         raise InvalidParameter("cpus and memory: are those of each of the servers: give their number, too")
     lines: tuple[str, ...]
     if isinstance(log, Trace):
-        for name in ("machines", "columns", "where", "format"):
+        for name in ("machines", "columns", "where", "empty", "format"):
             if how.get(name) is not None:
                 raise InvalidParameter(
                     f"{name}: is for logs that are read; a trace has been, with its machines"
@@ -114,19 +116,21 @@ def read_log(log: Any, how: How) -> Log:
 def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     """Read the table or trace, with the file of machines, if there is one."""
     columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
-    on_error, name = how.get("on_error", "raise"), how.get("format")
-    asked = bool(columns or where)
+    on_error, name, empty = how.get("on_error", "raise"), how.get("format"), how.get("empty", ())
+    asked = bool(columns or where or empty)
     known = find_format(name) if name is not None else _known(log, parse_columns(columns))
     title = Path(log).name if isinstance(log, str | Path) else "data frame"
     if isinstance(known, Format):
         if asked:
-            raise InvalidParameter(f"columns and where: are for tables, and the {known.name} format is none")
+            raise InvalidParameter(
+                f"columns, where and empty: are for tables, and the {known.name} format is none"
+            )
         found = read_trace(log, nodes=machines, format=known, on_error=on_error)
         return tasks_of(found, "submission, duration and cpus"), (f"{title}: {known.help}",)
     if known is None:
-        declared = guess_format(log, columns, where)
+        declared = guess_format(log, columns, where, empty)
     else:
-        declared = amend_format(known, log, columns, where)
+        declared = amend_format(known, log, columns, where, empty)
     if machines is not None:
         declared = dataclasses.replace(declared, machines=_machines(declared, machines))
     found = read_table(log, declared, machines, on_error=on_error)
@@ -136,7 +140,7 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     own = _resolved(declared, column_names(log, declared))
-    lines = [f"{title}: {what}", f"columns: {describe_columns(own)}"]
+    lines = [f"{title}: {what}", f"columns: {describe_columns(own)}", *found.notes]
     if declared.decimal == ",":
         lines.append("numbers: with a decimal comma")
     if declared.assumes:
@@ -158,19 +162,12 @@ def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
         raise InvalidParameter(f"{log}: is a folder: name its format")
     for format in candidates(beginning(log)):
         if isinstance(format, TableFormat):
-            if not _complete(format, column_names(log, format), given) or (format.assumes and given):
+            if format.assumes and given:
                 continue
             instead = "give the format if that may stand, or columns, such as duration=EXPRESSION"
             refuse_assuming(format, log, instead)
         return format
     return None
-
-
-def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str]) -> bool:
-    """Return True if a table has all columns that a format needs and that are not given."""
-    replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
-    needed = {name for name, field in format.columns.items() if not field.optional} - replaced
-    return needed <= set(_resolved(format, names).columns)
 
 
 def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:

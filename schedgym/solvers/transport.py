@@ -16,20 +16,14 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.arithmetic import scale_of
 
 __all__ = [
     "FORBIDDEN",
     "TransportScratch",
     "break_ties",
     "make_transport_scratch",
-    "transport",
     "transport_into",
 ]
 
@@ -482,69 +476,3 @@ def transport_into(n: int, total: int, capacity: Integers, net: TransportScratch
         most = total - placed if total >= 0 else FORBIDDEN
         placed += _augment(end, most, net)
     return placed
-
-
-def transport(
-    costs: npt.ArrayLike,
-    supply: npt.ArrayLike,
-    capacity: npt.ArrayLike,
-    *,
-    slopes: npt.ArrayLike | None = None,
-    allowed: npt.ArrayLike | None = None,
-    total: int | None = None,
-    ties: bool = True,
-) -> Integers:
-    """The cheapest transportation of units from rows to servers.
-
-    Args:
-        costs: [R, M] cost of the first unit of a row on a server.
-        supply: [R] units at most of each row.
-        capacity: [M] units at most on each server.
-        slopes: [R] by how much the cost on a server grows from unit to unit, at least 0; 0 by default.
-        allowed: [R, M] where units may go; everywhere by default.
-        total: units in all; None takes units as long as they lower the cost (of equal optima the fewest).
-        ties: True to return the lexicographically greatest optimum, by row, then server; else any.
-
-    Returns:
-        Units of each row on each server [R, M]. Costs count as multiples of a power of two, about 2^-50 of
-        the largest sum of costs along a path.
-
-    Raises:
-        InvalidParameter: a wrong shape, a number that is not finite, or negative where it must not be.
-        InfeasibleInstance: ``total`` units do not fit.
-    """
-    cost = np.asarray(costs, dtype=np.float64)
-    if cost.ndim != 2:
-        raise InvalidParameter(f"costs: must have the shape [rows, servers], got {list(cost.shape)}")
-    rows, servers = cost.shape
-    most = np.array(supply, dtype=np.int64)
-    capacities = np.array(capacity, dtype=np.int64)
-    slope = np.zeros(rows) if slopes is None else np.asarray(slopes, dtype=np.float64)
-    arcs = np.ones(cost.shape, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    for name, array, shape in (
-        ("supply", most, (rows,)),
-        ("capacity", capacities, (servers,)),
-        ("slopes", slope, (rows,)),
-        ("allowed", arcs, (rows, servers)),
-    ):
-        if array.shape != shape:
-            raise InvalidParameter(f"{name}: must have the shape {list(shape)}, got {list(array.shape)}")
-    for name, array in (("supply", most), ("capacity", capacities), ("slopes", slope)):
-        if not (array >= 0).all():
-            raise InvalidParameter(f"{name}: must be at least 0")
-    if not (np.isfinite(cost[arcs]).all() and np.isfinite(slope).all()):
-        raise InvalidParameter("costs, slopes: must be finite")
-    net = make_transport_scratch(rows, servers)
-    units = max(int(most.max(initial=0)), 1)
-    largest = float(np.abs(cost[arcs]).max(initial=0.0)) + float(slope.max(initial=0.0)) * units
-    scale = scale_of(largest, 2 * servers + 4)
-    net.supply[:] = most
-    net.slope[:] = (slope * scale).astype(np.int64)
-    net.linear[:] = np.where(arcs, np.where(arcs, cost, 0.0) * scale, 0.0).astype(np.int64)
-    net.linear[~arcs] = FORBIDDEN
-    placed = transport_into(rows, -1 if total is None else total, capacities, net)
-    if ties:
-        break_ties(rows, capacities, net)
-    if total is not None and placed < total:
-        raise InfeasibleInstance(f"only {placed} of {total} units fit")
-    return net.units

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +27,17 @@ __all__ = [
     "MALFORMED",
     "NO_EXECUTION",
     "OPTIONAL",
+    "UNFINISHED",
     "About",
     "Column",
     "DataSet",
+    "Fault",
     "Format",
     "JobTrace",
     "LeftOut",
     "Trace",
     "check_reading",
+    "find_delimiter",
     "fitting",
     "is_number",
     "name_of",
@@ -55,7 +58,10 @@ LARGEST = float(2**53)
 #: why rows are left out, as keys of ``Trace.dropped``
 MALFORMED = "malformed"
 NO_EXECUTION = "execution <= 0"
+UNFINISHED = "unfinished"
 MACHINE = "machine: "  # prefix of the reasons that concern rows of a file of machines
+
+DELIMITERS = ",\t;|"
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _PART = re.compile(r"part-([0-9]{5})-of-([0-9]{5})\.csv(?:\.gz)?")
@@ -88,6 +94,14 @@ def _left_out(dropped: Mapping[str, int]) -> int:
     return sum(n for reason, n in dropped.items() if not reason.startswith(MACHINE))
 
 
+class Fault(NamedTuple):
+    """Why a row is left out: the reason, and of a malformed row the column and what is wrong with it."""
+
+    reason: str
+    column: str = ""
+    detail: str = ""
+
+
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
     """Rows that were left out for one reason.
@@ -98,6 +112,7 @@ class LeftOut:
         line: number of the first of them, counted from 1 (of a data frame or a Parquet file: of its row).
         column: the column that is the reason, "" for the whole row.
         detail: what is wrong with the first of them, "" where the reason says it.
+        unit: what ``line`` counts: "line", or "job" of a JSON file.
     """
 
     reason: str
@@ -105,10 +120,11 @@ class LeftOut:
     line: int
     column: str = ""
     detail: str = ""
+    unit: str = "line"
 
     def __str__(self) -> str:
         what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
-        return f"{self.count} row{'s' * (self.count > 1)}: {what} (first in line {self.line})"
+        return f"{self.count} row{'s' * (self.count > 1)}: {what} (first in {self.unit} {self.line})"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -147,6 +163,7 @@ class Trace:
         origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
         left_out: the rows that ``dropped`` counts, with columns and first lines; empty if the reader has
             none.
+        notes: how the file was read, where that does not go without saying, a sentence each.
 
     Raises:
         InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
@@ -173,6 +190,7 @@ class Trace:
     machine_site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         optional = [name for name in OPTIONAL if np.size(getattr(self, name))]
@@ -219,6 +237,7 @@ class JobTrace:
         files: the files that were read.
         left_out: the rows that ``dropped`` counts, with columns and first lines; empty if the reader has
             none.
+        notes: as of a :class:`Trace`.
 
     Raises:
         InvalidWorkload: when the arrays differ in length or are not 1-dimensional.
@@ -233,6 +252,7 @@ class JobTrace:
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     files: tuple[Path, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _own(self, ("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes"), sort=True)
@@ -450,6 +470,17 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise ValueError(f"bad quoting: {error}") from None
+
+
+def find_delimiter(header: str, usual: str = "") -> str:
+    """The sign between the names of a header: the usual one if it is there, else the most frequent one.
+
+    "" if there is none but blanks.
+    """
+    if usual and usual in header:
+        return usual
+    found = max(DELIMITERS, key=header.count)
+    return found if found in header or len(header.split()) < 2 else ""
 
 
 def is_number(text: str) -> bool:

@@ -11,17 +11,21 @@ import lzma
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile, TraceFormatError
+from schedgym.traces.base import MALFORMED, Fault
 
 try:
     zstd: Any = importlib.import_module("compression.zstd")  # Python 3.14
 except ImportError:
     zstd = None
+
+#: the number of each line or job of a file, and its texts or why it is left out
+Rows: TypeAlias = Iterator[tuple[int, Sequence[str] | Fault]]
 
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
 LONGEST_LINE = 1 << 16
@@ -47,15 +51,33 @@ TARS = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", re.IGNORECASE)
 def first_line(path: str | Path) -> str:
     """The first line of a (compressed) text file, without its end; "" for an empty file.
 
+    Lines that begin with "#" do not count.
+
     Raises:
         FileNotFoundError: when there is no such file.
         TraceFormatError: when the line is not text.
     """
-    raw = next(raw_lines(Path(path)), b"")
+    for number, raw in enumerate(raw_lines(Path(path)), 1):
+        try:
+            line = decode(raw, first=number == 1)
+        except ValueError as error:
+            raise TraceFormatError(path, number, "", str(error)) from None
+        if not line.startswith("#"):
+            return line
+    return ""
+
+
+def is_json(path: str | Path) -> bool:
+    """Return True if a (compressed) text file begins as JSON; a damaged one is left to its reader.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+    """
     try:
-        return decode(raw, first=True)
-    except ValueError as error:
-        raise TraceFormatError(path, 1, "", str(error)) from None
+        start = next(_pieces(Path(path), "read", 1 << 12), b"")
+    except TraceFormatError:
+        return False
+    return start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
 
 def raw_lines(path: Path) -> Iterator[bytes]:
@@ -68,6 +90,30 @@ def raw_lines(path: Path) -> Iterator[bytes]:
             line = b""
     if line:
         yield line
+
+
+def text_lines(path: Path, comment: bytes = b"") -> Iterator[tuple[int, str | Fault]]:
+    """The number and text of each line that is neither blank nor a comment, or what is wrong with it."""
+    for number, raw in enumerate(raw_lines(path), 1):
+        first = number == 1
+        if comment and raw.removeprefix(codecs.BOM_UTF8 * first).startswith(comment):
+            continue
+        try:
+            text = decode(raw, first)
+        except ValueError as error:
+            yield number, Fault(MALFORMED, "", str(error))
+        else:
+            if text.strip():
+                yield number, text
+
+
+def record_rows(path: Path, facts: Callable[[str], Sequence[str] | Fault], comment: bytes = b"") -> Rows:
+    """The rows of a file of records, a line each: what ``facts`` makes of it, which may raise ValueError."""
+    for number, text in text_lines(path, comment):
+        try:
+            yield number, text if isinstance(text, Fault) else facts(text)
+        except ValueError as error:
+            yield number, Fault(MALFORMED, "", str(error))
 
 
 def text_blocks(path: str | Path, size: int) -> Iterator[str]:

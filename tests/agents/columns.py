@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from schedgym.core.tokens import TokenSet
+from schedgym.papers.zheng2016.concave import divide_slot
 from schedgym.problems.flowtime import columns as flowtime
 from schedgym.problems.geo import columns as geo
 from schedgym.problems.parallel_jct import columns as parallel_jct
 from schedgym.problems.partial_value import columns as partial_value
 from schedgym.problems.queue_delay import columns as queue_delay
-from schedgym.solvers.dual_prices import dual_prices
+from schedgym.solvers.dual_prices import SlotJobs
 
 Columns = list[tuple[str, Any]]
 EDGE = np.float32(1e-5)
@@ -288,7 +289,7 @@ def partial_value_prices(rows: TokenRows) -> Any:
             "value": unscaled(own[0], partial_value.VALUE_SCALE),
             "exponent": own[11],
         }
-        found.append(dual_prices(**given).prices)
+        found.append(divide_slot(SlotJobs(**{k: np.ascontiguousarray(v) for k, v in given.items()}))[1])
     return np.array(found)
 
 

@@ -207,7 +207,7 @@ def test_masks_are_never_violated(id: str, view: str, kind: type) -> None:
             extra = {"action_masks": env.action_masks()} if kind is MaskableTokenPolicy and step % 2 else {}
             actions, _ = policy.predict(observation, deterministic=deterministic, **extra)
             observation, _, _, infos = env.step(actions)
-            assert not any("repaired" in info for info in infos)
+            assert not any(info["repaired"] for info in infos)
 
 
 @pytest.mark.parametrize("view", ["pick", "placement", "route", "rule"])

@@ -91,7 +91,7 @@ def test_steps_equal_those_of_dummy_vec_env(id: str, view: dict[str, object]) ->
         compare(result, theirs.step(actions), f"step {step}")
         first = result[0]
         ended += int(result[2].sum())
-        repaired += sum("repaired" in info for info in result[3])
+        repaired += sum(info["repaired"] for info in result[3])
         if step == 60:  # goes on to the next episodes
             first = mine.reset()
             assert not difference(dict(first), dict(theirs.reset()))
@@ -143,7 +143,7 @@ def test_masks(id: str, view: dict[str, object]) -> None:
         observation, _, _, infos = env.step(actions)
         reference.step(actions)
         if isinstance(env.action_space, spaces.Discrete) and "action_mask" in observation:
-            assert not any("repaired" in info for info in infos)
+            assert not any(info["repaired"] for info in infos)
     if "action_mask" in observation and parameters["view"] not in ("rule", "fair-rule"):
         assert narrow > 0
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.problems.queue_delay.workload import from_trace
-from schedgym.traces import JobTrace, Trace, formats, inspect_trace, philly, read_trace
+from schedgym.traces import JobTrace, Trace, formats, inspect_trace, nested, read_trace
 from schedgym.traces.fetch import known_sets
 from schedgym.traces.table import parse_clock
 from tests.traces.logs import LOGS, SWIM_ROWS, write
@@ -52,11 +52,13 @@ def test_slurm_with_other_columns(tmp_path: Path) -> None:
     trace = read(path)
     assert trace.cores.tolist() == [3] and trace.memory.tolist() == [0] and trace.start.size == 0
     path = lines(path, "JobID|Submit|Elapsed|State", "1|2024-03-01T08:00:00|00:00:09|COMPLETED")
-    with pytest.raises(TraceFormatError, match=":1: AllocCPUS or NCPUS or ReqCPUS: missing column"):
+    with pytest.raises(
+        TraceFormatError, match=":1: AllocCPUS or NCPUS or AllocTRES.cpu or ReqCPUS or .*: missing"
+    ):
         read(path)
     path = lines(path, "JobID|Submit|Elapsed|State|NCPUS|ReqMem", "1|2024-03-01|00:00:09|COMPLETED|3|4Gn")
     with pytest.raises(
-        TraceFormatError, match=":2: ReqMem: '4Gn' needs the column AllocNodes or NNodes or Req"
+        TraceFormatError, match=":2: ReqMem: '4Gn' needs the column AllocNodes or NNodes or All"
     ):
         read(path)
 
@@ -143,7 +145,7 @@ PHILLY = [
 @pytest.mark.parametrize("indent", [None, 4])
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
 def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(philly, "BLOCK", block)
+    monkeypatch.setattr(nested, "BLOCK", block)
     path = tmp_path / "cluster_job_log"
     path.write_text(json.dumps(PHILLY, indent=indent))
     machines = lines(
@@ -163,26 +165,32 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "must be a JSON list of jobs"),
-        ("", "must be a JSON list of jobs"),
-        ("[", ":1: the list is cut off"),
+        ("x", "must be JSON: a list of jobs, or an object with one"),
+        ("", "must be JSON: a list of jobs, or an object with one"),
+        ("7", "must be JSON: a list"),
+        ("{}", "job 1: attempts: must be a list of attempts"),
+        ('{"a": [7], "jobs": [7]}', "job 1: must be a mapping of names to values"),
+        ('{"jobs": ', "job 1: the list is cut off"),
+        ('{"a" 7}', "job 1: not JSON: a name and a colon must stand before each value of an object"),
+        ("{}\n7", "job 1: attempts"),
+        ("[", "job 1: the list is cut off"),
         ("[]", "has no task"),
-        ("[1]", ":1: must be a mapping of names to values"),
-        ("[{]", ":1: not JSON: "),
-        ("[[]]", ":1: must be a mapping"),
-        ("[{}]", ":1: attempts: must be a list of attempts"),
-        ('[{"attempts": [1]}]', ":1: attempts: must be a list"),
-        ('[{"attempts": []}]', ":1: submitted_time: is missing"),
-        ('[{"attempts": [], "submitted_time": "x"}]', ":1: submitted_time: must be a date as .*, got 'x'"),
-        ('[{"attempts": [], "submitted_time": 7}]', ":1: submitted_time: must be a date"),
-        ('[{"attempts": [], "submitted_time": [7]}]', ":1: submitted_time: must be a date"),
-        ('[{"attempts": [], "submitted_time": ""}]', ":1: submitted_time: is empty"),
-        ("[" * 100_000, ":1: is nested too deeply"),
-        (json.dumps(PHILLY)[:-30], ":6: not JSON"),
-        (json.dumps(PHILLY)[:-1], ":7: the list is cut off"),
+        ("[1]", "job 1: must be a mapping of names to values"),
+        ("[{]", "job 1: not JSON: "),
+        ("[[]]", "job 1: must be a mapping"),
+        ("[{}]", "job 1: attempts: must be a list of attempts"),
+        ('[{"attempts": [1]}]', "job 1: attempts: must be a list"),
+        ('[{"attempts": []}]', "job 1: submitted_time: is missing"),
+        ('[{"attempts": [], "submitted_time": "x"}]', "job 1: submitted_time: must be a date as .*, got 'x'"),
+        ('[{"attempts": [], "submitted_time": 7}]', "job 1: submitted_time: must be a date"),
+        ('[{"attempts": [], "submitted_time": [7]}]', "job 1: submitted_time: must be a date"),
+        ('[{"attempts": [], "submitted_time": ""}]', "job 1: submitted_time: is empty"),
+        ("[" * 100_000, "job 1: is nested too deeply"),
+        (json.dumps(PHILLY)[:-30], "job 6: not JSON"),
+        (json.dumps(PHILLY)[:-1], "job 7: the list is cut off"),
         (
             json.dumps(PHILLY[:1]).replace('"gpus": [', '"gpus": 1, "g": ['),
-            ":1: detail: must be a list of servers",
+            "job 1: detail: must be a list of servers",
         ),
     ],
 )

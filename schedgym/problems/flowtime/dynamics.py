@@ -16,7 +16,18 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32, Renamed
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Fill,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Renamed,
+    Shown,
+)
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
@@ -41,7 +52,16 @@ from schedgym.problems.flowtime.columns import (
 )
 from schedgym.problems.flowtime.metrics import Objective, Schedule
 from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
-from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slot_limit
+from schedgym.problems.flowtime.workload import (
+    LAST_CLOCK,
+    LAST_GAMMA,
+    LAST_SLOT,
+    MOST_VISIBLE,
+    Jobs,
+    eq27_limit,
+    length_of,
+    slot_limit,
+)
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
@@ -95,21 +115,27 @@ class State(NamedTuple):
     task_left: Annotated[Integers, "task"]  # of each task
     before: Annotated[Integers, "job"]  # cores of a task in the phase that a row was in the slot before
     run: Annotated[Integers32, "job", "server", Fill(-1)]  # the row of the schedule that may go on, or -1
-    free: Annotated[Integers, "server"]  # cores not granted in this slot
-    free_memory: Annotated[Integers, "server"]
+    free: Annotated[Integers, "server", Shown("not granted yet [cores]", LAST_SLOT, when="view=pick")]
+    free_memory: Annotated[
+        Integers, "server", Shown("not granted yet [GB]", LAST_SLOT, when="view=pick kind=2d")
+    ]
     scores: Annotated[Floats, "job"]  # view priority
 
 
 class Observation(NamedTuple):
     """Buffers of the observation that the kernel writes in addition to the rows."""
 
-    slot: Annotated[Integers, 1]
-    eq27: Annotated[Floats, 1]
-    active: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    job_mask: Annotated[Bytes, "window"]
-    action_mask: Annotated[Bytes, "mask"]
-    job_tokens: Annotated[Floats32, "token_row", "job_feature"]
+    slot: Annotated[Integers, 1, Shown("the slot to be decided", LAST_CLOCK)]
+    eq27: Annotated[
+        Floats,
+        1,
+        Shown("Gamma of Eq. 27, by which all jobs should be done [slot]", LAST_GAMMA, when="clairvoyant"),
+    ]
+    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_VISIBLE)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_VISIBLE)]
+    job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule")]
+    job_tokens: Annotated[Floats32, "token_window", "job_feature"]
     server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
     global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
@@ -125,7 +151,7 @@ class Environment(NamedTuple):
     state: State
     schedule: Schedule
     observation: Observation
-    shown: Annotated[Rows, Renamed(row="own_row")]  # the observation's copy of the rows
+    shown: Annotated[Rows, Renamed(row="own_window")]  # the observation's copy of the rows
     exchange: Exchange
     scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
     net: Annotated[TransportScratch, SCRATCH, Renamed(row="net_row")]

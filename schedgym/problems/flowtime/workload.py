@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, Shown
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.kernels import draw_kernel
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from schedgym.traces.base import JobTrace, Trace
 
 __all__ = [
+    "LAST_CLOCK",
+    "LAST_GAMMA",
     "LAST_SLOT",
     "MOST_CORES",
     "MOST_DECLARED",
+    "MOST_DECLARED_WORK",
     "MOST_MEMORY",
     "MOST_TASKS",
+    "MOST_VISIBLE",
     "SCHEMA",
     "TOYS",
     "Drawing",
@@ -73,6 +77,11 @@ MOST_CORES = 10**6
 MOST_MEMORY = 10**6
 #: most cores that a job declares, and most work of a workload by what its jobs declare [core-slots]
 MOST_DECLARED, MOST_DECLARED_WORK = 10**9, 10**14
+#: largest Gamma of Eq. 27 by what jobs declare [slots]
+LAST_GAMMA = 4 * MOST_DECLARED_WORK
+#: most jobs that observations count, and their last clock [slots]: three times Eq. 27, which is at most four
+#: times the work
+MOST_VISIBLE, LAST_CLOCK = 10**7, 12 * LAST_SLOT + 1
 #: most tasks of a workload, and of one that an environment runs, in all and for each job
 MOST_TASKS = 10**7
 MOST_TASKS_RUN, MOST_TASKS_PER_JOB = 10_000, 1_000
@@ -318,8 +327,8 @@ class Jobs(NamedTuple):
     declared_memory: Annotated[Integers, "job"]  # GB
     first_task: Annotated[Integers32, "job+1"]
     latency: Annotated[Floats, "latency_row", "server"]  # of each task, or without rows
-    server_cpu: Annotated[Integers, "server"]  # cores
-    server_memory: Annotated[Integers, "server"]  # GB
+    server_cpu: Annotated[Integers, "server", Shown("of each server [cores]", LAST_SLOT)]
+    server_memory: Annotated[Integers, "server", Shown("of each server [GB]", LAST_SLOT, when="kind=2d")]
 
     @property
     def kind(self) -> str:

@@ -21,7 +21,18 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core import heap
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Fill,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Shown,
+    length,
+)
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
@@ -46,7 +57,7 @@ from schedgym.problems.geo.columns import (
 from schedgym.problems.geo.metrics import Schedule
 from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
 from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
-from schedgym.problems.geo.workload import Jobs
+from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS, MOST_TASKS, Jobs
 
 __all__ = [
     *("DYNAMICS", "SCORING", "ORDER", "RATIO", "SLOT", "Environment"),
@@ -130,7 +141,7 @@ class State(NamedTuple):
     share: Annotated[Floats, "job", "entry"]  # mode RATIO: slots; negative: closed
     order: Annotated[Integers, "job"]  # mode ORDER: rows, in the order in which they are served
     cursor: Annotated[Integers32, "site"]  # mode ORDER: leading positions without a task for a site
-    free: Annotated[Integers, "site"]
+    free: Annotated[Integers, "site", Shown("free slots of each site", MOST_SLOTS)]
     runnable: Annotated[Integers, "site"]  # waiting tasks that may run at a site
     freed: Annotated[Bytes, "site"]  # sites where dispatch may start tasks
     owner: Annotated[Integers32, "task"]  # job of a task that has started
@@ -138,26 +149,51 @@ class State(NamedTuple):
     heap_task: Annotated[Integers32, "task"]
 
 
+#: dimensions of what observations show of each site of a group; condition of what only mode ORDER has
+BY_SITE = ("window", "group", "choice")
+IN_ORDER = "view=assignment|priority|rule"
+
+
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those that are not shown have length 0."""
 
-    clock: Annotated[Floats, 1]
-    event: Annotated[Bytes, 3]
-    arrival: Annotated[Floats, "own_row"]
-    age: Annotated[Floats, "unit_row"]
-    remaining: Annotated[Integers32, "own_row"]
-    waiting: Annotated[Integers32, "own_row", "group"]
-    running: Annotated[Integers32, "own_row", "entry"]
-    assigned: Annotated[Integers32, "ordered_row", "entry"]
-    seconds: Annotated[Floats, "shown_time", "group"]
-    new: Annotated[Bytes, "own_row"]
-    job_mask: Annotated[Bytes, "window"]
-    group_mask: Annotated[Bytes, "group"]
-    active: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    open_site: Annotated[Integers, 1]
-    action_mask: Annotated[Bytes, "mask"]
-    job_tokens: Annotated[Floats32, "token_row", "feature"]
+    clock: Annotated[Floats, 1, Shown("time [s]", LAST_TIME)]
+    event: Annotated[
+        Bytes, 3, Shown("flags: a job arrived, one completed since the last decision; a slot is free")
+    ]
+    arrival: Annotated[Floats, "own_window", Shown("of each visible job [s]", LAST_TIME)]
+    age: Annotated[Floats, "unit_window", Shown("time since its arrival [s]", LAST_TIME)]
+    remaining: Annotated[Integers32, "own_window", Shown("its unfinished tasks", MOST_TASKS)]
+    waiting: Annotated[Integers32, "own_window", "group", Shown("waiting tasks by group", MOST_TASKS)]
+    running: Annotated[
+        Integers32, "own_window", "entry", Shown("running tasks by group and site", MOST_TASKS, shape=BY_SITE)
+    ]
+    assigned: Annotated[
+        Integers32,
+        "own_ordered_window",
+        "entry",
+        Shown("waiting tasks by assigned site", MOST_TASKS, shape=BY_SITE, when=IN_ORDER),
+    ]
+    seconds: Annotated[
+        Floats,
+        "own_timed_window",
+        "group",
+        Shown(
+            "durations of the unfinished tasks [s]", LAST_TIME, shape=("window", "group"), when="clairvoyant"
+        ),
+    ]
+    new: Annotated[Bytes, "own_window", Shown("1 for jobs that arrived after the last decision")]
+    job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
+    group_mask: Annotated[Bytes, "group", Shown("which groups exist")]
+    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_TASKS)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_TASKS)]
+    open_site: Annotated[
+        Integers,
+        1,
+        Shown("site of the free slot, M at the end", length("site"), when="view=pick", single=True),
+    ]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule|fair-rule")]
+    job_tokens: Annotated[Floats32, "token_window", "feature"]
     site_tokens: Annotated[Floats32, "token_site", len(SiteToken._fields)]
     global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 

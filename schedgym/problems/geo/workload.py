@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, Shown, length
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import draw_kernel
@@ -56,6 +56,8 @@ __all__ = [
 LAST_TIME = 1e12
 #: most slots of a site
 MOST_SLOTS = 10**6
+#: most tasks and jobs, as far as observations and actions go
+MOST_TASKS = 10**7
 
 PARETO, CONSTANT, PER_JOB = range(3)  # in the order of DURATIONS
 PARETO_SHAPE = 1.259
@@ -152,8 +154,14 @@ class Jobs(NamedTuple):
     duration: Annotated[Floats, "task"]  # [s]
     group: Annotated[Integers32, "task"]
     task_index: Annotated[Integers32, "task"]  # index in the workload
-    slots: Annotated[Integers, "site"]
-    sites: Annotated[Integers, "group", "choice"]  # as in SiteLists, with what follows
+    slots: Annotated[Integers, "site", Shown("slots of each site", MOST_SLOTS)]
+    # as in SiteLists, with what follows
+    sites: Annotated[
+        Integers,
+        "group",
+        "choice",
+        Shown("of each group, the associated one first; -1 pads", length("site", -1), -1),
+    ]
     ascending: Annotated[Integers, "group", "choice"]
     site_start: Annotated[Integers, "site+1"]
     entries: Annotated[Integers, "entry"]

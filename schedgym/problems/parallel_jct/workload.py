@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, Shown
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import draw_kernel
@@ -26,6 +26,7 @@ from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.single_job.topology import (
     CLUSTER,
     MOST_CPU,
+    MOST_WEIGHT,
     Tree,
     check_cluster,
     check_reach,
@@ -79,6 +80,8 @@ __all__ = [
 
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
 LAST_TIME = 1e12
+#: most jobs, tasks and rows of them, as far as observations go
+MOST_JOBS = 10**7
 #: largest ratio of energy cap to the energy at efficiency 1
 MOST_RATIO = 1e6
 #: a drawn energy cap exceeds the job's energy at efficiency 1 by at most this share
@@ -219,8 +222,10 @@ class Jobs(NamedTuple):
     load: Annotated[Floats, "task"]  # [vCPU s]
     efficiency: Annotated[Floats, "task", "server"]
     power: Annotated[Floats, "task"]  # per vCPU
-    cpu: Annotated[Floats, "server"]  # [vCPU]
-    matrix: Annotated[Bytes, "group", "server"]  # whether a server is in a group
+    cpu: Annotated[Floats, "server", Shown("of each server [vCPU]", MOST_CPU, name="capacity")]
+    matrix: Annotated[
+        Bytes, "group", "server", Shown("1 for servers in a group, or A_jk", MOST_WEIGHT, name="groups")
+    ]
     share: Annotated[Floats, "group"]  # of a group's available vCPU that a job may use
 
     @property

@@ -15,7 +15,17 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Renamed
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Renamed,
+    Shown,
+)
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
@@ -44,7 +54,10 @@ from schedgym.problems.partial_value.rules import (
     DEADLINE_AWARE,
     EDF,
     FIFO,
+    LARGEST,
+    LAST_SLOT,
     M_GREEDY,
+    MOST_JOBS,
     MOST_SCORE,
     PRIMAL_DUAL,
     TOLERANCE,
@@ -100,10 +113,12 @@ class Constants(NamedTuple):
 class Details(NamedTuple):
     """Further values of a row, in addition to :class:`Rows`, that only observations in exact units need."""
 
-    parallelism: Annotated[Floats, "row"]
-    tasks: Annotated[Floats, "row"]
-    marginal: Annotated[Floats, "row"]  # the value of one more task
-    demand: Annotated[Floats, "row", "resource"]
+    parallelism: Annotated[Floats, "row", Shown("X, most tasks in a slot", LARGEST)]
+    tasks: Annotated[Floats, "row", Shown("Y, tasks in total", LARGEST)]
+    marginal: Annotated[
+        Floats, "row", Shown("value of one more task (or what is left): f(y + min(1, u)) - f(y)", LARGEST)
+    ]
+    demand: Annotated[Floats, "row", "resource", Shown("of a task, in units of the resources", LARGEST)]
 
 
 class State(NamedTuple):
@@ -125,12 +140,12 @@ class Log(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers besides the rows; those of the other kind of observation have length 0."""
 
-    slot: Annotated[Integers, 1]
-    active: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    job_mask: Annotated[Bytes, "slot"]
-    action_mask: Annotated[Bytes, "mask"]
-    job_tokens: Annotated[Floats32, "token_slot", "job_feature"]
+    slot: Annotated[Integers, 1, Shown("the slot to be decided", LAST_SLOT + 1)]
+    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_JOBS)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_JOBS)]
+    job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=rule")]
+    job_tokens: Annotated[Floats32, "token_window", "job_feature"]
     resource_tokens: Annotated[Floats32, "resource", len(ResourceToken._fields)]
     global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
@@ -147,8 +162,8 @@ class Environment(NamedTuple):
     schedule: Schedule
     log: Log
     observation: Observation
-    visible_rows: Annotated[Rows, Renamed(row="own_slot")]  # as the observation shows them
-    visible_details: Annotated[Details, Renamed(row="own_slot")]
+    visible_rows: Annotated[Rows, Renamed(row="own_window")]  # as the observation shows them
+    visible_details: Annotated[Details, Renamed(row="own_window")]
     exchange: Exchange
     scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
     dual: Annotated[DualScratch, SCRATCH, Renamed(row="job")]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Floats, Integers, allocate
+from schedgym.core.arrays import SHARED, Floats, Integers, Shown, allocate
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import draw_kernel
@@ -23,7 +23,7 @@ from schedgym.core.source import constants_of, count_windows, draw_alone, first_
 from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
-from schedgym.problems.partial_value.rules import LINEAR, LOG, POWER, TOLERANCE
+from schedgym.problems.partial_value.rules import LARGEST, LAST_SLOT, LINEAR, LOG, POWER, TOLERANCE
 
 if TYPE_CHECKING:
     from schedgym.problems.partial_value.problem import PartialValueParameters
@@ -59,10 +59,6 @@ __all__ = [
 
 Fields = dict[str, npt.NDArray[Any]]
 
-#: latest arrival and deadline [slots], so that clocks are exact in float64
-LAST_SLOT = 10**9
-#: largest number of tasks, value, demand and capacity, so that their products are finite
-LARGEST = 1e12
 #: whole tasks that fit in all slots together, for each slot that there may be: rules serve one at a time
 MOST_TASKS_PER_SLOT = 100
 #: exponent that arrays have for a job whose utility has none
@@ -186,7 +182,7 @@ class Jobs(NamedTuple):
     utility: Annotated[Integers, "job"]  # LINEAR, POWER or LOG
     demand: Annotated[Floats, "job", "resource"]  # R
     share: Annotated[Floats, "job", "resource"]  # demand over capacity
-    capacity: Annotated[Floats, "resource"]  # C
+    capacity: Annotated[Floats, "resource", Shown("C, of each resource", LARGEST)]
 
 
 def tables(workload: Workload) -> Jobs:

@@ -16,7 +16,19 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core import heap
-from schedgym.core.arrays import SHARED, Bytes, Fill, Flags, Floats, Floats32, Integers, Integers32, Renamed
+from schedgym.core.arrays import (
+    SHARED,
+    Bytes,
+    Fill,
+    Flags,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Renamed,
+    Shown,
+    length,
+)
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
@@ -44,12 +56,13 @@ from schedgym.problems.queue_delay.rules import (
     COMPLETION,
     FINISHED,
     RULE_TABLE,
+    TOLERANCE,
     Situation,
     choose,
     fits,
     select_server,
 )
-from schedgym.problems.queue_delay.workload import Jobs
+from schedgym.problems.queue_delay.workload import LAST_TIME, MOST_TASKS, Jobs
 
 __all__ = ["DYNAMICS", "SCORING", "Environment"]
 
@@ -97,6 +110,10 @@ CONFIG = record_dtype(
 )
 
 
+#: largest values of a task token: executions may be longer than the day by which their logarithm is scaled
+TASK_LIMITS = TaskToken(1.0, 1.0, 1.0, 1.0, 1.0)._replace(log_execution=math.log1p(LAST_TIME) / LOG_DAY)
+
+
 class Constants(NamedTuple):
     """Constants of a simulator: its configuration, resource weights, and the scheme of view route."""
 
@@ -108,9 +125,9 @@ class Constants(NamedTuple):
 class Queue(NamedTuple):
     """Arrival, execution time and demand of the waiting tasks, in order of submission; the rest is zero."""
 
-    arrival: Annotated[Floats, "place"]
-    execution: Annotated[Floats, "place"]
-    demand: Annotated[Floats, "place", 2]
+    arrival: Annotated[Floats, "place", Shown("of each visible waiting task [s]", LAST_TIME)]
+    execution: Annotated[Floats, "place", Shown("its execution time [s]", LAST_TIME)]
+    demand: Annotated[Floats, "place", 2, Shown("its cpu and memory")]
 
 
 class State(NamedTuple):
@@ -123,7 +140,8 @@ class State(NamedTuple):
     """
 
     scalars: Annotated[Any, SCALARS]
-    remaining: Annotated[Floats, "server", 2]
+    # the tolerance of the test whether a task fits can leave it slightly below zero
+    remaining: Annotated[Floats, "server", 2, Shown("what is free of them", least=-2 * TOLERANCE)]
     used: Annotated[Floats, "server", 2]
     released: Annotated[Flags, "server"]  # servers that released something at this instant
     queue_task: Annotated[Integers, "task"]
@@ -140,16 +158,22 @@ class State(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those of the other kind of observation have length 0."""
 
-    waiting: Annotated[Floats, "unit_slot"]
-    task_mask: Annotated[Bytes, "slot"]
-    action_mask: Annotated[Bytes, "mask"]
-    clock: Annotated[Floats, 1]
-    mean_demand: Annotated[Floats, 2]
-    backlog: Annotated[Integers, 1]
-    epoch: Annotated[Integers, 1, Fill(FINISHED)]
-    arriving: Annotated[Integers, 1]
-    released: Annotated[Integers, 1]
-    task_tokens: Annotated[Floats32, "token_slot", len(TaskToken._fields)]
+    waiting: Annotated[Floats, "unit_window", Shown("time since its arrival [s]", LAST_TIME)]
+    task_mask: Annotated[Bytes, "window", Shown("slots with a task, which stand first")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions; in view placement of (window, server)")]
+    clock: Annotated[Floats, 1, Shown("time [s]", LAST_TIME)]
+    mean_demand: Annotated[Floats, 2, Shown("mean cpu and memory of the tasks submitted so far")]
+    backlog: Annotated[Integers, 1, Shown("tasks that wait beyond the window", MOST_TASKS)]
+    epoch: Annotated[
+        Integers, 1, Fill(FINISHED), Shown("0 arrival, 1 completion, 2 the episode has ended", 2, single=True)
+    ]
+    arriving: Annotated[
+        Integers, 1, Shown("slot of the arriving task while it waits, else W", length("window"), single=True)
+    ]
+    released: Annotated[
+        Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
+    ]
+    task_tokens: Annotated[Floats32, "token_window", len(TaskToken._fields), Shown(most=TASK_LIMITS)]
     server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
     global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
@@ -162,7 +186,7 @@ class Environment(NamedTuple):
     jobs: Jobs
     state: State
     queue: Annotated[Queue, Renamed(place="leading")]
-    shown: Annotated[Queue, Renamed(place="own_slot")]  # as the observation shows it
+    shown: Annotated[Queue, Renamed(place="own_window")]  # as the observation shows it
     schedule: Schedule
     observation: Observation
     exchange: Exchange

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Floats, Integers
+from schedgym.core.arrays import SHARED, Floats, Integers, Shown
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import draw_kernel
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAST_TIME",
+    "MOST_TASKS",
     "SCHEMA",
     "TOYS",
     "Drawing",
@@ -44,6 +45,8 @@ __all__ = [
 
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
 LAST_TIME = 1e12
+#: most tasks of a workload, as far as observations go
+MOST_TASKS = 10**7
 
 #: machine types of the 2011 Google trace (cpu, memory, count), 12,583 machines in all:
 #: Reiss, Wilkes, Hellerstein, "Google cluster-usage traces: format + schema", 2011; Reiss et al., SoCC 2012
@@ -118,7 +121,7 @@ class Jobs(NamedTuple):
     arrival: Annotated[Floats, "task"]  # [s]
     execution: Annotated[Floats, "task"]  # [s]
     demand: Annotated[Floats, "task", 2]  # cpu, memory
-    capacity: Annotated[Floats, "server", 2]  # cpu, memory
+    capacity: Annotated[Floats, "server", 2, Shown("cpu and memory of each server")]
 
 
 def tables(workload: Workload) -> Jobs:

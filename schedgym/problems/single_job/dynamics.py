@@ -11,7 +11,17 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Shown,
+    length,
+)
 from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import resetter
@@ -32,7 +42,7 @@ from schedgym.problems.single_job.columns import (
     token_columns,
 )
 from schedgym.problems.single_job.metrics import Schedule
-from schedgym.problems.single_job.workload import LONGEST, Jobs
+from schedgym.problems.single_job.workload import LONGEST, MOST_ENERGY, Jobs
 from schedgym.solvers.placement import (
     ENERGY_SLACK,
     Job,
@@ -95,8 +105,10 @@ class State(NamedTuple):
     """The variables of an episode, except for the schedule; without features some arrays have length 0."""
 
     scalars: Annotated[Any, SCALARS]
-    next_task: Annotated[Integers, 1]  # view place; the number of rows if there is none
-    energy: Annotated[Floats, 1]  # of the tasks placed
+    next_task: Annotated[
+        Integers, 1, Shown("task to be placed, N at the end", length("task"), when="view=place", single=True)
+    ]
+    energy: Annotated[Floats, 1, Shown("energy of the placed tasks [vCPU s]", MOST_ENERGY)]
     best: Annotated[Integers32, "task"]  # most efficient server, ties the lowest
     least: Annotated[Floats, "task"]  # equivalent load there
     rest: Annotated[Floats, "task+1"]  # the sum of the energies there, from a task on
@@ -111,11 +123,13 @@ class State(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those that are not shown have length 0."""
 
-    task_mask: Annotated[Bytes, "task"]
-    action_mask: Annotated[Bytes, "mask"]  # view search needs it
+    task_mask: Annotated[Bytes, "task", Shown("which rows hold a task")]
+    action_mask: Annotated[Bytes, "mask", Shown("legal actions", when="view=place|search")]  # search needs it
     job_tokens: Annotated[Floats32, "token_task", len(JobToken._fields)]
     server_tokens: Annotated[Floats32, "token_server", "server_column"]
-    pair_tokens: Annotated[Floats32, "pair_task", "pair_column"]
+    pair_tokens: Annotated[
+        Floats32, "token_pair_task", "pair_column", Shown(least=-1.0, shape=("task", "server", -1))
+    ]
     global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 

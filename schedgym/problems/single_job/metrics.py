@@ -11,7 +11,18 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integers32, allocate, sizes_of
+from schedgym.core.arrays import (
+    SCRATCH,
+    Fill,
+    Flags,
+    Floats,
+    Integers,
+    Integers32,
+    Shown,
+    allocate,
+    length,
+    sizes_of,
+)
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.record import ScheduleRecord, check_rows, refuse_first
@@ -42,7 +53,9 @@ ENERGY_ROUNDING = 1e-11  # relative: an energy is within its cap up to 1e-12
 class Schedule(NamedTuple):
     """The decisions of an episode: server, vCPU and time of each task."""
 
-    placement: Annotated[Integers32, "task", Fill(-1)]  # server of each task, -1: none
+    placement: Annotated[
+        Integers32, "task", Fill(-1), Shown("server of each task, -1: not placed", length("server", -1), -1)
+    ]
     vcpu: Annotated[Floats, "task"]
     time: Annotated[Floats, "task"]  # [s]
 

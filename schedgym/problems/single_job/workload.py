@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, sizes_of
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, Shown, sizes_of
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import stream, uniform
@@ -27,6 +27,7 @@ from schedgym.problems.single_job.topology import (
     LIMIT,
     MOST_CPU,
     MOST_LIMIT,
+    MOST_WEIGHT,
     OTHER,
     Tree,
     check_cluster,
@@ -190,16 +191,26 @@ class Jobs(NamedTuple):
     """
 
     size: Annotated[Any, SIZE]
-    load: Annotated[Floats, "task"]  # [vCPU s]
-    efficiency: Annotated[Floats, "task", "server"]
-    capacity: Annotated[Floats, "server"]  # [vCPU]
-    limits: Annotated[Floats, "group"]  # B_k [vCPU times weight], all > 0
-    energy_cap: Annotated[Floats, 1]  # [vCPU s]
+    load: Annotated[Floats, "task", Shown("of each task; 0 after the last [vCPU s]", MOST_LOAD)]
+    efficiency: Annotated[Floats, "task", "server", Shown("e_ij of each task on each server")]
+    capacity: Annotated[Floats, "server", Shown("of each server [vCPU]", MOST_CPU)]
+    limits: Annotated[Floats, "group", Shown("B_k; 0: no group [vCPU, by weight]", MOST_LIMIT)]
+    energy_cap: Annotated[Floats, 1, Shown("E_MAX [vCPU s]", MOST_ENERGY)]
     least_energy: Annotated[Floats, 1]  # every task on its most efficient server
     least_work: Annotated[Floats, 1]  # their equivalent loads there [vCPU s]
-    power: Annotated[Floats, "task"]  # per vCPU
-    groups: Annotated[Bytes, "shown_group", "server"]
-    weights: Annotated[Floats, "weighted_group", "server"]
+    power: Annotated[Floats, "task", Shown("a_i, of each task [per vCPU]", MOST_POWER)]
+    groups: Annotated[
+        Bytes,
+        "shown_group",
+        "server",
+        Shown("1 for the servers of each group", shape=("group", "server")),
+    ]
+    weights: Annotated[
+        Floats,
+        "weighted_group",
+        "server",
+        Shown("or A_jk, if a file has others", MOST_WEIGHT, name="groups", shape=("group", "server")),
+    ]
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
     server_weight: Annotated[Floats, "pair"]

@@ -1,8 +1,8 @@
 """The thesis's linear programs for max-min fair shares, solved by HiGHS.
 
-They serve for comparison: ``max_min`` and ``completion_shares`` give the same aggregates by flows,
-exactly, and much faster. The printed algorithms are wrong in places; these functions implement their
-intention, or with ``literal=True`` the printed text.
+The shipped solvers (``shares``) give the same aggregates by flows, exactly, and thousands of times faster.
+The printed algorithms are wrong in places; these functions implement their intention, or with
+``literal=True`` the printed text. Their arguments are those of ``shares``.
 
 Source: guan2022, Algorithms 5 (AMF), 6, 7 (GAMF) and 8; sharing incentives by (4.3), (4.4) and (5.24).
 """
@@ -17,11 +17,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, vstack
 
 from schedgym.core.arrays import Integers
-from schedgym.errors import InfeasibleInstance, InvalidParameter, SchedgymError
-from schedgym.solvers.balance import make_site_lists, whole
-from schedgym.solvers.max_min import read_seconds
-
-__all__ = ["TOLERANCE", "linear_completion_shares", "linear_max_min"]
+from schedgym.errors import InfeasibleInstance, SchedgymError
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,13 +35,9 @@ class _Programs:
     def __init__(
         self, demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, floors: npt.ArrayLike | None
     ) -> None:
-        self.slots = whole("slots", slots, (None,))
-        self.lists = make_site_lists(sites, self.slots.size).sites
-        self.demand = whole("demand", demand, (None, self.lists.shape[0]))
+        self.slots, self.lists, self.demand = np.asarray(slots), np.asarray(sites), np.asarray(demand)
         self.jobs = self.demand.shape[0]
         given = self.lists >= 0
-        if self.demand[:, ~given.any(axis=1)].any():
-            raise InvalidParameter("sites: a group has tasks and no available site")
         self.job, self.kind, self.slot = np.nonzero((self.demand > 0)[:, :, None] & given[None])
         self.count = self.job.size
         pairs, group = np.unique(self.job * self.lists.shape[0] + self.kind, return_inverse=True)
@@ -59,12 +51,10 @@ class _Programs:
         self.lower = np.zeros(self.count)  # variables
         if floors is not None:
             array = np.asarray(floors, dtype=np.float64)
-            if array.shape == (self.jobs,):
+            if array.ndim == 1:
                 self.least = array
-            elif array.shape == self.demand.shape and self.single:
-                self.lower = np.minimum(array, self.demand)[self.job, self.kind]
             else:
-                raise InvalidParameter("floors: must be [J], or [J, K] for groups with a single site")
+                self.lower = np.minimum(array, self.demand)[self.job, self.kind]
 
     def _sums(self, row: Integers, rows: int) -> Any:
         return csr_matrix((np.ones(self.count), (row, np.arange(self.count))), shape=(rows, self.count))
@@ -140,10 +130,10 @@ def linear_max_min(
     cannot get more.
 
     Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        floors: least aggregates [J], or least allocations [J, K] for groups with a single site, in slots.
+        demand: D [J, K].
+        sites: [K, A].
+        slots: u [M].
+        floors: least aggregates [J], or least allocations [J, K] for groups with a single site.
         literal: the printed algorithms. A candidate is tried with all other undecided jobs at T exactly;
             for groups with several sites also lines 12 and 15 of Algorithm 7 as they stand, and (5.2)
             without a_ijk >= 0. Their result depends on which of the optimal allocations the solver
@@ -153,7 +143,6 @@ def linear_max_min(
         Aggregates A [J] and an allocation a [J, K, A] in slots, within :data:`TOLERANCE`.
 
     Raises:
-        InvalidParameter: malformed input.
         InfeasibleInstance: no allocation reaches the floors, or the printed algorithm never ends.
 
     Source: guan2022, Algorithm 5 (groups with one site) and Algorithm 7. Deviations: a candidate is tried
@@ -241,11 +230,11 @@ def linear_completion_shares(
     Job by job: maximise y_l, the least share of a demand among the job's groups, then freeze the job.
 
     Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
+        demand: D [J, K].
+        sites: [K, A].
+        slots: u [M].
         aggregates: A [J] in slots, as of :func:`linear_max_min`.
-        floors: least allocations [J, K] for groups with a single site, in slots.
+        floors: least allocations [J, K] for groups with a single site.
         order: the jobs, first served first; by increasing number of tasks if None, ties by index.
         seconds: w [J, K] sum of the durations of each group's tasks, if they are known: y_l is then the
             least share / w.
@@ -256,7 +245,6 @@ def linear_completion_shares(
         first job is unique.
 
     Raises:
-        InvalidParameter: malformed input.
         InfeasibleInstance: no allocation has these aggregates.
 
     Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8; ``seconds``: the footnote of
@@ -266,18 +254,12 @@ def linear_completion_shares(
     jobs = programs.jobs
     count = programs.count
     goals = np.asarray(aggregates, dtype=np.float64)
-    if goals.shape != (jobs,):
-        raise InvalidParameter(f"aggregates: must have the shape [{jobs}], got {list(goals.shape)}")
-    turns = (
-        np.argsort(programs.demand.sum(axis=1), kind="stable")
-        if order is None
-        else whole("order", order, (jobs,))
-    )
+    turns = np.argsort(programs.demand.sum(axis=1), kind="stable") if order is None else np.asarray(order)
     if literal and not programs.single:
         programs.lower = np.full(count, -np.inf)
     wanted = programs.group_demand
     if seconds is not None:
-        wanted = read_seconds(seconds, programs.demand)[programs.group_job, programs.group_kind]
+        wanted = np.asarray(seconds, dtype=np.float64)[programs.group_job, programs.group_kind]
     lower = programs.lower.copy()
     upper = np.full(count, np.inf)
     rate = np.full(jobs, np.inf)

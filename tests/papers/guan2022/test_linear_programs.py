@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.linear import TOLERANCE, linear_completion_shares, linear_max_min
-from schedgym.solvers.max_min import completion_shares, isolated_share, max_min
+from schedgym.errors import InfeasibleInstance
+from schedgym.papers.guan2022.linear_programs import TOLERANCE, linear_completion_shares, linear_max_min
+from schedgym.papers.guan2022.shares import completion_shares, isolated_share, max_min
 from tests.long import long, of_trials, trials
 from tests.solvers.test_max_min import check_feasible, draw_instance, singletons
 
@@ -86,16 +86,6 @@ def test_longer_tasks_get_more_slots() -> None:
         assert np.abs(rate - [0.25, 0.2]).max() < TOLERANCE
 
 
-@pytest.mark.parametrize("solve", [completion_shares, linear_completion_shares])
-def test_malformed_durations(solve) -> None:
-    given = [[[2, 0]], singletons(2), [4, 4]] + ([[2]] if solve is linear_completion_shares else [])
-    solve(*given, seconds=[[1.0, 0.0]])
-    with pytest.raises(InvalidParameter, match="seconds: must be positive and finite where there are tasks"):
-        solve(*given, seconds=[[0.0, 1.0]])
-    with pytest.raises(InvalidParameter, match=r"seconds: must have the shape \[1, 2\], got \[2\]"):
-        solve(*given, seconds=[1.0, 0.0])
-
-
 def test_vectors() -> None:
     demand, sites = np.array([[2, 2], [0, 3]]), singletons(2)
     assert np.allclose(linear_max_min(demand, sites, [4, 4])[1][:, :, 0], [[2, 1], [0, 3]])
@@ -149,13 +139,7 @@ def test_printed_group_demands_allow_negative_shares() -> None:
         linear_completion_shares(demand, sites, slots, [2.0, 2.0])
 
 
-def test_malformed_input() -> None:
-    with pytest.raises(InvalidParameter, match="floors: must be"):
-        linear_max_min([[1]], [[0]], [1], floors=[1.0, 2.0])
-    with pytest.raises(InvalidParameter, match="no available site"):
-        linear_max_min([[1]], [[-1]], [1])
-    with pytest.raises(InvalidParameter, match="aggregates: must have the shape"):
-        linear_completion_shares([[1]], [[0]], [1], [1.0, 2.0])
+def test_floors_that_nobody_can_have() -> None:
     with pytest.raises(InfeasibleInstance, match="no allocation reaches them all"):
         linear_max_min([[4], [4]], [[0]], [4], floors=[3.0, 2.0])
 

@@ -1,0 +1,92 @@
+"""The pods of Kubernetes as ``kubectl get pods --all-namespaces -o json`` prints them, which is no table.
+
+A pod is a task. It asks for what its containers ask for together, runs from its start to the end of its last
+container, and is left out while it has not finished.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from schedgym.traces.base import MALFORMED, Fault
+from schedgym.traces.nested import json_items
+from schedgym.traces.texts import Rows
+
+__all__ = ["parse_quantity", "rows"]
+
+COMMAND = "kubectl get pods --all-namespaces -o json"
+#: what a quantity ends in -> by what it is multiplied
+SUFFIXES = {
+    **{
+        "n": 1e-9,
+        "u": 1e-6,
+        "m": 1e-3,
+        "": 1.0,
+        "k": 1e3,
+        "M": 1e6,
+        "G": 1e9,
+        "T": 1e12,
+        "P": 1e15,
+        "E": 1e18,
+    },
+    **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)},
+}
+_QUANTITY = re.compile(r"([0-9]{1,19}(?:\.[0-9]{0,19})?(?:[eE][+-]?[0-9]{1,2})?)([numkMGTPE]|[KMGTPE]i|)")
+
+
+def parse_quantity(text: str) -> float:
+    """The cores or bytes of a quantity such as 500m, 2, 64Mi or 1000M; ValueError says what is wrong."""
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"must be a quantity such as 500m or 64Mi, got {text[:40]!r}")
+    return float(found[1]) * SUFFIXES[found[2]]
+
+
+def rows(path: Path) -> Rows:
+    """The number of each pod, and creation, start, end (dates), cores, bytes, phase, namespace."""
+    for number, pod in json_items(path):
+        kind = pod.get("kind", "Pod") if isinstance(pod, Mapping) else type(pod).__name__
+        if kind != "Pod":
+            yield (
+                number,
+                Fault(MALFORMED, "kind", f"must be Pod, as {COMMAND} prints it, got {str(kind)[:40]!r}"),
+            )
+            continue
+        try:
+            yield number, _facts(pod)
+        except ValueError as error:
+            yield number, Fault(MALFORMED, "spec.containers", str(error))
+        except (AttributeError, TypeError):
+            yield number, Fault(MALFORMED, "", f"is no pod as {COMMAND} prints it")
+
+
+def _facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """The texts of a row; ValueError, AttributeError and TypeError for a pod that is damaged."""
+    about, spec, status = (pod.get(name) or {} for name in ("metadata", "spec", "status"))
+    ends = [
+        (one.get("state") or {}).get("terminated", {}).get("finishedAt") or ""
+        for one in status.get("containerStatuses") or ()
+    ]
+    sizes = [_asked(spec, name) for name in ("cpu", "memory")]
+    texts = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
+    return (*(text or "" for text in texts), *sizes, status.get("phase") or "", about.get("namespace") or "")
+
+
+def _asked(spec: Mapping[str, Any], name: str) -> str:
+    """What the containers of a pod ask for, in cores or bytes; "" where none of them does.
+
+    Those that run before the others count where one of them asks for more, and a limit where there is no
+    request: Kubernetes takes it for one.
+    """
+    found: dict[str, list[float]] = {"containers": [], "initContainers": []}
+    for kind, sizes in found.items():
+        for one in spec.get(kind) or ():
+            resources = one.get("resources") or {}
+            text = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}.get(name)
+            if text is not None:
+                sizes.append(parse_quantity(str(text)))
+    both: Sequence[float] = (sum(found["containers"]), *found["initContainers"])
+    return f"{max(both):.17g}" if any(found.values()) else ""
