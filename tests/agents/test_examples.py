@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
+from schedgym.agents.simulation import held_out
 from schedgym.errors import InvalidParameter
-
-pytest.importorskip("torch", reason="needs the extra agents")
-pytest.importorskip("stable_baselines3", reason="needs the extra agents")
-pytest.importorskip("sb3_contrib", reason="needs the extra agents")
-import torch
-
-from schedgym.agents.examples import cleanrl_ppo, rllib_ppo
-from schedgym.agents.rollout import held_out
+from tests.lazy import Lazy
 from tests.long import long
+
+torch = Lazy("torch")
+cleanrl_ppo = Lazy("schedgym.agents.examples.cleanrl_ppo", "torch")
+rllib_ppo = Lazy("schedgym.agents.examples.rllib_ppo", "torch")
 
 HELD_OUT = 2**20  # seed of episodes that are not trained on
 

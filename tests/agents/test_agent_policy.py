@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from schedgym.agents import tokens
+from schedgym.agents.agent_policy import OWN, AgentPolicy, make_agent
 from schedgym.agents.files import (
     Agent,
     InvalidAgentFile,
@@ -21,7 +22,6 @@ from schedgym.agents.files import (
     load_pretrained,
     save_agent,
 )
-from schedgym.agents.policy import OWN, AgentPolicy, make_agent
 from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.tokens import tokens_of
