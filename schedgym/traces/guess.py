@@ -97,6 +97,7 @@ def guess_format(
     """
     asked = parse_columns(given)
     layout, piece, columns = _sampled(source, _words()["names"], asked, TASKS, empty)
+    _check_header(piece, name_of(source), asked)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
@@ -114,6 +115,18 @@ def guess_format(
         decimal=layout.decimal,
         empty=layout.empty,
     )
+
+
+def _check_header(piece: Chunk, path: str | Path, asked: Collection[str]) -> None:
+    """Raise TraceFormatError for what programs print that is no table, and for a first line without names."""
+    for begin, what, instead in _words()["refused"]:
+        if piece.header and " ".join(piece.names).startswith(begin):
+            raise TraceFormatError(path, piece.header, "", f"is {what}: give {instead}")
+    values = [name for name in piece.names if is_number(name) or _DATED.fullmatch(name)]
+    if piece.header and len(values) > 1 and not asked:
+        raise TraceFormatError(
+            path, piece.header, "", f"must be a line of names, got {', '.join(values)[:80]!r}"
+        )
 
 
 def amend_format(

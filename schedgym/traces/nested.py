@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.errors import TraceFormatError
-from schedgym.traces.base import MALFORMED, Fault
-from schedgym.traces.texts import Rows, text_blocks
+from schedgym.traces.texts import text_blocks
 
 __all__ = ["JOB", "flatten", "json_items", "json_rows"]
 
@@ -24,7 +23,6 @@ LONGEST = 1 << 24  # characters of a job
 LISTS = ("jobs", "items")  # names under which an object has its list
 SAMPLE = 200  # jobs whose values name the columns
 JOB = "job"  # what is counted in place of lines
-NO_OBJECT = "must be a mapping of names to values"
 
 _BETWEEN = re.compile(r"[\s,]*")
 
@@ -75,9 +73,17 @@ class _Text:
             if not self.more():  # else the value may go on in the next block
                 raise self.refuse(reason if self.text.strip() else "the list is cut off")
 
+    def item(self) -> tuple[int, Mapping[str, Any]]:
+        """The number and the object of the job that begins here."""
+        found = self.value()
+        if not isinstance(found, Mapping):
+            raise self.refuse("must be a mapping of names to values")
+        self.number += 1
+        return self.number, found
 
-def json_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """The number and the value of each job of a JSON file, in memory for one of them.
+
+def json_items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The number and the object of each job of a JSON file, in memory for one of them.
 
     Raises:
         FileNotFoundError: when there is no such file.
@@ -90,15 +96,13 @@ def json_items(path: Path) -> Iterator[tuple[int, Any]]:
             text.number = 1
             yield 1, members
             while text.peek():
-                yield text.number + 1, text.value()
-                text.number += 1
+                yield text.item()
             return
     elif text.peek() != "[":
         raise TraceFormatError(path, 0, "", "must be JSON: a list of jobs, or an object with one")
     text.place += 1
     while text.peek() != "]":
-        yield text.number + 1, text.value()
-        text.number += 1
+        yield text.item()
 
 
 def _members(text: _Text) -> dict[str, Any] | None:
@@ -117,22 +121,13 @@ def _members(text: _Text) -> dict[str, Any] | None:
     return found
 
 
-def json_rows(path: Path) -> tuple[Sequence[str], Rows]:
+def json_rows(path: Path) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
     """The names of the columns of a JSON file, by its first jobs, and its rows."""
     items = json_items(path)
     first = list(itertools.islice(items, SAMPLE))
-    flat = [flatten(item) for _, item in first if isinstance(item, Mapping)]
-    names = tuple(dict.fromkeys(name for own in flat for name in own))
-
-    def rows() -> Rows:
-        for number, item in itertools.chain(first, items):
-            if isinstance(item, Mapping):
-                own = flatten(item)
-                yield number, tuple(own.get(name, "") for name in names)
-            else:
-                yield number, Fault(MALFORMED, "", NO_OBJECT)
-
-    return names, rows()
+    names = tuple(dict.fromkeys(name for _, item in first for name in flatten(item)))
+    flat = ((number, flatten(item)) for number, item in itertools.chain(first, items))
+    return names, ((number, [own.get(name, "") for name in names]) for number, own in flat)
 
 
 def flatten(item: Mapping[str, Any], before: str = "") -> dict[str, str]:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from schedgym.traces.base import Fault
-from schedgym.traces.texts import Rows, record_rows
 
-__all__ = ["begins", "rows"]
+__all__ = ["begins", "facts"]
 
 ENDED = "E"
 OTHER = "record of another kind"  # than the end of a job
@@ -25,18 +23,13 @@ _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)([bw]?)", re.IGNORECASE)
 _PROCESSORS = re.compile(r"(?:^|:)ppn=([0-9]{1,7})")
 
 
-def rows(path: Path) -> Rows:
-    """The number of each line, and job, submission, start, end [s since 1970], cores, bytes, queue, user."""
-    return record_rows(path, _facts)
-
-
 def begins(line: str) -> bool:
     """Return True if a file may begin with this line."""
     return _RECORD.fullmatch(line) is not None
 
 
-def _facts(text: str) -> tuple[str, ...] | Fault:
-    """The texts of a row, of a line; ValueError says what is wrong."""
+def facts(text: str) -> tuple[str, ...] | Fault:
+    """Job, submission, start, end [s since 1970], cores, bytes, queue and user of a line; or ValueError."""
     if not _RECORD.fullmatch(text):
         raise ValueError(f"must be date;type;job;values, got {text[:40]!r}")
     _, kind, job, values = text.split(";", 3)
@@ -48,7 +41,7 @@ def _facts(text: str) -> tuple[str, ...] | Fault:
     each = not memory and found.get("Resource_List.pmem", "")  # of a process
     size = _SIZE.fullmatch(each or memory or "0")
     if size is None:
-        raise ValueError(f"Resource_List.mem must be a size such as 4gb, got {(each or memory)!r}")
+        raise ValueError("Resource_List.mem", f"must be a size such as 4gb, got {(each or memory)!r}")
     amount = int(size[1]) * POWERS[size[2].lower()] * (8 if size[3].lower() == "w" else 1)
     total = str(amount * (cores if each else 1)) if each or memory else ""
     times = (found.get(name, "") for name in ("ctime", "start", "end"))

@@ -128,6 +128,11 @@ def job(
     }
 
 
+def text_of(**given: Any) -> str:
+    """A file of one job."""
+    return json.dumps([job(1, ("2017-10-07 01:12:09", "2017-10-07 01:13:23", [8]), **given)])
+
+
 PHILLY = [
     job(
         1,
@@ -180,11 +185,11 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
         ("[[]]", "job 1: must be a mapping"),
         ("[{}]", "job 1: attempts: must be a list of attempts"),
         ('[{"attempts": [1]}]', "job 1: attempts: must be a list"),
-        ('[{"attempts": []}]', "job 1: submitted_time: is missing"),
-        ('[{"attempts": [], "submitted_time": "x"}]', "job 1: submitted_time: must be a date as .*, got 'x'"),
-        ('[{"attempts": [], "submitted_time": 7}]', "job 1: submitted_time: must be a date"),
-        ('[{"attempts": [], "submitted_time": [7]}]', "job 1: submitted_time: must be a date"),
-        ('[{"attempts": [], "submitted_time": ""}]', "job 1: submitted_time: is empty"),
+        (text_of(submitted=None), "job 1: submitted_time: is empty"),
+        (text_of(submitted="x"), "job 1: submitted_time: must be a date as .*, got 'x'"),
+        (text_of(submitted=7), "job 1: submitted_time: must be a date"),
+        (text_of(submitted=[7]), "job 1: submitted_time: must be a date"),
+        (text_of(submitted=""), "job 1: submitted_time: is empty"),
         ("[" * 100_000, "job 1: is nested too deeply"),
         (json.dumps(PHILLY)[:-30], "job 6: not JSON"),
         (json.dumps(PHILLY)[:-1], "job 7: the list is cut off"),
@@ -204,7 +209,7 @@ def test_philly_errors(tmp_path: Path, text: str, message: str) -> None:
 
 def test_philly_skips_and_counts(tmp_path: Path) -> None:
     path = tmp_path / "cluster_job_log"
-    path.write_text(json.dumps([{}, *PHILLY[:1], {"attempts": [], "submitted_time": "x"}]))
+    path.write_text(json.dumps([{}, *PHILLY[:1], PHILLY[0] | {"submitted_time": "x"}]))
     trace = read(path, on_error="skip", format="philly")
     assert trace.dropped == {"malformed": 2}
     assert [(one.line, one.column) for one in trace.left_out] == [(1, "attempts"), (3, "submitted_time")]
