@@ -403,11 +403,7 @@ def _check_format(form: str) -> None:
 
 
 def _check_layout(layout: TableLayout) -> None:
-    if (
-        not isinstance(layout.delimiter, str)
-        or len(layout.delimiter) > 1
-        or layout.delimiter in ('"', *"\r\n")
-    ):
+    if not isinstance(layout.delimiter, str) or layout.delimiter[1:] or layout.delimiter in tuple('"\r\n'):
         raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
     if layout.rows:
         find_reader(layout.rows)

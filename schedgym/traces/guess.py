@@ -111,7 +111,7 @@ def guess_format(
         name=name,
         columns=columns,
         delimiter=layout.delimiter,
-        filters=(*_filters(where), *_unfinished(piece, where or ())),
+        filters=(*_filters(where), *_implied(piece, where or ())),
         decimal=layout.decimal,
         empty=layout.empty,
     )
@@ -178,13 +178,15 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
     return tuple(found)
 
 
-def _unfinished(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
-    """The filters of jobs that have not finished, by columns of states other than those that are given."""
+def _implied(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
+    """The filters of Slurm's job steps, and of jobs that have not finished, by columns that are not given."""
     words = _words()["states"]
     starts = tuple(form for text in words["unfinished"] for form in (text, text.upper(), text.capitalize()))
     found = []
     for column in dict.fromkeys(piece.names):
         texts = set(_known_texts(piece, column))
+        if any(text.endswith(tuple(words["steps"])) for text in texts):
+            found.append(Filter(column, "job step", contains=(".",)))
         if column in given or not texts or _plain(column).split("_")[-1] not in words["names"]:
             continue
         if texts <= {*words["letters"], *words["unfinished letters"]}:

@@ -141,9 +141,7 @@ def flatten(item: Mapping[str, Any], before: str = "") -> dict[str, str]:
         if isinstance(value, Mapping) and {"set", "number"} <= value.keys():  # of Slurm
             value = value["number"] if value["set"] else None
         if isinstance(value, list) and all(isinstance(one, Mapping) and "type" in one for one in value):
-            value = {
-                "/".join(filter(None, (one["type"], one.get("name")))): one.get("count") for one in value
-            }
+            value = {f"{one['type']}/{one.get('name') or ''}".rstrip("/"): one.get("count") for one in value}
         if isinstance(value, Mapping):
             found |= flatten(value, f"{before}{name}.")
         elif not isinstance(value, list):
