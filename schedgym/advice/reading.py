@@ -117,11 +117,11 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     """Read the table or trace, with the file of machines, if there is one."""
     columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
     on_error, name, empty = how.get("on_error", "raise"), how.get("format"), how.get("empty", ())
-    asked = bool(columns or where or empty)
+    asked = bool(columns or where)
     known = find_format(name) if name is not None else _known(log, parse_columns(columns))
     title = Path(log).name if isinstance(log, str | Path) else "data frame"
     if isinstance(known, Format):
-        if asked:
+        if asked or empty:
             raise InvalidParameter(
                 f"columns, where and empty: are for tables, and the {known.name} format is none"
             )

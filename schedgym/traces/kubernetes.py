@@ -15,18 +15,7 @@ __all__ = ["facts", "parse_quantity"]
 COMMAND = "kubectl get pods --all-namespaces -o json"
 #: what a quantity ends in -> by what it is multiplied
 SUFFIXES = {
-    **{
-        "n": 1e-9,
-        "u": 1e-6,
-        "m": 1e-3,
-        "": 1.0,
-        "k": 1e3,
-        "M": 1e6,
-        "G": 1e9,
-        "T": 1e12,
-        "P": 1e15,
-        "E": 1e18,
-    },
+    **{text: 1000.0**power for power, text in enumerate(("n", "u", "m", "", *"kMGTPE"), -3)},
     **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)},
 }
 _QUANTITY = re.compile(r"([0-9]{1,19}(?:\.[0-9]{0,19})?(?:[eE][+-]?[0-9]{1,2})?)([numkMGTPE]|[KMGTPE]i|)")
@@ -53,13 +42,8 @@ def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
         states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
         ends = [state.get("terminated", {}).get("finishedAt") or "" for state in states]
         sizes = [_asked(spec, name) for name in ("cpu", "memory")]
-        texts = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
-        return (
-            *(text or "" for text in texts),
-            *sizes,
-            status.get("phase") or "",
-            about.get("namespace") or "",
-        )
+        times = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
+        return tuple(text or "" for text in (*times, *sizes, status.get("phase"), about.get("namespace")))
     except (AttributeError, TypeError):
         raise ValueError(f"is no pod as {COMMAND} prints it") from None
 
