@@ -37,6 +37,7 @@ __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines",
 
 WORDS = Path(__file__).with_name("guess.yaml")
 SAMPLE = 200  # rows that are looked at
+MOST_LISTED = 50  # columns in a message
 
 #: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
 EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
@@ -102,9 +103,9 @@ def guess_format(
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
         if name not in columns and not (name == "duration" and "end" in columns):
-            raise TraceFormatError(
-                name_of(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
-            )
+            listed = ", ".join((*piece.names[:MOST_LISTED], *("..." for _ in piece.names[MOST_LISTED:][:1])))
+            reason = f"no column is known for {what}: name one of {listed}"
+            raise TraceFormatError(name_of(source), piece.header, "", reason)
     columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
     return TableFormat(

@@ -1,7 +1,7 @@
 """JSON files: their jobs one at a time, and as a table whose columns are named by the way to each value.
 
-A file is a list of jobs, an object with such a list under "jobs" or "items", as Slurm's ``sacct --json`` and
-Kubernetes' ``kubectl get pods -o json`` print them, or an object a line.
+A file is a list of jobs, an object with such a list under one of a few names, "jobs" in Slurm's
+``sacct --json`` and "items" in Kubernetes' ``kubectl get pods -o json``, or an object a line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["JOB", "flatten", "json_items", "json_rows"]
 
 BLOCK = 1 << 20  # bytes that are read at once
 LONGEST = 1 << 24  # characters of a job
-LISTS = ("jobs", "items")  # names under which an object has its list
+LISTS = ("jobs", "items", "records", "RECORDS", "data", "rows")  # names under which an object has its list
 SAMPLE = 200  # jobs whose values name the columns
 JOB = "job"  # what is counted in place of lines
 
