@@ -96,7 +96,7 @@ class AgentPolicy:
             raise InvalidParameter(f"{self.name}: agents need action_mask=True")
         self._layout = self._scorer = None
         scorer = self.form == "scorer"
-        self._plays = scorer and interface.view in scoring_of(interface.problem).SCORING.played
+        self._plays = scorer and interface.view in scoring_of(interface.problem).played
 
     @property
     def compiled_rollout(self) -> Callable[[Simulator], float] | None:

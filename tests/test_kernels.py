@@ -74,11 +74,11 @@ digests["agent"] = [env.record().digest(), outcome.total, outcome.metrics]
 
 COUNT = """
 import re
-from schedgym.problems.queue_delay import dynamics, scoring
+from schedgym.problems.queue_delay import dynamics
 
 counts = [
     [len(re.findall(r"call [^@]*@NRT_incref", code)) for code in kernel.inspect_llvm().values()]
-    for kernel in (dynamics.DYNAMICS.step, scoring.SCORING.play[dynamics.DYNAMICS.general("placement")])
+    for kernel in (dynamics.DYNAMICS.step, dynamics.SCORING.play[dynamics.DYNAMICS.general("placement")])
 ]
 """
 

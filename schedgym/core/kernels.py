@@ -13,11 +13,14 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from schedgym.core.arrays import SCRATCH, SHARED
 from schedgym.core.jit import COMPILED, helper, pure_kernel
-from schedgym.core.scoring import Form, Given, Work, act, columns_each, play_each, score_each
+from schedgym.core.scorer import Form, Given, Work, act, columns_each, play_each, score_each
 from schedgym.core.stepping import Exchange, advance_each, decide_each, draw_each, measure_each
 from schedgym.core.tables import accessor
 
-__all__ = ["Dynamics", "Scoring", "ViewDynamics", "draw_kernel", "made_kernel", "measure_kernel"]
+__all__ = [
+    *("Dynamics", "Scoring", "ViewDynamics"),
+    *("acting_bundles", "draw_kernel", "made_kernel", "measure_kernel"),
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,36 +138,53 @@ class Dynamics:
         return [own for own in self.views if own.view == view][-1]
 
 
+def acting_bundles(seen: Any, memo: Any) -> Any:
+    """The bundles of a scorer in one environment; Seen and Memo are those of the module ``columns``."""
+    make: Any = NamedTuple  # type checkers know it only with types that are written out
+    made = make(
+        "Acting",
+        [
+            ("form", Annotated[Form, SHARED]),
+            ("seen", seen),
+            ("given", Given),
+            ("exchange", Exchange),
+            ("memo", Annotated[memo, SCRATCH]),
+            ("work", Annotated[Work, SCRATCH]),
+        ],
+    )
+    made.__module__ = seen.__module__
+    return made
+
+
 class Scoring:
-    """The kernels of scorers; see :mod:`schedgym.core.scoring`.
+    """The kernels of scorers; see :mod:`schedgym.core.scorer`.
 
     Args:
         module: name of the module whose kernels they are.
         dynamics: of the problem.
-        seen, memo, prepare, token_columns, pair_columns: what the problem's module ``scoring`` has.
+        acting: result of :func:`acting_bundles`.
+        prepare, token_columns, pair_columns: functions of the problem's module ``columns``.
         played: the action views in which scorers play whole episodes compiled.
 
     Attributes:
         acting: the named tuple of bundles that a scorer reads and writes in one environment.
-        score, columns: kernels; see :func:`~schedgym.core.scoring.score_each` and ``columns_each``.
+        score, columns: kernels; see :func:`~schedgym.core.scorer.score_each` and ``columns_each``.
         play: functions of a view -> the kernel that plays whole episodes
-            (:func:`~schedgym.core.scoring.play_each`).
+            (:func:`~schedgym.core.scorer.play_each`).
     """
 
     def __init__(
         self,
         module: str,
         dynamics: Dynamics,
-        seen: Any,
-        memo: Any,
+        acting: type[Any],
         prepare: Any,
         token_columns: Any,
         pair_columns: Any,
         played: Collection[str],
     ) -> None:
-        self.played, self._dynamics = tuple(played), dynamics
-        self.acting = _acting(module, seen, memo)
-        regard = accessor(self.acting)
+        self.acting, self.played, self._dynamics = acting, tuple(played), dynamics
+        regard = accessor(acting)
 
         def score(table: Any, tools: Any, count: int) -> None:
             score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
@@ -193,20 +213,3 @@ class Scoring:
     def play_kernel(self, simulator: Any) -> Any:
         """The kernel that plays whole episodes of a simulator, in one of the views ``played``."""
         return self.play[self._dynamics.functions_of(simulator)]
-
-
-def _acting(module: str, seen: Any, memo: Any) -> Any:
-    """The bundles that a scorer reads and writes in one environment."""
-    made = NamedTuple(  # type: ignore[misc]  # noqa: UP014  (its bundles are given)
-        "Acting",
-        [
-            ("form", Annotated[Form, SHARED]),
-            ("seen", seen),
-            ("given", Given),
-            ("exchange", Exchange),
-            ("memo", Annotated[memo, SCRATCH]),
-            ("work", Annotated[Work, SCRATCH]),
-        ],
-    )
-    made.__module__ = module
-    return made

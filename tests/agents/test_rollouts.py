@@ -16,7 +16,7 @@ from schedgym.core import rollouts as core_rollouts
 from schedgym.core.arrays import regrow
 from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
-from schedgym.core.scoring import next_set
+from schedgym.core.scorer import next_set
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play, steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector

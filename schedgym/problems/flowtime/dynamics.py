@@ -28,21 +28,30 @@ from schedgym.core.arrays import (
     Renamed,
     Shown,
 )
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, ViewDynamics
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
-from schedgym.problems.flowtime.metrics import Objective, Schedule
-from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
-from schedgym.problems.flowtime.tokens import (
+from schedgym.problems.flowtime.columns import (
     CLOCK_SCALE,
     COUNT_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    SERVER_COLUMNS,
+    JOB,
+    JOB_FEATURES,
+    SERVER,
     SLOT_SCALE,
     WORK_SCALE,
+    GlobalToken,
+    JobToken,
+    Memo,
+    Seen,
+    ServerToken,
+    pair_columns,
+    prepare,
+    token_columns,
 )
+from schedgym.problems.flowtime.metrics import Objective, Schedule
+from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
 from schedgym.problems.flowtime.workload import (
     LAST_CLOCK,
     LAST_GAMMA,
@@ -56,10 +65,8 @@ from schedgym.problems.flowtime.workload import (
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["DYNAMICS", "Environment"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
-
-JOB_FEATURES = len(JOB_COLUMNS)
 
 NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # effects of declared demands, in the order of the descriptor
 
@@ -129,8 +136,8 @@ class Observation(NamedTuple):
     job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule")]
     job_tokens: Annotated[Floats32, "token_window", "job_feature"]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -400,8 +407,8 @@ def begin(env: Environment) -> None:
     open_slot(env)
     if config.features:
         for i in range(servers):
-            env.observation.server_tokens[i, 0] = jobs.server_cpu[i] / float(s.cores)
-            env.observation.server_tokens[i, 2] = jobs.server_memory[i] / float(s.memory)
+            env.observation.server_tokens[i, SERVER.cores] = jobs.server_cpu[i] / float(s.cores)
+            env.observation.server_tokens[i, SERVER.memory] = jobs.server_memory[i] / float(s.memory)
 
 
 @helper
@@ -609,16 +616,19 @@ def write_job_token(env: Environment, r: int) -> None:
         granted += rows.granted[r, i]
         tokens[r, JOB_FEATURES + i] = rows.held[r, i] / float(jobs.server_cpu[i])
     age = float(rows.age[r])
-    tokens[r, 0] = age / (age + SLOT_SCALE)
-    tokens[r, 1] = length / (length + SLOT_SCALE)
-    tokens[r, 2] = demand / (demand + cores)
-    tokens[r, 3] = rows.memory[r] / float(s.memory)
-    tokens[r, 4] = rows.slots_left[r] / (rows.slots_left[r] + SLOT_SCALE)
-    tokens[r, 5] = rows.remaining[r] / (rows.remaining[r] + WORK_SCALE * s.cores)
-    tokens[r, 6] = min(rows.cap[r] / cores, 1.0)
-    tokens[r, 7] = held / cores
-    tokens[r, 8] = granted / cores
-    tokens[r, 9] = z
+    token = JobToken(
+        age=age / (age + SLOT_SCALE),
+        processing=length / (length + SLOT_SCALE),
+        demand=demand / (demand + cores),
+        memory=rows.memory[r] / float(s.memory),
+        slots_left=rows.slots_left[r] / (rows.slots_left[r] + SLOT_SCALE),
+        remaining_work=rows.remaining[r] / (rows.remaining[r] + WORK_SCALE * s.cores),
+        cap=min(rows.cap[r] / cores, 1.0),
+        held=held / cores,
+        granted=granted / cores,
+        second_phase=z,
+    )
+    put(tokens[r], 0, token)
 
 
 @helper
@@ -631,7 +641,7 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
             granted = 0
             for i in range(rows.granted.shape[1]):
                 granted += rows.granted[picked, i]
-            tokens[picked, 8] = granted / float(s.cores)
+            tokens[picked, JOB.granted] = granted / float(s.cores)
     else:
         work = 0.0
         for r in range(s.active):
@@ -640,15 +650,17 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
                 write_job_token(env, r)
         clear_entries(tokens, count, s.shown)
         beyond = s.active - count
-        whole = observation.global_tokens
-        whole[0] = s.slot / (s.slot + CLOCK_SCALE)
-        whole[1] = s.active / (s.active + COUNT_SCALE)
-        whole[2] = beyond / (beyond + COUNT_SCALE)
-        whole[3] = work / (work + WORK_SCALE * s.cores)
+        whole = GlobalToken(
+            slot=s.slot / (s.slot + CLOCK_SCALE),
+            jobs=s.active / (s.active + COUNT_SCALE),
+            beyond=beyond / (beyond + COUNT_SCALE),
+            work_left=work / (work + WORK_SCALE * s.cores),
+        )
+        put(observation.global_tokens, 0, whole)
     for i in range(rows.granted.shape[1]):
         memory = float(max(env.jobs.server_memory[i], 1))
-        observation.server_tokens[i, 1] = env.state.free[i] / float(env.jobs.server_cpu[i])
-        observation.server_tokens[i, 3] = env.state.free_memory[i] / memory
+        observation.server_tokens[i, SERVER.free_cores] = env.state.free[i] / float(env.jobs.server_cpu[i])
+        observation.server_tokens[i, SERVER.free_memory] = env.state.free_memory[i] / memory
 
 
 @helper
@@ -706,4 +718,13 @@ DYNAMICS = Dynamics(
         ViewDynamics("rule", always_feasible, decide_rule_anywhere, has_no_latencies),
         ViewDynamics("rule", always_feasible, decide_rule),
     ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("priority", "pick"),
 )

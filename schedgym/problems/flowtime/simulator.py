@@ -11,8 +11,8 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime import metrics, rules, workload
+from schedgym.problems.flowtime.columns import JOB_FEATURES
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
-from schedgym.problems.flowtime.tokens import JOB_COLUMNS
 
 __all__ = ["FlowtimeSimulator", "make_simulator"]
 
@@ -49,7 +49,7 @@ class FlowtimeSimulator(Simulator):
                 "phase_task_server": phase_tasks * self.servers if self.latency else 0,
                 "most_tasks": self.most_tasks,
                 "run": RUNS_PER_JOB * jobs + 2 * min(int(self.server_cpu.sum()), jobs * self.servers),
-                "job_feature": len(JOB_COLUMNS) + self.servers,
+                "job_feature": JOB_FEATURES + self.servers,
             },
             config={
                 "pick": parameters.view == "pick",

@@ -33,30 +33,36 @@ from schedgym.core.arrays import (
     Shown,
     length,
 )
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, ViewDynamics
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.order import sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
-from schedgym.problems.geo.metrics import Schedule
-from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
-from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
-from schedgym.problems.geo.tokens import (
+from schedgym.problems.geo.columns import (
     AGE_SCALE,
     CLOCK_SCALE,
     COUNT_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    SITE_COLUMNS,
+    JOB,
+    JOB_FEATURES,
+    SITE,
+    GlobalToken,
+    Memo,
+    Seen,
+    SiteToken,
+    pair_columns,
+    prepare,
+    token_columns,
 )
+from schedgym.problems.geo.metrics import Schedule
+from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
+from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
 from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS, MOST_TASKS, Jobs
 
 __all__ = [
-    *("DYNAMICS", "ORDER", "RATIO", "SLOT", "Environment"),
+    *("DYNAMICS", "SCORING", "ORDER", "RATIO", "SLOT", "Environment"),
     *("advance", "begin_step", "count_violations", "finish_step", "run_by"),
 ]
-
-JOB_FEATURES = len(JOB_COLUMNS)
 
 #: how free slots are dispatched: by the order of the jobs, by running / share, or one by one by the agent
 ORDER, RATIO, SLOT = 0, 1, 2
@@ -188,8 +194,8 @@ class Observation(NamedTuple):
     ]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule|fair-rule")]
     job_tokens: Annotated[Floats32, "token_window", "feature"]
-    site_tokens: Annotated[Floats32, "token_site", len(SITE_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    site_tokens: Annotated[Floats32, "token_site", len(SiteToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Scratch(NamedTuple):
@@ -286,9 +292,9 @@ def assigned_to(env: Environment, r: int, j: int) -> int:
 def write_totals(env: Environment, r: int) -> None:
     """Write a row's numbers of tasks into its token."""
     state, tokens = env.state, env.observation.job_tokens
-    tokens[r, 0] = scaled(state.remaining[r])
-    tokens[r, 1] = scaled(state.waits[r])
-    tokens[r, 2] = scaled(state.occupied[r])
+    tokens[r, JOB.unfinished] = scaled(state.remaining[r])
+    tokens[r, JOB.waiting] = scaled(state.waits[r])
+    tokens[r, JOB.running] = scaled(state.occupied[r])
 
 
 @helper
@@ -297,7 +303,7 @@ def write_job_token(env: Environment, r: int) -> None:
     state, tokens = env.state, env.observation.job_tokens
     groups, sites = state.waiting.shape[1], state.free.shape[0]
     write_totals(env, r)
-    tokens[r, 4] = state.new[r]
+    tokens[r, JOB.new] = state.new[r]
     for k in range(groups):
         tokens[r, JOB_FEATURES + k] = scaled(state.waiting[r, k])
     base = JOB_FEATURES + groups
@@ -313,7 +319,7 @@ def write_counts(env: Environment, r: int, k: int, j: int) -> None:
     state, tokens = env.state, env.observation.job_tokens
     if env.observation.site_tokens.shape[0] == 0:
         return
-    env.observation.site_tokens[j, 1] = state.free[j] / env.jobs.slots[j]
+    env.observation.site_tokens[j, SITE.free] = state.free[j] / env.jobs.slots[j]
     if r >= env.constants.config.window or state.stale[r]:
         return
     write_totals(env, r)
@@ -330,7 +336,7 @@ def add_runnable(env: Environment, k: int, count: int) -> None:
         if j >= 0:
             env.state.runnable[j] += count
             if env.observation.site_tokens.shape[0] > 0:
-                env.observation.site_tokens[j, 2] = scaled(env.state.runnable[j])
+                env.observation.site_tokens[j, SITE.runnable] = scaled(env.state.runnable[j])
 
 
 @helper
@@ -711,8 +717,8 @@ def observe_open_site(env: Environment, r: int) -> None:
             k = jobs.entry_groups[position]
             if may_use(env, k, site):
                 waiting += state.waiting[r, k]
-    tokens[r, 5] = scaled(waiting)
-    tokens[r, 6] = scaled(held)
+    tokens[r, JOB.able_here] = scaled(waiting)
+    tokens[r, JOB.here] = scaled(held)
 
 
 @helper
@@ -728,7 +734,7 @@ def observe_features(env: Environment, shown: int) -> None:
             state.stale[r] = 0
         if fresh or s.clock != s.observed:
             age = s.clock - state.arrival[r]
-            tokens[r, 3] = age / (age + AGE_SCALE)
+            tokens[r, JOB.age] = age / (age + AGE_SCALE)
         if mode == SLOT and (fresh or state.changed[r] or s.open_site != s.marked):
             state.changed[r] = 0
             observe_open_site(env, r)
@@ -742,20 +748,22 @@ def observe_features(env: Environment, shown: int) -> None:
             for r in range(s.active):
                 if state.waits[r] > 0:
                     assigned += assigned_to(env, r, j)
-            whole[j, 3] = scaled(assigned)
+            whole[j, SITE.assigned] = scaled(assigned)
     if 0 <= s.marked < sites:
-        whole[s.marked, 4] = 0.0
+        whole[s.marked, SITE.open] = 0.0
     if s.open_site < sites:
-        whole[s.open_site, 4] = 1.0
+        whole[s.open_site, SITE.open] = 1.0
     s.marked = s.open_site
-    events = env.observation.global_tokens
-    events[0] = s.arrival
-    events[1] = s.completion
-    events[2] = s.open_site < sites
-    events[3] = scaled(s.active)
-    events[4] = scaled(s.active - shown)
-    events[5] = scaled(s.waiting)
-    events[6] = s.clock / (s.clock + CLOCK_SCALE)
+    token = GlobalToken(
+        arrival=s.arrival,
+        completion=s.completion,
+        slot=s.open_site < sites,
+        jobs=scaled(s.active),
+        beyond=scaled(s.active - shown),
+        waiting=scaled(s.waiting),
+        clock=s.clock / (s.clock + CLOCK_SCALE),
+    )
+    put(env.observation.global_tokens, 0, token)
 
 
 @helper
@@ -820,10 +828,10 @@ def begin(env: Environment) -> None:
         state.freed[j] = 1
         state.cursor[j] = 0
         if observation.site_tokens.shape[0] > 0:
-            observation.site_tokens[j, 0] = scaled(jobs.slots[j])
-            observation.site_tokens[j, 1] = 1.0
-            observation.site_tokens[j, 2] = 0.0
-            observation.site_tokens[j, 4] = 0.0
+            observation.site_tokens[j, SITE.slots] = scaled(jobs.slots[j])
+            observation.site_tokens[j, SITE.free] = 1.0
+            observation.site_tokens[j, SITE.runnable] = 0.0
+            observation.site_tokens[j, SITE.open] = 0.0
     for k in range(observation.group_mask.shape[0]):
         observation.group_mask[k] = k < jobs.size.groups
     set_scales(env)
@@ -1127,4 +1135,13 @@ DYNAMICS = Dynamics(
         ViewDynamics("fair-rule", always_feasible, decide_fair_rule),
         ViewDynamics("pick", decode_pick, decide_pick),
     ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("priority", "pick"),
 )

@@ -15,9 +15,9 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views, workload
+from schedgym.problems.geo.columns import JOB_FEATURES
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.rules import work_sizes
-from schedgym.problems.geo.tokens import JOB_COLUMNS
 
 __all__ = ["GeoSimulator", "make_simulator"]
 
@@ -58,7 +58,7 @@ class GeoSimulator(Simulator):
                 "window": self.window,
                 "ordered_window": self.window if in_order else 0,
                 "timed_window": self.window if parameters.clairvoyant else 0,
-                "feature": len(JOB_COLUMNS) + self.groups + self.sites * (2 if in_order else 1),
+                "feature": JOB_FEATURES + self.groups + self.sites * (2 if in_order else 1),
             },
             config={
                 "mode": self.mode,

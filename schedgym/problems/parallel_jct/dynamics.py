@@ -13,8 +13,15 @@ import math
 from typing import Any
 
 from schedgym.core.jit import helper, subroutine
-from schedgym.core.kernels import Dynamics, ViewDynamics
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import resetter
+from schedgym.problems.parallel_jct.columns import (
+    Memo,
+    Seen,
+    pair_columns,
+    prepare,
+    token_columns,
+)
 from schedgym.problems.parallel_jct.metrics import CRUMB, INSTANT
 from schedgym.problems.parallel_jct.observation import clear_tasks, observe
 from schedgym.problems.parallel_jct.state import (
@@ -42,7 +49,7 @@ from schedgym.solvers.placement import (
     time_on,
 )
 
-__all__ = ["DYNAMICS", "Environment"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
 TAPRA_FAST, LIST_SCHEDULING = range(2)  # planners of view pick, in the order of the descriptor
@@ -720,4 +727,13 @@ DYNAMICS = Dynamics(
         ViewDynamics("place", decode_place, decide_place),
         ViewDynamics("search", decode_search, decide_search),
     ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("pick", "place", "search"),
 )

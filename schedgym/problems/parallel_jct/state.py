@@ -26,13 +26,13 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange
-from schedgym.problems.parallel_jct.metrics import Log, Schedule
-from schedgym.problems.parallel_jct.tokens import (
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    MOVE_COLUMNS,
-    SERVER_COLUMNS,
+from schedgym.problems.parallel_jct.columns import (
+    GlobalToken,
+    JobToken,
+    MoveToken,
+    ServerToken,
 )
+from schedgym.problems.parallel_jct.metrics import Log, Schedule
 from schedgym.problems.parallel_jct.workload import (
     LAST_TIME,
     MOST_CPU,
@@ -229,11 +229,14 @@ class Observation(NamedTuple):
     energy: Annotated[Floats, 1, Shown("of its placed tasks [power * vCPU s]", MOST_ENERGY, when=TASK_VIEWS)]
     job_mask: Annotated[Bytes, "window", Shown("1 for rows that hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|place|search")]
-    job_tokens: Annotated[Floats32, "token_window", len(JOB_COLUMNS)]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    job_tokens: Annotated[Floats32, "token_window", len(JobToken._fields)]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
     move_tokens: Annotated[
-        Floats32, "token_move", len(MOVE_COLUMNS), Shown(shape=("planned", "server", len(MOVE_COLUMNS)))
+        Floats32,
+        "token_move",
+        len(MoveToken._fields),
+        Shown(shape=("planned", "server", len(MoveToken._fields))),
     ]
 
 

@@ -26,10 +26,28 @@ from schedgym.core.arrays import (
     Renamed,
     Shown,
 )
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, ViewDynamics
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.partial_value.columns import (
+    COUNT_SCALE,
+    DENSITY_SCALE,
+    JOB,
+    JOB_FEATURES,
+    SHARE_SCALE,
+    SLOT_SCALE,
+    TASK_SCALE,
+    VALUE_SCALE,
+    GlobalToken,
+    Memo,
+    ResourceToken,
+    Seen,
+    pair_columns,
+    prepare,
+    token_columns,
+)
 from schedgym.problems.partial_value.metrics import FULL, Schedule
 from schedgym.problems.partial_value.rules import (
     CONCAVE,
@@ -53,23 +71,11 @@ from schedgym.problems.partial_value.rules import (
     repair,
     unit_demand,
 )
-from schedgym.problems.partial_value.tokens import (
-    COUNT_SCALE,
-    DENSITY_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    RESOURCE_COLUMNS,
-    SHARE_SCALE,
-    SLOT_SCALE,
-    TASK_SCALE,
-    VALUE_SCALE,
-)
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
-__all__ = ["DYNAMICS", "Environment"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
-JOB_FEATURES = len(JOB_COLUMNS)
 ORDER, PROGRAM = range(2)  # how view priority serves, in the order of the descriptor
 
 SCALARS = record_dtype(
@@ -140,8 +146,8 @@ class Observation(NamedTuple):
     job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=rule")]
     job_tokens: Annotated[Floats32, "token_window", "job_feature"]
-    resource_tokens: Annotated[Floats32, "resource", len(RESOURCE_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    resource_tokens: Annotated[Floats32, "resource", len(ResourceToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -188,12 +194,12 @@ def set_row(env: Environment, r: int) -> None:
     for i in range(rows.share.shape[1]):
         dominant = max(dominant, rows.share[r, i])
     token = env.state.tokens[job]
-    token[1] = min(served / tasks, 1.0)
-    token[2] = cap / (cap + TASK_SCALE)
-    token[4] = marginal / (marginal + 1.0)
-    token[5] = marginal / (marginal + DENSITY_SCALE * dominant)
-    token[6] = min(dominant * cap, 1.0)
-    token[10] = served / (served + TASK_SCALE)
+    token[JOB.served] = min(served / tasks, 1.0)
+    token[JOB.cap] = cap / (cap + TASK_SCALE)
+    token[JOB.marginal] = marginal / (marginal + 1.0)
+    token[JOB.density] = marginal / (marginal + DENSITY_SCALE * dominant)
+    token[JOB.dominant] = min(dominant * cap, 1.0)
+    token[JOB.done] = served / (served + TASK_SCALE)
 
 
 @helper
@@ -206,10 +212,10 @@ def add_row(env: Environment, r: int, job: int) -> None:
     if env.constants.config.features:
         token = env.state.tokens[job]
         value = rows.value[r]
-        token[0] = value / (value + VALUE_SCALE)
+        token[JOB.value] = value / (value + VALUE_SCALE)
         for kind in range(3):
-            token[7 + kind] = rows.utility[r] == kind
-        token[11] = rows.exponent[r]
+            token[JOB.linear + kind] = rows.utility[r] == kind
+        token[JOB.exponent] = rows.exponent[r]
         for i in range(rows.share.shape[1]):
             share = rows.share[r, i]
             token[JOB_FEATURES + i] = share / (share + SHARE_SCALE)
@@ -295,7 +301,7 @@ def observe_features(env: Environment, count: int) -> None:
         left = rows.deadline[r] - s.slot
         for f in range(tokens.shape[1]):
             tokens[r, f] = own[f]
-        tokens[r, 3] = 0.0 if hidden else left / (left + SLOT_SCALE)
+        tokens[r, JOB.slots_left] = 0.0 if hidden else left / (left + SLOT_SCALE)
     for i in range(resources):
         seen = 0.0
         for r in range(count):
@@ -307,13 +313,16 @@ def observe_features(env: Environment, count: int) -> None:
         wanted = seen
         for r in range(count, s.active):
             wanted += rows.share[r, i] * rows.cap[r]
-        env.observation.resource_tokens[i, 0] = wanted / (wanted + 1.0)
-        env.observation.resource_tokens[i, 1] = seen / wanted if wanted > 0.0 else 0.0
-    whole = env.observation.global_tokens
-    whole[0] = s.slot / (s.slot + COUNT_SCALE)
-    whole[1] = s.active / (s.active + COUNT_SCALE)
-    whole[2] = (s.active - count) / (s.active - count + COUNT_SCALE)
-    whole[3] = env.constants.config.discrete
+        token = ResourceToken(load=wanted / (wanted + 1.0), seen=seen / wanted if wanted > 0.0 else 0.0)
+        put(env.observation.resource_tokens[i], 0, token)
+    hidden_jobs = s.active - count
+    whole = GlobalToken(
+        slot=s.slot / (s.slot + COUNT_SCALE),
+        jobs=s.active / (s.active + COUNT_SCALE),
+        beyond=hidden_jobs / (hidden_jobs + COUNT_SCALE),
+        whole=env.constants.config.discrete,
+    )
+    put(env.observation.global_tokens, 0, whole)
 
 
 @helper
@@ -511,4 +520,13 @@ DYNAMICS = Dynamics(
         ViewDynamics("priority", always_feasible, decide_priority),
         ViewDynamics("rule", decode_rule, decide_rule),
     ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("priority", "prices"),
 )

@@ -8,8 +8,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value import workload
+from schedgym.problems.partial_value.columns import JOB_FEATURES
 from schedgym.problems.partial_value.problem import PROBLEM, PartialValueParameters
-from schedgym.problems.partial_value.tokens import JOB_COLUMNS
 
 __all__ = ["PartialValueSimulator", "make_simulator"]
 
@@ -36,7 +36,7 @@ class PartialValueSimulator(Simulator):
                 "resource": self.resources,
                 "run": ROWS_PER_JOB * jobs,
                 "window": self.window,
-                "job_feature": len(JOB_COLUMNS) + self.resources,
+                "job_feature": JOB_FEATURES + self.resources,
             },
             config={
                 "discrete": parameters.model == "discrete",

@@ -29,10 +29,27 @@ from schedgym.core.arrays import (
     Shown,
     length,
 )
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, ViewDynamics
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.queue_delay.columns import (
+    COUNT_SCALE,
+    DAY,
+    LOG_DAY,
+    SERVER,
+    TASK,
+    WAITING_SCALE,
+    GlobalToken,
+    Memo,
+    Seen,
+    ServerToken,
+    TaskToken,
+    pair_columns,
+    prepare,
+    token_columns,
+)
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
     ARRIVAL,
@@ -45,18 +62,9 @@ from schedgym.problems.queue_delay.rules import (
     fits,
     select_server,
 )
-from schedgym.problems.queue_delay.tokens import (
-    COUNT_SCALE,
-    DAY,
-    GLOBAL_COLUMNS,
-    LOG_DAY,
-    SERVER_COLUMNS,
-    TASK_COLUMNS,
-    WAITING_SCALE,
-)
 from schedgym.problems.queue_delay.workload import LAST_TIME, MOST_TASKS, Jobs
 
-__all__ = ["DYNAMICS", "Environment"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 
@@ -103,7 +111,9 @@ CONFIG = record_dtype(
 
 
 #: largest values of a task token: executions may be longer than the day by which their logarithm is scaled
-TASK_LIMITS = [math.log1p(LAST_TIME) / LOG_DAY if name == "log execution" else 1.0 for name in TASK_COLUMNS]
+TASK_LIMITS = [
+    math.log1p(LAST_TIME) / LOG_DAY if name == "log_execution" else 1.0 for name in TaskToken._fields
+]
 
 
 class Constants(NamedTuple):
@@ -165,9 +175,9 @@ class Observation(NamedTuple):
     released: Annotated[
         Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
     ]
-    task_tokens: Annotated[Floats32, "token_window", len(TASK_COLUMNS), Shown(most=TASK_LIMITS)]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    task_tokens: Annotated[Floats32, "token_window", len(TaskToken._fields), Shown(most=TASK_LIMITS)]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -198,8 +208,8 @@ def set_used(env: Environment, j: int, cpu: float, memory: float) -> None:
     env.state.remaining[j, 0] = free_cpu
     env.state.remaining[j, 1] = free_memory
     if env.observation.server_tokens.shape[0] > 0:
-        env.observation.server_tokens[j, 2] = max(free_cpu, 0.0)
-        env.observation.server_tokens[j, 3] = max(free_memory, 0.0)
+        env.observation.server_tokens[j, SERVER.free_cpu] = max(free_cpu, 0.0)
+        env.observation.server_tokens[j, SERVER.free_memory] = max(free_memory, 0.0)
 
 
 @helper
@@ -636,10 +646,10 @@ def observe_units(env: Environment) -> None:
 def write_task_token(env: Environment, i: int, task: int) -> None:
     """Write the token of one waiting task, except for its waiting time."""
     tokens = env.observation.task_tokens
-    tokens[i, 0] = env.jobs.demand[task, 0]
-    tokens[i, 1] = env.jobs.demand[task, 1]
-    tokens[i, 2] = env.state.log_execution[task]
-    tokens[i, 4] = 0.0
+    tokens[i, TASK.cpu] = env.jobs.demand[task, 0]
+    tokens[i, TASK.memory] = env.jobs.demand[task, 1]
+    tokens[i, TASK.log_execution] = env.state.log_execution[task]
+    tokens[i, TASK.arriving] = 0.0
 
 
 @helper
@@ -665,34 +675,36 @@ def observe_features(env: Environment) -> None:
         write_task_token(env, i, env.state.queue_task[i])
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
-        tokens[i, 3] = waiting / (waiting + WAITING_SCALE)
+        tokens[i, TASK.waiting] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
         write_task_token(env, shown - 1, s.arriving)
-        tokens[shown - 1, 3] = 0.0
-        tokens[shown - 1, 4] = 1.0
+        tokens[shown - 1, TASK.waiting] = 0.0
+        tokens[shown - 1, TASK.arriving] = 1.0
     clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:
-        servers[s.marked, 4] = 0.0
+        servers[s.marked, SERVER.released] = 0.0
     s.marked = s.released if s.epoch == COMPLETION else -1
     if s.marked >= 0:
-        servers[s.marked, 4] = 1.0
+        servers[s.marked, SERVER.released] = 1.0
     beyond = s.queued - shown
-    whole = env.observation.global_tokens
-    whole[0] = s.epoch == ARRIVAL
-    whole[1] = s.epoch == COMPLETION
-    whole[2] = s.queued / (s.queued + COUNT_SCALE)
-    whole[3] = beyond / (beyond + COUNT_SCALE)
-    whole[4] = s.demand_cpu / s.submitted
-    whole[5] = s.demand_memory / s.submitted
-    whole[6] = clock / (clock + DAY)
     mean = s.log_execution / s.submitted
-    whole[7] = mean
-    whole[8] = math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0))
     elapsed = clock - env.jobs.arrival[0]
-    whole[9] = offered_load(s, elapsed)
     since = clock - env.jobs.arrival[s.submitted - 1]
-    whole[10] = since / (since + elapsed / s.submitted) if since > 0.0 else 0.0
+    whole = GlobalToken(
+        arrival=s.epoch == ARRIVAL,
+        completion=s.epoch == COMPLETION,
+        waiting=s.queued / (s.queued + COUNT_SCALE),
+        beyond=beyond / (beyond + COUNT_SCALE),
+        mean_cpu=s.demand_cpu / s.submitted,
+        mean_memory=s.demand_memory / s.submitted,
+        clock=clock / (clock + DAY),
+        mean_log_execution=mean,
+        deviation_of_log_execution=math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0)),
+        load=offered_load(s, elapsed),
+        quiet=since / (since + elapsed / s.submitted) if since > 0.0 else 0.0,
+    )
+    put(env.observation.global_tokens, 0, whole)
 
 
 @helper
@@ -735,8 +747,8 @@ def begin(env: Environment) -> None:
         s.capacity_cpu += env.jobs.capacity[j, 0]
         s.capacity_memory += env.jobs.capacity[j, 1]
         if env.observation.server_tokens.shape[0] > 0:
-            env.observation.server_tokens[j, 0] = env.jobs.capacity[j, 0]
-            env.observation.server_tokens[j, 1] = env.jobs.capacity[j, 1]
+            env.observation.server_tokens[j, SERVER.capacity_cpu] = env.jobs.capacity[j, 0]
+            env.observation.server_tokens[j, SERVER.capacity_memory] = env.jobs.capacity[j, 1]
     s.reward_scale = 1.0 / (work if env.constants.config.normalize else env.jobs.size.tasks)
     s.cursor = servers
     s.clock = env.jobs.arrival[0]
@@ -755,4 +767,13 @@ DYNAMICS = Dynamics(
         ViewDynamics("route", decode_route, decide_noted),
         ViewDynamics("rule", always_feasible, decide_rule),
     ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("placement", "pick", "route"),
 )

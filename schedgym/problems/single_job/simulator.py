@@ -13,8 +13,8 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.single_job import dynamics, views, workload
+from schedgym.problems.single_job.columns import PAIR_FEATURES, PlaceToken, ServerToken
 from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
-from schedgym.problems.single_job.tokens import PAIR_COLUMNS, PLACE_COLUMNS, SERVER_COLUMNS
 from schedgym.problems.single_job.topology import has_weights
 from schedgym.solvers.placement import MEMBERS
 
@@ -40,15 +40,15 @@ class SingleJobSimulator(Simulator):
         tasks, servers, groups = (sizes[name] for name in ("task", "server", "group"))
         self.tasks, self.servers, self.groups = tasks, servers, groups
         view, units = parameters.view, parameters.observation == "dict"
-        of_next_task = len(PLACE_COLUMNS) if view == "place" else 0
+        shown = PlaceToken if view == "place" else ServerToken
         self._set_up(
             sizes={
                 **sizes,
                 "shown_group": groups if units and not self.weighted else 0,
                 "weighted_group": groups if units and self.weighted else 0,
-                "server_column": len(SERVER_COLUMNS) + of_next_task,
+                "server_column": len(shown._fields),
                 "pair_task": tasks if view in views.PAIR_VIEWS else 0,
-                "pair_column": servers * len(PAIR_COLUMNS),
+                "pair_column": servers * PAIR_FEATURES,
                 "member": MEMBERS if parameters.fallback == "gsa" else 0,
                 # view search needs the mask even if it is not shown
                 **({"mask": tasks * servers + 1} if view == "search" else {}),

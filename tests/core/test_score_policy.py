@@ -8,7 +8,7 @@ import pytest
 import schedgym
 from schedgym.core.expression import Expression
 from schedgym.core.policy import get_policy_spec, make_policy
-from schedgym.core.score import score_rows
+from schedgym.core.score_policy import score_rows
 from schedgym.errors import InvalidParameter, UnknownName
 
 QUEUE, FLOW = "schedgym/QueueDelay-v0", "schedgym/FlowtimePacking-v0"

@@ -8,19 +8,18 @@ and a score that the whole observation decides is k0 + k . c, where c is the con
 also the means of the columns over the tokens that are scored. The last terms are there for hidden units only.
 The weights of an environment are one vector: for each segment k0, k and then g, U, A, v of each hidden unit.
 
-A problem's module ``scoring`` says what the columns are. It has
+A problem's module ``columns`` says what the columns are. It has
 
 - ``Seen``: the entries of an observation with ``observation="features"`` that columns are made of, by name;
 - ``Memo``: work space; a dimension named as an entry of ``Seen`` is as long as that entry has tokens;
 - ``prepare(seen, memo, code)``: compute what the columns of all tokens share; the code is that of the first
   segment that has columns;
 - ``token_columns(seen, memo, code, i, x)`` and ``pair_columns(seen, memo, code, i, j, x)``: write the columns
-  of token i, and those of the pair (i, j);
-- ``COLUMNS``: name -> :class:`ColumnSet`, to which the module ``tokens`` refers;
-- ``SCORING``: the kernels that are made of all this (:class:`schedgym.core.kernels.Scoring`), and the views
-  in which they play whole episodes. In others a scorer acts step by step;
-- where rows are not jobs by their numbers in the workload, ``NUMBERS``: the simulator's array (bundle and
-  field) that has the job of each row, int64, where the window shows all jobs.
+  of token i, and those of the pair (i, j).
+
+The problem's module ``dynamics`` has ``SCORING``, the kernels that are made of them
+(:class:`schedgym.core.kernels.Scoring`), and the views in which they play whole episodes. In others a scorer
+acts step by step.
 
 Whatever acts by a scorer calls these functions, which read nothing but the observation; so all of them give
 the same scores to the last bit.
@@ -28,7 +27,6 @@ the same scores to the last bit.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Annotated, Any, NamedTuple
 
@@ -47,7 +45,6 @@ __all__ = [
     "SEGMENT",
     "TRANSFORMS",
     "UNDEFINED",
-    "ColumnSet",
     "Form",
     "Given",
     "Work",
@@ -94,26 +91,6 @@ SEGMENT = record_dtype(
     ("score", np.int64),  # place of its first score
     ("input", np.int64),  # place of the means of its columns in the context
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class ColumnSet:
-    """Columns of tokens or of pairs of tokens.
-
-    Attributes:
-        code: number by which the problem's kernels know them.
-        token: names of the columns that ``token_columns`` writes, which are the first ones.
-        pair: names of those that ``pair_columns`` writes.
-    """
-
-    code: int
-    token: tuple[str, ...]
-    pair: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all columns, in their order."""
-        return self.token + self.pair
 
 
 class Form(NamedTuple):
