@@ -195,7 +195,9 @@ class _OnGPU(Environments):
             memory = simulator.memory[id(array)]
             rows = memory.rows(0, simulator.num_envs)
             overwrite(rows, state, name)
-            as_tensor(memory.bytes)[: rows.nbytes].copy_(torch.frombuffer(rows.tobytes(), dtype=torch.uint8))
+            if rows.size:
+                bytes_ = torch.frombuffer(bytearray(rows.tobytes()), dtype=torch.uint8)
+                as_tensor(memory.bytes)[: rows.nbytes].copy_(bytes_)
 
     def _take(self, layout: Layout, chosen: Tensor) -> Any:
         return layout.take(chosen, self.observation, torch).contiguous()

@@ -30,6 +30,8 @@ class Lazy:
         return [pytest.importorskip(name, reason="needs the extra agents") for name in self.names][-1]
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith(("__", "_mock")):  # what pytest asks of everything while it collects
+            raise AttributeError(name)
         return getattr(self._module(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:

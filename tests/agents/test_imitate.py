@@ -42,7 +42,9 @@ def network(id: str, parameters: dict[str, Any], seed: int = 0) -> Any:
     env: Any = gym.make(id, disable_env_checker=True, **parameters, observation="features").unwrapped
     problem, spaces = get_problem(id).name, (env.observation_space, env.action_space)
     layout = make_layout(problem, parameters["view"], *spaces)
-    return torch_network.Network(layout, initial(layout, np.random.default_rng(seed)))
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(int(torch.randint(2**62, ())))  # as a training of stable-baselines3 begins
+    return torch_network.Network(layout, initial(layout, rng))
 
 
 def mean(id: str, parameters: dict[str, object], rows: list[dict[str, float]]) -> float:
