@@ -10,7 +10,7 @@ Source: shi2017, section 6.1.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from schedgym.problems.single_job.topology import (
     MOST_LIMIT,
     MOST_WEIGHT,
     OTHER,
-    Tree,
     check_cluster,
     check_reach,
     cluster_groups,
@@ -55,7 +54,6 @@ __all__ = [
     "MOST_POWER",
     "SCHEMA",
     "TOYS",
-    "Cluster",
     "Drawing",
     "Jobs",
     "Source",
@@ -133,7 +131,8 @@ SCHEMA = Schema(
     jobs=(
         Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
-        Field("energy_cap", "vCPU s", (), exclusive=True, maximum=MOST_ENERGY),
+        Field("energy_cap", "vCPU s", (), exclusive=True, maximum=MOST_ENERGY),  # of all tasks
+        # the constant alpha of the paper's Eq. 7, which its experiments set to 1; default: 1
         Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
     cluster=(*CLUSTER, LIMIT),
@@ -141,43 +140,8 @@ SCHEMA = Schema(
 )
 
 
-class Cluster(Tree, total=False):
-    """The optional fields of a workload's cluster.
-
-    Attributes:
-        limit: with ``groups``, instead of shares: B_k, the vCPU of each group that the job may use, each
-            counted by the weight of its server; [R].
-    """
-
-    limit: npt.ArrayLike | None
-
-
-def make_workload(
-    load: npt.ArrayLike,
-    efficiency: npt.ArrayLike,
-    energy_cap: float,
-    cpu: npt.ArrayLike,
-    *,
-    power: npt.ArrayLike | None = None,
-    **cluster: Unpack[Cluster],
-) -> Workload:
-    """Make a checked workload.
-
-    Args:
-        load: of each task [vCPU s]; [N].
-        efficiency: of each task on each server, in (0, 1]; [N, M].
-        energy_cap: most energy of all tasks [power * vCPU s].
-        cpu: of each server [vCPU]; [M].
-        power: of each task per vCPU (the constant alpha of the paper's Eq. 7, which its experiments set to
-            1); [N]. None: 1.
-        cluster: which servers share a limit, see :class:`Cluster` and :class:`~.topology.Tree`.
-
-    Raises:
-        InvalidWorkload: naming the field and the first bad index.
-        InfeasibleInstance: when the cap is below the least possible energy.
-    """
-    jobs = {"load": load, "efficiency": efficiency, "energy_cap": energy_cap, "power": power}
-    return SCHEMA.make(jobs=jobs, cluster={"cpu": cpu, **cluster})
+#: makes a checked workload, of load, efficiency, energy cap and cpu in this order, and of others by name
+make_workload = SCHEMA.make
 
 
 #: number of rows that a workload has in its arrays, and 1 if it was drawn
