@@ -35,6 +35,7 @@ from schedgym.problems.single_job.topology import (
     group_limits,
 )
 from schedgym.problems.single_job.workload import (
+    LEAST_EFFICIENCY,
     LEAST_LOAD,
     LEAST_POWER,
     LONGEST,
@@ -144,9 +145,9 @@ SCHEMA = Schema(
     problem="parallel-jct",
     jobs=(
         Field("arrival", "s", ("job",), ascending=True, maximum=LAST_TIME),
-        Field(
         # a job's energy cap over its energy at efficiency 1 (the sum of power * load), in every round, unless
         # its least energy is larger; without it caps are drawn anew in every round
+        Field(
             "energy_cap_ratio",
             "cap / energy at efficiency 1",
             ("job",),
@@ -159,8 +160,8 @@ SCHEMA = Schema(
         Field("job", "job", ("task",), kind="int", ascending=True),
         Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
-        Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
         # the constant alpha of the paper's Eq. 7, which its experiments set to 1; default: 1
+        Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
     cluster=CLUSTER,
     parameters=(Field("energy_seed", "", (), kind="int", optional=True),),  # of the draws of caps; default: 0
@@ -299,7 +300,6 @@ ORIGIN = record_dtype(
     ("weibull_shape", np.float64),
     ("rate", np.float64),  # [1/s]
     ("load_max", np.float64),  # [vCPU s]
-    ("efficiency_min", np.float64),
     ("cpu", np.float64),  # [vCPU]
 )
 
@@ -326,7 +326,7 @@ class Source:
     """The source of an environment's episodes: the paper's generator, or windows of a trace.
 
     Synthetic jobs arrive by a Poisson process from time 0; those of a trace keep their arrivals, with the
-    first at time 0. Loads are U(0, load_max] unless a trace has them, efficiencies U[efficiency_min, 1].
+    first at time 0. Loads are U(0, load_max] unless a trace has them, efficiencies U[0.1, 1].
 
     Args:
         parameters: of the environment.
@@ -517,7 +517,7 @@ def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int
         best = 0.0
         for j in range(jobs.cpu.shape[0]):
             efficiencies, u = uniform(efficiencies)
-            own = source.efficiency_min + (1.0 - source.efficiency_min) * u
+            own = LEAST_EFFICIENCY + (1.0 - LEAST_EFFICIENCY) * u
             jobs.efficiency[q, j] = own
             best = max(best, own)
         least += load / best

@@ -77,6 +77,9 @@ LONGEST = 1e30
 #: most draws of an episode; if none admits a placement, the cap is the least energy of the last one
 MOST_DRAWS = 100
 
+#: what is drawn, as in the paper: most vCPU of a server, most load of a task [vCPU s], least efficiency
+MOST_CPU_DRAWN, MOST_LOAD_DRAWN, LEAST_EFFICIENCY = 10.0, 3600.0, 0.1
+
 CAPACITIES, LOADS, EFFICIENCIES, CAPS = range(4)  # random streams
 
 
@@ -216,9 +219,6 @@ def tables(workload: Workload) -> Jobs:
 #: the numbers that a draw needs
 CONSTANTS = record_dtype(
     ("tasks", np.int64),
-    ("cpu_max", np.float64),  # [vCPU]
-    ("load_max", np.float64),  # [vCPU s]
-    ("efficiency_min", np.float64),
     ("energy_ratio", np.float64),
 )
 
@@ -247,7 +247,7 @@ class Drawing(NamedTuple):
 class Source:
     """The source of an environment's episodes: the paper's generator.
 
-    Capacities are U(0, cpu_max], loads U(0, load_max], efficiencies U[efficiency_min, 1], the energy cap
+    Capacities are U(0, 10], loads U(0, 3600], efficiencies U[0.1, 1], the energy cap
     U[1, energy_ratio] times the sum of loads. A cap below the least possible energy would be drawn
     again: so it is uniform from that energy to energy_ratio times the sum of loads, and is drawn from that
     range. If the least energy is larger than that, the whole instance is drawn again, at most MOST_DRAWS
@@ -328,7 +328,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     jobs.size.drawn = True
     jobs.size.tasks = source.tasks
     servers = jobs.capacity.shape[0]
-    low = source.efficiency_min
     capacities = stream(seed, episode, CAPACITIES)
     loads = stream(seed, episode, LOADS)
     efficiencies = stream(seed, episode, EFFICIENCIES)
@@ -337,19 +336,19 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     for _ in range(MOST_DRAWS):
         for j in range(servers):
             capacities, u = uniform(capacities)
-            jobs.capacity[j] = source.cpu_max * (1.0 - u)
+            jobs.capacity[j] = MOST_CPU_DRAWN * (1.0 - u)
         total = 0.0
         least = 0.0
         for i in range(source.tasks):
             loads, u = uniform(loads)
-            load = source.load_max * (1.0 - u)
+            load = MOST_LOAD_DRAWN * (1.0 - u)
             jobs.load[i] = load
             jobs.power[i] = 1.0
             total += load
             best = 0.0
             for j in range(servers):
                 efficiencies, u = uniform(efficiencies)
-                own = low + (1.0 - low) * u
+                own = LEAST_EFFICIENCY + (1.0 - LEAST_EFFICIENCY) * u
                 jobs.efficiency[i, j] = own
                 best = max(best, own)
             least += load / best
