@@ -62,7 +62,7 @@ while not done:
     observation, reward, terminated, truncated, info = env.step(policy(observation))
     done = terminated or truncated
 digests["bf-exec"] = [env.unwrapped.record().digest(), "", info["metrics"]]
-from schedgym.agents.policy import make_agent
+from schedgym.agents.agent_policy import make_agent
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.solvers.max_min import water_into
 agent = make_agent("pretrained", "schedgym/QueueDelay-v0")

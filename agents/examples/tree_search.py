@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.agents.policy import AgentPolicy, make_agent
+from schedgym.agents.agent_policy import AgentPolicy, make_agent
 from schedgym.core.problem import get_problem
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.episodes import make_env, policy_rng

@@ -117,11 +117,11 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     """Read the table or trace, with the file of machines, if there is one."""
     columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
     on_error, name, empty = how.get("on_error", "raise"), how.get("format"), how.get("empty", ())
-    asked = bool(columns or where or empty)
+    asked = bool(columns or where)
     known = find_format(name) if name is not None else _known(log, parse_columns(columns))
     title = Path(log).name if isinstance(log, str | Path) else "data frame"
     if isinstance(known, Format):
-        if asked:
+        if asked or empty:
             raise InvalidParameter(
                 f"columns, where and empty: are for tables, and the {known.name} format is none"
             )
@@ -156,7 +156,8 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
 def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
     """The trace format that a log is of, by its columns or first line; None if it is of none.
 
-    A format that assumes something is not taken where columns are given, which may contradict it.
+    A format that assumes something is not taken where columns are given, which may contradict it, nor one
+    without filters where a column is missing: by their names, the columns of such a table say as much.
     """
     if isinstance(log, str | Path) and Path(log).is_dir():
         raise InvalidParameter(f"{log}: is a folder: name its format")
@@ -164,10 +165,19 @@ def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
         if isinstance(format, TableFormat):
             if format.assumes and given:
                 continue
+            if not format.filters and not _complete(format, column_names(log, format), given):
+                continue
             instead = "give the format if that may stand, or columns, such as duration=EXPRESSION"
             refuse_assuming(format, log, instead)
         return format
     return None
+
+
+def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Return True if a table has all columns that a format needs and that are not given."""
+    replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
+    needed = {name for name, field in format.columns.items() if not field.optional} - replaced
+    return needed <= set(_resolved(format, names).columns)
 
 
 def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:

@@ -97,7 +97,8 @@ class Simulator(ABC):
         arrays: the environments' bundles, batch-first.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
         shown: name -> the mark of the array of this entry, which has its limits.
-        zero_copy: True if observations show the state's own arrays, as they show all jobs in exact units.
+        zero_copy: True if observations can be the state's own arrays: all jobs, in exact units.
+        lengthened: beginning of the name of dimensions -> whether they have a length in these observations.
         action_space: space of one environment's actions.
         mask_shape: shape of the mask of feasible actions; () if observations have none.
         continuous: True if actions are real numbers (a Box space).

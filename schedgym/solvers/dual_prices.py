@@ -179,19 +179,10 @@ def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Flo
     load = work.load
     curvature = work.curvature
     _clear(load, curvature)
-    two = m == 2
-    load_0 = 0.0
-    load_1 = 0.0
-    curvature_00 = 0.0
-    curvature_01 = 0.0
-    curvature_11 = 0.0
     for j in range(n):
         price = 0.0
-        if two:
-            price = prices[0] * rows.share[j, 0] + prices[1] * rows.share[j, 1]
-        else:
-            for i in range(m):
-                price += prices[i] * rows.share[j, i]
+        for i in range(m):
+            price += prices[i] * rows.share[j, i]
         amount = 0.0
         bend = 0.0
         most = rows.cap[j]
@@ -212,26 +203,11 @@ def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Flo
         x[j] = amount
         work.bend[j] = bend
         if amount > 0.0 or bend > 0.0:
-            if two:
-                r_0 = rows.share[j, 0]
-                r_1 = rows.share[j, 1]
-                load_0 += r_0 * amount
-                load_1 += r_1 * amount
-                curvature_00 += r_0 * r_0 * bend
-                curvature_01 += r_0 * r_1 * bend
-                curvature_11 += r_1 * r_1 * bend
-            else:
-                for i in range(m):
-                    r = rows.share[j, i]
-                    load[i] += r * amount
-                    for k in range(i + 1):
-                        curvature[i, k] += r * rows.share[j, k] * bend
-    if two:
-        load[0] = load_0
-        load[1] = load_1
-        curvature[0, 0] = curvature_00
-        curvature[1, 0] = curvature_01
-        curvature[1, 1] = curvature_11
+            for i in range(m):
+                r = rows.share[j, i]
+                load[i] += r * amount
+                for k in range(i + 1):
+                    curvature[i, k] += r * rows.share[j, k] * bend
     for i in range(m):
         for k in range(i):
             curvature[k, i] = curvature[i, k]

@@ -192,9 +192,8 @@ class TableLayout:
         filters: which rows are left out.
         decimal: the decimal sign of numbers, "." or ",".
         empty: texts that stand for an empty field in all columns.
-        rows: the module of this folder whose function ``rows`` makes the table, with these names, of a file
-            that is none; its function ``begins`` knows the first line of one, unless the file is JSON.
-        counts: what its rows are numbered by, "line" or "job".
+        rows: the module of this folder that makes the table, with these names, of a file that is none: its
+            function ``facts`` makes a row of a line, or of a job in JSON; ``begins`` knows the first line.
     """
 
     columns: Mapping[str, Field]
@@ -205,7 +204,6 @@ class TableLayout:
     decimal: str = "."
     empty: tuple[str, ...] = entry((), empty=True)
     rows: str = ""
-    counts: str = "line"
 
     def fits(self, line: str, numbers: Mapping[str, bool]) -> bool:
         """Return True if a line may be a row of a table without a header, by the columns of its numbers.
@@ -384,14 +382,14 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> 
 
 
 def find_reader(name: str) -> ModuleType:
-    """The module of this folder whose function ``rows`` makes a table of a file that is none.
+    """The module of this folder whose function ``facts`` makes rows of a file that is no table.
 
     Raises:
         UnknownName: when there is no such module.
     """
     known = [one.name for one in pkgutil.iter_modules([str(Path(__file__).parent)])]
     found = importlib.import_module(f"{__package__}.{name}") if name in known else None
-    if found is None or not hasattr(found, "rows"):
+    if found is None or not hasattr(found, "facts"):
         raise UnknownName("reader", name, known)
     return found
 
@@ -405,16 +403,12 @@ def _check_format(form: str) -> None:
 
 
 def _check_layout(layout: TableLayout) -> None:
-    if (
-        not isinstance(layout.delimiter, str)
-        or len(layout.delimiter) > 1
-        or layout.delimiter in ('"', *"\r\n")
-    ):
+    if not isinstance(layout.delimiter, str) or layout.delimiter[1:] or layout.delimiter in tuple('"\r\n'):
         raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
     if layout.rows:
         find_reader(layout.rows)
-        if layout.names is None or layout.counts not in ("line", "job"):
-            raise InvalidParameter("rows: needs names, and counts of line or job")
+        if layout.names is None:
+            raise InvalidParameter("rows: needs names")
     if layout.decimal not in (".", ","):
         raise InvalidParameter(f"decimal: must be '.' or ',', got {layout.decimal!r}")
     for i, own in enumerate(layout.filters):

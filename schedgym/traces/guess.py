@@ -37,6 +37,7 @@ __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines",
 
 WORDS = Path(__file__).with_name("guess.yaml")
 SAMPLE = 200  # rows that are looked at
+MOST_LISTED = 50  # columns in a message
 
 #: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
 EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
@@ -97,23 +98,36 @@ def guess_format(
     """
     asked = parse_columns(given)
     layout, piece, columns = _sampled(source, _words()["names"], asked, TASKS, empty)
+    _check_header(piece, name_of(source), asked)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
         if name not in columns and not (name == "duration" and "end" in columns):
-            raise TraceFormatError(
-                name_of(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
-            )
+            listed = ", ".join((*piece.names[:MOST_LISTED], *("..." for _ in piece.names[MOST_LISTED:][:1])))
+            reason = f"no column is known for {what}: name one of {listed}"
+            raise TraceFormatError(name_of(source), piece.header, "", reason)
     columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
     return TableFormat(
         name=name,
         columns=columns,
         delimiter=layout.delimiter,
-        filters=(*_filters(where), *_unfinished(piece, where or ())),
+        filters=(*_filters(where), *_implied(piece, where or ())),
         decimal=layout.decimal,
         empty=layout.empty,
     )
+
+
+def _check_header(piece: Chunk, path: str | Path, asked: Collection[str]) -> None:
+    """Raise TraceFormatError for what programs print that is no table, and for a first line without names."""
+    for begin, what, instead in _words()["refused"]:
+        if piece.header and " ".join(piece.names).startswith(begin):
+            raise TraceFormatError(path, piece.header, "", f"is {what}: give {instead}")
+    values = [name for name in piece.names if is_number(name) or _DATED.fullmatch(name)]
+    if piece.header and len(values) > 1 and not asked:
+        raise TraceFormatError(
+            path, piece.header, "", f"must be a line of names, got {', '.join(values)[:80]!r}"
+        )
 
 
 def amend_format(
@@ -165,13 +179,15 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
     return tuple(found)
 
 
-def _unfinished(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
-    """The filters of jobs that have not finished, by columns of states other than those that are given."""
+def _implied(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
+    """The filters of Slurm's job steps, and of jobs that have not finished, by columns that are not given."""
     words = _words()["states"]
     starts = tuple(form for text in words["unfinished"] for form in (text, text.upper(), text.capitalize()))
     found = []
     for column in dict.fromkeys(piece.names):
         texts = set(_known_texts(piece, column))
+        if any(text.endswith(tuple(words["steps"])) for text in texts):
+            found.append(Filter(column, "job step", contains=(".",)))
         if column in given or not texts or _plain(column).split("_")[-1] not in words["names"]:
             continue
         if texts <= {*words["letters"], *words["unfinished letters"]}:

@@ -8,30 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from schedgym.traces.base import MALFORMED, Fault
-from schedgym.traces.nested import json_items
-from schedgym.traces.texts import Rows
-
-__all__ = ["parse_quantity", "rows"]
+__all__ = ["facts", "parse_quantity"]
 
 COMMAND = "kubectl get pods --all-namespaces -o json"
 #: what a quantity ends in -> by what it is multiplied
 SUFFIXES = {
-    **{
-        "n": 1e-9,
-        "u": 1e-6,
-        "m": 1e-3,
-        "": 1.0,
-        "k": 1e3,
-        "M": 1e6,
-        "G": 1e9,
-        "T": 1e12,
-        "P": 1e15,
-        "E": 1e18,
-    },
+    **{text: 1000.0**power for power, text in enumerate(("n", "u", "m", "", *"kMGTPE"), -3)},
     **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)},
 }
 _QUANTITY = re.compile(r"([0-9]{1,19}(?:\.[0-9]{0,19})?(?:[eE][+-]?[0-9]{1,2})?)([numkMGTPE]|[KMGTPE]i|)")
@@ -41,38 +25,27 @@ def parse_quantity(text: str) -> float:
     """The cores or bytes of a quantity such as 500m, 2, 64Mi or 1000M; ValueError says what is wrong."""
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise ValueError(f"must be a quantity such as 500m or 64Mi, got {text[:40]!r}")
+        raise ValueError("spec.containers", f"must be a quantity such as 500m or 64Mi, got {text[:40]!r}")
     return float(found[1]) * SUFFIXES[found[2]]
 
 
-def rows(path: Path) -> Rows:
-    """The number of each pod, and creation, start, end (dates), cores, bytes, phase, namespace."""
-    for number, pod in json_items(path):
-        kind = pod.get("kind", "Pod") if isinstance(pod, Mapping) else type(pod).__name__
-        if kind != "Pod":
-            yield (
-                number,
-                Fault(MALFORMED, "kind", f"must be Pod, as {COMMAND} prints it, got {str(kind)[:40]!r}"),
-            )
-            continue
-        try:
-            yield number, _facts(pod)
-        except ValueError as error:
-            yield number, Fault(MALFORMED, "spec.containers", str(error))
-        except (AttributeError, TypeError):
-            yield number, Fault(MALFORMED, "", f"is no pod as {COMMAND} prints it")
+def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """Creation, start and end (dates), cores, bytes, phase and namespace of a pod.
 
-
-def _facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
-    """The texts of a row; ValueError, AttributeError and TypeError for a pod that is damaged."""
-    about, spec, status = (pod.get(name) or {} for name in ("metadata", "spec", "status"))
-    ends = [
-        (one.get("state") or {}).get("terminated", {}).get("finishedAt") or ""
-        for one in status.get("containerStatuses") or ()
-    ]
-    sizes = [_asked(spec, name) for name in ("cpu", "memory")]
-    texts = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
-    return (*(text or "" for text in texts), *sizes, status.get("phase") or "", about.get("namespace") or "")
+    Raises:
+        ValueError: saying what is wrong, and where.
+    """
+    if (kind := pod.get("kind", "Pod")) != "Pod":
+        raise ValueError("kind", f"must be Pod, as {COMMAND} prints it, got {str(kind)[:40]!r}")
+    try:
+        about, spec, status = (pod.get(name) or {} for name in ("metadata", "spec", "status"))
+        states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+        ends = [state.get("terminated", {}).get("finishedAt") or "" for state in states]
+        sizes = [_asked(spec, name) for name in ("cpu", "memory")]
+        times = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
+        return tuple(text or "" for text in (*times, *sizes, status.get("phase"), about.get("namespace")))
+    except (AttributeError, TypeError):
+        raise ValueError(f"is no pod as {COMMAND} prints it") from None
 
 
 def _asked(spec: Mapping[str, Any], name: str) -> str:

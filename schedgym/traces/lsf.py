@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import csv
 import re
-from pathlib import Path
 
 from schedgym.traces.base import Fault
-from schedgym.traces.texts import Rows, record_rows
 
-__all__ = ["begins", "rows"]
+__all__ = ["begins", "facts"]
 
 FINISH = "JOB_FINISH"
 OTHER = "record of another kind"  # than the end of a job
@@ -26,18 +24,13 @@ _BEGIN = re.compile(r'"[A-Z_]+" "[0-9.]+" [0-9]+ .*')
 _SEVERAL = re.compile(r"([0-9]{1,7})\*.*")
 
 
-def rows(path: Path) -> Rows:
-    """The number of each line, and job, submission, start and end [s since 1970], slots, KiB, queue, user."""
-    return record_rows(path, _facts)
-
-
 def begins(line: str) -> bool:
     """Return True if a file may begin with this line."""
     return _BEGIN.fullmatch(line) is not None
 
 
-def _facts(text: str) -> tuple[str, ...] | Fault:
-    """The texts of a row, of a line; ValueError says what is wrong."""
+def facts(text: str) -> tuple[str, ...] | Fault:
+    """Job, submission, start, end [s since 1970], slots, KiB, queue and user of a line; or ValueError."""
     try:
         return _job(next(csv.reader([text], delimiter=" ", strict=True)))
     except (ValueError, IndexError, csv.Error):

@@ -1,7 +1,7 @@
 """JSON files: their jobs one at a time, and as a table whose columns are named by the way to each value.
 
-A file is a list of jobs, an object with such a list under "jobs" or "items", as Slurm's ``sacct --json`` and
-Kubernetes' ``kubectl get pods -o json`` print them, or an object a line.
+A file is a list of jobs, an object with such a list under one of a few names, "jobs" in Slurm's
+``sacct --json`` and "items" in Kubernetes' ``kubectl get pods -o json``, or an object a line.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.errors import TraceFormatError
-from schedgym.traces.base import MALFORMED, Fault
-from schedgym.traces.texts import Rows, text_blocks
+from schedgym.traces.texts import text_blocks
 
 __all__ = ["JOB", "flatten", "json_items", "json_rows"]
 
 BLOCK = 1 << 20  # bytes that are read at once
 LONGEST = 1 << 24  # characters of a job
-LISTS = ("jobs", "items")  # names under which an object has its list
+LISTS = ("jobs", "items", "records", "RECORDS", "data", "rows")  # names under which an object has its list
 SAMPLE = 200  # jobs whose values name the columns
 JOB = "job"  # what is counted in place of lines
-NO_OBJECT = "must be a mapping of names to values"
 
 _BETWEEN = re.compile(r"[\s,]*")
 
@@ -75,9 +73,17 @@ class _Text:
             if not self.more():  # else the value may go on in the next block
                 raise self.refuse(reason if self.text.strip() else "the list is cut off")
 
+    def item(self) -> tuple[int, Mapping[str, Any]]:
+        """The number and the object of the job that begins here."""
+        found = self.value()
+        if not isinstance(found, Mapping):
+            raise self.refuse("must be a mapping of names to values")
+        self.number += 1
+        return self.number, found
 
-def json_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """The number and the value of each job of a JSON file, in memory for one of them.
+
+def json_items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The number and the object of each job of a JSON file, in memory for one of them.
 
     Raises:
         FileNotFoundError: when there is no such file.
@@ -90,15 +96,13 @@ def json_items(path: Path) -> Iterator[tuple[int, Any]]:
             text.number = 1
             yield 1, members
             while text.peek():
-                yield text.number + 1, text.value()
-                text.number += 1
+                yield text.item()
             return
     elif text.peek() != "[":
         raise TraceFormatError(path, 0, "", "must be JSON: a list of jobs, or an object with one")
     text.place += 1
     while text.peek() != "]":
-        yield text.number + 1, text.value()
-        text.number += 1
+        yield text.item()
 
 
 def _members(text: _Text) -> dict[str, Any] | None:
@@ -117,22 +121,13 @@ def _members(text: _Text) -> dict[str, Any] | None:
     return found
 
 
-def json_rows(path: Path) -> tuple[Sequence[str], Rows]:
+def json_rows(path: Path) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
     """The names of the columns of a JSON file, by its first jobs, and its rows."""
     items = json_items(path)
     first = list(itertools.islice(items, SAMPLE))
-    flat = [flatten(item) for _, item in first if isinstance(item, Mapping)]
-    names = tuple(dict.fromkeys(name for own in flat for name in own))
-
-    def rows() -> Rows:
-        for number, item in itertools.chain(first, items):
-            if isinstance(item, Mapping):
-                own = flatten(item)
-                yield number, tuple(own.get(name, "") for name in names)
-            else:
-                yield number, Fault(MALFORMED, "", NO_OBJECT)
-
-    return names, rows()
+    names = tuple(dict.fromkeys(name for _, item in first for name in flatten(item)))
+    flat = ((number, flatten(item)) for number, item in itertools.chain(first, items))
+    return names, ((number, [own.get(name, "") for name in names]) for number, own in flat)
 
 
 def flatten(item: Mapping[str, Any], before: str = "") -> dict[str, str]:
@@ -146,9 +141,7 @@ def flatten(item: Mapping[str, Any], before: str = "") -> dict[str, str]:
         if isinstance(value, Mapping) and {"set", "number"} <= value.keys():  # of Slurm
             value = value["number"] if value["set"] else None
         if isinstance(value, list) and all(isinstance(one, Mapping) and "type" in one for one in value):
-            value = {
-                "/".join(filter(None, (one["type"], one.get("name")))): one.get("count") for one in value
-            }
+            value = {f"{one['type']}/{one.get('name') or ''}".rstrip("/"): one.get("count") for one in value}
         if isinstance(value, Mapping):
             found |= flatten(value, f"{before}{name}.")
         elif not isinstance(value, list):

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from schedgym.traces.base import Fault
-from schedgym.traces.texts import Rows, record_rows
 
-__all__ = ["begins", "rows"]
+__all__ = ["begins", "facts"]
 
 ENDED = "E"
 OTHER = "record of another kind"  # than the end of a job
@@ -25,18 +23,13 @@ _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)([bw]?)", re.IGNORECASE)
 _PROCESSORS = re.compile(r"(?:^|:)ppn=([0-9]{1,7})")
 
 
-def rows(path: Path) -> Rows:
-    """The number of each line, and job, submission, start, end [s since 1970], cores, bytes, queue, user."""
-    return record_rows(path, _facts)
-
-
 def begins(line: str) -> bool:
     """Return True if a file may begin with this line."""
     return _RECORD.fullmatch(line) is not None
 
 
-def _facts(text: str) -> tuple[str, ...] | Fault:
-    """The texts of a row, of a line; ValueError says what is wrong."""
+def facts(text: str) -> tuple[str, ...] | Fault:
+    """Job, submission, start, end [s since 1970], cores, bytes, queue and user of a line; or ValueError."""
     if not _RECORD.fullmatch(text):
         raise ValueError(f"must be date;type;job;values, got {text[:40]!r}")
     _, kind, job, values = text.split(";", 3)
@@ -45,32 +38,33 @@ def _facts(text: str) -> tuple[str, ...] | Fault:
     found = {name: value for name, _, value in (part.partition("=") for part in values.split())}
     cores = _cores(found)
     memory = found.get("Resource_List.mem", "")
-    each = not memory and found.get("Resource_List.pmem", "")  # of a process
-    size = _SIZE.fullmatch(each or memory or "0")
+    total = _bytes(memory) if memory else cores * _bytes(found.get("Resource_List.pmem", "0"))  # of a process
+    ctime, start, end, queue, user = (
+        found.get(name, "") for name in ("ctime", "start", "end", "queue", "user")
+    )
+    return job, ctime, start, end, str(cores or ""), str(total or ""), queue, user
+
+
+def _bytes(text: str) -> int:
+    """The bytes of a size; ValueError says what is wrong."""
+    size = _SIZE.fullmatch(text)
     if size is None:
-        raise ValueError(f"Resource_List.mem must be a size such as 4gb, got {(each or memory)!r}")
-    amount = int(size[1]) * POWERS[size[2].lower()] * (8 if size[3].lower() == "w" else 1)
-    total = str(amount * (cores if each else 1)) if each or memory else ""
-    times = (found.get(name, "") for name in ("ctime", "start", "end"))
-    return (job, *times, str(cores or ""), total, found.get("queue", ""), found.get("user", ""))
+        raise ValueError("Resource_List.mem", f"must be a size such as 4gb, got {text[:40]!r}")
+    return int(size[1]) * POWERS[size[2].lower()] * (8 if size[3].lower() == "w" else 1)
 
 
 def _cores(found: Mapping[str, str]) -> int:
     """The processors of a job: each of the three places may tell of fewer than it had, and none of more."""
-    counts = [_whole(found.get("Resource_List.ncpus", ""))]
-    places = 0
+    places = nodes = 0
     for host in filter(None, found.get("exec_host", "").split("+")):  # n1/0+n1/1, n1/0-3,7 or n1/0*4
         slots, _, times = host.partition("/")[2].partition("*")
         for part in slots.split(","):
             first, _, last = part.partition("-")
             places += max(_whole(last) - _whole(first) + 1, 1) * max(_whole(times), 1)
-    counts.append(places)
-    nodes = 0
     for chunk in filter(None, found.get("Resource_List.nodes", "").split("+")):  # 2:ppn=4+n7:ppn=8
         each = _PROCESSORS.search(chunk)
         nodes += max(_whole(chunk.partition(":")[0]), 1) * (int(each[1]) if each else 1)
-    counts.append(nodes)
-    return max(counts)
+    return max(_whole(found.get("Resource_List.ncpus", "")), places, nodes)
 
 
 def _whole(text: str) -> int:

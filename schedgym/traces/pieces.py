@@ -8,18 +8,17 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
 from schedgym.traces.base import MALFORMED, Fault, find_delimiter, split_fields
 from schedgym.traces.declaration import DATE, TableLayout, find_reader
-from schedgym.traces.nested import JOB, json_rows
+from schedgym.traces.nested import JOB, json_items, json_rows
 from schedgym.traces.texts import (
     LONGEST_LINE,
     MOST_BYTES,
     MOST_LINES,
-    Rows,
     check_size,
     is_json,
     open_trace,
@@ -40,6 +39,10 @@ _PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*")
 _ITEM = re.compile(r"""['"]([^'"]+)['"]\s*:\s*['"]?([^,'"{}\[\]]*)""")
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
 PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
+
+
+#: the texts of a row, or why it is left out
+Row: TypeAlias = Sequence[str] | Fault
 
 
 class Chunk(NamedTuple):
@@ -121,12 +124,24 @@ def _chunks(source: Any, layout: TableLayout, rows: int) -> Iterator[Chunk]:
     elif Path(source).suffix == ".parquet":
         yield from _parquet_chunks(Path(source), rows)
     elif layout.rows:
-        made = find_reader(layout.rows).rows(Path(source))
-        yield from row_chunks(layout.names or (), made, rows, unit=layout.counts)
+        unit = "line" if hasattr(find_reader(layout.rows), "begins") else JOB
+        yield from row_chunks(layout.names or (), _record_rows(Path(source), layout, unit), rows, unit=unit)
     elif layout.names is None and is_json(source):
         yield from row_chunks(*json_rows(Path(source)), rows, unit=JOB)
     else:
         yield from _text_chunks(Path(source), layout, rows)
+
+
+def _record_rows(path: Path, layout: TableLayout, unit: str) -> Iterator[tuple[int, Row]]:
+    """The number and row of each record of a file that is no table: a line each, or an object in JSON."""
+    facts = find_reader(layout.rows).facts
+    lines: Iterator[tuple[int, Any]] = text_lines(path, layout.comment.encode())
+    for number, record in json_items(path) if unit == JOB else lines:
+        try:
+            yield number, record if isinstance(record, Fault) else facts(record)
+        except ValueError as error:
+            column, reason = ("", *error.args)[-2:]
+            yield number, Fault(MALFORMED, column, reason)
 
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
@@ -136,7 +151,7 @@ def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
 
 def row_chunks(
     names: Sequence[str],
-    rows: Rows,
+    rows: Iterator[tuple[int, Row]],
     size: int = CHUNK,
     **further: Any,
 ) -> Iterator[Chunk]:
@@ -233,7 +248,7 @@ def _cut(spans: Sequence[tuple[int, int]], text: str) -> list[str]:
 
 def _text_rows(
     lines: Iterator[tuple[int, str | Fault]], names: Sequence[str], split: Callable[[str], list[str]]
-) -> Rows:
+) -> Iterator[tuple[int, Row]]:
     """The number and fields of each row, or why it is none."""
     for number, text in lines:
         try:

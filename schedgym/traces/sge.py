@@ -8,12 +8,10 @@ takes all its slots.
 from __future__ import annotations
 
 from itertools import takewhile
-from pathlib import Path
 
 from schedgym.traces.base import Fault, is_number
-from schedgym.traces.texts import Rows, record_rows
 
-__all__ = ["begins", "rows"]
+__all__ = ["begins", "facts"]
 
 #: places of fields
 QUEUE, OWNER, JOB, SUBMIT, START, END, USAGE = 0, 3, 5, 8, 9, 10, 13
@@ -23,19 +21,14 @@ PART = "task of a parallel job"
 NEVER = "0"
 
 
-def rows(path: Path) -> Rows:
-    """The number of each line, and job, submission, start, end [since 1970], slots, bytes, queue, owner."""
-    return record_rows(path, _facts, b"#")
-
-
 def begins(line: str) -> bool:
     """Return True if a file may begin with this line."""
     fields = line.split(":")
     return len(fields) > USAGE + MEMORY and all(map(is_number, fields[SUBMIT : USAGE + 1]))
 
 
-def _facts(text: str) -> tuple[str, ...] | Fault:
-    """The texts of a row, of a line; ValueError says what is wrong."""
+def facts(text: str) -> tuple[str, ...] | Fault:
+    """Job, submission, start, end [since 1970], slots, bytes, queue and owner of a line; or ValueError."""
     fields = text.split(":")
     rest = fields[USAGE + len(list(takewhile(is_number, fields[USAGE:]))) :]
     if len(rest) <= MEMORY:

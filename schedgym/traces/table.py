@@ -335,7 +335,7 @@ class TableReader:
         points = [plan for plan in plans if plan.quantity in POINTS and plan.unit == DATE]
         texts = {text for plan in points for text in self._texts(plan, piece, plan.column) if text}
         digits = {len(epoch[1]) if (epoch := _EPOCH.fullmatch(text)) else 0 for text in texts}
-        if len(digits) == 1 and (unit := _EPOCH_UNITS.get(*digits)):
+        if len(digits) == 1 and (unit := _EPOCH_UNITS.get(digits.pop())):
             found = [plan._replace(unit=unit) if plan in points else plan for plan in found]
             names = ", ".join(plan.column for plan in points)
             self._how.append(f"{names}: numbers, read as {unit} since 1970")

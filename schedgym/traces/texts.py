@@ -11,9 +11,9 @@ import lzma
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, cast
 
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile, TraceFormatError
@@ -23,9 +23,6 @@ try:
     zstd: Any = importlib.import_module("compression.zstd")  # Python 3.14
 except ImportError:
     zstd = None
-
-#: the number of each line or job of a file, and its texts or why it is left out
-Rows: TypeAlias = Iterator[tuple[int, Sequence[str] | Fault]]
 
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
 LONGEST_LINE = 1 << 16
@@ -105,15 +102,6 @@ def text_lines(path: Path, comment: bytes = b"") -> Iterator[tuple[int, str | Fa
         else:
             if text.strip():
                 yield number, text
-
-
-def record_rows(path: Path, facts: Callable[[str], Sequence[str] | Fault], comment: bytes = b"") -> Rows:
-    """The rows of a file of records, a line each: what ``facts`` makes of it, which may raise ValueError."""
-    for number, text in text_lines(path, comment):
-        try:
-            yield number, text if isinstance(text, Fault) else facts(text)
-        except ValueError as error:
-            yield number, Fault(MALFORMED, "", str(error))
 
 
 def text_blocks(path: str | Path, size: int) -> Iterator[str]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.agents.policy import make_agent
-from schedgym.agents.rollout import play_scored
+from schedgym.agents.agent_policy import make_agent
 from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.search import Rollouts
+from schedgym.agents.simulation import play_scored
 from schedgym.core import rollouts as core_rollouts
 from schedgym.core.arrays import regrow
 from schedgym.core.jit import pure_kernel

@@ -71,6 +71,14 @@ def test_damaged_examples(tmp_path, name, old, new, message):
             assert str(caught.value).startswith(f"{path}{message}") and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("lines", "message"), table(__file__, "test_what_is_no_table"))
+def test_what_is_no_table(tmp_path, lines, message):
+    path = write(tmp_path / "log", lines)
+    with pytest.raises(TraceFormatError) as caught:
+        advised(path)
+    assert str(caught.value).startswith(f"{path}{message}") and "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("lines", "columns", "empty", "expected"), table(__file__, "test_other_kinds"))
 def test_other_kinds(tmp_path, lines, columns, empty, expected):
     trace, said = advised(write(tmp_path / "log", lines), columns, empty=empty)

@@ -21,6 +21,7 @@ from schedgym.problems.queue_delay.workload import from_trace
 from schedgym.traces import JobTrace, Trace, formats, inspect_trace, nested, read_trace
 from schedgym.traces.fetch import known_sets
 from schedgym.traces.table import parse_clock
+from tests.tables import table
 from tests.traces.logs import LOGS, SWIM_ROWS, write
 
 (SLURM,), JOBS = LOGS["slurm"].head, LOGS["slurm"].rows
@@ -63,20 +64,7 @@ def test_slurm_with_other_columns(tmp_path: Path) -> None:
         read(path)
 
 
-@pytest.mark.parametrize(
-    ("column", "text", "reason"),
-    [
-        ("Elapsed", "1 day", "must be \\[days-\\]\\[hours:\\]minutes:seconds, got '1 day'"),
-        ("Elapsed", "-00:01:00", "must be \\[days-\\]"),
-        ("Elapsed", "90", "must be \\[days-\\]"),
-        ("Submit", "yesterday", "must be a date \\(ISO 8601\\), got 'yesterday'"),
-        ("Start", "08:00", "must be a date"),
-        ("AllocCPUS", "1K", "must be a number, got '1K'"),
-        ("ReqMem", "16X", "must be a number and a letter of its unit, got '16X'"),
-        ("ReqMem", "16GB/node", "must be a number and a letter"),
-        ("JobID", "", "is empty"),
-    ],
-)
+@pytest.mark.parametrize(("column", "text", "reason"), table(__file__, "test_slurm_errors_name_the_column"))
 def test_slurm_errors_name_the_column(tmp_path: Path, column: str, text: str, reason: str) -> None:
     fields = JOBS[3].split("|")
     fields[SLURM.split("|").index(column)] = text
@@ -128,6 +116,11 @@ def job(
     }
 
 
+def text_of(**given: Any) -> str:
+    """A file of one job."""
+    return json.dumps([job(1, ("2017-10-07 01:12:09", "2017-10-07 01:13:23", [8]), **given)])
+
+
 PHILLY = [
     job(
         1,
@@ -165,26 +158,12 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x", "must be JSON: a list of jobs, or an object with one"),
-        ("", "must be JSON: a list of jobs, or an object with one"),
-        ("7", "must be JSON: a list"),
-        ("{}", "job 1: attempts: must be a list of attempts"),
-        ('{"a": [7], "jobs": [7]}', "job 1: must be a mapping of names to values"),
-        ('{"jobs": ', "job 1: the list is cut off"),
-        ('{"a" 7}', "job 1: not JSON: a name and a colon must stand before each value of an object"),
-        ("{}\n7", "job 1: attempts"),
-        ("[", "job 1: the list is cut off"),
-        ("[]", "has no task"),
-        ("[1]", "job 1: must be a mapping of names to values"),
-        ("[{]", "job 1: not JSON: "),
-        ("[[]]", "job 1: must be a mapping"),
-        ("[{}]", "job 1: attempts: must be a list of attempts"),
-        ('[{"attempts": [1]}]', "job 1: attempts: must be a list"),
-        ('[{"attempts": []}]', "job 1: submitted_time: is missing"),
-        ('[{"attempts": [], "submitted_time": "x"}]', "job 1: submitted_time: must be a date as .*, got 'x'"),
-        ('[{"attempts": [], "submitted_time": 7}]', "job 1: submitted_time: must be a date"),
-        ('[{"attempts": [], "submitted_time": [7]}]', "job 1: submitted_time: must be a date"),
-        ('[{"attempts": [], "submitted_time": ""}]', "job 1: submitted_time: is empty"),
+        *table(__file__, "test_philly_errors"),
+        (text_of(submitted=None), "job 1: submitted_time: is empty"),
+        (text_of(submitted="x"), "job 1: submitted_time: must be a date as .*, got 'x'"),
+        (text_of(submitted=7), "job 1: submitted_time: must be a date"),
+        (text_of(submitted=[7]), "job 1: submitted_time: must be a date"),
+        (text_of(submitted=""), "job 1: submitted_time: is empty"),
         ("[" * 100_000, "job 1: is nested too deeply"),
         (json.dumps(PHILLY)[:-30], "job 6: not JSON"),
         (json.dumps(PHILLY)[:-1], "job 7: the list is cut off"),
@@ -204,7 +183,7 @@ def test_philly_errors(tmp_path: Path, text: str, message: str) -> None:
 
 def test_philly_skips_and_counts(tmp_path: Path) -> None:
     path = tmp_path / "cluster_job_log"
-    path.write_text(json.dumps([{}, *PHILLY[:1], {"attempts": [], "submitted_time": "x"}]))
+    path.write_text(json.dumps([{}, *PHILLY[:1], PHILLY[0] | {"submitted_time": "x"}]))
     trace = read(path, on_error="skip", format="philly")
     assert trace.dropped == {"malformed": 2}
     assert [(one.line, one.column) for one in trace.left_out] == [(1, "attempts"), (3, "submitted_time")]

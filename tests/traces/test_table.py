@@ -34,6 +34,7 @@ from schedgym.traces import (
     texts,
 )
 from tests.long import long
+from tests.tables import table
 
 MINE = """\
 name: mine
@@ -144,17 +145,7 @@ def test_pieces_change_nothing(mine: Path, log: Path, monkeypatch: pytest.Monkey
         assert np.array_equal(whole.site, trace.site) and whole.origin == trace.origin
 
 
-@pytest.mark.parametrize(
-    ("unit", "text", "seconds"),
-    [
-        ("s", "90", 90),
-        ("ms", "1500", 1.5),
-        ("us", "2e6", 2),
-        ("ns", "5e9", 5),
-        ("h", "2", 7200),
-        ("d", "1", 86400),
-    ],
-)
+@pytest.mark.parametrize(("unit", "text", "seconds"), table(__file__, "test_units_of_time"))
 def test_units_of_time(tmp_path: Path, unit: str, text: str, seconds: float) -> None:
     path = write(tmp_path / "t.csv", "a,b", f"{text},{text}")
     trace = read(path, submit=Field("a", unit=unit), duration=Field("b", unit=unit))

@@ -142,7 +142,8 @@ def completion_shares(
 def isolated_share(demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike) -> Floats:
     """Return X [J], the slots that each job alone could use of 1 / J of every site: (5.21) to (5.23)."""
     tasks, capacity = np.asarray(demand), np.asarray(slots)
-    lists, scratch = make_site_lists(sites, capacity.size), make_placement_scratch(len(sites), capacity.size)
+    lists = make_site_lists(sites, capacity.size)
+    scratch = make_placement_scratch(len(lists.sites), capacity.size)
     placement = np.zeros(lists.sites.shape, dtype=np.int64)
     share = np.zeros(len(tasks))
     # in parts of a slot, of which a site has as many as it has slots

@@ -91,8 +91,8 @@ def run_concave(jobs: Concave) -> _Run:
         x, prices = np.zeros(len(served)), np.zeros(jobs.share.shape[1])
         if active.any():
             cap = np.minimum(jobs.parallelism, jobs.tasks - served)
-            own = (served, cap, jobs.share, jobs.utility, jobs.value, jobs.exponent)
-            x[active], prices = divide_slot(SlotJobs(*(array[active] for array in own)))
+            own = SlotJobs(served, cap, jobs.share, jobs.utility, jobs.value, jobs.exponent)
+            x[active], prices = divide_slot(SlotJobs._make(array[active] for array in own))
         served += x
         run.active.append(active)
         run.tasks.append(x)

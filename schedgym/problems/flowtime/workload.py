@@ -261,9 +261,15 @@ def make_workload(
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    jobs = {"arrival": arrival, "processing": processing, "cpu": cpu, "memory": memory}
-    jobs |= {"declared_cpu": declared_cpu, "declared_memory": declared_memory}
-    return SCHEMA.make(jobs=jobs, cluster={"cpu": servers, "memory": server_memory})
+    return SCHEMA.make(
+        arrival,
+        processing=processing,
+        cpu=cpu,
+        memory=memory,
+        declared_cpu=declared_cpu,
+        declared_memory=declared_memory,
+        **{"cluster.cpu": servers, "cluster.memory": server_memory},
+    )
 
 
 def make_mapreduce(
@@ -295,12 +301,12 @@ def make_mapreduce(
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise InvalidWorkload(f"{name}: must be pairs (map, reduce), got shape {pairs.shape}")
         jobs |= {f"map_{name}": pairs[:, 0], f"reduce_{name}": pairs[:, 1]}
-    plain = SCHEMA.make(jobs=jobs, cluster={"cpu": servers})
+    plain = SCHEMA.make(**jobs, **{"cluster.cpu": servers})
     if latency is None:
         return plain
     counts = plain.jobs["map_tasks"] + plain.jobs["reduce_tasks"]
     rows = {"job": np.repeat(np.arange(len(counts)), counts), "latency": latency}
-    return SCHEMA.make(jobs=plain.jobs, tasks=rows, cluster=plain.cluster)
+    return SCHEMA.make(**plain.jobs, **rows, **{"cluster.cpu": servers})
 
 
 # A workload as kernels take it ------------------------------------------------------------------

@@ -103,36 +103,15 @@ SCHEMA = Schema(
     tasks=(
         Field("job", "job", ("task",), kind="int"),
         Field("duration", "s", ("task",), exclusive=True),
-        Field("sites", "site", ("task", "choice"), kind="int", ragged=True),
+        Field("sites", "site", ("task", "choice"), kind="int", ragged=True),  # the associated one first
     ),
     cluster=(Field("slots", "slots", ("site",), kind="int", minimum=1, maximum=MOST_SLOTS),),
     check=_check,
 )
 
 
-def make_workload(
-    arrival: npt.ArrayLike, job: npt.ArrayLike, duration: npt.ArrayLike, sites: Any, slots: npt.ArrayLike
-) -> Workload:
-    """Make a checked workload.
-
-    Args:
-        arrival: of each job [s], not decreasing; [J].
-        job: of each task; [T].
-        duration: of each task [s]; [T].
-        sites: available sites of each task, the associated one first: a list of lists, or an array [T, A]
-            padded with -1 at the end of its rows.
-        slots: of each site; [M].
-
-    Raises:
-        InvalidWorkload: naming the field and the first bad index.
-    """
-    return SCHEMA.parse(
-        {
-            "jobs": {"arrival": arrival},
-            "tasks": {"job": job, "duration": duration, "sites": sites},
-            "cluster": {"slots": slots},
-        }
-    )
+#: makes a checked workload, of arrival, job, duration, sites and slots in this order, or by name
+make_workload = SCHEMA.make
 
 
 # Arrays for kernels ---------------------------------------------------------------------------

@@ -64,6 +64,9 @@ MOST_TASKS_PER_SLOT = 100
 #: exponent that arrays have for a job whose utility has none
 EXPONENT = 0.5
 
+#: values that are drawn, as in the paper
+LEAST_VALUE, MOST_VALUE = 1.0, 5.0
+
 ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS, AMOUNTS = range(6)  # random streams
 
 
@@ -227,8 +230,6 @@ ORIGIN = record_dtype(
     ("capacity", np.float64),
     ("single", np.int64),
     ("parallelism", np.float64),
-    ("value_min", np.float64),
-    ("value_max", np.float64),
     ("utility", np.int64),  # LINEAR, POWER or LOG
     ("exponent", np.float64),  # EXPONENT where the utility has none
     ("slot_seconds", np.float64),  # trace only, as are the next three
@@ -263,7 +264,7 @@ class Source:
     there are enough; a deadline is the arrival plus the whole slots of an exponential time; a task needs
     U[1, R] of cpu or memory, with equal chance, and 1 of the other (``single``: 1 of the only resource);
     each job draws that amount, or all jobs of a workload share one of cpu and one of memory (``heavy``);
-    values are U[value_min, value_max]. All jobs have the same X, Y and kind of utility.
+    values are U[1, 5]. All jobs have the same X, Y and kind of utility.
 
     A window of a trace has the jobs that :func:`from_trace` makes, the first of them in slot 1, and values
     as above. Its capacity of each resource is the work of all jobs over ``load`` times the number of slots
@@ -291,8 +292,6 @@ class Source:
         else:
             self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
             self._check_windows(parameters, trace)
-        if parameters.value_max > LARGEST:
-            raise InvalidParameter(f"value_max: must be <= {LARGEST:g}, got {parameters.value_max:g}")
         self.resources = trace.demand.shape[1]
         self.sizes = {"job": self.jobs, "resource": self.resources}
         constants = constants_of(
@@ -498,7 +497,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     values = stream(seed, episode, VALUES)
     for j in range(source.jobs):
         values, u = uniform(values)
-        jobs.value[j] = source.value_min + (source.value_max - source.value_min) * u
+        jobs.value[j] = LEAST_VALUE + (MOST_VALUE - LEAST_VALUE) * u
         jobs.parallelism[j] = source.parallelism
         jobs.utility[j] = source.utility
         jobs.exponent[j] = source.exponent

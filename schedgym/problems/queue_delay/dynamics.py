@@ -111,7 +111,9 @@ CONFIG = record_dtype(
 
 
 #: largest values of a task token: executions may be longer than the day by which their logarithm is scaled
-TASK_LIMITS = TaskToken(1.0, 1.0, 1.0, 1.0, 1.0)._replace(log_execution=math.log1p(LAST_TIME) / LOG_DAY)
+TASK_LIMITS = [
+    math.log1p(LAST_TIME) / LOG_DAY if name == "log_execution" else 1.0 for name in TaskToken._fields
+]
 
 
 class Constants(NamedTuple):

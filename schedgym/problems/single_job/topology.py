@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ __all__ = [
     "RACK",
     "SERVER",
     "Groups",
-    "Tree",
     "check_cluster",
     "check_reach",
     "cluster_groups",
@@ -78,25 +77,6 @@ class Groups(NamedTuple):
     matrix: Weights  # [R, M] A_jk, what a vCPU on a server counts in a group; 0: it is not in the group
     share: Floats  # [R] of the vCPU available on a group's servers, by weight; nan: the limit is absolute
     kind: Integers  # [R] SERVER, RACK, POD, DATA_CENTRE or OTHER
-
-
-class Tree(TypedDict, total=False):
-    """The groups of servers of a workload's cluster; None means the same as a missing key.
-
-    Attributes:
-        arity: arity of a fat tree; exactly one of ``arity`` and ``groups`` is given.
-        groups: weights, 0 or from 1e-9 to 1e9: what a vCPU on a server counts in a group (1 if all count
-            the same), 0 if the server is not in the group; [R, M].
-        beta: shares of the available vCPU of a group that a job may use. With ``arity``: of racks, pods, and
-            the data centre (an object of these names, or a list; default: 0.3, 0.2, 0.2). With ``groups``:
-            one share per group; [R].
-        server_caps: True if each server's own vCPU is a limit (default: True).
-    """
-
-    arity: int | None
-    groups: npt.ArrayLike | None
-    beta: Any
-    server_caps: bool | None
 
 
 # Groups ---------------------------------------------------------------------------------------
@@ -183,15 +163,20 @@ def server_limits(matrix: Weights, limits: Floats) -> Floats:
 
 # The cluster of a workload file ---------------------------------------------------------------
 
-#: fields of the cluster; beta has a value per level of the fat tree, or per row of the matrix
+#: fields of the cluster, of which exactly one of arity (of a fat tree) and groups is given
 CLUSTER = (
     Field("cpu", "vCPU", ("server",), exclusive=True, maximum=MOST_CPU),
     Field("arity", "ports", (), kind="int", minimum=2, optional=True),
+    # what a vCPU on a server counts in a group, from 1e-9 (1 if all count the same); 0: it is not in it
     Field("groups", "weight", ("group", "server"), maximum=MOST_WEIGHT, optional=True),
+    # of the available vCPU of a group that a job may use: for each level of the fat tree (an object of their
+    # names, or a list; default: 0.3, 0.2, 0.2), or for each group
     Field("beta", "share", ("limited group",), exclusive=True, maximum=1.0, optional=True, keys=LEVELS),
+    # whether each server's own vCPU is a limit, too (default: true)
     Field("server_caps", "", (), kind="bool", optional=True),
 )
-#: absolute limits, for problems whose capacities do not change
+#: absolute limits B_k instead of shares: vCPU of each group that the job may use, each counted by the weight
+#: of its server; for problems whose capacities do not change
 LIMIT = Field("limit", "vCPU", ("group",), exclusive=True, maximum=MOST_LIMIT, optional=True)
 
 

@@ -1,7 +1,9 @@
-"""SB3VecEnv: the native vector environment as the ``VecEnv`` of stable-baselines3.
+"""The way in for stable-baselines3: environments, the network as a policy for PPO, and models in evaluations.
 
-Its steps equal those of a ``DummyVecEnv`` of scalar environments wrapped in ``Monitor``, at the speed of the
-compiled kernels.
+``make_vec_env`` makes native vector environments, whose steps equal those of a ``DummyVecEnv`` of scalar
+environments wrapped in ``Monitor``, at the speed of the compiled kernels. ``TokenPolicy`` is the network of
+:mod:`schedgym.agents.network` as a policy for ``PPO``. ``ModelPolicy`` lets a trained model act in
+evaluations.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.agents.policy import OWN
-from schedgym.agents.rollout import History
+from schedgym.agents.agent_policy import OWN
+from schedgym.agents.network import initial, prepare
+from schedgym.agents.simulation import restore_state, state_of
+from schedgym.agents.torch_network import Network
+from schedgym.agents.views import make_layout
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import effective_parameters, tokens_of
@@ -30,9 +35,13 @@ from schedgym.envs import CudaVectorEnv, SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["ModelPolicy", "SB3VecEnv", "action_masks", "make_vec_env"]
+__all__ = ["ModelPolicy", "SB3VecEnv", "TokenPolicy", "action_masks", "make_vec_env"]
 
+torch: Any = require("torch", "agents")
 _VecEnv: Any = require("stable_baselines3.common.vec_env", "agents").VecEnv
+_BasePolicy: Any = require("stable_baselines3.common.policies", "agents").BasePolicy
+
+Tensor = Any
 
 
 def action_masks(
@@ -88,8 +97,6 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         truncations: True if ``TimeLimit.truncated`` marks truncations, so that algorithms add the value of
             the last observation to the reward. Here rewards of a truncated episode sum to the whole
             objective, too: set it to False to have every end treated as a termination.
-        recording: True if the actions of unfinished episodes are kept for :meth:`get_state`; set it before
-            :meth:`reset`.
 
     Raises:
         InvalidParameter: for another mode, a device, or observations that are not copies.
@@ -106,8 +113,6 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             raise InvalidParameter("copy: stable-baselines3 keeps observations, which needs copies")
         self.env = env
         self.truncations = True
-        self.recording = False
-        self._history = History(env.simulator)
         self._actions: Any = None
         self._began = time.time()
         self._returns = np.zeros(env.num_envs)
@@ -137,26 +142,22 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self.reset_infos: list[dict[str, Any]] = [self._info(False) for _ in range(self.num_envs)]
         self._returns[:] = 0.0
         self._lengths[:] = 0
-        self._history.clear()
         return observation
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state of every environment as arrays: its seed, episode, and the actions since that began.
-
-        Workloads given as options are not part of it. Needs ``recording``.
-        """
-        return {**self._history.state(), "returns": self._returns.copy()}
+        """The state of every environment as arrays; workloads given as options are not part of it."""
+        so_far = {"returns": self._returns.copy(), "lengths": self._lengths.copy()}
+        return {**state_of(self.env.simulator), **so_far}
 
     def set_state(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Bring every environment to its state in :meth:`get_state`, by playing those actions again.
+        """Bring every environment to its state in :meth:`get_state`; return the observations.
 
-        Returns:
-            the observations.
+        Raises:
+            InvalidParameter: for the state of other environments.
         """
         self.reset()
-        self._history.restore(state)
-        self._lengths[:] = self._history.lengths
-        self._returns[:] = state["returns"]
+        restore_state(self.env.simulator, state)
+        self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
         return {name: buffer.copy() for name, buffer in self.env.simulator.observation.items()}
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
@@ -180,8 +181,6 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         observation, rewards, terminated, truncated, extra = self.env.step(self._actions)
         self._returns += rewards
         self._lengths += 1
-        if self.recording:
-            self._history.add(np.array(self._actions))
         repaired = extra["repaired"]
         if "final_obs" in extra:
             repaired = repaired | extra["final_info"]["repaired"]
@@ -227,7 +226,6 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             info["episode"] = {"r": total, "l": steps, "t": seconds}
         self._returns[done] = 0.0
         self._lengths[done] = 0
-        self._history.end(done)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The masks of the current observations, bool [n, choices]; see :func:`action_masks`."""
@@ -326,6 +324,129 @@ def make_vec_env(id: str, num_envs: int = 1, seed: int | None = None, **paramete
     if seed is not None:
         made.seed(seed)
     return made
+
+
+class TokenPolicy(_BasePolicy):  # type: ignore[misc]
+    """The network of agents as a policy for ``PPO`` of stable-baselines3.
+
+    ``PPO(TokenPolicy, env, policy_kwargs={"problem": NAME, "view": "pick"})``. It closes by itself the
+    actions that the observation's ``action_mask`` rules out, sampled or not; where an action is a pair it
+    samples both tokens together.
+
+    Args:
+        observation_space: observation space of one environment, with ``observation="features"``.
+        action_space: action space of one environment.
+        lr_schedule: progress that remains (1 to 0) -> learning rate.
+        problem: name of the problem.
+        view: name of the view.
+        optimizer_kwargs: further arguments of Adam.
+        use_sde: must be False.
+        form: ``width`` of every hidden layer (32), ``rounds`` (1 or 2), ``log_std``, the logarithm of the
+            spread of exploration to begin with (0; views with a Box only).
+
+    Attributes:
+        network: the network, the critic too.
+        layout: layout of the scores: what each of them belongs to.
+
+    Raises:
+        UnknownName: for a view that scores cannot decide.
+        InvalidParameter: for observations other than "features", or arguments out of range.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Dict,
+        action_space: spaces.Space[Any],
+        lr_schedule: Any,
+        *,
+        problem: str,
+        view: str,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        use_sde: bool = False,
+        **form: Any,
+    ) -> None:
+        if use_sde:
+            raise InvalidParameter("use_sde: is not for policies that score tokens")
+        self._given = {"problem": problem, "view": view, **form}
+        self.layout = layout = make_layout(problem, view, observation_space, action_space)
+        # of a Box what is sampled and stored are scores, and unscale_action makes actions of them
+        super().__init__(
+            observation_space,
+            action_space,
+            optimizer_kwargs={"eps": 1e-5, **(optimizer_kwargs or {})},
+            squash_output=layout.kind == "scores",
+        )
+        rng = np.random.default_rng(int(torch.randint(2**62, ())))  # follows the seed of the training
+        self.network = Network(layout, initial(layout, rng, **form))
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
+
+    @property
+    def log_std(self) -> Tensor:
+        """Logarithm of the spread of exploration, [1]; AttributeError where actions are discrete."""
+        return self.network.log_std
+
+    def forward(
+        self, observation: dict[str, Tensor], deterministic: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions, values [B, 1], and the logarithms of the actions' probabilities [B], of a batch."""
+        seen = self._see(observation)
+        scores = self.network.scores(seen)
+        chosen = self._choose(seen, scores, deterministic)
+        log_probs, _ = self.network.judge(seen, scores, chosen)
+        return self._action(chosen), self.network.values(seen)[:, None], log_probs
+
+    def evaluate_actions(
+        self, observation: dict[str, Tensor], actions: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Values [B, 1], the logarithms of the actions' probabilities [B], and entropies [B], of a batch."""
+        seen = self._see(observation)
+        if self.layout.kind == "choice":
+            actions = actions.long().reshape(-1)
+        elif self.layout.shape is not None:
+            index = actions[:, 0].long() * self.layout.shape[1] + actions[:, 1].long()
+            actions = index.clamp(max=self.layout.size - 1)
+        return self.network.values(seen)[:, None], *self.network.judge(
+            seen, self.network.scores(seen), actions
+        )
+
+    def predict_values(self, observation: dict[str, Tensor]) -> Tensor:
+        """The critic's values of a batch, [B, 1]."""
+        return self.network.values(self._see(observation))[:, None]
+
+    def _predict(self, observation: dict[str, Tensor], deterministic: bool = False) -> Tensor:
+        seen = self._see(observation)
+        return self._action(self._choose(seen, self.network.scores(seen), deterministic))
+
+    def _see(self, observation: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The input of the network."""
+        return prepare(self.layout, observation, next(self.network.parameters()), torch)
+
+    def _choose(self, seen: dict[str, Tensor], scores: Tensor, deterministic: bool) -> Tensor:
+        """The index of a score [B], or for a Box the scores to be made an action of [B, size]."""
+        if self.layout.kind != "scores":
+            if deterministic:
+                return scores.argmax(dim=-1)
+            return torch.multinomial(torch.log_softmax(scores, dim=-1).exp(), 1)[:, 0]
+        if deterministic:
+            return scores
+        noisy = self.network.sample(scores, torch.randn_like(scores))
+        return torch.where(self.network.present(seen, scores), noisy, scores)
+
+    def _action(self, chosen: Tensor) -> Tensor:
+        return self.layout.split(chosen, torch) if self.layout.kind == "pairs" else chosen
+
+    def unscale_action(self, scaled_action: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The Box action that scores [..., size] make."""
+        masks = {s.mask: np.ones_like(scaled_action, bool) for s in self.layout.context if s.mask}
+        return np.asarray(self.layout.decode(scaled_action, masks))
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return dict(
+            observation_space=self.observation_space,
+            action_space=self.action_space,
+            lr_schedule=self._dummy_schedule,
+            **self._given,
+        )
 
 
 class ModelPolicy:

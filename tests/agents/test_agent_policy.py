@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.agents import tokens
+from schedgym.agents.agent_policy import OWN, AgentPolicy, make_agent
 from schedgym.agents.files import (
     Agent,
     InvalidAgentFile,
@@ -21,7 +21,7 @@ from schedgym.agents.files import (
     load_pretrained,
     save_agent,
 )
-from schedgym.agents.policy import OWN, AgentPolicy, make_agent
+from schedgym.agents.network import initial
 from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.tokens import tokens_of
@@ -355,7 +355,7 @@ def test_agents_that_do_not_fit(weights: dict[str, Any], network: dict[str, Any]
 def test_networks(tmp_path: Path) -> None:
     """Agents of the other form act through the same door, and are checked there, too."""
     _, layout = vector(ID, "pick")
-    weights = tokens.initial(layout, np.random.default_rng(0), 8, 2)
+    weights = initial(layout, np.random.default_rng(0), 8, 2)
     agent = dataclasses.replace(changed(make(ID, "pick"), form="tokens"), weights=weights)
     agent.metadata["network"] = {"form": "tokens", "width": 8, "rounds": 2}
     env = gym.make(ID, disable_env_checker=True, **agent.environment)

@@ -1,4 +1,4 @@
-"""The network of trained agents: a scorer over tokens with pooled context, one code for numpy and torch.
+"""The network of trained agents, its weights and its forward pass, one code for numpy and torch.
 
 Every token (job, task, server, site, resource) is encoded by the shared encoder of its kind; the encodings
 are pooled (mean and maximum over those that are there) and make, with the globals, a context; with a second

@@ -1,8 +1,7 @@
-"""Rollouts: whole episodes side by side in a native simulator, one in each of its environments."""
+"""Whole episodes side by side in a native simulator, one in each of its environments; its state as arrays."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.scorer import Scorer
+from schedgym.core.arrays import members
 from schedgym.core.problem import get_problem
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
@@ -17,18 +17,18 @@ from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidParameter
 
 __all__ = [
-    "History",
     "advance",
+    "arrays_of",
     "held_out",
     "make_simulator",
+    "overwrite",
     "play_episodes",
     "play_scored",
-    "set_actions",
+    "restore_state",
+    "state_of",
 ]
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-FORGET = 256  # every so many steps, recorded actions of finished episodes are dropped
 
 
 def make_simulator(id: str, parameters: Mapping[str, Any], num_envs: int) -> Simulator:
@@ -39,15 +39,6 @@ def make_simulator(id: str, parameters: Mapping[str, Any], num_envs: int) -> Sim
     return made
 
 
-def set_actions(simulator: Simulator, actions: Any) -> None:
-    """Write a batch of actions [B, ...], as the environments take them, into the simulator."""
-    array = np.asarray(actions)
-    if simulator.continuous:
-        simulator.actions[...] = array.reshape(simulator.actions.shape)
-    else:
-        simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
-
-
 def advance(simulator: Simulator, actions: Any, live: npt.NDArray[np.bool_]) -> int:
     """Let the environments that ``live`` [B] names take their actions [B, ...]; the others do nothing.
 
@@ -56,87 +47,64 @@ def advance(simulator: Simulator, actions: Any, live: npt.NDArray[np.bool_]) -> 
     Raises:
         InvalidAction: if an environment refuses its action; then nothing has changed.
     """
-    set_actions(simulator, actions)
+    array = np.asarray(actions)
+    if simulator.continuous:
+        simulator.actions[...] = array.reshape(simulator.actions.shape)
+    else:
+        simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
     ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
     if ended < 0:
         raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")
     return ended
 
 
-class History:
-    """The actions of the episodes that still run, from which a simulator's state is restored.
+def arrays_of(simulator: Simulator) -> Arrays:
+    """The arrays that each environment has of its own, by "bundle/array": [B, ...], not copied."""
+    return {
+        f"{member.name}/{name}": array
+        for member in members(simulator.environment)
+        if not member.kind
+        for name, array in getattr(simulator.arrays, member.name)._asdict().items()
+    }
 
-    Workloads given as options are not part of it.
 
-    Args:
-        simulator: simulator of B environments.
+def state_of(simulator: Simulator) -> Arrays:
+    """The state of all environments, for :func:`restore_state`: copies.
+
+    Its arrays are those of :func:`arrays_of`, and ``seeds`` [B], ``episodes`` [B] and ``sizes``, the lengths
+    of all dimensions. Workloads given as options are not part of it.
     """
+    places = {"seeds": simulator.seeds.copy(), "episodes": simulator.episodes.copy()}
+    sizes = np.array(list(simulator.sizes.values()))
+    return places | {"sizes": sizes} | {name: array.copy() for name, array in arrays_of(simulator).items()}
 
-    def __init__(self, simulator: Simulator) -> None:
-        self.simulator = simulator
-        self.clear()
 
-    def clear(self) -> None:
-        """Forget everything: every environment begins an episode."""
-        self._played: list[Any] = []
-        self._since = np.zeros(self.simulator.num_envs, dtype=np.int64)
+def restore_state(simulator: Simulator, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Bring the environments of a simulator that is made alike to a state of :func:`state_of`.
 
-    def add(self, actions: Any) -> None:
-        """Add the actions of one step of all environments, [B, ...], as numpy or torch has them.
+    Raises:
+        InvalidParameter: if the state does not fit.
+    """
+    simulator.seeds[:] = state["seeds"]
+    simulator.seeded[:] = True
+    simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
+    simulator.begin(np.ones(simulator.num_envs, dtype=bool))
+    # the logs may have grown since; what is longer here than there keeps its initial values
+    simulator.reserve(**dict(zip(simulator.sizes, state["sizes"].tolist(), strict=True)))
+    for name, array in arrays_of(simulator).items():
+        overwrite(array, state, name)
 
-        They are kept: not to be changed.
-        """
-        self._played.append(actions)
-        if len(self._played) % FORGET == 0:
-            first = int(self._since.min())
-            del self._played[:first]
-            self._since -= first
 
-    def end(self, done: npt.NDArray[np.bool_]) -> None:
-        """Forget the episodes of some environments, [B]: they begin anew."""
-        self._since[done] = len(self._played)
+def overwrite(array: npt.NDArray[Any], state: Mapping[str, npt.NDArray[Any]], name: str) -> None:
+    """Write an array of a state to the first places of one that may be longer.
 
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Number of steps since the episode of each environment began, [B]."""
-        return len(self._played) - self._since
-
-    def state(self) -> Arrays:
-        """The state of every environment as arrays: its seed, episode, and the actions since that began."""
-        simulator, first = self.simulator, int(self._since.min())
-        played = [one.cpu().numpy() if hasattr(one, "cpu") else one for one in self._played[first:]]
-        kind = np.float64 if simulator.continuous else np.int64
-        shape = (0, simulator.num_envs, *simulator.action_shape)
-        return {
-            "seeds": simulator.seeds.copy(),
-            "episodes": simulator.episodes.copy(),
-            "since": self._since - first,
-            "actions": np.array(played) if played else np.zeros(shape, dtype=kind),
-        }
-
-    def restore(
-        self,
-        state: Mapping[str, npt.NDArray[Any]],
-        play: Callable[[Any, npt.NDArray[np.bool_]], int] | None = None,
-    ) -> None:
-        """Bring every environment to its state in :meth:`state`, by playing those actions again.
-
-        Args:
-            state: the state.
-            play: (actions, which environments take them [B]) -> how many episodes ended; None:
-                :func:`advance` of a simulator on the CPU.
-        """
-        simulator = self.simulator
-        play = play or functools.partial(advance, simulator)
-        simulator.seeds[:] = state["seeds"]
-        simulator.seeded[:] = True
-        simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
-        simulator.begin(np.ones(simulator.num_envs, dtype=bool))
-        for i, actions in enumerate(state["actions"]):
-            if play(actions, state["since"] <= i):
-                raise InvalidParameter("checkpoint: its episodes go otherwise here: of another version")
-        self._played = list(state["actions"])
-        self._since = state["since"].copy()
+    Raises:
+        InvalidParameter: if it does not fit.
+    """
+    values = state.get(name)
+    if values is None or values.dtype != array.dtype or values.ndim != array.ndim or values.size > array.size:
+        raise InvalidParameter(f"checkpoint: {name} is not as the environments have it: of another version")
+    array[tuple(slice(length) for length in values.shape)] = values
 
 
 def _begin(simulator: Simulator, seed: int, episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

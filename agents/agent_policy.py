@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents import tokens
 from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained, strip
+from schedgym.agents.network import forward, shapes
 from schedgym.agents.options import NetworkOptions
 from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import Layout, layout_of
@@ -124,14 +124,14 @@ class AgentPolicy:
         try:
             if self.form == "tokens":
                 options = NetworkOptions.build(**network)
-                shapes = tokens.shapes(layout, options.width, options.rounds)
-                if shapes != {name: a.shape for name, a in agent.weights.items() if name in shapes}:
+                known = shapes(layout, options.width, options.rounds)
+                if known != {name: array.shape for name, array in agent.weights.items() if name in known}:
                     raise InvalidParameter("its weights have other names or shapes")
                 return layout
             inputs = network.pop("inputs", None)
             scorer = Scorer(layout, ScorerOptions.build(**network), strip(agent.weights, STATISTICS))
-            known = {"theta", *(f"{STATISTICS}{name}" for name in scorer.known_statistics)}
-            if strange := sorted(agent.weights.keys() - known):
+            names = {"theta", *(f"{STATISTICS}{name}" for name in scorer.known_statistics)}
+            if strange := sorted(agent.weights.keys() - names):
                 raise InvalidParameter(f"it has unknown weights {strange[0]!r}")
             theta = agent.weights.get("theta")
             if inputs not in (None, scorer.inputs) or theta is None or theta.shape != (scorer.size,):
@@ -150,7 +150,7 @@ class AgentPolicy:
             if self._scorer is not None:
                 scores = self._scorer.scores(self.agent.weights["theta"], batch)[0]
             else:
-                scores = np.asarray(tokens.forward(self._layout, self.agent.weights, batch)[0], np.float32)
+                scores = np.asarray(forward(self._layout, self.agent.weights, batch)[0], np.float32)
         if np.isnan(scores).any():
             raise InvalidAgentFile(f"{self.name}: its scores are no numbers")
         return scores

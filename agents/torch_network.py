@@ -1,4 +1,4 @@
-"""The network of :mod:`schedgym.agents.tokens` as a plain torch module, and the draws of its actions.
+"""The network of :mod:`schedgym.agents.network` as a torch module, and the draws of its actions.
 
 Actions that the observation closes have probability 0.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents import tokens
+from schedgym.agents.network import cut_set, estimate, forward, prepare
 from schedgym.agents.views import Layout
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
@@ -98,27 +98,27 @@ class Random:
 
 
 class Network(_Module):  # type: ignore[misc]
-    """The network of :mod:`schedgym.agents.tokens`, the critic too.
+    """The network of :mod:`schedgym.agents.network`, the critic too.
 
     Args:
         layout: layout of the environment's view.
-        weights: name -> array, as :func:`schedgym.agents.tokens.initial` gives them.
+        weights: name -> array, as :func:`schedgym.agents.network.initial` gives them.
     """
 
     def __init__(self, layout: Layout, weights: Mapping[str, npt.NDArray[Any]]) -> None:
         super().__init__()
-        self.layout, self.cut = layout, tokens.cut_set(layout)
+        self.layout, self.cut = layout, cut_set(layout)
         self.cut_mask = "" if self.cut is None else str(self.cut.mask)
         for name, array in weights.items():
             self.register_parameter(name, torch.nn.Parameter(torch.tensor(array)))
 
     def scores(self, observation: Observation) -> Tensor:
         """Scores of a batch, [B, size]."""
-        return tokens.forward(self.layout, self._parameters, observation, torch)
+        return forward(self.layout, self._parameters, observation, torch)
 
     def values(self, observation: Observation) -> Tensor:
         """Values of a batch, [B]."""
-        return tokens.estimate(self.layout, self._parameters, observation, torch)
+        return estimate(self.layout, self._parameters, observation, torch)
 
     def see(self, observation: Mapping[str, Any]) -> Observation:
         """A batch of buffers as input of the network: a copy, without last tokens that are empty everywhere.
@@ -131,7 +131,7 @@ class Network(_Module):  # type: ignore[misc]
             there = observation[self.cut_mask].any(0)
             filled = np.flatnonzero(there) if isinstance(there, np.ndarray) else there.nonzero()
             count = int(filled[-1]) + 1 if len(filled) else 1
-        return tokens.prepare(
+        return prepare(
             self.layout, {n: a.to(like.device) for n, a in self.first(seen, count).items()}, like, torch
         )
 
@@ -165,38 +165,63 @@ class Network(_Module):  # type: ignore[misc]
             found[name] = joined.flatten(0, 1)
         return found
 
-    def distribution(
-        self, observation: Observation, actions: Tensor | None, noise: Tensor | None = None
-    ) -> Any:
-        """The probabilities of actions: softmax over the scores, or for a Box, scores with normal noise.
+    def sample(self, scores: Tensor, noise: Tensor) -> Tensor:
+        """Draw actions by their probabilities: softmax over the scores, or for a Box, normal noise on them.
+
+        Args:
+            scores: [B, size].
+            noise: [B, size], of Gumbel's distribution, or for a Box of the normal one.
+
+        Returns:
+            int64 [B], the chosen scores; for a Box the scores with noise, float [B, size].
+        """
+        if self.layout.kind != "scores":
+            return (scores + noise).argmax(dim=-1)
+        return scores + noise * self._parameters["log_std"].exp()
+
+    def judge(self, observation: Observation, scores: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithms of the probabilities of actions, [B], and the entropies, [B].
 
         Args:
             observation: a batch.
-            actions: int64 [B], or float [B, size] for a Box; None: they are sampled.
-            noise: from which they are sampled, [B, size]: of Gumbel's distribution, or of the normal one.
-
-        Returns:
-            actions, logarithms of their probabilities [B], and entropies [B].
+            scores: its scores, [B, size].
+            actions: as :meth:`sample` gives them.
         """
-        scores = self.scores(observation)
         if self.layout.kind != "scores":
             logs = torch.log_softmax(scores, dim=-1)
-            if actions is None:
-                actions = (scores + noise).argmax(dim=-1)
-            return actions, logs.gather(-1, actions[:, None])[:, 0], -(logs.exp() * logs).sum(-1)
+            return logs.gather(-1, actions[:, None])[:, 0], -(logs.exp() * logs).sum(-1)
         log_std = self._parameters["log_std"]
-        if actions is None:
-            actions = scores + noise * log_std.exp()
-        mask = self.layout.segments[0].tokens[0].mask
-        there = torch.ones_like(scores, dtype=bool) if mask is None else observation[mask]
-        count = there.shape[-1]
+        there = self.present(observation, scores)
+        count = there.shape[-1]  # without the tokens that are cut off
         away = (actions[:, :count] - scores[:, :count]) / log_std.exp()
         each = -0.5 * away.square() - log_std - 0.5 * np.log(2.0 * np.pi)
         entropy = there.sum(-1) * (0.5 + 0.5 * np.log(2.0 * np.pi) + log_std)
-        return actions, torch.where(there, each, 0.0).sum(-1), entropy
+        return torch.where(there, each, 0.0).sum(-1), entropy
+
+    def present(self, observation: Observation, scores: Tensor) -> Tensor:
+        """For a Box, which of the scores' tokens are there, bool [B, n]."""
+        mask = self.layout.segments[0].tokens[0].mask
+        return torch.ones_like(scores, dtype=bool) if mask is None else observation[mask] != 0
 
     def decide(self, observation: Mapping[str, npt.NDArray[Any]]) -> Any:
         """The most probable actions for a batch of live buffers, as the environments take them."""
         with torch.no_grad():
             scores = self.scores(self.see(observation)).cpu().numpy()
         return self.layout.decode(scores, observation)
+
+    def get_weights(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Name -> array of all weights: copies."""
+        return {n: weight.detach().cpu().numpy().copy() for n, weight in self._parameters.items()}
+
+    def set_weights(self, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take weights over.
+
+        Raises:
+            InvalidParameter: if a name is unknown or missing, or a shape differs; nothing is changed then.
+        """
+        known = {name: tuple(weight.shape) for name, weight in self._parameters.items()}
+        if known != {name: array.shape for name, array in weights.items()}:
+            raise InvalidParameter("weights: have other names or shapes than those of this network")
+        with torch.no_grad():
+            for name, array in weights.items():
+                self._parameters[name].copy_(torch.as_tensor(array))

@@ -1,6 +1,6 @@
 """The state of a training, in memory and in its checkpoint, for every algorithm.
 
-A checkpoint is a numpy archive of arrays and one JSON text; it holds no code.
+A checkpoint is a numpy archive of arrays and one JSON text: nothing in it is executed or unpickled.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.config import Config
-from schedgym.agents.files import LARGEST, strip, versions, write_atomically
+from schedgym.agents.files import strip, versions, write_atomically
 from schedgym.core.files import read_archive
 from schedgym.errors import InvalidParameter
 
 __all__ = ["TrainingRecord"]
 
-FORMAT = 2
+FORMAT = 3  # of checkpoints
+LARGEST = 2**32  # bytes of one: with the arrays of all environments
 #: settings in which a training may differ from its checkpoint: they only say when to stop, and to save
 LIMITS = ("checkpoint", "search.generations", "search.patience")
 TEXT, BEST = "text", "best/"
@@ -70,9 +71,15 @@ class TrainingRecord(Generic[P]):
         Args:
             arrays: arrays of the algorithm's state.
             more: the rest of its state, as JSON data.
+
+        Raises:
+            InvalidParameter: if it is larger than what :meth:`load` reads.
         """
         if self.path is None:
             return
+        if (size := sum(array.nbytes for array in arrays.values())) > LARGEST:
+            most = f"{LARGEST / 2**30:.0f} GiB"
+            raise InvalidParameter(f"num_envs: a checkpoint takes {size / 2**30:.1f} GiB, more than {most}")
         text = {
             "settings": {"format": FORMAT, **self.config.to_dict()},
             "versions": versions(),
@@ -92,7 +99,7 @@ class TrainingRecord(Generic[P]):
             needed: names of arrays and data that it must hold.
 
         Raises:
-            InvalidParameter: if it is of another configuration, or not a checkpoint.
+            InvalidParameter: if it is of another configuration or version, or not a checkpoint.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -100,21 +107,28 @@ class TrainingRecord(Generic[P]):
             arrays = read_archive(self.path, LARGEST)
             text = json.loads(arrays[TEXT].tobytes())
             settings = _flat(text["settings"])
+            written_as = settings.pop("format")
             curve = [self.point(*row) for row in text["curve"]]
             best = int(text["best"])
             began = time.perf_counter() - float(text["seconds"])
-            if missing := [name for name in needed if name not in arrays and name not in text]:
+            missing = [name for name in needed if name not in arrays and name not in text]
+            if missing and written_as == FORMAT:
                 raise KeyError(missing[0])
         except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
             what = "search" if self.config.algorithm == "cma" else "training"
             raise InvalidParameter(f"{self.path.name}: not a checkpoint of a {what}: {error!r}") from None
+        if written_as != FORMAT:
+            raise InvalidParameter(
+                f"{self.path.name}: a checkpoint of another version (its format is {written_as!r}, not "
+                f"{FORMAT}): remove it and train anew"
+            )
         self._compare(settings)
         self.curve, self.best_index, self._began = curve, best, began
         self.best = strip(arrays, BEST)
         return arrays, text
 
     def _compare(self, theirs: Mapping[str, Any]) -> None:
-        mine = _flat({"format": FORMAT, **self.config.to_dict()})
+        mine = _flat(self.config.to_dict())
         limits = {*LIMITS}
         if theirs.get("steps", 0) <= self.config.steps:  # it may be made longer, not shorter
             limits.add("steps")
