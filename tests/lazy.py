@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import pytest
 
-__all__ = ["Lazy"]
+__all__ = ["Lazy", "needs"]
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """The mark of tests that are skipped where one of these modules of extras is not installed."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    return pytest.mark.skipif(bool(missing), reason="needs the extra agents")
 
 
 class Lazy:

@@ -25,9 +25,11 @@ from schedgym.evaluation.episodes import make_env, play
 from tests.agents.cases import CASES, compiled, fitted, vector
 from tests.agents.trainings import KINDS
 from tests.agents.trainings import configuration as make_training
+from tests.lazy import needs
 from tests.long import long
 from tests.test_all_problems import small
 
+pytestmark = needs("cma")
 SMALL = KINDS["cma"]["search"]
 ID = KINDS["cma"]["id"]
 

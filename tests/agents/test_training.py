@@ -24,10 +24,11 @@ from schedgym.agents.training import learn, train
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from tests.agents.trainings import KINDS, PPO, VALUE, configuration, curve, unlike
-from tests.lazy import Lazy
+from tests.lazy import Lazy, needs
 from tests.long import long, some
 from tests.tables import table
 
+pytestmark = needs("cma", "stable_baselines3", "tensorboard")
 torch = Lazy("torch")
 gradient = Lazy("schedgym.agents.gradient", "torch")
 search = Lazy("schedgym.agents.search", "cma")

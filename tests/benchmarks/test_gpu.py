@@ -15,10 +15,11 @@ from schedgym.agents.config import Config
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.bench import Report
 from tests.core.test_cuda import simulate
+from tests.lazy import Lazy, needs
 from tests.long import long
 
-torch = pytest.importorskip("torch", reason="needs the extra agents")
-pytest.importorskip("yaml", reason="needs the extra agents")
+torch = Lazy("torch")
+pytestmark = needs("torch", "yaml")
 
 PROGRAM = """
 import dataclasses, sys

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from schedgym.errors import InvalidParameter
-
-pytest.importorskip("stable_baselines3", reason="needs the extra agents")
-
 from benchmarks import training
 from benchmarks.__main__ import main
 from schedgym.agents.config import make_config
+from schedgym.errors import InvalidParameter
+from tests.lazy import needs
 from tests.long import long
+
+pytestmark = needs("stable_baselines3")
 
 ID = "schedgym/PartialValue-v0"
 

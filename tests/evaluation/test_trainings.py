@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("cma", reason="needs the extra agents")
-pytest.importorskip("torch", reason="needs the extra agents")
-
 from schedgym.agents import search
 from schedgym.agents.config import make_config
 from schedgym.agents.files import load_agent
@@ -23,7 +20,10 @@ from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.trainings import Trained, TrainingSpec, run_trainings
+from tests.lazy import needs
 from tests.long import long, some
+
+pytestmark = needs("cma", "torch")
 
 SEARCH: dict[str, Any] = {
     "id": "schedgym/QueueDelay-v0",
