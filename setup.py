@@ -16,11 +16,11 @@ TAGS = {
     "plat_name": sysconfig.get_platform().replace("linux", "manylinux_2_17"),
 }
 # where the package is published from is known there only: GitHub's workflows set this variable
-REPOSITORY = f"https://github.com/{os.environ.get('GITHUB_REPOSITORY')}"
+REPOSITORY = os.environ.get("GITHUB_REPOSITORY", "")
 URLS = {
-    "Repository": REPOSITORY,
-    "Issues": f"{REPOSITORY}/issues",
-    "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md",
+    "Repository": f"https://github.com/{REPOSITORY}",
+    "Issues": f"https://github.com/{REPOSITORY}/issues",
+    "Changelog": f"https://github.com/{REPOSITORY}/blob/main/CHANGELOG.md",
 }
 
 setup(
@@ -33,5 +33,5 @@ setup(
         *(f"schedgym.agents.{name}" for name in find_packages("agents")),
     ],
     options={"bdist_wheel": TAGS} if Path("schedgym/kernels").is_dir() else {},
-    project_urls=URLS if "GITHUB_REPOSITORY" in os.environ else {},
+    project_urls=URLS if REPOSITORY else {},
 )
