@@ -10,6 +10,7 @@ import typer
 
 from schedgym.cli.common import (
     Json,
+    Pool,
     Processes,
     Seed,
     application,
@@ -93,6 +94,7 @@ class Asked:
     preemptible: Annotated[
         bool, typer.Option("--preemptible", help="All jobs may be interrupted, as no column says.")
     ] = False
+    pool: Pool = None
     agent: Annotated[bool, typer.Option("--agent/--no-agent", help="Run the pretrained agent, too.")] = True
     seed: Seed = 0
     n_jobs: Processes = -1
@@ -133,6 +135,7 @@ def advise(asked: Asked) -> None:
         agent=asked.agent,
         problem=asked.problem,
         preemptible=asked.preemptible,
+        pool=asked.pool,
         seed=asked.seed,
         n_jobs=asked.n_jobs,
     )

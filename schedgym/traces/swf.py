@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +112,10 @@ def read_swf(
     trace = read_tasks(reader, "swf", nodes=nodes, limit=limit)
     if cores is None:
         return trace
-    dropped = Counter(one.reason for one in strange) + Counter(trace.dropped)
     return dataclasses.replace(
         trace,
         machine_cores=cores,
         machine_memory=np.zeros_like(cores),
-        dropped=dropped,
         left_out=(*strange, *trace.left_out),
     )
 
