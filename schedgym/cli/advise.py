@@ -53,7 +53,7 @@ class Asked:
             "--columns",
             metavar="QUANTITY=COLUMN,..",
             help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, "
-            "deadline, value, preemptible, tasks, job, site; a unit stands behind in brackets: "
+            "deadline, value, preemptible, tasks, nodes, job, site; a unit stands behind in brackets: "
             "'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
         ),
     ] = None

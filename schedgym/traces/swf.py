@@ -5,8 +5,8 @@ Job Schedulers, JSSPP 1999; Feitelson, Tsafrir, Krakov: Experience with using th
 JPDC 74 (10), 2014. One line a job, 18 fields between blanks, -1 for what is not known; lines that start with
 ";" are comments, and those at the top tell of the computer.
 
-A job of this format runs on several processors at once. Here it is one task that takes them all together, so
-that only a machine with as many processors can hold it.
+A job of this format runs on several processors at once. Here it is one task that takes them all together, of
+one machine or of the pool of all (:mod:`schedgym.traces.machines`).
 """
 
 from __future__ import annotations

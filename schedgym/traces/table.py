@@ -207,7 +207,7 @@ class TableReader:
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
         self.midnight: Any = None  # of the day of the first date
         self._plans: list[_Plan] | None = None
-        self._left: dict[tuple[str, str], LeftOut] = {}  # by reason and column
+        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> the rest of a LeftOut
 
     def read(self, what: str, limit: int | None = None) -> dict[str, Floats]:
         """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks. No ``what`` is an error."""
@@ -245,17 +245,19 @@ class TableReader:
         """
         if reason == MALFORMED and self.on_error == "raise":
             raise TraceFormatError(self.path, self.line, column, detail)
-        reason = self._prefix + reason
-        own = self._left.get((reason, column), LeftOut(reason, 0, self.line, column, detail))
-        known = [one for one in (own.work, work) if not math.isnan(one)]
-        self._left[reason, column] = dataclasses.replace(
-            own, count=own.count + 1, jobs=own.jobs + jobs, work=sum(known) if known else math.nan
-        )
+        entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail, 0, math.nan])
+        entry[0] += 1
+        entry[3] += jobs
+        if not math.isnan(work):
+            entry[4] = work if math.isnan(entry[4]) else entry[4] + work
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """The rows that were left out."""
-        return tuple(self._left.values())
+        return tuple(
+            LeftOut(reason, count, line, column, *rest)
+            for (reason, column), (count, line, *rest) in self._left.items()
+        )
 
     @property
     def dropped(self) -> Counter[str]:
@@ -341,9 +343,10 @@ class TableReader:
         work = each * values.get("cpus", 1.0) * np.maximum(values.get("duration", np.nan), 0.0)
         total = np.cumsum(np.where(good, each, 0.0))
         end = len(good) if not len(total) or total[-1] < most else int(np.argmax(total >= most)) + 1
+        jobs, lost = np.nan_to_num(each, nan=1.0).astype(np.int64).tolist(), work.tolist()
         for i in np.flatnonzero(~good[:end]).tolist():
             self.line = piece.lines[i]
-            self.leave_out(*rows.faults[i], int(np.nan_to_num(each[i], nan=1.0)), float(work[i]))
+            self.leave_out(*rows.faults[i], jobs[i], lost[i])
         chosen = np.flatnonzero(good[:end])
         kept.setdefault("line", []).append(np.asarray(piece.lines, dtype=np.float64)[chosen])
         for name, numbers in values.items():
