@@ -104,7 +104,7 @@ def read_log(log: Any, how: How) -> Log:
         trace, lines = log, (f"{log.name}: a trace that was read before",)
     else:
         trace, lines = _read(log, how)
-        refuse_span(trace, log, lines[1:2])
+        refuse_span(trace, log, lines[:2][-1:])
     if servers is not None:
         trace = _with_servers(trace, servers, how)
     if not len(trace.machine_cores):

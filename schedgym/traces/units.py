@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from schedgym.errors import TraceFormatError
 from schedgym.traces.base import Trace, name_of
-from schedgym.traces.declaration import CLOCK, DATE, POINTS, TIMES, Field, TableFormat, TableLayout
+from schedgym.traces.declaration import CLOCK, POINTS, TIMES, Field, TableFormat, TableLayout
 from schedgym.traces.pieces import Chunk
 from schedgym.traces.table import TableReader
 
@@ -103,7 +103,7 @@ def hold_units(
     if not {"submit", "end", "duration"} <= set(found) or found["duration"].source not in piece.names:
         return found, {}
     values = _sample(found, piece, layout, source)
-    if values is None:
+    if not len(values["duration"]):
         return found, {}
     stayed = _best(values["duration"], values["end"] - values["submit"], columns)
     ran = _best(values["duration"], values["end"] - values["start"], columns) if "start" in values else stayed
@@ -112,8 +112,14 @@ def hold_units(
         del found["duration"]
         line = f"{name}: includes the wait, so that durations are {end} - {columns['start'].sources[0]}"
         return found, {"lines": (line,)}
+    if ran.share < AGREE and "start" not in values and not own:  # it may be shorter, by the wait
+        longest = 1.02 * (values["end"] - values["submit"]) + 1.0
+        units = [u for u in FINER if np.mean(values["duration"] * _seconds(u) <= longest) > 0.9]
+        unit = "" if not units or units[0] == "s" else units[0]
+        found["duration"] = dataclasses.replace(columns["duration"], unit=unit)
+        return found, {}
     if ran.share < AGREE:
-        if insisted or "start" not in values:
+        if insisted or "start" not in values or len(values["duration"]) < FEWEST:
             return found, {}
         reason = (
             f"is not {end} - {columns['start'].sources[0]} in any unit: give --columns "
@@ -137,32 +143,31 @@ def hold_units(
 
 def _sample(
     columns: Mapping[str, Field], piece: Chunk, layout: TableLayout, source: Any
-) -> dict[str, Floats] | None:
-    """Quantity -> values [s], of the rows of a sample that have all times; None without any."""
+) -> dict[str, Floats]:
+    """Quantity -> values [s], of the rows of a sample that have all times, and run for some of it."""
     times = ("submit", "start", "end", "duration")
     own = {name: columns[name] for name in times if name in columns}
     layout = dataclasses.replace(layout, columns=own)
     reader = TableReader(source, layout, "skip", pieces=[piece], derive=lambda values, _: values)
     try:
-        return reader.read("row")
+        values = reader.read("row")
     except TraceFormatError:  # whoever reads all of the table says why
-        return None
+        return {"duration": np.zeros(0)}
+    ran = (values["duration"] > 0) & (values["end"] > values.get("start", values["submit"]))
+    return {name: numbers[ran] for name, numbers in values.items()}
 
 
 def _best(duration: Floats, span: Floats, columns: Mapping[str, Field]) -> _Reading:
     """The units in which durations are nearest to spans of time; both are [s] as they were read."""
-    known = (duration > 0) & (span > 0)
-    if not known.any():
-        return _Reading(0.0, columns["duration"].unit, "s")
-    raw = duration[known] / _seconds(columns["duration"].unit)
+    raw = duration / _seconds(columns["duration"].unit)
     point = columns["submit"].unit
     units = [CLOCK] if columns["duration"].unit == CLOCK else list(TIMES)
     best = _Reading(0.0, "", "")
     for own in FINER if not point else (point,):
         scale = _seconds(own) if not point else 1.0
         for unit in units:
-            gap = np.abs(raw * _seconds(unit) - span[known] * scale)
-            slack = 0.02 * span[known] * scale + _seconds(unit) + _seconds(own if own != DATE else "s")
+            gap = np.abs(raw * _seconds(unit) - span * scale)
+            slack = 0.02 * span * scale + _seconds(unit) + _seconds(own)
             share = float(np.mean(gap <= slack))
             if share > best.share + 1e-9:
                 best = _Reading(share, unit, own)
@@ -212,7 +217,8 @@ def settle_units(
         quantity = "duration" if "duration" in free else "submit"
         if np.median(trace.duration) > trace.arrival[-1] - trace.arrival[0]:
             _refuse(trace, declared, source, quantity, "makes the median job longer than the log")
-        if len(trace.start) and _cores_at_once(trace) > MOST_LOAD * used_at_once(trace)[0]:
+        needed = float(trace.work.sum()) / float(trace.arrival[-1] - trace.arrival[0])
+        if len(trace.start) and needed > MOST_LOAD * used_at_once(trace)[0]:
             _refuse(trace, declared, source, quantity, "makes jobs use far more cores than ran at once")
     return found
 
@@ -249,11 +255,6 @@ def used_at_once(trace: Trace) -> tuple[float, float]:
         for sizes in (trace.cores, trace.memory)
     )
     return cores, memory
-
-
-def _cores_at_once(trace: Trace) -> float:
-    """The cores that jobs would use on average while they come."""
-    return float(trace.work.sum()) / float(trace.arrival[-1] - trace.arrival[0])
 
 
 def _clock_units(trace: Trace, tied: bool, coarsest: int) -> list[str]:

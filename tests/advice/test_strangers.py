@@ -249,6 +249,19 @@ def test_a_column_that_includes_the_wait_gives_way_to_start_and_end():
     )
 
 
+def test_a_duration_beside_submission_and_end_is_no_longer_than_these_are_apart():
+    frame = table(1.7e9).drop(columns="start")
+    frame["submit"] -= 500  # a wait that no column tells
+    for size in (1, 1000):
+        found = read(frame.assign(duration=(size * TRUE[0]).astype(np.int64))).trace
+        assert found.duration == pytest.approx(TRUE[0])
+
+
+def test_a_table_without_a_job_that_ran_is_not_held_to_anything():
+    frame = table().assign(end=0, duration=TRUE[0])
+    assert read(frame).trace.duration == pytest.approx(TRUE[0])
+
+
 @pytest.mark.parametrize(
     ("columns", "match"),
     [
