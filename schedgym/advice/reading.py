@@ -137,7 +137,7 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     lines = []
     if isinstance(declared, Guess):
         largest = how.get("cpus") or float(trace.machine_cores.max(initial=0.0))
-        if units := settle_units(trace, declared, log, names, largest):
+        while units := settle_units(trace, declared, log, names, largest):
             own = {
                 name: dataclasses.replace(declared.columns[name], unit=unit) for name, unit in units.items()
             }
@@ -153,7 +153,8 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     resolved = _resolved(declared, names)
     lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *lines]
-    if "gpu" in str(resolved.columns["cpus"].source if "cpus" in resolved.columns else "").lower():
+    cpus = " ".join(resolved.columns["cpus"].sources).lower() if "cpus" in resolved.columns else ""
+    if "gpu" in cpus and "cpu" not in cpus:
         trace = dataclasses.replace(trace, unit="GPUs, GiB")
     if declared.decimal == ",":
         lines.append("numbers: with a decimal comma")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,14 +74,6 @@ def _seconds(unit: str) -> float:
 # by a sample -------------------------------------------------------------------------------------
 
 
-class _Reading(NamedTuple):
-    """Units of durations and of points in time, and the share of the rows that agree under them."""
-
-    share: float
-    duration: str
-    point: str
-
-
 def hold_units(
     columns: Mapping[str, Field], piece: Chunk, layout: TableLayout, source: Any, insisted: bool
 ) -> tuple[dict[str, Field], dict[str, Any]]:
@@ -105,20 +97,23 @@ def hold_units(
     values = _sample(found, piece, layout, source)
     if not len(values["duration"]):
         return found, {}
-    stayed = _best(values["duration"], values["end"] - values["submit"], columns)
-    ran = _best(values["duration"], values["end"] - values["start"], columns) if "start" in values else stayed
+    stayed, *units = _best(values["duration"], values["end"] - values["submit"], columns)
+    ran = stayed
+    if "start" in values:
+        ran, *units = _best(values["duration"], values["end"] - values["start"], columns)
+    unit, point = units
     name, end, own = columns["duration"].sources[0], columns["end"].sources[0], columns["duration"].unit
-    if stayed.share > max(ran.share + 0.02, AGREE):
+    if stayed > max(ran + 0.02, AGREE):
         del found["duration"]
         line = f"{name}: includes the wait, so that durations are {end} - {columns['start'].sources[0]}"
         return found, {"lines": (line,)}
-    if ran.share < AGREE and "start" not in values and not own:  # it may be shorter, by the wait
+    if ran < AGREE and "start" not in values and not own:  # it may be shorter, by the wait
         longest = 1.02 * (values["end"] - values["submit"]) + 1.0
         units = [u for u in FINER if np.mean(values["duration"] * _seconds(u) <= longest) > 0.9]
         unit = "" if not units or units[0] == "s" else units[0]
         found["duration"] = dataclasses.replace(columns["duration"], unit=unit)
         return found, {}
-    if ran.share < AGREE:
+    if ran < AGREE:
         if insisted or "start" not in values or len(values["duration"]) < FEWEST:
             return found, {}
         reason = (
@@ -126,18 +121,18 @@ def hold_units(
             f"'duration={name} [UNIT]' if it counts, or --columns 'end={end}' if that does"
         )
         raise TraceFormatError(name_of(source), piece.header, name, reason)
-    if own and _seconds(own) != _seconds(ran.duration):
-        reason = f"is no duration in {own} beside {end}: give --columns 'duration={name} [{ran.duration}]'"
+    if own and _seconds(own) != _seconds(unit):
+        reason = f"is no duration in {own} beside {end}: give --columns 'duration={name} [{unit}]'"
         raise TraceFormatError(name_of(source), piece.header, name, reason)
     if columns["submit"].unit:
-        found["duration"] = dataclasses.replace(columns["duration"], unit=own or ran.duration)
+        found["duration"] = dataclasses.replace(columns["duration"], unit=own or unit)
     elif own:
-        found |= {p: dataclasses.replace(found[p], unit=ran.point) for p in POINTS if p in found}
-    elif ran.duration == ran.point:
+        found |= {p: dataclasses.replace(found[p], unit=point) for p in POINTS if p in found}
+    elif unit == point:
         return found, {"linked": True}
     else:
         del found["duration"]
-        return found, {"coarsest": ran.point}
+        return found, {"coarsest": point}
     return found, {}
 
 
@@ -157,20 +152,20 @@ def _sample(
     return {name: numbers[ran] for name, numbers in values.items()}
 
 
-def _best(duration: Floats, span: Floats, columns: Mapping[str, Field]) -> _Reading:
-    """The units in which durations are nearest to spans of time; both are [s] as they were read."""
+def _best(duration: Floats, span: Floats, columns: Mapping[str, Field]) -> tuple[float, str, str]:
+    """The share of rows in which durations are spans of time [s], and the units of both in which most are."""
     raw = duration / _seconds(columns["duration"].unit)
     point = columns["submit"].unit
     units = [CLOCK] if columns["duration"].unit == CLOCK else list(TIMES)
-    best = _Reading(0.0, "", "")
+    best = (0.0, "", "")
     for own in FINER if not point else (point,):
         scale = _seconds(own) if not point else 1.0
         for unit in units:
             gap = np.abs(raw * _seconds(unit) - span * scale)
             slack = 0.02 * span * scale + _seconds(unit) + _seconds(own)
             share = float(np.mean(gap <= slack))
-            if share > best.share + 1e-9:
-                best = _Reading(share, unit, own)
+            if share > best[0] + 1e-9:
+                best = (share, unit, own)
     return best
 
 
@@ -200,12 +195,15 @@ def settle_units(
     few = len(trace.arrival) < FEWEST or trace.arrival[0] == trace.arrival[-1]
     if "submit" in free:
         tied = "duration" not in columns or declared.linked
-        units = [declared.coarsest] if few else _clock_units(trace, tied, FINER.index(declared.coarsest))
+        least = FINER.index(declared.coarsest)
+        units = [declared.coarsest] if few else _clock_units(trace, tied, least)
+        if not units and "duration" in free:  # in no unit beside durations in seconds
+            tied, units = True, _clock_units(trace, True, least)
         if len(units) != 1:
             why = f"may count in {' or in '.join(units)}" if units else "counts in no usual unit"
             _refuse(trace, declared, source, "submit", why)
         if units[0] != "s":
-            points = [name for name in (*POINTS, *["duration"] * declared.linked) if name in free]
+            points = [name for name in (*POINTS, *["duration"] * tied) if name in free]
             return found | dict.fromkeys(points, units[0])
     elif "duration" in free and not few and (unit := columns["submit"].unit) in FINER[1:]:
         units = _duration_units(trace, unit)
@@ -230,7 +228,7 @@ def _refuse(trace: Trace, declared: Guess, source: Any, quantity: str, why: str)
     reason = (
         f"{why}: as read in {field.unit or 's'}, {len(trace.arrival)} jobs come within {span / DAY:.4g} d, "
         f"and the median one lasts {length:.4g} s; give the unit, as in --columns "
-        f"'{quantity}={field.sources[0]} [ms]'"
+        f"'{quantity}={field.sources[0]} [ms]' (or s, us, ns)"
     )
     raise TraceFormatError(name_of(source), 0, field.sources[0], reason)
 
@@ -260,7 +258,7 @@ def used_at_once(trace: Trace) -> tuple[float, float]:
 def _clock_units(trace: Trace, tied: bool, coarsest: int) -> list[str]:
     """The units in which a clock may count that begins with the log; it was read in seconds.
 
-    Seconds, unless they make no log: more than 20 years, a job every other day that lasts for several, or
+    Seconds, unless they make no log: more than 20 years, less than four jobs a day that last for days, or
     times that are all multiples of a thousand. Finer units, where they make a log of an hour to a year.
 
     Args:
@@ -277,7 +275,7 @@ def _clock_units(trace: Trace, tied: bool, coarsest: int) -> list[str]:
     step //= 1000**coarsest
     while count >= MANY and step and step % 1000 == 0 and coarsest < len(FINER) - 1:
         coarsest, step = coarsest + 1, step // 1000
-    rare = gap > DAY / 2 and (length > 3 * DAY or (span > YEAR and running < SPARSE))
+    rare = gap > DAY / 4 and (length > DAY or (span > YEAR and running < SPARSE))
     no_seconds = bool(coarsest) or span > LONGEST_SPAN or rare
     doubtful = span > YEAR and (gap > HOUR or length > 6 * HOUR)
     found = [] if no_seconds else ["s"]
