@@ -6,7 +6,7 @@ TOOLS := .cache/tools/bin
 HASHES ?= yes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test test-all test-cuda lint format bench docs wheel lock sbom clean
+.PHONY: help compare test test-all test-cuda lint format bench docs wheel release lock sbom clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
 	@echo "make wheel     build a wheel into dist, with compiled kernels for x86-64-v3"
+	@echo "make release   build all files of a release into dist, check them, try them with every Python found"
 	@echo "make lock      write requirements-eval.txt anew: what make compare installs, with hashes"
 	@echo "make sbom      write docs/sbom.json anew: what that is made of, with licences"
 
@@ -64,6 +65,19 @@ wheel: $(VENV)/.eval
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	rm -rf build schedgym/kernels
 
+# the wheel with kernels, the source archive, the wheel without; then the notes, .cache/RELEASE.md
+release: VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' schedgym/_version.py)
+release: wheel | $(TOOLS)/twine $(TOOLS)/check-jsonschema $(TOOLS)/pyproject-build
+	$(TOOLS)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(TOOLS)/pyproject-build --outdir dist .
+	$(TOOLS)/twine check --strict dist/*
+	for version in 3.11 3.12 3.13 3.14; do \
+	  if python$$version -c "" 2>/dev/null; then python$$version .ci/release.py dist && tried=yes || exit 1; \
+	  else echo "not tried: Python $$version, which is not on the PATH"; fi; \
+	done; test "$$tried"
+	awk '/^## /{on = index($$0, "## [$(VERSION)] - ")} on' CHANGELOG.md > .cache/RELEASE.md
+	grep -q . .cache/RELEASE.md
+
 # what make compare installs, in the versions of constraints.txt, with the hashes of all files of the index
 lock: | $(TOOLS)/uv
 	echo setuptools | $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -76,9 +90,9 @@ sbom: | $(TOOLS)/cyclonedx-py $(VENV)/bin/pip
 	$(TOOLS)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
 	  --output-file docs/sbom.json .cache/sbom/bin/python
 
-$(TOOLS)/uv $(TOOLS)/cyclonedx-py:
+$(TOOLS)/%:
 	$(PYTHON) -m venv .cache/tools
-	$(TOOLS)/pip install --quiet --constraint constraints.txt uv cyclonedx-bom
+	$(TOOLS)/pip install --quiet --constraint constraints.txt build check-jsonschema cyclonedx-bom twine uv
 
 # HASHES=no: for an index that serves other builds of these versions
 $(VENV)/.eval: pyproject.toml setup.py constraints.txt requirements-eval.txt | $(VENV)/bin/pip

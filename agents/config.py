@@ -51,7 +51,7 @@ __all__ = [
     "shipped_config",
 ]
 
-ALGORITHMS = ("cma", "ppo", "sb3-ppo", "sb3-maskable-ppo")
+ALGORITHMS = ("cma", "ppo", "sb3-ppo")
 FITNESS = ("ratio", "difference", "log")
 SUFFIXES = (".yaml", ".yml")
 NAMED = "a configuration must name it"
@@ -99,7 +99,7 @@ class SearchOptions(Parameters):
             raise InvalidParameter(f"baselines: need fitness 'log', got {self.fitness!r}")
 
 
-_GRADIENT = ("ppo", "sb3-ppo", "sb3-maskable-ppo")
+_GRADIENT = ("ppo", "sb3-ppo")
 #: fields that have no effect on a search
 _STEPS = ("steps", "num_envs")
 #: section -> (its options, the algorithms that use it)

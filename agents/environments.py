@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents.modules import find_device
-from schedgym.agents.rollout import History, advance, make_simulator
+from schedgym.agents.simulation import (
+    advance,
+    arrays_of,
+    make_simulator,
+    overwrite,
+    restore_state,
+    state_of,
+)
+from schedgym.agents.torch_network import find_device
 from schedgym.agents.views import Layout
 from schedgym.core.problem import get_problem
 from schedgym.envs import make_cuda_simulator
@@ -48,12 +55,10 @@ class Environments(ABC):
     Attributes:
         live: True for the environments that play, bool [B].
         running: number of these.
-        history: actions from which the state of the environments is restored.
     """
 
     def __init__(self, simulator: Any, device: Any, whole: bool) -> None:
         self.simulator, self.device, self.whole = simulator, device, whole
-        self.history = History(simulator)
         self.running = simulator.num_envs
         self.live = torch.ones(self.running, dtype=torch.bool, device=device)
 
@@ -72,7 +77,7 @@ class Environments(ABC):
 
         Args:
             layout: layout of the environments' view.
-            chosen: as for :meth:`Layout.take`, [B, ...]; kept, and not to be changed.
+            chosen: as for :meth:`Layout.take`, [B, ...].
 
         Returns:
             rewards, float64, 0 where an environment waits; which episodes ended; and which environments
@@ -82,19 +87,14 @@ class Environments(ABC):
             InvalidAction: if an environment refuses its action; then nothing has changed.
         """
         live = self.live
-        actions = self._take(layout, chosen)
-        ended = self._advance(actions)
+        ended = self._advance(self._take(layout, chosen))
         reward, end = self._results()
         if self.running < len(live):
             reward, end = torch.where(live, reward, 0.0), end & live
-        if not self.whole:
-            self.history.add(actions)
         if ended and self.whole:
             self.live, self.running = live & ~end, self.running - ended
         elif ended:
-            done = end.cpu().numpy()
-            self._begin(done)
-            self.history.end(done)
+            self._begin(end)
         return reward, end, live
 
     @property
@@ -103,8 +103,12 @@ class Environments(ABC):
         """Name -> live array of numpy, or tensor on a GPU, [B, ...]."""
 
     @abstractmethod
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state of every environment between two updates, as arrays: copies."""
+
+    @abstractmethod
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Bring every environment to the state of a :attr:`history`."""
+        """Bring every environment to a :meth:`state`; InvalidParameter if it does not fit."""
 
     @abstractmethod
     def _take(self, layout: Layout, chosen: Tensor) -> Any:
@@ -119,7 +123,7 @@ class Environments(ABC):
         """The rewards of the last step, and whether the episode is over, [B]: copies."""
 
     @abstractmethod
-    def _begin(self, done: npt.NDArray[np.bool_]) -> None:
+    def _begin(self, done: Tensor) -> None:
         """Start the next episode of the environments whose episode has ended."""
 
 
@@ -130,8 +134,11 @@ class _OnCPU(Environments):
     def observation(self) -> Mapping[str, Any]:
         return dict(self.simulator.observation)
 
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return state_of(self.simulator)
+
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.history.restore(state)
+        restore_state(self.simulator, state)
 
     def _take(self, layout: Layout, chosen: Tensor) -> Any:
         return layout.take(chosen.cpu().numpy(), self.observation)
@@ -145,8 +152,8 @@ class _OnCPU(Environments):
         reward, over = (torch.from_numpy(array).to(self.device) for array in told)
         return reward, over
 
-    def _begin(self, done: npt.NDArray[np.bool_]) -> None:
-        self.simulator.begin(done)
+    def _begin(self, done: Tensor) -> None:
+        self.simulator.begin(done.cpu().numpy())
 
 
 class _OnGPU(Environments):
@@ -167,27 +174,38 @@ class _OnGPU(Environments):
             self._shown, self._tensors = shown, {name: as_tensor(array) for name, array in shown.items()}
         return self._tensors
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.history.restore(state, self._replay)
-        self._ended.fill_(False)
-        self.simulator.waiting = 0
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        simulator, template = self.simulator, self.simulator.template
+        places = {"seeds": simulator.seeds.copy(), "episodes": simulator.episodes.copy()}
+        places["sizes"] = np.array(list(template.sizes.values()))
+        return places | {
+            name: simulator.memory[id(array)].rows(0, simulator.num_envs)
+            for name, array in arrays_of(template).items()
+        }
 
-    def _replay(self, actions: npt.NDArray[Any], live: npt.NDArray[np.bool_]) -> int:
-        """Let some environments take their actions; for the others' sake their episodes count as over."""
-        waits = torch.from_numpy(~live).to(self.device)
-        self._ended.copy_(waits)
-        self.simulator.waiting = int(np.count_nonzero(~live))
-        return self._play(torch.from_numpy(actions).to(self.device), hold=True)
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        simulator, template = self.simulator, self.simulator.template
+        simulator.seeds[:] = state["seeds"]
+        simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
+        self.begin()
+        for name, length in zip(template.sizes, state["sizes"].tolist(), strict=True):
+            if length > template.sizes[name]:
+                simulator._reserve(name, length)
+        for name, array in arrays_of(template).items():
+            memory = simulator.memory[id(array)]
+            rows = memory.rows(0, simulator.num_envs)
+            overwrite(rows, state, name)
+            if rows.size:
+                bytes_ = torch.frombuffer(bytearray(rows.tobytes()), dtype=torch.uint8)
+                as_tensor(memory.bytes)[: rows.nbytes].copy_(bytes_)
 
     def _take(self, layout: Layout, chosen: Tensor) -> Any:
         return layout.take(chosen, self.observation, torch).contiguous()
 
-    def _advance(self, actions: Any) -> int:
-        return self._play(actions, hold=self.whole)
-
-    def _play(self, actions: Tensor, hold: bool) -> int:
+    def _advance(self, actions: Tensor) -> int:
         simulator = self.simulator
-        ended: int = simulator.step(simulator.taken(actions if actions.is_cuda else actions.numpy()), hold)
+        given = simulator.taken(actions if actions.is_cuda else actions.numpy())
+        ended: int = simulator.step(given, hold=self.whole)
         if ended < 0:
             raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")
         return ended
@@ -195,7 +213,7 @@ class _OnGPU(Environments):
     def _results(self) -> tuple[Tensor, Tensor]:
         return self._reward.clone(), self._terminated | self._truncated
 
-    def _begin(self, done: npt.NDArray[np.bool_]) -> None:
+    def _begin(self, done: Tensor) -> None:
         self.simulator.begin_ended()
 
 
@@ -224,8 +242,8 @@ def make_environments(
         id: environment id.
         parameters: parameters of the environment.
         num_envs: number of environments.
-        device: name of torch's device, or "auto": see :func:`~schedgym.agents.modules.find_device`. With
-            "cuda" the environments are there, too.
+        device: name of torch's device, or "auto", see :func:`~schedgym.agents.torch_network.find_device`;
+            with "cuda" the environments are there, too.
         whole: see :class:`Environments`.
 
     Raises:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 
 import schedgym  # noqa: F401  (registers the ids)
+from schedgym.agents.network import NEVER
 from schedgym.agents.options import ImitationOptions
-from schedgym.agents.tokens import NEVER
+from schedgym.agents.torch_network import Network
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.policy import make_policy
 from schedgym.envs import SchedulingEnv
@@ -167,7 +168,7 @@ class Cloning:
 
 
 def clone(
-    network: Any,
+    network: Network,
     demonstration: Demonstration,
     options: ImitationOptions,
     seed: int = 0,
@@ -182,7 +183,7 @@ def clone(
     of their logarithms about their mean.
 
     Args:
-        network: of :mod:`schedgym.agents.networks` or :mod:`schedgym.agents.modules`; changed.
+        network: its weights are changed.
         demonstration: a demonstration in its view.
         options: number of passes, learning rate; whether the critic learns the returns.
         seed: seed of the order of the samples.
@@ -271,7 +272,10 @@ def _wanted(demonstration: Demonstration) -> tuple[npt.NDArray[np.float32], npt.
 
 
 def _agreement(
-    network: Any, demonstration: Demonstration, observations: Mapping[str, Any], back: npt.NDArray[np.int64]
+    network: Network,
+    demonstration: Demonstration,
+    observations: Mapping[str, Any],
+    back: npt.NDArray[np.int64],
 ) -> float:
     if not len(back):
         return float("nan")

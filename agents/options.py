@@ -13,7 +13,7 @@ KEEP = ("best", "last")
 
 @dataclasses.dataclass(frozen=True)
 class NetworkOptions(Parameters):
-    """The form of the network; see :mod:`schedgym.agents.tokens`."""
+    """The form of the network; see :mod:`schedgym.agents.network`."""
 
     width: int = parameter(32, "units of every hidden layer", minimum=1, maximum=1024)
     rounds: int = parameter(1, "1, or 2 to encode the tokens again in their context", minimum=1, maximum=2)
@@ -24,7 +24,7 @@ class NetworkOptions(Parameters):
 
 @dataclasses.dataclass(frozen=True)
 class PPOOptions(Parameters):
-    """The options of PPO and MaskablePPO, named as stable-baselines3 names them."""
+    """The options of PPO, named as stable-baselines3 names them."""
 
     learning_rate: float = parameter(3e-4, "of Adam, at first", minimum=0, exclusive=True)
     final_learning_rate: float = parameter(0.0, "of Adam, at the end: it falls linearly", minimum=0)

@@ -1,4 +1,4 @@
-"""PPO in one file: token networks on the native simulator, from a configuration to the weights of an agent.
+"""PPO in one file: token networks on the native simulator.
 
 The file follows the order of a training: a network scores tokens; actions are sampled from the scores and
 played; advantages are computed; the clipped objective of Schulman et al. (2017, Equations 7 and 9) is
@@ -17,50 +17,35 @@ that there is little padding. Actions that the observation masks have probabilit
 sampling, advantages and updates run there (see :mod:`schedgym.agents.environments`), imitation and
 validations do not.
 
-A checkpoint holds all the state from which the training continues, as in :mod:`schedgym.agents.train`.
+The loop around the updates, with validations and checkpoints, is that of :mod:`schedgym.agents.gradient`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents import tokens
 from schedgym.agents.config import Config
 from schedgym.agents.environments import make_environments
 from schedgym.agents.files import strip
-from schedgym.agents.gradient import (
-    DEMONSTRATION_SEEDS,
-    SPACING,
-    TRAINING_SEEDS,
-    Point,
-    TrainingResult,
-    one_thread,
-    optimizer_arrays,
-    restore_optimizer,
-    validate,
-)
-from schedgym.agents.imitate import Cloning, clone, demonstrate
-from schedgym.agents.modules import Network, Observation, Random
+from schedgym.agents.gradient import SPACING, TRAINING_SEEDS, Arrays, GradientTraining
+from schedgym.agents.network import initial
 from schedgym.agents.options import PPOOptions
-from schedgym.agents.record import TrainingRecord
+from schedgym.agents.torch_network import Network, Observation, Random
 from schedgym.agents.views import layout_of
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Batch", "Training", "learn", "loss", "shared_advantages", "temporal_advantages"]
+__all__ = ["Batch", "PPOTraining", "loss", "shared_advantages", "temporal_advantages"]
 
 torch: Any = require("torch", "agents")
 
 Tensor = Any
-Arrays = dict[str, npt.NDArray[Any]]
 
 PIECES = 4  # of a batch, by the number of tokens
 
@@ -139,7 +124,8 @@ class Batch:
 
 def loss(network: Network, batch: Batch, options: PPOOptions) -> tuple[Tensor, Tensor]:
     """The sums over a batch of the losses, and of the estimates (r - 1) - log r of the divergence."""
-    _, log_probs, entropy = network.distribution(batch.observation, batch.actions)
+    scores = network.scores(batch.observation)
+    log_probs, entropy = network.judge(batch.observation, scores, batch.actions)
     difference = log_probs - batch.log_probs
     ratio, clip = difference.exp(), options.clip_range
     gain = torch.min(ratio * batch.advantages, ratio.clamp(1.0 - clip, 1.0 + clip) * batch.advantages)
@@ -175,8 +161,8 @@ class _Moments:
         return float(np.sqrt(self.values[1] + 1e-8))
 
 
-class Training:
-    """A training that goes on update by update.
+class PPOTraining(GradientTraining):
+    """A training by the PPO of this package.
 
     Args:
         config: configuration of the training.
@@ -199,31 +185,29 @@ class Training:
         form = config.network
         first = {name: array[0] for name, array in self.environments.observation.items()}
         layout = layout_of(get_problem(config.id).name, config.view, first)
-        weights = tokens.initial(
-            layout, np.random.default_rng(config.seed), form.width, form.rounds, form.log_std
-        )
+        rng = np.random.default_rng(config.seed)
+        weights = initial(layout, rng, form.width, form.rounds, form.log_std)
         if not self.critic:
             weights = {name: array for name, array in weights.items() if not name.startswith("critic/")}
         self.network = Network(layout, weights).to(self.device)
-        self.named = list(self.network._parameters.items())
-        self.adam = torch.optim.Adam(self.network.parameters(), lr=options.learning_rate, eps=1e-5)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=options.learning_rate, eps=1e-5)
         self.moments = _Moments()
         # of the rewards of running episodes, discounted
         self.sums = torch.zeros(n, dtype=torch.float64, device=self.device)
         self.steps = 0
-        self.told: dict[str, float] = {}
-
-    @property
-    def critic(self) -> bool:
-        """True if the training has a critic."""
-        return bool(self.options.copies == 1)
+        self.told = {}
 
     def act(self, seen: Observation) -> tuple[Tensor, Tensor]:
-        """Sample: actions, as :meth:`Network.distribution` has them, and their log probabilities."""
-        layout, n = self.network.layout, self.config.num_envs
+        """Sample: actions, as :meth:`Network.sample` gives them, and their log probabilities."""
+        network, layout = self.network, self.network.layout
         draw = self.random.normal if layout.kind == "scores" else self.random.gumbel
-        actions, log_probs, _ = self.network.distribution(seen, None, draw(n, layout.size))
-        return actions, log_probs
+        scores = network.scores(seen)
+        actions = network.sample(scores, draw(self.config.num_envs, layout.size))
+        return actions, network.judge(seen, scores, actions)[0]
+
+    def update(self) -> None:
+        """See :meth:`GradientTraining.update`."""
+        self.improve(self.play())
 
     def play(self) -> Batch:
         """The decisions of ``n_steps`` steps, or of an episode, in every environment."""
@@ -289,16 +273,14 @@ class Training:
     def improve(self, batch: Batch) -> None:
         """Improve the network on the decisions: ``n_epochs`` passes over them in shuffled batches."""
         options = self.options
-        left = max(1.0 - self.steps / self.config.steps, 0.0)
-        last = options.final_learning_rate
-        self.adam.param_groups[0]["lr"] = last + (options.learning_rate - last) * left
+        self.optimizer.param_groups[0]["lr"] = self.learning_rate(self.steps)
         count = len(batch.log_probs)
         size = -(-count // max(round(count / options.batch_size), 1))
         told: list[Tensor] = []
         learned = 0
         for _ in range(options.n_epochs):
             for rows in self.random.permutation(count).split(size):
-                self.adam.zero_grad()
+                self.optimizer.zero_grad()
                 divergence = 0.0
                 for piece in batch.pieces(self.network, rows):
                     total, more = loss(self.network, piece, options)
@@ -310,7 +292,7 @@ class Training:
                 if options.target_kl is not None and divergence > 1.5 * options.target_kl:
                     break
                 torch.nn.utils.clip_grad_norm_(self.network.parameters(), options.max_grad_norm)
-                self.adam.step()
+                self.optimizer.step()
             else:
                 continue
             break
@@ -319,112 +301,29 @@ class Training:
 
     # What a training goes on from
 
-    def start(self) -> Cloning | None:
-        """Begin, with the imitation that the configuration names."""
-        config, options = self.config, self.config.imitation
+    @property
+    def returns(self) -> tuple[float, ...]:
+        """See :attr:`GradientTraining.returns`."""
+        return self.moments.values if self.moments.values[2] else ()
+
+    def scale_returns(self, sums: npt.NDArray[np.float64]) -> float:
+        """See :meth:`GradientTraining.scale_returns`."""
+        self.moments.add(torch.from_numpy(sums))
+        return self.moments.scale
+
+    def begin(self) -> None:
+        """See :meth:`GradientTraining.begin`."""
         self.environments.begin()
-        if options is None:
-            return None
-        seed = DEMONSTRATION_SEEDS + config.seed
-        shown = demonstrate(config.id, options.policy, options.episodes, seed, parameters=config.environment)
-        if self.critic and self.options.normalize_returns:
-            self.moments.add(torch.from_numpy(shown.sums(self.options.gamma)))
-        options = dataclasses.replace(options, critic=options.critic and self.critic)
-        network = self.network.cpu()
-        told = clone(network, shown, options, config.seed, gamma=self.options.gamma, scale=self.moments.scale)
-        network.to(self.device)
-        return told
 
-    def get_weights(self) -> Arrays:
-        """Name -> array of all weights: copies."""
-        return {name: weight.detach().cpu().numpy().copy() for name, weight in self.named}
+    def environment_state(self) -> tuple[Arrays, dict[str, Any]]:
+        """See :meth:`GradientTraining.environment_state`."""
+        arrays = {f"environments/{name}": array for name, array in self.environments.state().items()}
+        arrays |= {"sums": self.sums.cpu().numpy().copy(), "moments": np.array(self.moments.values)}
+        return arrays, {"random": self.random.state()}
 
-    def state(self) -> tuple[Arrays, dict[str, Any]]:
-        """The state from which the training continues, as arrays and JSON data."""
-        arrays = {f"weights/{name}": array for name, array in self.get_weights().items()}
-        arrays |= optimizer_arrays(self.adam, self.named)
-        arrays |= {f"environments/{name}": array for name, array in self.environments.history.state().items()}
-        arrays |= {"sums": self.sums.cpu().numpy(), "moments": np.array(self.moments.values)}
-        return arrays, {"steps": self.steps, "random": self.random.state()}
-
-    def restore(self, arrays: Arrays, text: Mapping[str, Any]) -> None:
-        """Bring it to its :meth:`state`."""
-        with torch.no_grad():
-            for name, weight in self.named:
-                weight.copy_(torch.as_tensor(arrays[f"weights/{name}"]))
-        restore_optimizer(self.adam, self.named, arrays)
+    def restore_environments(self, arrays: Arrays, text: Mapping[str, Any]) -> None:
+        """See :meth:`GradientTraining.restore_environments`."""
         self.random.restore(text["random"])
         self.environments.restore(strip(arrays, "environments/"))
         self.sums = torch.from_numpy(arrays["sums"]).to(self.device)
-        self.steps, self.moments = text["steps"], _Moments(*arrays["moments"].tolist())
-
-
-def learn(
-    config: Config,
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
-    report: Callable[[Point], None] | None = None,
-    log_dir: str | Path | None = None,
-    device: str = "cpu",
-) -> TrainingResult:
-    """Train a network.
-
-    Args:
-        config: a configuration with algorithm "ppo".
-        checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
-            validates), but only between updates.
-        resume: go on from that file if it is there.
-        report: called with each validation.
-        log_dir: folder for TensorBoard; None: no logs.
-        device: name of torch's device; "cuda": of the environments, too; "auto": a GPU where there is one.
-
-    Raises:
-        InvalidParameter: for a configuration of another algorithm, a device that there is not, or a
-            checkpoint of another configuration.
-        gymnasium.error.DependencyNotInstalled: without the extra ``agents``, or on a GPU without ``cuda``.
-    """
-    if config.algorithm != "ppo":
-        raise InvalidParameter(f"algorithm: must be 'ppo', got {config.algorithm!r}")
-    interval, saved, rollout = config.checkpoint or config.evaluation.every, 0, 0
-    with one_thread(), contextlib.ExitStack() as stack:
-        record = TrainingRecord(config, checkpoint, Point)
-        training = Training(config, device)
-        loaded = record.load(("steps", "random", "cloning", "sums")) if resume else None
-        if loaded is None:
-            cloning = training.start()
-        else:
-            training.restore(*loaded)
-            saved, told = training.steps, loaded[1]["cloning"]
-            cloning = None if told is None else Cloning(**told)
-        writer: Any = None
-        if log_dir is not None:
-            make = require("torch.utils.tensorboard", "agents").SummaryWriter
-            writer = stack.enter_context(make(str(Path(log_dir) / "ppo")))
-        while True:
-            steps, over = training.steps, training.steps >= config.steps
-            curve = record.curve
-            if not curve or steps - curve[-1].steps >= (1 if over else config.evaluation.every):
-                point = validate(record, steps, training.network.decide, training.get_weights)
-                training.told[f"validation/{config.metric.name}"] = point.objective
-                if report is not None:
-                    report(point)
-            for name, value in training.told.items() if writer is not None else ():
-                writer.add_scalar(name, value, steps)
-            if not steps or (steps > saved and (over or steps + rollout > saved + interval)):
-                arrays, text = training.state()
-                record.save(arrays, cloning=None if cloning is None else dataclasses.asdict(cloning), **text)
-                saved = steps
-            if over:
-                break
-            training.told.clear()
-            training.improve(training.play())
-            rollout = training.steps - steps
-    return TrainingResult(
-        weights=dict(record.best),
-        curve=tuple(record.curve),
-        best=record.curve[record.best_index],
-        returns=training.moments.values if training.moments.values[2] else (),
-        cloning=cloning,
-        steps=training.steps,
-        seconds=record.seconds,
-    )
+        self.moments = _Moments(*arrays["moments"].tolist())

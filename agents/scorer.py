@@ -8,7 +8,7 @@ is the same function for every token, so permuted tokens have permuted scores. S
 observation decides are skip . c + w . d + bias. ``skip`` is constant: with all parameters 0, at the start of
 a training, the scorer is a heuristic. All parameters of a scorer are one flat vector.
 
-The scores are computed by the problem's compiled kernels (:mod:`schedgym.core.scoring`), which take weights
+The scores are computed by the problem's compiled kernels (:mod:`schedgym.core.scorer`), which take weights
 of x and c themselves: :meth:`Scorer.weights`. In most views they also play whole episodes; see
 :attr:`Scorer.plays`.
 """
@@ -26,7 +26,7 @@ import numpy.typing as npt
 from schedgym.agents.views import Layout, Segment
 from schedgym.core.problem import Parameters, parameter
 from schedgym.core.rollouts import scoring_of, tabled_scoring
-from schedgym.core.scoring import CONTEXTS, FORM, KINDS, SEGMENT, TRANSFORMS, Form, Given
+from schedgym.core.scorer import CONTEXTS, FORM, KINDS, SEGMENT, TRANSFORMS, Form, Given
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
@@ -122,7 +122,7 @@ class Scorer:
         statistics: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> None:
         self.layout, self.options = layout, options or ScorerOptions()
-        self.plays = layout.view in self._module.PLAY
+        self.plays = layout.view in self._kernels.played
         self.columns = tuple(self._columns(segment) for segment in layout.segments)
         self.context_columns = self._context_columns()
         with np.errstate(over="ignore"):
@@ -144,8 +144,8 @@ class Scorer:
         self.form = self._form()
 
     @property
-    def _module(self) -> Any:
-        """The problem's module ``scoring``; no attribute, as modules cannot be pickled."""
+    def _kernels(self) -> Any:
+        """The problem's kernels; no attribute, as kernels cannot be pickled."""
         return scoring_of(self.layout.problem)
 
     def _columns(self, segment: Segment) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class Scorer:
             return ()
         if not segment.columns:
             raise InvalidParameter(f"view {self.layout.view}: {segment.name} has no columns, as scorers need")
-        names: tuple[str, ...] = self._module.COLUMNS[segment.columns].names
+        names: tuple[str, ...] = tokens_of(self.layout.problem).columns[segment.columns].names
         return names
 
     def _context_columns(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class Scorer:
             if not segment.tokens:
                 weight += segment.count * (1 + context)
                 continue
-            chosen, hidden = self._module.COLUMNS[segment.columns], self.options.hidden
+            chosen, hidden = tokens_of(self.layout.problem).columns[segment.columns], self.options.hidden
             own["code"], own["leading"], own["columns"] = chosen.code, len(chosen.token), len(names)
             own["rows"], own["width"] = segment.count // max(segment.width, 1), segment.width
             own["masked"], own["hidden"] = bool(self._token_mask(segment)), hidden
@@ -307,10 +307,10 @@ class Scorer:
             if not segment.tokens:
                 continue
             env, slot = np.nonzero(wanted[:, here])
-            own, names = self._module.COLUMNS[segment.columns], self.columns[index]
+            own, names = tokens_of(self.layout.problem).columns[segment.columns], self.columns[index]
             rows = np.empty((len(env), len(names)))
             places = (env, slot // max(segment.width, 1), slot % max(segment.width, 1))
-            self._module.columns(table, tools, (own.code, bool(own.pair), *places, rows))
+            self._kernels.columns(table, tools, (own.code, bool(own.pair), *places, rows))
             found[f"columns {index}"] = rows.T.astype(np.float32)
             if self.options.context == "pooled":
                 means = np.zeros((len(wanted), len(names)))
@@ -338,7 +338,7 @@ class Scorer:
             np.zeros((count, 0), dtype=np.int64),
             np.zeros((count, 0)),
         )
-        return tabled_scoring(self._module.Acting, self.form, given, observation)
+        return tabled_scoring(self._kernels.acting, self.form, given, observation)
 
     def wanted(
         self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
@@ -426,7 +426,7 @@ class Scorer:
         """
         wanted = self.wanted(observation) if wanted is None else wanted
         result = np.zeros(wanted.shape)
-        self._module.score(
+        self._kernels.score(
             *self._tabled(self.weights(theta, len(wanted)), observation, wanted, result), len(result)
         )
         return result

@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.agents.checkpoint import TrainingRecord
 from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, best_baseline, episodes_of_part
 from schedgym.agents.files import describe, strip
-from schedgym.agents.record import TrainingRecord
-from schedgym.agents.rollout import make_simulator, play_episodes, play_scored
 from schedgym.agents.scorer import Scorer, statistics_of
+from schedgym.agents.simulation import make_simulator, play_episodes, play_scored
 from schedgym.agents.views import layout_of
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.errors import InvalidParameter

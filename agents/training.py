@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from schedgym.agents.config import Config
 from schedgym.agents.files import checkpoint_path, save_agent
 from schedgym.errors import InvalidParameter
 
-__all__ = ["check_device", "train"]
+__all__ = ["check_device", "learn", "metadata_of", "train"]
 
 
 def check_device(config: Config, device: str | None, here: bool = True) -> None:
@@ -35,6 +34,62 @@ def check_device(config: Config, device: str | None, here: bool = True) -> None:
         find_devices(device)
 
 
+def learn(
+    config: Config,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    report: Callable[[Any], None] | None = None,
+    log_dir: str | Path | None = None,
+    device: str | None = None,
+) -> Any:
+    """Train by the algorithm of a configuration.
+
+    Args:
+        config: configuration of the training.
+        checkpoint: file of its state, rewritten as it goes on; None: there is none.
+        resume: go on from that file if it is there.
+        report: called with each validation.
+        log_dir: folder for TensorBoard; None: no logs.
+        device: torch's name of the device on which algorithm "ppo" computes; "cuda": its environments run
+            there, too; "auto": a GPU where there is one; None: the CPU.
+
+    Returns:
+        a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a
+        :class:`~schedgym.agents.gradient.TrainingResult`.
+
+    Raises:
+        InvalidParameter: for a checkpoint of another configuration, or for a device that is not there or that
+            the algorithm does not use.
+        gymnasium.error.DependencyNotInstalled: without the extra ``agents``, or on a GPU without ``cuda``.
+    """
+    check_device(config, device)
+    if config.algorithm == "cma":
+        from schedgym.agents.search import search
+
+        return search(config, checkpoint, resume, report, log_dir)
+    from schedgym.agents.gradient import GradientTraining, run
+
+    training: GradientTraining
+    if config.algorithm == "ppo":
+        from schedgym.agents.ppo import PPOTraining
+
+        training = PPOTraining(config, device or "cpu")
+    else:
+        from schedgym.agents.sb3_training import SB3Training
+
+        training = SB3Training(config)
+    return run(training, checkpoint, resume, report, log_dir)
+
+
+def metadata_of(config: Config, result: Any, command: str) -> dict[str, Any]:
+    """The metadata of the agent file of a training that :func:`learn` has carried out by a command."""
+    if config.algorithm == "cma":
+        from schedgym.agents import search as module
+    else:
+        from schedgym.agents import gradient as module  # type: ignore[no-redef]
+    return module.metadata_of(config, result, command)
+
+
 def train(
     config: Config,
     path: str | Path,
@@ -44,44 +99,20 @@ def train(
     log_dir: str | Path | None = None,
     device: str | None = None,
 ) -> Any:
-    """Train an agent and write its file.
+    """Train an agent and write its file; result and errors are those of :func:`learn`.
 
     Args:
         config: configuration of the training.
         path: path of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and is
-            removed when the file is written.
+            removed when the file is written. InvalidParameter if there can be no such file.
         command: command that repeats the training, for the file.
         resume: go on from the checkpoint if there is one.
         report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
-        device: torch's name of the device on which algorithm "ppo" computes; "cuda": its environments run
-            there, too; None: the CPU.
-
-    Returns:
-        a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a
-        :class:`~schedgym.agents.gradient.TrainingResult`.
-
-    Raises:
-        InvalidParameter: if there can be no such file, for a checkpoint of another configuration, or for a
-            device that is not there or that the algorithm does not use.
-        gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
+        device: as for :func:`learn`.
     """
-    learn: Callable[..., Any]
-    check_device(config, device)
-    if config.algorithm == "cma":
-        from schedgym.agents.search import metadata_of
-        from schedgym.agents.search import search as learn
-    else:
-        from schedgym.agents.gradient import metadata_of  # type: ignore[assignment]
-
-        if config.algorithm == "ppo":
-            from schedgym.agents import ppo
-
-            learn = functools.partial(ppo.learn, device=device or "cpu")
-        else:
-            from schedgym.agents.train import learn
     checkpoint = checkpoint_path(path)
-    result = learn(config, checkpoint, resume, report, log_dir)
+    result = learn(config, checkpoint, resume, report, log_dir, device)
     save_agent(path, result.weights, metadata_of(config, result, command))
     checkpoint.unlink(missing_ok=True)
     return result

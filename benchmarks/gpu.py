@@ -189,15 +189,15 @@ def _train_for(config: Config, device: str, seconds: float, own: _Torch) -> Trai
     ppo: Any = require("schedgym.agents.ppo", "agents")
     one_thread, held_out = (
         getattr(require(f"schedgym.agents.{module}", "agents"), name)
-        for module, name in (("gradient", "one_thread"), ("rollout", "held_out"))
+        for module, name in (("gradient", "one_thread"), ("simulation", "held_out"))
     )
     with one_thread():
-        training = ppo.Training(dataclasses.replace(config, steps=10**12), device)
+        training = ppo.PPOTraining(dataclasses.replace(config, steps=10**12), device)
         training.start()
-        training.improve(training.play())
+        training.update()
         own.wait()
         before, begin = training.steps, perf_counter()
-        training.improve(training.play())
+        training.update()
         own.wait()
         done = training.steps - before
         updates = max(round(seconds / (perf_counter() - begin)), 1)
@@ -205,7 +205,7 @@ def _train_for(config: Config, device: str, seconds: float, own: _Torch) -> Trai
         training.config = dataclasses.replace(config, steps=training.steps + updates * done)
         before, begin = training.steps, perf_counter()
         for _ in range(updates):
-            training.improve(training.play())
+            training.update()
         own.wait()
         rate = (training.steps - before) / (perf_counter() - begin)
         decide = training.network.decide
@@ -249,7 +249,7 @@ def main(
     """
     own, repetitions, share = _Torch(), 1 if quick else REPETITIONS, 1.0 / QUICK if quick else 1.0
     if own.has_gpu:
-        require("schedgym.agents.modules", "agents").find_device("cuda")
+        require("schedgym.agents.torch_network", "agents").find_device("cuda")
     print(f"{own.name}; experimental; one CPU core beside it; medians of {repetitions} runs")
     report, result = Report(), dict[str, Any]()
     report.begin("GPU")

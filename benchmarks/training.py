@@ -19,10 +19,11 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
+from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.config import ALGORITHMS, Config, list_configs, load_config
 from schedgym.agents.files import Agent
 from schedgym.agents.options import EvaluationOptions
-from schedgym.agents.policy import AgentPolicy
+from schedgym.agents.training import learn, metadata_of
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.bench import Report, chosen, finish
@@ -62,26 +63,20 @@ def _learn(config: Config, amount: int) -> Run:
     """Train for a number of steps, or of generations of a search."""
     begin = process_time()
     if config.algorithm == "cma":
-        from schedgym.agents.search import metadata_of, search
-
         limits: dict[str, Any] = {
             "generations": amount,
             "validate_every": 10**6,
             "patience": 10**6,
             "validation_episodes": 2,
         }
-        searched = search(dataclasses.replace(config, search=dataclasses.replace(config.search, **limits)))
+        searched = learn(dataclasses.replace(config, search=dataclasses.replace(config.search, **limits)))
         agent = Agent(searched.weights, metadata_of(config, searched, ""), "")
         return Run(searched.decisions, process_time() - begin, agent)
-    from schedgym.agents.gradient import metadata_of as described
-
     config = dataclasses.replace(config, steps=amount)
-    if config.algorithm == "ppo":
-        from schedgym.agents.ppo import learn
-    else:
-        from schedgym.agents.train import learn  # type: ignore[assignment]
     result = learn(config)
-    return Run(result.steps, process_time() - begin, Agent(result.weights, described(config, result, ""), ""))
+    return Run(
+        result.steps, process_time() - begin, Agent(result.weights, metadata_of(config, result, ""), "")
+    )
 
 
 def train_for(config: Config, seconds: float) -> Run:

@@ -40,11 +40,14 @@ from schedgym.core.policy import PolicySpec, list_policies, make_policy  # noqa:
 from schedgym.core.problem import Problem, list_problems  # noqa: E402
 from schedgym.core.record import ScheduleRecord  # noqa: E402
 from schedgym.core.workload import Field  # noqa: E402
+from schedgym.documents import read_yaml  # noqa: E402
 from schedgym.evaluation.episodes import Step, make_env, steps  # noqa: E402
 from schedgym.evaluation.gantt import plot_schedule  # noqa: E402
 from schedgym.evaluation.plan import acting_parameters  # noqa: E402
 from schedgym.evaluation.wording import describe_range, describe_space, four_digits  # noqa: E402
 from schedgym.papers import PAPERS, Paper, list_claims, list_figures, show, verdicts  # noqa: E402
+from schedgym.traces import formats  # noqa: E402
+from schedgym.traces.guess import WORDS  # noqa: E402
 
 MOST_BYTES = 150_000  # of a picture
 #: class -> name of the id, which is that of its page
@@ -383,6 +386,13 @@ def api() -> list[Any]:
     return [make("api/index.md", "api-index.md", pages=pages, exported=exported), *nav]
 
 
+def reads() -> None:
+    """The page on what is read: the formats, their examples, and the names that columns may have."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "examples").iterdir()}
+    own = {"examples": read_yaml(DOCS / "examples.yaml"), "words": read_yaml(WORDS)}
+    make("how-to/reads.md", "reads.md", texts=texts, formats=formats().values(), **own)
+
+
 def home(item: Any) -> str:
     """Dotted name of where a class or function is defined."""
     return f"{item.__module__}.{item.__qualname__}"
@@ -421,6 +431,7 @@ def expand(nav: list[Any], folders: Mapping[str, list[Any]]) -> list[Any]:
 def main() -> None:
     """Write all pages, and enter them in the navigation."""
     benchmarks()
+    reads()
     config = mkdocs_gen_files.config
     config.nav = expand(
         config.nav,

@@ -9,11 +9,14 @@ random in it.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import reprlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from types import FrameType
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -26,16 +29,20 @@ from schedgym.core.policy import Interface
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
+from schedgym.core.snapshots import Snapshot, restore, save
+from schedgym.core.snapshots import resample as resample_future
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
 from schedgym.drawing import Window
-from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnknownName
+from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnexpectedKeyword, UnknownName
 from schedgym.extras import require
+from schedgym.spaces import observation_space, observation_table
 
 __all__ = [
     "RENDER_MODES",
     "CudaVectorEnv",
+    "EnvState",
     "SchedulingEnv",
     "SchedulingVectorEnv",
     "find_cuda",
@@ -150,9 +157,34 @@ def _parse_reals(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[
     return _parse(action, shape, what, "fiu", "real numbers")
 
 
+def _find_time_limit(env: gym.Env[Any, Any]) -> int:
+    """The steps after which a wrapper TimeLimit cuts the episode of an environment in its reset, or -1.
+
+    A wrapper does not tell what it wraps that it cuts an episode. But while it resets the environment it is
+    on the stack.
+    """
+    limits = []
+    frame: FrameType | None = sys._getframe(2)  # the caller of the method that calls this
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, gym.wrappers.TimeLimit) and caller.unwrapped is env:
+            limits.append(caller._max_episode_steps)
+        module = frame.f_globals.get("__name__", "")
+        if not isinstance(caller, gym.Wrapper) and not module.startswith((__name__, "gymnasium")):
+            break
+        frame = frame.f_back
+    return min(limits, default=-1)
+
+
 def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Simulator:
     """The problem's simulator for the id's values of the parameters under the given ones."""
-    checked = problem.build(id, parameters)
+    try:
+        checked = problem.build(id, parameters)
+    except UnknownName as error:
+        if error.kind != "parameter":
+            raise
+        unexpected = f"got an unexpected keyword argument {error.name!r}: {error}"
+        raise UnexpectedKeyword(unexpected, error.name, error.known) from None
     return cast(Simulator, problem.module("simulator").make_simulator(checked, num_envs, id))
 
 
@@ -191,6 +223,14 @@ def _picture(problem: Problem, simulator: Simulator, index: int, mode: str, capt
     return function(simulator, index, caption) if caption else function(simulator, index)
 
 
+class EnvState(NamedTuple):
+    """What :meth:`SchedulingEnv.save` returns: to be kept and restored, not to be read or changed."""
+
+    snapshot: Snapshot
+    running: bool
+    left: int
+
+
 class SchedulingEnv(gym.Env[Any, Any]):
     """One environment: the base of each documented class, which names its problem and id.
 
@@ -208,6 +248,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
     id: ClassVar[str]
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
 
+    def __init_subclass__(cls) -> None:
+        """Put the table of what observations hold into the docstring, where it says ``{observations}``."""
+        super().__init_subclass__()
+        if "{observations}" in (cls.__doc__ or ""):
+            table = observation_table(cls.problem).replace("\n", "\n    ")
+            cls.__doc__ = str(cls.__doc__).replace("{observations}", table)
+
     def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
         _check_render_mode(render_mode)
         self.render_mode = render_mode
@@ -215,10 +262,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.caption = ""
         self._window: Window | None = None
         self.simulator = _make_simulator(self.problem, self.id, 1, parameters)
-        self.observation_space, self.action_space = self.problem.module("views").make_spaces(self.simulator)
+        self.observation_space = observation_space(self.simulator)
+        self.action_space = self.simulator.action_space
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
         self._running = False
+        self._unfinished = dict.fromkeys(self.simulator.metric_names, math.inf)
+        self._left = -1  # steps until a wrapper TimeLimit cuts the episode; below 0: none does
         self._turns = [True]
         self._bind()
 
@@ -270,7 +320,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
                 this; ``episode`` is the number of the episode to draw.
 
         Returns:
-            the first observation and an empty info.
+            the first observation, and the info of :meth:`step`.
 
         Raises:
             InvalidWorkload: if the workload does not fit the environment.
@@ -294,9 +344,10 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if simulator.observation is not self._buffers:  # the arrays have grown
             self._bind()
         self._running = True
+        self._left = _find_time_limit(self)
         if self.render_mode == "human":
             self._show()
-        return self._observe(), {}
+        return self._observe(), self._info(False)
 
     @_one_at_a_time
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -304,7 +355,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         Returns:
             observation, reward, terminated, truncated, info. ``info["repaired"]`` is True when an
-            infeasible action was repaired; ``info["metrics"]`` comes with the end of the episode.
+            infeasible action was repaired. ``info["metrics"]`` are infinite until the episode ends, be it by
+            ``max_episode_steps`` of ``gym.make`` or another wrapper TimeLimit; see :meth:`metrics`.
 
         Raises:
             InvalidAction: for a malformed action, or with ``strict=True`` an infeasible one.
@@ -324,15 +376,11 @@ class SchedulingEnv(gym.Env[Any, Any]):
         except OverflowError:
             raise InvalidAction(f"action: out of range, got {action}") from None
         ended = simulator.step(self._act)
-        info: dict[str, Any] = {}
         if ended:
             if ended < 0:
                 raise simulator.refusal(0, "action")
-            values = simulator.measure(self._one)[0].tolist()
-            info["metrics"] = dict(zip(simulator.metric_names, values, strict=True))
             self._running = False
-        if simulator.repaired[0]:
-            info["repaired"] = True
+        self._left -= 1
         if self.render_mode == "human":
             self._show()
         return (
@@ -340,8 +388,21 @@ class SchedulingEnv(gym.Env[Any, Any]):
             simulator.reward.item(0),
             simulator.terminated.item(0),
             simulator.truncated.item(0),
-            info,
+            self._info(ended > 0 or self._left == 0),
         )
+
+    def _info(self, ended: bool) -> dict[str, Any]:
+        """The info of a step or a reset, which has the same keys each time."""
+        metrics = self.metrics() if ended else self._unfinished.copy()
+        return {"metrics": metrics, "repaired": self.simulator.repaired.item(0)}
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics of the current episode as far as it has come, or of the last one if it has ended.
+
+        What has not run or finished counts as at the end of a truncated episode: see each metric.
+        """
+        values = self.simulator.measure(self._one)[0].tolist()
+        return dict(zip(self.simulator.metric_names, values, strict=True))
 
     @_one_at_a_time
     def finish(self, rollout: Callable[[Simulator], float]) -> tuple[float, bool, dict[str, float]]:
@@ -363,10 +424,40 @@ class SchedulingEnv(gym.Env[Any, Any]):
         total = rollout(simulator)
         if not (simulator.terminated[0] or simulator.truncated[0]):
             raise RuntimeError("the rollout did not play the episode to its end")
-        values = simulator.measure(self._one)[0].tolist()
         self._running = False
-        metrics = dict(zip(simulator.metric_names, values, strict=True))
-        return total, simulator.truncated.item(0), metrics
+        return total, simulator.truncated.item(0), self.metrics()
+
+    def save(self) -> EnvState:
+        """Copy the state of the environment, for :meth:`restore`: faster than ``copy.deepcopy``."""
+        return EnvState(save(self.simulator, 0), self._running, self._left)
+
+    @_one_at_a_time
+    def restore(self, state: EnvState, resample: int | None = None) -> dict[str, Any]:
+        """Bring the environment to a state that :meth:`save` has returned.
+
+        What follows is then as it was when it was saved, the jobs too that have not arrived yet: a plan that
+        is made by trying it knows the future, which no policy may. With ``resample`` it does not know what
+        arrives.
+
+        Args:
+            state: of this environment, or of another one with the same id and parameters.
+            resample: a seed by which the jobs that have not arrived yet are drawn anew from the generator;
+                see :func:`schedgym.core.snapshots.resample`.
+
+        Returns:
+            the observation.
+
+        Raises:
+            InvalidParameter: if the environment was made with a workload, and there is nothing to draw from.
+        """
+        restore(self.simulator, 0, state.snapshot)
+        if resample is not None:
+            seed = _check_seed(resample)
+            resample_future(self.simulator, 0, int(seed or 0))
+        self._running, self._left = state.running, state.left
+        if self.simulator.observation is not self._buffers:
+            self._bind()
+        return self._observe()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The mask of feasible actions of a discrete view, as sb3-contrib asks for it; bool [actions]."""
@@ -421,6 +512,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             results are the same. Waking a thread takes some 30 microseconds: threads are faster where a step
             of the batch takes several times as long.
         device: "cpu", or "cuda" for environments on an NVIDIA GPU: see :class:`CudaVectorEnv`.
+        max_episode_steps: steps after which an episode is truncated, as by the wrapper TimeLimit; None: no
+            such limit.
         parameters: the problem's parameters.
 
     Attributes:
@@ -444,13 +537,16 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         copy: bool = True,
         threads: int = 1,
         device: str = "cpu",
+        max_episode_steps: int | None = None,
         **parameters: Any,
     ) -> None:
         if device != "cpu":
             raise UnknownName("device", device, ("cpu", "cuda"))
         _check_render_mode(render_mode, RENDER_MODES[:2])
         self.problem = self.env_class.problem
-        for name, number in (("num_envs", num_envs), ("threads", threads)):
+        self.max_episode_steps = max_episode_steps
+        numbers = {"num_envs": num_envs, "threads": threads, "max_episode_steps": max_episode_steps or 1}
+        for name, number in numbers.items():
             if not _is_whole(number) or number < 1:
                 raise InvalidParameter(f"{name}: must be at least 1, got {number!r}")
         try:
@@ -463,8 +559,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata["render_modes"] = list(RENDER_MODES[:2])
         described = self._simulate(parameters, int(threads))
         self.interface = described.interface
-        spaces = self.problem.module("views").make_spaces(described)
-        self.single_observation_space, self.single_action_space = spaces
+        self.single_observation_space = observation_space(described)
+        self.single_action_space = described.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._components = len(described.action_sizes)
@@ -473,6 +569,10 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._all = np.ones(self.num_envs, dtype=bool)
         self._metric_masks = tuple(f"_{name}" for name in self.simulator.metric_names)
         self._act = np.full(self.num_envs, ACT, dtype=np.int8)
+        self._quiet = self._info(self._all)  # of a step in which no episode ended and nothing was repaired
+        for array in (self._all, self._quiet["repaired"], *self._quiet["metrics"].values()):
+            array.flags.writeable = False
+        self._steps = np.zeros(self.num_envs, dtype=np.int64)  # of the episode, where their number is limited
         self._ended = np.zeros(self.num_envs, dtype=bool)
         self._none_ended = True
         self._started = False
@@ -541,8 +641,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         simulator.begin(mask)
         self._ended &= ~mask
         self._none_ended = not self._ended.any()
+        self._steps[mask] = 0
         self._started = True
-        return self._observe(), {}
+        return self._observe(), self._info(mask)
 
     def _reset_mask(self, mask: Any) -> npt.NDArray[np.bool_]:
         if mask is None:
@@ -569,8 +670,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 
         With NEXT_STEP, an environment whose episode ended at the step before is reset instead, and its
         action is ignored, whatever its values; with SAME_STEP it is reset at once, and its last observation
-        and info are ``infos["final_obs"]`` and ``infos["final_info"]``. Keys of ``infos`` are those that
-        Gymnasium's SyncVectorEnv gives.
+        and info are ``infos["final_obs"]`` and ``infos["final_info"]``. ``infos`` are those that Gymnasium's
+        SyncVectorEnv gathers from :meth:`SchedulingEnv.step`; its arrays may be read-only.
         """
         if not self._started:
             raise ResetNeeded("call reset before step")
@@ -596,34 +697,42 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             raise simulator.refusal(i, f"actions[{i}]")
         rewards = simulator.reward.copy()
         terminated, truncated = simulator.terminated.copy(), simulator.truncated.copy()
-        infos: dict[str, Any] = {}
-        done: npt.NDArray[np.bool_] | None = None
-        if ended:
-            done = terminated | truncated
-            infos.update(self._metrics(done))
+        if self.max_episode_steps is not None:
+            self._steps += 1
+            if resetting is not None:
+                self._steps[resetting] = 0
+            truncated |= self._steps >= self.max_episode_steps
+            ended += int(truncated.any())
+        infos: dict[str, Any] = {**self._quiet, "metrics": dict(self._quiet["metrics"])}
+        if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            infos |= self._finish(terminated | truncated)
+        elif ended:
+            self._ended, self._none_ended = terminated | truncated, False
+            infos |= self._metrics(self._all, self._ended)
+        elif resetting is not None:
+            self._ended, self._none_ended = np.zeros(self.num_envs, dtype=bool), True
         if simulator.repaired.any():
-            repaired = simulator.repaired.copy()
-            infos["repaired"], infos["_repaired"] = repaired, repaired.copy()
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            if done is not None:
-                infos = self._finish_same_step(done, infos)
-        elif done is not None or resetting is not None:
-            self._ended = done if done is not None else np.zeros(self.num_envs, dtype=bool)
-            self._none_ended = done is None
+            infos["repaired"] = simulator.repaired.copy()
         return self._observe(), rewards, terminated, truncated, infos
 
-    def _metrics(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        names = self.simulator.metric_names
-        values = np.zeros((len(names), self.num_envs))
-        index = np.flatnonzero(done)
-        values[:, index] = self.simulator.measure(done)[index].T
-        masks = np.empty((len(names), self.num_envs), dtype=bool)
-        masks[...] = done
-        table: dict[str, Any] = dict(zip(names, values, strict=True))
-        table.update(zip(self._metric_masks, masks, strict=True))
-        return {"metrics": table, "_metrics": done.copy()}
+    def _info(self, mask: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        """The infos of the environments of ``mask`` [B] when they are reset."""
+        return {**self._metrics(mask), "repaired": np.zeros(self.num_envs, dtype=bool), "_repaired": mask}
 
-    def _finish_same_step(self, done: npt.NDArray[np.bool_], infos: dict[str, Any]) -> dict[str, Any]:
+    def _metrics(
+        self, mask: npt.NDArray[np.bool_], done: npt.NDArray[np.bool_] | None = None
+    ) -> dict[str, Any]:
+        """The metrics in infos of the environments of ``mask`` [B], infinite but for those of ``done``."""
+        names = self.simulator.metric_names
+        values = np.where(mask, np.inf, np.zeros((len(names), 1)))
+        if done is not None:
+            values[:, done] = self.simulator.measure(done)[done].T
+        metrics: dict[str, Any] = dict(zip(names, values, strict=True))
+        metrics.update(dict.fromkeys(self._metric_masks, mask))
+        return {"metrics": metrics, "_metrics": mask}
+
+    def _finish(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        """What a step with SAME_STEP says of the episodes that it ended; start their next ones."""
         simulator = self.simulator
         final = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(done):
@@ -631,22 +740,31 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
                 name: buffer[i] if name in simulator.scalars else buffer[i].copy()
                 for name, buffer in simulator.observation.items()
             }
-        # as SyncVectorEnv: what belongs to a finished episode moves to final_info
-        last = {"metrics": infos.pop("metrics"), "_metrics": infos.pop("_metrics")}
-        repaired = infos.pop("repaired", None)
-        if repaired is not None:
-            infos.pop("_repaired")
-            for where, mask in ((last, repaired & done), (infos, repaired & ~done)):
-                if mask.any():
-                    where["repaired"], where["_repaired"] = mask, mask.copy()
+        last = {**self._metrics(done, done), "repaired": simulator.repaired & done, "_repaired": done}
         simulator.begin(done)
-        return {
-            "final_obs": final,
-            "_final_obs": done.copy(),
-            "final_info": last,
-            "_final_info": done.copy(),
-            **infos,
-        }
+        self._steps[done] = 0
+        return {"final_obs": final, "_final_obs": done, "final_info": last, "_final_info": done}
+
+    @_one_at_a_time
+    def copy_from(self, index: int, source: int) -> dict[str, Any]:
+        """Let environment ``index`` go on from the state of environment ``source``.
+
+        Seeds and numbers of episodes are part of the state: both have the same future.
+
+        Returns:
+            the observations of all environments.
+        """
+        for number in (index, source):
+            if not _is_whole(number) or not 0 <= number < self.num_envs:
+                raise InvalidParameter(f"copy_from: must be from 0 to {self.num_envs - 1}, got {number!r}")
+        if not self._started:
+            raise ResetNeeded("call reset before copy_from")
+        if index != source:
+            restore(self.simulator, index, save(self.simulator, source))
+            self._steps[index] = self._steps[source]
+            self._ended[index] = self._ended[source]
+            self._none_ended = not self._ended.any()
+        return self._observe()
 
     def record(self, index: int) -> ScheduleRecord:
         """The schedule of environment ``index``'s current episode (with autoreset: after the reset)."""
@@ -669,13 +787,13 @@ class CudaVectorEnv(SchedulingVectorEnv):
     - Observations, rewards, ``terminated`` and ``truncated`` are arrays in the GPU's memory, which torch,
       CuPy and numba take without a copy (``__cuda_array_interface__``): ``torch.as_tensor(x, device="cuda")``
       shares the memory of x. Actions may be such arrays, C-contiguous, or numpy arrays, which are copied.
-    - ``infos`` always has "repaired", [num_envs] in the GPU's memory. "metrics", which come when an episode
-      has ended, are numpy arrays. With SAME_STEP, ``infos["final_obs"]`` is a dict of arrays in the GPU's
-      memory, [num_envs, ...]; rows count where ``infos["_final_obs"]``, a numpy array, is True.
+    - "repaired" of ``infos`` is in the GPU's memory; "metrics" are numpy arrays. With SAME_STEP,
+      ``infos["final_obs"]`` is a dict of arrays in the GPU's memory, [num_envs, ...]; rows count where
+      ``infos["_final_obs"]``, a numpy array, is True.
     - Logarithms, exponentials, powers, sines and cosines may differ from those of the CPU in the last bits,
       and so may workloads that are drawn.
-    - A workload cannot be given in ``reset``; all environments run that of the parameter ``workload``, if it
-      is given. The environment cannot be pickled.
+    - Episodes cannot be limited by ``max_episode_steps``. A workload cannot be given in ``reset``; all
+      environments run that of the parameter ``workload``, if it is given. The environment cannot be pickled.
 
     Args:
         env_class: class of one environment.
@@ -697,11 +815,17 @@ class CudaVectorEnv(SchedulingVectorEnv):
         """Make the simulator; return one that describes each environment."""
         if threads > 1:
             raise InvalidParameter("threads: has no effect on a GPU: leave it out")
+        if self.max_episode_steps is not None:
+            raise InvalidParameter("max_episode_steps: is not counted on a GPU: leave it out")
         self.simulator = make_cuda_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
         self._copied, self._taken = self.simulator.copied, self.simulator.taken
         return cast(Simulator, self.simulator.template)
 
     def __getstate__(self) -> dict[str, Any]:
+        raise InvalidParameter("an environment on a GPU cannot be pickled or copied")
+
+    def copy_from(self, index: int, source: int) -> dict[str, Any]:
+        """Raise InvalidParameter: states on a GPU cannot be copied."""
         raise InvalidParameter("an environment on a GPU cannot be pickled or copied")
 
     def _observe(self) -> dict[str, Any]:
@@ -752,16 +876,17 @@ class CudaVectorEnv(SchedulingVectorEnv):
             i = -ended - 1
             raise simulator.refusal(i, f"actions[{i}]")
         results = simulator.results
-        infos: dict[str, Any] = {"repaired": results.repaired}
+        infos: dict[str, Any] = {**self._quiet, "metrics": dict(self._quiet["metrics"])}
+        infos["repaired"] = results.repaired
         if ended:
             done = results.ended.copy_to_host()
-            infos |= self._metrics(done)
             if mode is AutoresetMode.SAME_STEP:
-                last = {"metrics": infos.pop("metrics"), "_metrics": infos.pop("_metrics")}
                 final = {name: self._copied(array) for name, array in simulator.observation.items()}
                 infos |= {"final_obs": final, "_final_obs": done}
-                infos |= {"final_info": last, "_final_info": done.copy()}
+                infos |= {"final_info": self._metrics(done, done), "_final_info": done}
                 simulator.begin_ended()
+            else:
+                infos |= self._metrics(self._all, done)
         return self._observe(), results.reward, results.terminated, results.truncated, infos
 
     def render(self) -> tuple[Any, ...] | None:

@@ -22,6 +22,7 @@ __all__ = [
     "RunAborted",
     "SchedgymError",
     "TraceFormatError",
+    "UnexpectedKeyword",
     "UnknownName",
     "one_line",
     "printable",
@@ -108,15 +109,17 @@ class TraceFormatError(SchedgymError, ValueError):
         line: line number, counted from 1 (0 for the file as a whole).
         column: name of the column (empty when the whole line is meant).
         reason: what is wrong.
+        unit: what ``line`` counts: "line", or "job" of a JSON file.
     """
 
-    def __init__(self, path: str | Path, line: int, column: str, reason: str) -> None:
-        self.path, self.line, self.column, self.reason = str(path), line, column, reason
-        place = f"{path}:{line}" if line else str(path)
-        super().__init__(f"{place}: {column}: {reason}" if column else f"{place}: {reason}")
+    def __init__(self, path: str | Path, line: int, column: str, reason: str, unit: str = "line") -> None:
+        self.path, self.line, self.column, self.reason, self.unit = str(path), line, column, reason, unit
+        place = f"{path}:{line}" if unit == "line" else f"{path}: {unit} {line}"
+        parts = (place if line else str(path), column, reason)
+        super().__init__(": ".join(part for part in parts if part))
 
-    def __reduce__(self) -> tuple[type[TraceFormatError], tuple[str, int, str, str]]:
-        return type(self), (self.path, self.line, self.column, self.reason)
+    def __reduce__(self) -> tuple[type[TraceFormatError], tuple[str, int, str, str, str]]:
+        return type(self), (self.path, self.line, self.column, self.reason, self.unit)
 
 
 class UnknownName(SchedgymError, LookupError):
@@ -129,6 +132,21 @@ class UnknownName(SchedgymError, LookupError):
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.name, self.known)
+
+
+class UnexpectedKeyword(UnknownName, TypeError):
+    """A keyword that an environment does not take; proposes the nearest one.
+
+    A TypeError with Python's own words, too: libraries try keywords on environments and wait for it.
+    """
+
+    def __init__(self, message: str, name: str = "", known: Iterable[str] = ()) -> None:
+        # Gymnasium makes a second error of this class, of a longer message alone
+        self.kind, self.name, self.known = "parameter", name, tuple(known)
+        Exception.__init__(self, message)
+
+    def __reduce__(self) -> tuple[type[UnexpectedKeyword], tuple[str, str, tuple[str, ...]]]:
+        return type(self), (self.args[0], self.name, self.known)
 
 
 def suggest(name: str, known: Iterable[str], command: str | None = None) -> str:

@@ -321,6 +321,7 @@ def _finish(env: gym.Env[Any, Any], observation: Any, choose: Choose, most: int 
         run.rows.append(_rows(env))
         run.actions.append(_settled(action, run.rows[-1]))
         observation, reward, terminated, truncated, info = env.step(action)
+        assert info.keys() == {"metrics", "repaired"}, f"info: its keys are {sorted(info)}"
         run.observations.append(_copied(observation))
         run.rewards.append(float(reward))
         run.ends.append((terminated, truncated))
@@ -469,7 +470,7 @@ def _check_episode(case: _Case, seed: int) -> _Run:
 
 
 def _check_metrics(case: _Case, run: _Run) -> None:
-    metrics = run.info.get("metrics")
+    metrics = run.info["metrics"]
     assert isinstance(metrics, dict), "the last info has no dict of metrics"
     names = [metric.name for metric in case.problem.metrics]
     assert sorted(metrics) == sorted(names), (
@@ -623,9 +624,9 @@ def _check_infeasible(case: _Case) -> None:
         with _accepted(f"{action!r}, from the action space, is refused"):
             observation, _, terminated, truncated, info = env.step(action)
         assert env.observation_space.contains(observation), "after a repair: outside the space"
-        repaired = bool(info.get("repaired", False))
+        repaired = info["repaired"]
         assert guide is None or repaired == (bad is not None), (
-            f"{action!r}: info['repaired'] is {info.get('repaired')}, the mask says {bad is None}"
+            f"{action!r}: info['repaired'] is {repaired}, the mask says {bad is None}"
         )
         count += repaired
     if any(metric.name == "repaired" for metric in case.problem.metrics):
@@ -654,7 +655,7 @@ def _check_strict_mask(case: _Case, guide: gym.Env[Any, Any]) -> None:
             there = strict.step(action)
         here = plain.step(action)
         _same(there, here, "strict=True, after a refused action")
-        assert "repaired" not in here[4], f"{action!r}, which the mask allows, was repaired"
+        assert not here[4]["repaired"], f"{action!r}, which the mask allows, was repaired"
         seen, _, terminated, truncated, _ = guide.step(action)
         done = terminated or truncated
     assert _record(strict).digest() == _record(plain).digest(), "strict=True: another schedule"
@@ -677,7 +678,7 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
             there = strict.step(action)
         except InvalidAction:
             assert _record(strict).digest() == before, "strict=True: a refused action changes the schedule"
-            repaired = copy.deepcopy(plain).step(action)[4].get("repaired", False)
+            repaired = copy.deepcopy(plain).step(action)[4]["repaired"]
             assert repaired, f"strict=True refuses {action!r}, which needs no repair"
             if guide is None:
                 return  # nobody knows an action that is feasible
@@ -686,7 +687,7 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
                 there = strict.step(action)
         here = plain.step(action)
         _same(there, here, "strict=True, after a refused action")
-        assert "repaired" not in here[4], f"strict=True accepts {action!r}, which was repaired"
+        assert not here[4]["repaired"], f"strict=True accepts {action!r}, which was repaired"
         if guide is not None:
             seen = shown.step(action)[0]
         if here[2] or here[3]:
@@ -966,22 +967,23 @@ def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode
         for i, env in enumerate(singles):
             where = f"{mode.value}, step {step}, environment {i}"
             if mode is AutoresetMode.NEXT_STEP and over[i]:
-                expected: Any = (env.reset()[0], 0.0, False, False)
-                info: dict[str, Any] = {}
+                observation, info = env.reset()
+                expected: Any = (observation, 0.0, False, False)
             else:
                 *expected, info = env.step(actions[i])
             found = ({name: array[i] for name, array in observations.items()},)
             if mode is AutoresetMode.SAME_STEP and done[i]:
                 _same(infos["final_obs"][i], expected[0], f"{where}: final_obs")
-                metrics = infos["final_info"]["metrics"]
+                own = infos["final_info"]
                 expected[0] = env.reset()[0]
             else:
-                metrics = infos.get("metrics", {})
+                own = infos
             _same(found[0], expected[0], f"{where}: observation")
             numbers = (float(rewards[i]), bool(terminations[i]), bool(truncations[i]))
             _same(numbers, tuple(expected[1:]), f"{where}: reward and ends")
-            for name, value in info.get("metrics", {}).items():
-                assert metrics[name][i] == value, f"{where}: metric {name}"
+            assert own["repaired"][i] == info["repaired"], f"{where}: repaired"
+            for name, value in info["metrics"].items():
+                _same(own["metrics"][name].item(i), value, f"{where}: metric {name}")
         over = done
         if mode is AutoresetMode.DISABLED and done.any():
             observations, _ = native.reset(options={"reset_mask": done})

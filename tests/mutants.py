@@ -38,7 +38,7 @@ SHARED = ("all_records", "all_problems", "vector_environments", "draws", "all_po
 #: problem -> its solvers, its paper, and what the names of its cases contain in tests that all problems share
 PROBLEMS = {
     "flowtime": (("transport", "knapsack"), "xu2021", "flowtime"),
-    "geo": (("balance", "max_min", "one_machine", "linear"), "guan2022", "geo"),
+    "geo": (("balance", "max_min", "one_machine"), "guan2022", "geo"),
     "parallel_jct": (("placement", "relaxation", "one_machine"), "shi2017", "paralleljct or parallel-jct"),
     "partial_value": (("dual_prices",), "zheng2016", "partialvalue or partial-value"),
     "queue_delay": (("one_machine",), "noroozoliaee2014", "queuedelay or queue-delay"),

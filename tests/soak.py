@@ -27,8 +27,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from schedgym.agents.agent_policy import make_agent
 from schedgym.agents.files import list_pretrained
-from schedgym.agents.policy import make_agent
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction
 from schedgym.evaluation import evaluate

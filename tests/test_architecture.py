@@ -34,8 +34,7 @@ PARTS = (
     "workload",
     "dynamics",
     "views",
-    "tokens",
-    "scoring",
+    "columns",
     "metrics",
     "bounds",
     "render",
@@ -50,7 +49,7 @@ BUILDS_ON = {"parallel_jct": "single_job"}
 LAZY_ROOT = {"schedgym.evaluation", "schedgym.advice"}
 #: modules of a problem that kernels are made of
 COMPILED = (
-    *("dynamics", "state", "observation", "rules", "orders", "rollouts", "tokens", "scoring"),
+    *("dynamics", "state", "observation", "rules", "orders", "rollouts", "columns"),
     *("metrics", "workload", "bounds"),
 )
 

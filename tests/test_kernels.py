@@ -62,7 +62,7 @@ while not done:
     observation, reward, terminated, truncated, info = env.step(policy(observation))
     done = terminated or truncated
 digests["bf-exec"] = [env.unwrapped.record().digest(), "", info["metrics"]]
-from schedgym.agents.policy import make_agent
+from schedgym.agents.agent_policy import make_agent
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.solvers.max_min import water_into
 agent = make_agent("pretrained", "schedgym/QueueDelay-v0")
@@ -74,11 +74,11 @@ digests["agent"] = [env.record().digest(), outcome.total, outcome.metrics]
 
 COUNT = """
 import re
-from schedgym.problems.queue_delay import dynamics, scoring
+from schedgym.problems.queue_delay import dynamics
 
 counts = [
     [len(re.findall(r"call [^@]*@NRT_incref", code)) for code in kernel.inspect_llvm().values()]
-    for kernel in (dynamics.step, scoring.PLAY["placement"])
+    for kernel in (dynamics.DYNAMICS.step, dynamics.SCORING.play[dynamics.DYNAMICS.general("placement")])
 ]
 """
 

@@ -1020,7 +1020,7 @@ class Agents(Family):
         return load_agent(paths[0])
 
     def use(self, paths: Paths, found: Any, draw: random.Random) -> None:
-        from schedgym.agents.policy import AgentPolicy
+        from schedgym.agents.agent_policy import AgentPolicy
         from schedgym.core.problem import get_problem
         from schedgym.evaluation.plan import acting_parameters
 

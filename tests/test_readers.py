@@ -1,6 +1,7 @@
 """Every reader of files: pipes and devices are refused at once, and what a file takes has limits."""
 
 import contextlib
+import functools
 import gzip
 import json
 import os
@@ -22,7 +23,6 @@ from schedgym.errors import InvalidFile, InvalidWorkload, SchedgymError, TraceFo
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.traces import TableLayout, read_trace, texts
 from schedgym.traces.base import Column
-from schedgym.traces.philly import read_philly
 from schedgym.traces.table import TableReader
 from tests.long import long
 from tests.tables import table
@@ -36,7 +36,7 @@ READERS = {
     "t.csv": read_trace,
     "t.csv.gz": read_trace,
     "t.parquet": read_trace,
-    "cluster_job_log.json": read_philly,
+    "cluster_job_log.json": functools.partial(read_trace, format="philly"),
 }
 
 

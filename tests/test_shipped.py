@@ -33,7 +33,7 @@ import hashlib, json, sys
 import numpy as np
 import schedgym
 from schedgym.agents.files import list_pretrained
-from schedgym.agents.policy import make_agent
+from schedgym.agents.agent_policy import make_agent
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.runner import evaluate

@@ -17,8 +17,8 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.agents import tokens
-from schedgym.agents.networks import TokenExtractor
+from schedgym.agents.network import initial
+from schedgym.agents.torch_network import Network
 from schedgym.agents.views import make_layout
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
@@ -59,7 +59,7 @@ def _require(module: str) -> Any:
 
 @functools.cache
 def token_module() -> Any:
-    """The class of RLModules that score tokens by the networks of :mod:`~schedgym.agents.networks`.
+    """The class of RLModules that score tokens by the network of :mod:`~schedgym.agents.network`.
 
     Closed actions have probability 0. Its ``model_config`` has ``problem``, ``view``, ``width`` and ``seed``.
 
@@ -74,15 +74,14 @@ def token_module() -> Any:
         def setup(self) -> None:
             given, space = self.model_config, self.observation_space
             layout = make_layout(given["problem"], given["view"], space, self.action_space)
-            weights = tokens.initial(layout, np.random.default_rng(given["seed"]), given["width"])
-            self.actor = TokenExtractor(space, layout, weights, critic=False)
-            self.critic = TokenExtractor(space, layout, weights, critic=True)
+            rng = np.random.default_rng(given["seed"])
+            self.network = Network(layout, initial(layout, rng, given["width"]))
 
         def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
-            return {columns.ACTION_DIST_INPUTS: self.actor(batch[columns.OBS])}
+            return {columns.ACTION_DIST_INPUTS: self.network.scores(batch[columns.OBS])}
 
         def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
-            return self.critic(batch[columns.OBS])[:, 0]
+            return self.network.values(batch[columns.OBS])
 
     return TokenModule
 

@@ -8,9 +8,9 @@ from schedgym.core.policy import register_policy
 __all__ = ["AggregateMaxMin"]
 
 _METHOD = (
-    "The shares are computed by flows, unless method='lp'. In the linear programs of Algorithm 5 the other "
-    'jobs have T_max or more; "= T_max", as printed, is wrong if a floor is above it. Only the aggregates '
-    "are unique, not the shares."
+    "The shares are computed by flows, not by the linear programs of Algorithm 5: there the other jobs must "
+    'have T_max or more; "= T_max", as printed, is wrong if a floor is above it. Only the aggregates are '
+    "unique, not the shares."
 )
 _FLOORS = " Every job gets at least min(d_ij, u_j / n) at every site j, where n is the number of active jobs."
 _OPTIMISED = " Of the y that rearranging finds, only that of the first job is unique."
@@ -65,19 +65,16 @@ class AggregateMaxMin(SharingPolicy):
     Complexity: at most 2 J flows per decision for J visible jobs, each O((J + M)^2 E) at worst on M sites
     with E pairs of a job and a site where it has tasks. The flows of the parts of one level of cuts together
     cost as much as one flow of all jobs. Sharing adds O(J M). Rearranging adds some flows of all jobs for
-    each job with several sites whose demand is not met. Method "lp" solves O(J^2) linear programs with E
-    variables. In views weights and fair-rule the environment does this work.
+    each job with several sites whose demand is not met. In views weights and fair-rule the environment does
+    this work.
 
     Args:
         sharing: guarantee the sharing incentive by floors at every site.
         optimised: rearrange the shares, job by job, so that jobs finish early.
-        method: "flow" or "lp" (the thesis's linear programs).
         known_durations: with ``optimised`` and ``clairvoyant=True``: estimate completion times by the
             durations of tasks, as the footnote of section 4.5.2 proposes, instead of by their number.
     """
 
-    def __init__(
-        self, sharing: bool, optimised: bool, method: str = "flow", known_durations: bool = False
-    ) -> None:
+    def __init__(self, sharing: bool, optimised: bool, known_durations: bool = False) -> None:
         name = ("opt-" if optimised else "") + ("sig-" if sharing else "") + "amf"
-        super().__init__(name, method=method, known_durations=known_durations)
+        super().__init__(name, known_durations=known_durations)

@@ -8,7 +8,7 @@ from schedgym.core.policy import register_policy
 __all__ = ["GeneralAggregateMaxMin"]
 
 _METHOD = (
-    "The shares are computed by flows, unless method='lp'. The linear programs of Algorithm 7 are corrected: "
+    "The shares are computed by flows, not by the linear programs of Algorithm 7, of which this corrects: "
     "a_ijk >= 0 (5.2); demands are summed over groups (line 12); the free site of line 15 must be one of an "
     "unserved group; and the other jobs have T_max or more, not T_max. Shares are computed again when a "
     "group of a job has finished, not when a job has finished at a site. Only the aggregates are unique, not "
@@ -67,19 +67,15 @@ class GeneralAggregateMaxMin(SharingPolicy):
     with E triples of a job, one of its K groups and one of its up to A sites. The flows of the parts of one
     level of cuts together cost as much as one flow of all jobs. Sharing adds a flow of K groups to their
     sites for each job. Rearranging adds some flows of all jobs for each job with several groups whose demand
-    is not met. Method "lp" solves O(J^2) linear programs with E variables. In views weights and fair-rule the
-    environment does this work.
+    is not met. In views weights and fair-rule the environment does this work.
 
     Args:
         sharing: guarantee the sharing incentive by floors of the aggregates.
         optimised: rearrange the shares, job by job, so that jobs finish early.
-        method: "flow" or "lp" (the thesis's linear programs).
         known_durations: with ``optimised``: estimate when a job finishes by the durations of its tasks, as
             the footnote of section 4.5.2 proposes, not by their number; for ``clairvoyant=True``.
     """
 
-    def __init__(
-        self, sharing: bool, optimised: bool, method: str = "flow", known_durations: bool = False
-    ) -> None:
+    def __init__(self, sharing: bool, optimised: bool, known_durations: bool = False) -> None:
         name = ("opt-" if optimised else "") + ("sig-" if sharing else "") + "gamf"
-        super().__init__(name, method=method, known_durations=known_durations)
+        super().__init__(name, known_durations=known_durations)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.baselines.geo.policy import GeoPolicy
 from schedgym.core.arrays import SHARED, Floats, Integers, Integers32, allocate
@@ -15,13 +14,10 @@ from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.orders import Cluster, Placing
 from schedgym.problems.geo.rollouts import ShareRule
-from schedgym.problems.geo.rules import CLOSED, FAIR_RULES, FairNetwork, Sharing, fair
-from schedgym.solvers.linear import linear_completion_shares, linear_max_min
-from schedgym.solvers.max_min import isolated_share
+from schedgym.problems.geo.rules import FAIR_RULES, FairNetwork, Sharing, fair
 
 __all__ = ["SharingPolicy", "carrying_views"]
 
-METHODS = ("flow", "lp")
 #: in view weights equal weights are these rules, where tasks may start at these sites
 EQUAL_WEIGHTS = {"amf": "associated", "gamf": "all"}
 
@@ -76,25 +72,17 @@ class SharingPolicy(GeoPolicy):
 
     Args:
         rule: a name of :data:`~schedgym.problems.geo.rules.FAIR_RULES`.
-        method: "flow", or "lp": the thesis's linear programs, solved by HiGHS, which give the same aggregates
-            up to 1e-7 slots and take thousands of times longer.
         known_durations: of the opt- rules: estimate completion times by the durations of the unfinished
             tasks, which a clairvoyant environment shows, and not by their number.
     """
 
-    def __init__(self, rule: str, *, method: str = "flow", known_durations: bool = False) -> None:
+    def __init__(self, rule: str, *, known_durations: bool = False) -> None:
         super().__init__(rule, carrying_views(rule))
-        if method not in METHODS:
-            raise InvalidParameter(f"method: must be 'flow' or 'lp', got {method!r}")
         if not isinstance(known_durations, bool):
             raise InvalidParameter(f"known_durations: must be True or False, got {known_durations!r}")
         if known_durations and not rule.startswith("opt-"):
             raise InvalidParameter(f"known_durations: only the opt- policies use durations, not {rule}")
-        self.method, self.known_durations = method, known_durations
-
-    def beyond(self, interface: Interface) -> dict[str, Any]:
-        """See :meth:`GeoPolicy.beyond`."""
-        return {"method": "lp"} if self.method == "lp" and interface.view != "shares" else {}
+        self.known_durations = known_durations
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`GeoPolicy.needs`."""
@@ -105,7 +93,7 @@ class SharingPolicy(GeoPolicy):
 
     def ruled(self, interface: Interface) -> ShareRule | None:
         """See :meth:`GeoPolicy.ruled`."""
-        if self.method == "lp" or interface.view not in ("shares", "fair-rule"):
+        if interface.view not in ("shares", "fair-rule"):
             return None
         return ShareRule(FAIR_RULES.index(self.rule), self.known_durations)
 
@@ -135,57 +123,7 @@ class SharingPolicy(GeoPolicy):
         if self.view == "weights":
             return self.ones
         count = int(observation["active"][0] - observation["backlog"][0])
-        if self.method == "lp":
-            return self.solve(observation, count)
         table, running = self.ready(observation, count), observation["running"]
         seconds = observation["seconds"] if self.known_durations else self.unknown
         decide(*table, self.code, count, observation["waiting"], running.reshape(len(running), -1), seconds)
         return self.action
-
-    def solve(self, observation: dict[str, Any], count: int) -> npt.NDArray[np.float64]:
-        """Return the shares by linear programs."""
-        cluster = self.cluster(observation)
-        sites, slots = cluster.sites, cluster.slots
-        unfinished = observation["waiting"][:count] + observation["running"][:count].sum(axis=2)
-        demand = unfinished.astype(np.int64)
-        apart = self.rule.endswith("gamf")
-        if not apart:
-            demand = np.zeros((count, self.sites), dtype=np.int64)
-            for k in range(self.groups):
-                demand[:, sites[k, 0]] += unfinished[:, k]
-            sites = np.arange(self.sites)[:, None]
-        floors = None
-        if "sig" in self.rule:
-            floors = isolated_share(demand, sites, slots) if apart else np.minimum(demand, slots / count)
-        aggregates, shares = linear_max_min(demand, sites, slots, floors=floors)
-        if self.rule.startswith("opt-"):
-            order = np.argsort(unfinished.sum(axis=1), kind="stable")
-            held = None if apart else floors
-            seconds = self.durations(observation, count, apart)
-            shares, _ = linear_completion_shares(
-                demand, sites, slots, aggregates, floors=held, order=order, seconds=seconds
-            )
-        self.action[: max(count, int(self.shown[0]))] = 0.0
-        self.shown[0] = count
-        if apart:
-            self.action[:count] = np.maximum(shares, 0.0)
-            return self.action
-        self.action[:count] = CLOSED
-        for k in range(self.groups):
-            j = cluster.sites[k, 0]
-            part = unfinished[:, k] / np.maximum(demand[:, j], 1)
-            self.action[:count, k, 0] = np.maximum(shares[:, j, 0], 0.0) * part
-        return self.action
-
-    def durations(
-        self, observation: dict[str, Any], count: int, apart: bool
-    ) -> npt.NDArray[np.float64] | None:
-        """Return the durations of the demands, of groups or (not ``apart``) of sites; None: not known."""
-        if not self.known_durations:
-            return None
-        seconds = np.array(observation["seconds"][:count])
-        if apart:
-            return seconds
-        at_sites = np.zeros((count, self.sites))
-        np.add.at(at_sites.T, np.asarray(observation["sites"])[:, 0], seconds.T)
-        return at_sites

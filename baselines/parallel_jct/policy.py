@@ -380,10 +380,10 @@ class LaunchPolicy:
         tasks = np.minimum(observation["tasks"][:count], len(memory.capacity) - 1)
         bounds = least[:count] / memory.capacity[tasks]
         best, chosen = math.inf, -1
-        for row in np.argsort(bounds, kind="stable").tolist():
+        order = np.argsort(bounds, kind="stable").tolist()
+        # asked of all at once: the iteration in which a job is first seen counts, planned or not
+        for row in [r for r in order if not (observation["failed"][r] or self.has_failed(observation, r))]:
             job = int(observation["job"][row])
-            if observation["failed"][row] or self.has_failed(observation, row):
-                continue
             if bounds[row] > best * (1.0 + SLACK):
                 break
             jct = 0.0

@@ -50,6 +50,7 @@ class How(TypedDict, total=False):
             given stay as they are.
         where: column -> the texts that rows must have in it; others are left out, beside those that a known
             format leaves out.
+        empty: texts that stand for an empty field, beside the usual ones.
         format: name of a trace format, or the path of a YAML file that declares one; None: by the columns.
         on_error: "raise" (the default) stops at the first malformed row, "skip" leaves such rows out.
     """
@@ -60,6 +61,7 @@ class How(TypedDict, total=False):
     memory: float
     columns: Mapping[str, str] | str | None
     where: Mapping[str, Sequence[str]] | None
+    empty: Sequence[str]
     format: str | Path | None
     on_error: str
 
@@ -96,7 +98,7 @@ def read_log(log: Any, how: How) -> Log:
         raise InvalidParameter("cpus and memory: are those of each of the servers: give their number, too")
     lines: tuple[str, ...]
     if isinstance(log, Trace):
-        for name in ("machines", "columns", "where", "format"):
+        for name in ("machines", "columns", "where", "empty", "format"):
             if how.get(name) is not None:
                 raise InvalidParameter(
                     f"{name}: is for logs that are read; a trace has been, with its machines"
@@ -117,18 +119,21 @@ def read_log(log: Any, how: How) -> Log:
 def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     """Read the table or trace, with the file of machines, if there is one."""
     columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
-    on_error, name = how.get("on_error", "raise"), how.get("format")
+    on_error, name, empty = how.get("on_error", "raise"), how.get("format"), how.get("empty", ())
     asked = bool(columns or where)
     known = find_format(name) if name is not None else _known(log, parse_columns(columns))
     title = Path(log).name if isinstance(log, str | Path) else "data frame"
     if isinstance(known, Format):
-        if asked:
-            raise InvalidParameter(f"columns and where: are for tables, and the {known.name} format is none")
+        if asked or empty:
+            raise InvalidParameter(
+                f"columns, where and empty: are for tables, and the {known.name} format is none"
+            )
         found = read_trace(log, nodes=machines, format=known, on_error=on_error)
         return tasks_of(found, "submission, duration and cpus"), (f"{title}: {known.help}",)
-    declared = (
-        guess_format(log, columns, where) if known is None else amend_format(known, log, columns, where)
-    )
+    if known is None:
+        declared: TableFormat = guess_format(log, columns, where, empty)
+    else:
+        declared = amend_format(known, log, columns, where, empty)
     if machines is not None:
         declared = dataclasses.replace(declared, machines=_machines(declared, machines))
     found = read_table(log, declared, machines, on_error=on_error)
@@ -152,7 +157,7 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     resolved = _resolved(declared, names)
-    lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *lines]
+    lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *found.notes, *lines]
     cpus = " ".join(resolved.columns["cpus"].sources).lower() if "cpus" in resolved.columns else ""
     if "gpu" in cpus and "cpu" not in cpus:
         trace = dataclasses.replace(trace, unit="GPUs, GiB")
@@ -171,13 +176,16 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
 def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
     """The trace format that a log is of, by its columns or first line; None if it is of none.
 
-    A format that assumes something is not taken where columns are given, which may contradict it.
+    A format that assumes something is not taken where columns are given, which may contradict it, nor one
+    without filters where a column is missing: by their names, the columns of such a table say as much.
     """
     if isinstance(log, str | Path) and Path(log).is_dir():
         raise InvalidParameter(f"{log}: is a folder: name its format")
     for format in candidates(beginning(log)):
         if isinstance(format, TableFormat):
-            if not _complete(format, column_names(log, format), given) or (format.assumes and given):
+            if format.assumes and given:
+                continue
+            if not format.filters and not _complete(format, column_names(log, format), given):
                 continue
             instead = "give the format if that may stand, or columns, such as duration=EXPRESSION"
             refuse_assuming(format, log, instead)

@@ -289,7 +289,7 @@ def _policies(
         return policies, knows, ()
     if machines * FEWEST > 8 * PAIRS:
         return policies, knows, (f"The agent is left out: {machines} machines would take it too long.",)
-    from schedgym.agents.policy import make_agent
+    from schedgym.agents.agent_policy import make_agent
 
     trained = make_agent("pretrained", log.ID)
     note: tuple[str, ...] = ()

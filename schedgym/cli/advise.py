@@ -65,6 +65,15 @@ class Asked:
             help="Leave out rows with another value in this column; may be given repeatedly.",
         ),
     ] = None
+    empty: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--empty",
+            metavar="TEXT",
+            help="A text that stands for an empty field, beside NaN, None, <none>, - and the like; may be "
+            "given repeatedly.",
+        ),
+    ] = None
     format: Annotated[
         str | None,
         typer.Option(
@@ -123,7 +132,7 @@ def advise(asked: Asked) -> None:
     where = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
     given = {
         name: getattr(asked, name)
-        for name in ("machines", "servers", "cpus", "memory", "columns", "format")
+        for name in ("machines", "servers", "cpus", "memory", "columns", "empty", "format")
         if getattr(asked, name) is not None
     }
     found = run(

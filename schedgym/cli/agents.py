@@ -37,7 +37,7 @@ class Training:
         typer.Option(
             "--algo",
             metavar="NAME",
-            help="The algorithm: cma, ppo, sb3-ppo or sb3-maskable-ppo. Default: that of the configuration.",
+            help="The algorithm: cma, ppo or sb3-ppo. Default: that of the configuration.",
         ),
     ] = None
     config: Annotated[

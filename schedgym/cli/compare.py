@@ -306,8 +306,8 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if text is None:
         return found
+    from schedgym.agents.agent_policy import make_agent
     from schedgym.agents.files import agent_paths
-    from schedgym.agents.policy import make_agent
 
     for source in (path for part in text.split(",") for path in agent_paths(part.strip())):
         agent = make_agent(source, id)

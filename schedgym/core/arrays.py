@@ -10,6 +10,11 @@ array has for ONE environment::
         first_task: Annotated[Integers32, "job+1"]
         phase_demand: Annotated[Integers, "job", 2]
         start: Annotated[Floats, "task", Fill(math.nan)]
+        free: Annotated[Integers, "server", Shown("what is not in use [cores]", MOST_CORES)]
+
+From these annotations also follow the spaces of observations and their documentation (:class:`Shown`). The
+dimension "unit_window" is as long as "window" where observations are in exact units, and else 0;
+"token_window" where they are tokens; "own_window" where they are in exact units, and copies of the state.
 
 A problem gathers its bundles in one more named tuple, its environment; bundles marked ``SHARED`` are the same
 for all environments, those marked ``SCRATCH`` are work space, one for each thread. In memory all others are
@@ -24,7 +29,7 @@ import functools
 import math
 import os
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -44,14 +49,18 @@ __all__ = [
     "Integers32",
     "Member",
     "Renamed",
+    "Shown",
     "Sizes",
     "allocate",
     "allocate_all",
+    "batched",
     "check_guards",
     "declarations",
+    "length",
     "members",
     "memory_of",
     "regrow",
+    "shape_of",
     "sizes_of",
 ]
 
@@ -75,7 +84,10 @@ MOST_DIMENSIONS = 3
 
 #: name of a dimension -> its length
 Sizes = Mapping[str, int]
+#: of values: a number, one for each column, or a function of the simulator, which has sizes and parameters
+Limit = float | Sequence[float] | Callable[[Any], float]
 Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
+Mark = TypeVar("Mark")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +95,50 @@ class Fill:
     """A mark of an array: the initial value of its elements, which otherwise is zero."""
 
     value: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A mark of an array that observations show: what :mod:`schedgym.spaces` makes a space and a page of.
+
+    Arrays of float32 are tokens, all others are in exact units. An array without elements is not shown.
+
+    Attributes:
+        meaning: what it is, with the unit of its values in brackets.
+        most, least: limits of its values.
+        name: its name in observations, if it is not the array's.
+        shape: its dimensions in observations, if the array has several of them in one.
+        when: what must hold for it to be shown: "name", which must be true, or "name=one|two", a choice;
+            several are separated by spaces. They are parameters, or else attributes of the simulator.
+        single: True if it is one whole number, and its space Discrete.
+    """
+
+    meaning: str = ""
+    most: Limit = 1.0
+    least: Limit = 0.0
+    name: str = ""
+    shape: tuple[int | str, ...] = ()
+    when: str = ""
+    single: bool = False
+
+    @property
+    def conditions(self) -> list[tuple[str, list[str]]]:
+        """The conditions of ``when``: a name, and its values; none if it must be true."""
+        parts = (condition.partition("=") for condition in self.when.split())
+        return [(name, values.split("|") if values else []) for name, _, values in parts]
+
+    def holds(self, simulator: Any) -> bool:
+        """Return True if all conditions hold in a simulator's environments."""
+        for name, values in self.conditions:
+            given = getattr(simulator.parameters if hasattr(simulator.parameters, name) else simulator, name)
+            if not (given in values if values else given):
+                return False
+        return True
+
+
+def length(dimension: str, more: int = 0, times: float = 1.0) -> Callable[[Any], float]:
+    """A limit of values: the length of a dimension, plus ``more``, ``times`` a number."""
+    return lambda simulator: (simulator.sizes[dimension] + more) * times
 
 
 class Renamed:
@@ -101,16 +157,22 @@ class Declaration:
         dtype: type of the elements.
         dimensions: lengths, names of lengths, or a name and a number added to its length ("job+1").
         fill: initial value of the elements.
+        marks: further marks, which other modules read.
     """
 
     name: str
     dtype: np.dtype[Any]
     dimensions: tuple[int | str, ...]
     fill: float
+    marks: tuple[Any, ...] = ()
+
+    def mark(self, kind: type[Mark]) -> Mark | None:
+        """The array's mark of this kind, if it has one."""
+        return next((mark for mark in self.marks if isinstance(mark, kind)), None)
 
     def shape(self, sizes: Sizes, renamed: Mapping[str, str]) -> tuple[int, ...]:
         """The array's shape under these sizes."""
-        return tuple(_length(dimension, sizes, renamed) for dimension in self.dimensions)
+        return shape_of(self.dimensions, sizes, renamed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,11 +185,16 @@ class Member:
     renamed: Mapping[str, str]
 
 
-def _length(dimension: int | str, sizes: Sizes, renamed: Mapping[str, str]) -> int:
-    if isinstance(dimension, int):
-        return dimension
-    name, _, more = dimension.partition("+")
-    return sizes[renamed.get(name, name)] + int(more or 0)
+def shape_of(
+    dimensions: tuple[int | str, ...], sizes: Sizes, renamed: Mapping[str, str] | None = None
+) -> tuple[int, ...]:
+    """The lengths of dimensions, as :class:`Declaration` has them."""
+    lengths = []
+    for dimension in dimensions:
+        name, _, more = str(dimension).partition("+")
+        own = sizes[(renamed or {}).get(name, name)] if isinstance(dimension, str) else dimension
+        lengths.append(own + int(more or 0))
+    return tuple(lengths)
 
 
 def declarations(bundle: Any) -> tuple[Declaration, ...]:
@@ -142,12 +209,13 @@ def _declarations(bundle: Any) -> tuple[Declaration, ...]:
     for name in bundle._fields:
         dtype, *rest = hints[name].__metadata__
         fill = next((entry.value for entry in rest if isinstance(entry, Fill)), 0.0)
-        dimensions = tuple(entry for entry in rest if not isinstance(entry, Fill))
+        dimensions = tuple(entry for entry in rest if isinstance(entry, (int, str)))
+        marks = tuple(entry for entry in rest if not isinstance(entry, (int, str, Fill)))
         if not dimensions and dtype.names is None:
             raise TypeError(f"{bundle.__name__}.{name}: an array that is no record needs a dimension")
         if len(dimensions) >= MOST_DIMENSIONS:  # one is the batch axis, which work space has on a GPU
             raise TypeError(f"{bundle.__name__}.{name}: has more than {MOST_DIMENSIONS - 1} dimensions")
-        found.append(Declaration(name, dtype, dimensions, fill))
+        found.append(Declaration(name, dtype, dimensions, fill, marks))
     return tuple(found)
 
 
@@ -226,6 +294,24 @@ def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bund
         for member in members(environment)
     )
     return environment(*made)
+
+
+def batched(arrays: Any, *left_out: str) -> list[tuple[npt.NDArray[Any], Declaration]]:
+    """Every batch-first array once, with its declaration, but for those of the bundles ``left_out``."""
+    found: dict[int, tuple[npt.NDArray[Any], Declaration]] = {}
+    for member, bundle in zip(members(type(arrays)), arrays, strict=True):
+        if not member.kind and member.name not in left_out:
+            for declared, array in zip(declarations(member.bundle), bundle, strict=True):
+                own = tuple(_renamed(dimension, member.renamed) for dimension in declared.dimensions)
+                found.setdefault(id(array), (array, dataclasses.replace(declared, dimensions=own)))
+    return list(found.values())
+
+
+def _renamed(dimension: int | str, renamed: Mapping[str, str]) -> int | str:
+    if isinstance(dimension, int):
+        return dimension
+    name, plus, more = dimension.partition("+")
+    return f"{renamed.get(name, name)}{plus}{more}"
 
 
 def memory_of(environment: Any, sizes: Sizes) -> dict[str, int]:

@@ -37,7 +37,7 @@ from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SKIP
-from schedgym.core.tables import Shifted, accessor, make_tools, row_of
+from schedgym.core.tables import Shifted, make_tools, row_of
 from schedgym.errors import InvalidAction, InvalidParameter
 
 __all__ = [
@@ -111,9 +111,9 @@ def _taking(access: Any) -> Any:
 
 def functions(problem: Problem, view: str) -> Kernels:  # noqa: C901  (four kernels)
     """The kernels of a problem and view as Python functions, which are compiled for a GPU."""
-    dynamics, workload, metrics = (problem.module(name) for name in ("dynamics", "workload", "metrics"))
-    access = accessor(dynamics.Environment)
-    decide, step = dynamics.DECIDE[view], dynamics.step
+    workload, metrics = problem.module("workload"), problem.module("metrics")
+    dynamics = problem.module("dynamics").DYNAMICS
+    access, decide, step = dynamics.access, dynamics.decide[dynamics.general(view)], dynamics.step
     draw_one, measure_one = workload.draw, metrics.measure
 
     def check(table: Any, tools: Any, begins: Any, outcome: Any) -> None:

@@ -1,4 +1,7 @@
-"""Change the future of a workload, to test that nothing reads jobs that have not arrived yet."""
+"""The future of a workload: the jobs that have not arrived yet.
+
+It is changed to test that nothing reads it, and drawn anew for a search that may not know it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy.typing as npt
 
 from schedgym.core.workload import Schema, Workload
 
-__all__ = ["change_future"]
+__all__ = ["change_future", "join_future"]
 
 Fields = dict[str, npt.NDArray[Any]]
 
@@ -82,3 +85,42 @@ def _moved_tasks(
         moved[name][theirs] = array[theirs[by_job]]
     moved["job"][theirs] = number[by_job]
     return moved, theirs
+
+
+def join_future(
+    schema: Schema, workload: Workload, other: Workload, time: float, arrived: int, instants: Collection[str]
+) -> Workload:
+    """Return the workload's first ``arrived`` jobs, followed by the later ones of another.
+
+    The first of these comes as long after ``time`` as it comes after the job before it in the other workload,
+    but after ``time``; so the future is drawn anew if arrivals have no memory, as those of a Poisson process.
+
+    Args:
+        schema: schema of both workloads, whose jobs are in the order of their arrivals.
+        workload: the instance; jobs that arrive up to ``time`` are its first.
+        other: an instance drawn by the same parameters.
+        time: the present.
+        arrived: number of jobs that have arrived.
+        instants: names of the jobs' fields that are times; their distance from the arrival stays.
+    """
+    arrival = other.jobs["arrival"]
+    whole = arrival.dtype.kind == "i"
+    before = arrival[arrived - 1] if arrived else arrival.dtype.type(0)
+    soonest = time + 1 if whole else np.nextafter(time, np.inf)
+    later = np.maximum(arrival[arrived:] - before + arrival.dtype.type(time), soonest)
+    jobs = {
+        name: np.concatenate([values[:arrived], other.jobs[name][arrived:]])
+        for name, values in workload.jobs.items()
+    }
+    for name in instants:
+        jobs[name][arrived:] += later - arrival[arrived:]
+    jobs["arrival"][arrived:] = later
+    tasks = {}
+    if workload.tasks:
+        known, drawn = workload.tasks["job"] < arrived, other.tasks["job"] >= arrived
+        tasks = {
+            name: np.concatenate([values[known], other.tasks[name][drawn]])
+            for name, values in workload.tasks.items()
+        }
+    sections = {"jobs": jobs, "tasks": tasks, "cluster": workload.cluster, "parameters": workload.parameters}
+    return schema.parse(sections)

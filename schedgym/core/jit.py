@@ -75,7 +75,7 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
     if COMPILED:
         dispatcher.__class__ = _Kernel  # njit takes no class for it
         dispatcher.linked = _linked(function, options)
-        with contextlib.suppress(RuntimeError):  # it is in no file
+        with contextlib.suppress(RuntimeError):  # it is in no file, or has no name of its own
             dispatcher._cache = KernelCache(function)
     return dispatcher
 

@@ -1,8 +1,9 @@
 """The cache of compiled kernels: what they are known by, and those that the package brings.
 
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
-another file has changed. Here the key is the contents of every file that the kernel may be made of: its own
-and those that it imports, directly or not (:func:`source_stamp`).
+another file has changed. Here a kernel is known by its module and its qualified name, and the key has the
+contents of every file that it may be made of: its own and those that this imports, directly or not
+(:func:`source_stamp`). What has no name of its own, such as a lambda, is compiled in each process.
 
 A wheel may bring kernels (``make wheel``), compiled for all processors of the level x86-64-v3. They are found
 in the folder ``kernels`` of the package and used where processor, numba, Python and sources fit; elsewhere
@@ -131,9 +132,9 @@ class _CodeFiles:
 
     def __init__(self, folder: Path, function: Callable[..., Any], stamp: str, like: Path | None) -> None:
         self.folder, self._like = folder, like
-        self._stamp = f"numba {numba.__version__}, {stamp}"
+        self._stamp = f"numba {numba.__version__}, {function.__module__}.{function.__qualname__}, {stamp}"
         name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self._base = f"{name.replace('<', '').replace('>', '')}.{sys.implementation.cache_tag}."
+        self._base = f"{name}.{sys.implementation.cache_tag}."
         self._fresh = f"{self._base}{stamp[:16]}."
 
     def _path(self, key: Any) -> Path:
@@ -203,13 +204,15 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
     """The cache of a kernel: machine code in the user's cache, and that of the package.
 
     Raises:
-        RuntimeError: for a function that is in no file.
+        RuntimeError: for a function that is in no file, or is not the only one of its name.
     """
 
     _impl_class = _Implementation
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        if "<" in function.__qualname__:
+            raise RuntimeError(f"{function.__qualname__}: has no name of its own")
         stamp = source_stamp(Path(function.__code__.co_filename).resolve())
         shipped = SHIPPED / function.__module__
         self._shipped = _CodeFiles(shipped, function, stamp, SHIPPED.parent)
@@ -218,11 +221,8 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
         self._cache_file = self._shipped if SHIPPING else own
 
     def _index_key(self, kinds: Any, codegen: Any) -> tuple[Any, ...]:
-        code = self._py_func.__code__
-        plain = [repr(value) for value in code.co_consts if not hasattr(value, "co_code")]
-        function = code.co_firstlineno, code.co_names, tuple(plain)  # one of several lambdas
         # NUMBA_BOUNDSCHECK=1 must not find kernels that check nothing
-        return (*super()._index_key(kinds, codegen), _fields(kinds), bool(_config.BOUNDSCHECK), function)
+        return kinds, codegen.magic_tuple(), _fields(kinds), bool(_config.BOUNDSCHECK)
 
     def _load_overload(self, kinds: Any, target_context: Any) -> Any:
         found = super()._load_overload(kinds, target_context)

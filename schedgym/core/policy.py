@@ -256,7 +256,7 @@ def list_policies(problem: str | None = None) -> list[PolicySpec]:
 def resolve_policy_name(name: str, problem: str | None = None) -> str:
     """The full name of ``name``, which may leave out the problem's prefix when the problem is given.
 
-    With the problem, ``score: EXPRESSION`` names a policy of :class:`schedgym.core.score.ScorePolicy`.
+    With the problem, ``score: EXPRESSION`` names a policy of :class:`schedgym.core.score_policy.ScorePolicy`.
     """
     _discover()
     if is_expression(name) and problem is not None:
@@ -277,7 +277,7 @@ def get_policy_spec(name: str, problem: str | None = None) -> PolicySpec:
     own = full.partition("/")[2]
     if full in _REGISTRY or not is_expression(own):
         return _REGISTRY[full]
-    make: Callable[[str], Any] = importlib.import_module("schedgym.core.score").ScorePolicy
+    make: Callable[[str], Any] = importlib.import_module("schedgym.core.score_policy").ScorePolicy
     names = make(own).expression.names  # refuses what is no expression
     knows = tuple(name for name in names if name in DURATIONS)
 

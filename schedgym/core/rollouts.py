@@ -1,6 +1,6 @@
 """Rollouts: scorers on the arrays of observations, and whole episodes in compiled code.
 
-The kernels of scorers are those of :mod:`schedgym.core.scoring`, those of a problem's own rules in its module
+The kernels of scorers are those of :mod:`schedgym.core.scorer`, those of a problem's own rules in its module
 ``rollouts``.
 """
 
@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import declarations, members
 from schedgym.core.problem import get_problem
-from schedgym.core.scoring import CONTEXTS, PAUSED, UNDEFINED, Form, Given
+from schedgym.core.scorer import CONTEXTS, PAUSED, UNDEFINED, Form, Given
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SHORT, SKIP
 from schedgym.core.tables import MADE_HERE, tabled
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
 
 __all__ = ["play_by_rule", "play_out", "scoring_of", "tabled_scoring"]
@@ -29,18 +30,16 @@ MOST_RULED = 1000  # of a call by a rule, whose decisions may take milliseconds
 
 
 def scoring_of(problem: str) -> Any:
-    """The module ``scoring`` of a problem.
+    """The kernels of a problem's scorers, a :class:`~schedgym.core.kernels.Scoring`.
 
     Raises:
         InvalidParameter: if it has none.
     """
     found = get_problem(problem)
-    try:
-        return found.module("scoring")
-    except ModuleNotFoundError as error:
-        if error.name != f"{found.package}.scoring":
-            raise
-        raise InvalidParameter(f"{found.name}: has no module scoring.py, which scorers need") from None
+    scoring = getattr(found.module("dynamics"), "SCORING", None)
+    if scoring is None:
+        raise InvalidParameter(f"{found.name}: has no SCORING in dynamics.py, which scorers need")
+    return scoring
 
 
 def tabled_scoring(
@@ -49,7 +48,7 @@ def tabled_scoring(
     """The bundles of a scorer and their work space, packed, as the problem's kernels take them.
 
     Args:
-        acting: class Acting of the problem's module ``scoring``.
+        acting: the bundles of the problem's scorers.
         form: form of the scorer.
         given: weights, masks, and the array for scores, for each environment.
         observation: a batch of observations; arrays that have the right type already are not copied.
@@ -105,7 +104,7 @@ def play_out(
     """Let scorers play the episodes that have begun to their ends, compiled.
 
     Args:
-        simulator: simulator of B environments in a view that the problem's ``PLAY`` has.
+        simulator: simulator of B environments in a view in which the problem's scorers play compiled.
         form: form of the scorers.
         masks: keys of the observation: mask of the scores that count, and of the tokens that are there; ""
             for none.
@@ -121,9 +120,8 @@ def play_out(
         InvalidAction: if an environment refuses an action.
         InvalidParameter: if a score is not a number.
     """
-    module = simulator.problem.module("scoring")
-    kernels, view, count = module.PLAY, simulator.interface.view, simulator.num_envs
-    kernel = kernels.get(simulator.decision, kernels[view])
+    scoring, count = scoring_of(simulator.problem.name), simulator.num_envs
+    kernel = scoring.play_kernel(simulator)
     command = np.where(live, np.int8(ACT), np.int8(SKIP))
     rewards, decisions = np.zeros(count), np.zeros(count, dtype=np.int64)
     found = SHORT
@@ -132,8 +130,8 @@ def play_out(
         none = np.zeros((count, 0), dtype=np.int8)
         open_, present = (shown[key].reshape(count, -1) if key else none for key in masks)
         given = Given(weights, open_, present, np.zeros((count, 0)), *_offsets(simulator, offsets))
-        scoring = tabled_scoring(module.Acting, form, given, shown, simulator.arrays.exchange)
-        tables = (simulator.table, simulator.toolboxes[0], *scoring)
+        acting = tabled_scoring(scoring.acting, form, given, shown, simulator.arrays.exchange)
+        tables = (simulator.table, simulator.toolboxes[0], *acting)
         found = kernel(tables, (command, rewards, decisions, MOST_DECISIONS))
         if found == SHORT:
             short = simulator.arrays.exchange.result["short"] & (command == ACT)
@@ -153,7 +151,7 @@ def _offsets(simulator: Simulator, offsets: Any) -> tuple[Any, Any]:
     numbers = np.zeros((count, 0), dtype=np.int64)
     if offsets is None:
         return numbers, np.zeros((count, 0))
-    path = getattr(simulator.problem.module("scoring"), "NUMBERS", "")
+    path = tokens_of(simulator.problem.name).numbers
     return operator.attrgetter(path)(simulator.arrays) if path else numbers, offsets
 
 

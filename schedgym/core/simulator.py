@@ -1,13 +1,14 @@
 """Simulator: the state and the kernels behind a problem's environment and vector environment.
 
 A problem subclasses :class:`Simulator` and says how long its arrays' dimensions are; allocation, growth,
-pickling, episodes and threads are here. The base keeps which seed and episode each environment is at, and
-which workloads were given.
+pickling, observations, episodes and threads are here. The base keeps which seed and episode each environment
+is at, and which workloads were given.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
@@ -15,7 +16,18 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import allocate, allocate_all, members, memory_of, regrow, sizes_of
+from schedgym.core.arrays import (
+    Shown,
+    allocate,
+    allocate_all,
+    batched,
+    declarations,
+    members,
+    memory_of,
+    regrow,
+    shape_of,
+    sizes_of,
+)
 from schedgym.core.jit import COMPILED
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Parameters, Problem
@@ -39,14 +51,17 @@ KERNEL_MODULES = ("dynamics", "workload", "metrics")
 #: dimensions that follow from the action space
 ACTION_DIMENSIONS = ("component", "choice", "action_row", "action_column", "mask")
 
+#: entries of both kinds of observations
+MASKS = ("job_mask", "task_mask", "action_mask")
+
 #: most bytes of the arrays of one environment
 MOST_MEMORY = 2**32
 
 #: attributes that :meth:`Simulator._bind` makes, which are not pickled
 DERIVED = frozenset(
-    ("observation", "actions", "rows", "reward", "terminated", "truncated", "repaired")
+    ("observation", "shown", "actions", "rows", "reward", "terminated", "truncated", "repaired")
     + ("table", "tools", "toolboxes", "draw_table", "measure_table", "latest")
-    + ("kernels", "draw_kernel", "measure_kernel")
+    + ("kernels", "draw_kernel", "measure_kernel", "changing", "saved")
 )
 
 
@@ -55,10 +70,10 @@ class Simulator(ABC):
 
     Each problem's module ``simulator`` has ``make_simulator(parameters, num_envs, id)``.
 
-    The named tuples of bundles that kernels work on, and the kernels (see :mod:`schedgym.core.stepping`), are
-    those of the problem's modules: ``dynamics`` has Environment, ``DECIDE`` (view -> kernel) and
-    ``step``, ``workload`` has Drawing and ``draw``, ``metrics`` has Episode and ``measure``. The ``__init__``
-    of a subclass calls :meth:`_set_up`.
+    The named tuples of bundles that kernels work on, and the kernels (see :mod:`schedgym.core.kernels`), are
+    those of the problem's modules: ``dynamics`` has Environment and ``DYNAMICS``, ``workload`` has Drawing
+    and ``draw``, ``metrics`` has Episode and ``measure``. The ``__init__`` of a subclass calls
+    :meth:`_set_up`.
 
     Attributes:
         environment: the class of the bundles that a step reads and writes.
@@ -75,10 +90,17 @@ class Simulator(ABC):
         source: where drawn workloads come from; its ``arrays`` are the bundle ``source`` of a draw.
         fixed: the workload of all episodes, in the place of drawn ones.
         loaded: environment -> the given workload that it runs.
+        loadings: of each environment an object that stands for the workload in its arrays.
+        changing: the arrays that an episode changes, each once, and the initial value of its elements.
+        saved: environment -> the loading and the workload's arrays of its last snapshot.
         sizes: length of each dimension.
         arrays: the environments' bundles, batch-first.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
-        scalars: names of observation entries that are one integer per environment (Discrete spaces).
+        shown: name -> the mark of the array of this entry, which has its limits.
+        zero_copy: True if observations can be the state's own arrays: all jobs, in exact units.
+        lengthened: beginning of the name of dimensions -> whether they have a length in these observations.
+        action_space: space of one environment's actions.
+        mask_shape: shape of the mask of feasible actions; () if observations have none.
         continuous: True if actions are real numbers (a Box space).
         action_shape: shape of one action; () for a single whole number.
         actions: buffer for a batch of actions: int64 [B, components], or with ``continuous`` float64
@@ -108,7 +130,7 @@ class Simulator(ABC):
     kernels: tuple[Kernel, ...]
     interface: Interface
     observation: dict[str, npt.NDArray[Any]]
-    scalars: tuple[str, ...] = ()
+    shown: dict[str, Shown]
     actions: npt.NDArray[np.int64] | npt.NDArray[np.float64]
     rows: npt.NDArray[np.int64]
     reward: npt.NDArray[np.float64]
@@ -129,6 +151,7 @@ class Simulator(ABC):
         self.once: dict[int, Workload] = {}
         self.repeated: dict[int, Workload] = {}
         self.loaded: dict[int, Workload] = {}
+        self.loadings = np.full(num_envs, None, dtype=object)
         self.latest: tuple[Workload, Any] | None = None
         self.threads = 1
         self.workers: Workers | None = None
@@ -144,7 +167,6 @@ class Simulator(ABC):
 
     def _set_up(
         self,
-        make_space: Callable[[], Any],
         sizes: Mapping[str, int],
         visible: Mapping[str, int],
         config: Mapping[str, Any] | None = None,
@@ -153,44 +175,50 @@ class Simulator(ABC):
         """Make the arrays, unless they are too large.
 
         Args:
-            make_space: makes the action space, whose bounds take memory, too.
-            sizes: length of each dimension that bundles name; those of actions, and of the ``mask`` of a
-                discrete action space, follow from the space.
+            sizes: length of each dimension that bundles name; those of actions, and of the ``mask`` of
+                feasible ones, follow from the space.
             visible: the interface's ``sizes``.
-            config: fields of ``constants.config`` that are no parameter of the same name, and neither
-                ``features`` nor ``mask``: whether observations are tokens, and carry the mask of actions.
+            config: fields of ``constants.config`` that :meth:`_configure` does not know.
             known: values, for the interface, of the parameters that the workload decides.
         """
         parameters: Any = self.parameters
         dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
         self.environment, self.drawing, self.episode = dynamics.Environment, workload.Drawing, metrics.Episode
-        self.sizes: dict[str, int] = dict.fromkeys(ACTION_DIMENSIONS, 0) | dict(sizes)
-        self.sizes |= self._derived_sizes(self.sizes)
+        units = parameters.observation == "dict"
+        self.zero_copy = units and getattr(parameters, "window", None) == "all"
+        self.lengthened = {"unit": units, "own": units and not self.zero_copy, "token": not units}
+        self.sizes = self._all_sizes(dict.fromkeys(ACTION_DIMENSIONS, 0) | dict(sizes))
         self._check_memory(self.sizes, "" if self.fixed is None else f"{parameters.workload}: ")
-        space = make_space()
-        self.continuous = not hasattr(space, "n") and not hasattr(space, "nvec")
+        self.action_space = self.problem.module("views").action_space(parameters, self.sizes)
+        space = self.action_space  # after the check, as its bounds take memory, too
         self.action_shape: tuple[int, ...] = tuple(space.shape or ())
         self.action_sizes: tuple[int, ...] = ()
-        if not self.continuous:
-            self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
+        if hasattr(space, "nvec"):
+            self.action_sizes = tuple(space.nvec.tolist())
+        elif hasattr(space, "n"):
+            self.action_sizes = (int(space.n),)
+        self.continuous, components = not self.action_sizes, len(self.action_sizes)
+        self.mask_shape: tuple[int, ...] = ()
+        if self.action_sizes and getattr(parameters, "action_mask", True):
+            first, *others = self.action_sizes
+            # the last value of the first of several components stands alone, and is always feasible
+            self.mask_shape = (first - 1, *others) if others else (first,)
         rows, *columns = self.action_shape if self.continuous else (0,)
-        masked = hasattr(space, "n") and getattr(parameters, "action_mask", False)
-        components = len(self.action_sizes)
-        lengths = components, max(components, 1), rows, int(np.prod(columns)), int(space.n) if masked else 0
+        mask = math.prod(self.mask_shape) if self.mask_shape else 0
+        lengths = components, max(components, 1), rows, math.prod(columns), mask
         # a problem may give the length of a mask of its own
-        self.sizes |= dict(zip(ACTION_DIMENSIONS, lengths, strict=True)) | dict(sizes)
-        self.sizes |= self._derived_sizes(self.sizes)
+        self.sizes = self._all_sizes(dict(zip(ACTION_DIMENSIONS, lengths, strict=True)) | dict(sizes))
         self.interface = Interface(
             id=self.id,
             problem=self.problem.name,
             view=parameters.view,
-            observation=getattr(parameters, "observation", "dict"),
+            observation=parameters.observation,
             parameters=dataclasses.asdict(parameters) | dict(known or {}),
             sizes=dict(visible),
         )
         self.arrays = allocate_all(self.environment, self.sizes, self.num_envs)
-        if config is not None:
-            self._configure(config)
+        if hasattr(self.arrays, "constants"):
+            self._configure(config or {})
         self.arrays.action_space.counts[:] = self.action_sizes
         self.arrays.action_space.rules["strict"] = parameters.strict
         written = next(member for member in members(self.episode) if member.name == "metrics")
@@ -199,43 +227,73 @@ class Simulator(ABC):
         self._bind()
 
     def _configure(self, given: Mapping[str, Any]) -> None:
-        """Set the fields of ``constants.config``: those given, and others by the parameters."""
+        """Set the fields of ``constants.config``: those given, and others by the parameters.
+
+        ``features`` and ``mask`` say whether observations are tokens, and carry the mask of actions. A view
+        and any other choice is its number.
+        """
         config, parameters = self.arrays.constants.config, cast(Any, self.parameters)
-        own = {"features": parameters.observation == "features", "mask": parameters.action_mask, **given}
+        own: dict[str, Any] = {
+            "features": parameters.observation == "features",
+            "mask": parameters.action_mask,
+            "zero_copy": self.zero_copy,
+            "action_view": [view.name for view in self.problem.views].index(parameters.view),
+            "window": self.sizes.get("window"),
+        }
+        for field in dataclasses.fields(parameters):
+            value, choices = getattr(parameters, field.name), field.metadata.get("choices")
+            own.setdefault(field.name, choices.index(value) if choices and value in choices else value)
+        own |= given
         for name in config.dtype.names:
-            config[name] = own[name] if name in own else getattr(parameters, name)
+            config[name] = own[name]
+
+    def _all_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Lengths of dimensions, with those that follow from others: where ``sizes`` grow, these do."""
+        own = {name: n for name, n in sizes.items() if name.partition("_")[0] not in self.lengthened}
+        own |= self._derived_sizes(own)
+        kinds = self.lengthened.items()
+        return own | {f"{kind}_{name}": n if on else 0 for kind, on in kinds for name, n in own.items()}
 
     def _derived_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Lengths of dimensions that follow from others: where ``sizes`` grow, these do."""
+        """Lengths of a problem's dimensions that follow from others."""
         return {}
 
     def _initialise(self) -> None:  # noqa: B027  (most problems need none)
         """Write the initial values of arrays, and let zero-copy observations be the state's own arrays."""
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the buffers that make up the observation, by name, each [B, ...].
+        """Return the buffers that make up the observation, by name, each [B, ...], and set :attr:`shown`.
 
-        Tokens are the arrays of the bundle ``observation`` whose names end in ``_tokens``: ``job_tokens`` is
-        the entry ``jobs``.
+        Tokens are the arrays whose names end in ``_tokens``: ``job_tokens`` is the entry ``jobs``. Of an
+        array that stands in two bundles the last one is shown.
         """
-        buffers, parameters = self.arrays.observation, cast(Any, self.parameters)
-        if parameters.observation == "dict":
-            shown = self._units()
-        else:
-            shown = {
-                f"{name.removesuffix('_tokens')}s": array
-                for name, array in buffers._asdict().items()
-                if name.endswith("_tokens") and array.size
-            }
-        masks = ("job_mask", "task_mask")
-        shown |= {name: getattr(buffers, name) for name in masks if hasattr(buffers, name)}
-        if parameters.action_mask and self.sizes["mask"]:
-            shown["action_mask"] = buffers.action_mask
-        return shown
+        tokens = self.interface.observation == "features"
+        found: dict[str, tuple[Shown, npt.NDArray[Any]]] = {}
+        for member, bundle in zip(members(self.environment), self.arrays, strict=True):
+            for declared, array in zip(declarations(member.bundle), bundle, strict=True):
+                name, mark = declared.name, declared.mark(Shown)
+                if name.endswith("_tokens"):
+                    name, mark = f"{name.removesuffix('_tokens')}s", mark or Shown()
+                if mark is None or not array.size or not mark.holds(self):
+                    continue
+                if name in MASKS or tokens == (declared.dtype == np.float32):
+                    found[mark.name or name] = mark, array
+        if not self.mask_shape:
+            found.pop("action_mask", None)
+        self.shown = {name: mark for name, (mark, _) in found.items()}
+        return {name: self._entry(name, mark, array) for name, (mark, array) in found.items()}
 
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the buffers of an observation in exact units, but for its masks."""
-        raise NotImplementedError
+    def _entry(self, name: str, mark: Shown, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an array in the form in which observations show it."""
+        if mark.single:
+            return array[:, 0]
+        shape = self.mask_shape if name == "action_mask" else shape_of(mark.shape, self.sizes)
+        return array.reshape((self.num_envs, *shape)) if shape else array
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """Names of observation entries that are one integer per environment (Discrete spaces)."""
+        return tuple(name for name, mark in self.shown.items() if mark.single)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in DERIVED}
@@ -260,20 +318,18 @@ class Simulator(ABC):
         result = exchange.result
         self.rows, self.reward, self.repaired = result["rows"], result["reward"], result["repaired"]
         self.terminated, self.truncated = result["terminated"], result["truncated"]
+        self.changing = batched(self.arrays, "jobs")
+        self.saved: dict[int, tuple[object, list[npt.NDArray[Any]]]] = {}
         self.table = pack(self.arrays)
         self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
         self.toolboxes = [pack(own, scratch=True) for own in self.tools]
-        dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
-        self.kernels = dynamics.DECIDE[self.decision], dynamics.step
+        module, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
+        dynamics = module.DYNAMICS
+        self.kernels = dynamics.decide[dynamics.functions_of(self)], dynamics.step
         self.draw_kernel, self.measure_kernel = workload.draw, metrics.measure
         self.draw_table = self._table(self.drawing) if self.source is not None else None
         self.measure_table = self._table(self.episode)
         self.observation = self._observation()
-
-    @property
-    def decision(self) -> str:
-        """The name of the kernel that takes actions: the view, unless a problem has several for one."""
-        return str(cast(Any, self.parameters).view)
 
     def _table(self, kind: type[Any]) -> tuple[Any, Any]:
         """The table for kernels that work on some of the bundles."""
@@ -390,6 +446,7 @@ class Simulator(ABC):
         for target, values in zip(self.arrays.jobs, instance, strict=True):
             target[(index, *(slice(length) for length in values.shape))] = values
         self.loaded[index] = workload
+        self.loadings[index] = object()
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
         """Draw workloads from (seed, episode) for the environments that ``mask`` [B] names."""
@@ -397,6 +454,7 @@ class Simulator(ABC):
         while self.grows_by_draw and needed > self.sizes[self.grows_by_draw]:
             self.reserve(**{self.grows_by_draw: needed})
             needed = self._draw(mask)
+        self.loadings[mask] = [object() for _ in range(np.count_nonzero(mask))]
         for index in [index for index in self.loaded if mask[index]]:
             del self.loaded[index]
 
@@ -411,7 +469,7 @@ class Simulator(ABC):
             if length > sizes[name]:
                 sizes[name] = max(length, sizes[name] + sizes[name] // 2)
         if sizes != self.sizes:
-            sizes |= self._derived_sizes(sizes)
+            sizes = self._all_sizes(sizes)
             self._check_memory(sizes)
             self.sizes = sizes
             self.arrays = regrow(self.arrays, self.sizes, self.num_envs)
@@ -432,6 +490,15 @@ class Simulator(ABC):
         """Begin the prepared episodes; return the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
+
+    def now(self, index: int) -> tuple[float, int]:
+        """The time up to which jobs have arrived in environment ``index``, and how many have."""
+        scalars = self.state.scalars[index]
+        time, arrived = (
+            next(scalars[name].item() for name in names if name in scalars.dtype.names)
+            for names in (("clock", "slot"), ("arrived", "submitted"))
+        )
+        return time, arrived
 
     # Steps ------------------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 
 A problem writes, for ONE environment ``env`` (see :mod:`schedgym.core.arrays`):
 
-- ``fits(env)``: return True if the agent's action is feasible; one function per action view, which may leave
-  intermediate results where ``decide`` can read them;
+- ``decode(env)``: return True if the agent's action is feasible; one function per action view. It may write
+  what it finds out where ``decide`` reads it, but nothing else: an action may be refused after it;
 - ``decide(env, feasible)``: turn the action into a decision, repaired if it was not feasible;
 - ``begin(env)``: start an episode on the workload in ``env.jobs``;
 - ``advance(env)``: carry out the decision, and let time pass until the next one is due;
@@ -12,11 +12,8 @@ A problem writes, for ONE environment ``env`` (see :mod:`schedgym.core.arrays`):
 - ``measure(env)``: write the metrics of a finished episode.
 
 The loops here call them for a batch: environments are skipped, act or begin by their ``command``, and an
-action that must be refused is refused before anything changes. A problem's kernels are one call each::
-
-    @pure_kernel
-    def step(table, tools, command):
-        return advance_each(access, begin, advance, observe, table, tools, command)
+action that must be refused is refused before anything changes. The module :mod:`schedgym.core.kernels` makes
+a problem's kernels of these loops and the problem's functions.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ __all__ = [
     "ActionSpace",
     "Exchange",
     "advance_each",
-    "always_fits",
+    "always_feasible",
     "decide_each",
     "draw_each",
     "has_observed",
@@ -102,21 +99,21 @@ def is_well_formed(env: Any) -> Any:
 
 
 @helper
-def always_fits(env: Any) -> Any:
+def always_feasible(env: Any) -> Any:
     """Return True: for views in which every well-formed action is feasible."""
     return True
 
 
 @helper
-def is_refused(env: Any, fits: Any) -> Any:
+def is_refused(env: Any, decode: Any) -> Any:
     """Return True if the action must be refused: malformed, or with strict actions infeasible."""
-    return not is_well_formed(env) or (env.action_space.rules.strict != 0 and not fits(env))
+    return not is_well_formed(env) or (env.action_space.rules.strict != 0 and not decode(env))
 
 
 @helper
-def take(env: Any, fits: Any, decide: Any) -> None:
+def take(env: Any, decode: Any, decide: Any) -> None:
     """Turn an action that is not refused into a decision."""
-    feasible = fits(env)
+    feasible = decode(env)
     env.exchange.result.repaired = not feasible
     decide(env, feasible)
 
@@ -131,7 +128,7 @@ def has_observed(env: Any, observe: Any) -> Any:
 
 
 @helper
-def decide_each(access: Any, fits: Any, decide: Any, table: Any, tools: Any, command: Any) -> int:
+def decide_each(access: Any, decode: Any, decide: Any, table: Any, tools: Any, command: Any) -> int:
     """Take the actions of the environments whose ``command`` [B] is ACT; with CHECK they are only checked.
 
     Returns 0, or -(b + 1) for the first environment whose action is malformed, or with strict actions
@@ -139,11 +136,11 @@ def decide_each(access: Any, fits: Any, decide: Any, table: Any, tools: Any, com
     """
     for b in range(command.shape[0]):
         if command[b] == ACT or command[b] == CHECK:
-            if is_refused(access(table, tools, b), fits):
+            if is_refused(access(table, tools, b), decode):
                 return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] == ACT:
-            take(access(table, tools, b), fits, decide)
+            take(access(table, tools, b), decode, decide)
     return 0
 
 

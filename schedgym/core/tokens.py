@@ -1,4 +1,4 @@
-"""The description of a problem's tokens for agents, which its module ``tokens`` exports as ``TOKENS``.
+"""The description of a problem's tokens for agents, which its module ``columns`` exports as ``TOKENS``.
 
 With ``observation="features"`` an observation is sets of tokens (float32, a job or a server each), numbers
 about the whole ("globals") and masks. An agent gives scores: to each token of a set, to each pair of tokens
@@ -10,7 +10,7 @@ scores an action view takes, and how they make the action:
 * kind ``scores``: the action is a Box, one number per score, within ``bounds``.
 
 A scorer also wants columns in which heuristics are sums: tokens hold sizes x as x / (x + c), of which the
-columns have log(x / c). The module :mod:`schedgym.core.scoring` says how a problem writes them.
+columns have log(x / c). The module :mod:`schedgym.core.scorer` says how a problem writes them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from schedgym.errors import InvalidParameter
 
 __all__ = [
     "RULE_VIEW",
+    "ColumnSet",
     "ScoredView",
     "Scores",
     "TokenSet",
@@ -50,6 +51,26 @@ class TokenSet:
 
 
 @dataclasses.dataclass(frozen=True)
+class ColumnSet:
+    """Columns of tokens or of pairs of tokens.
+
+    Attributes:
+        code: number by which the problem's kernels know them.
+        token: names of the columns that ``token_columns`` writes, which are the first ones.
+        pair: names of those that ``pair_columns`` writes.
+    """
+
+    code: int
+    token: tuple[str, ...]
+    pair: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, in their order."""
+        return self.token + self.pair
+
+
+@dataclasses.dataclass(frozen=True)
 class Scores:
     """Consecutive scores of an agent.
 
@@ -57,8 +78,8 @@ class Scores:
         name: the subject of the decision.
         tokens: keys of the sets that are scored: one set, token by token, or two sets, pair by pair (the
             first varies slowest); empty for scores that the whole observation decides.
-        columns: name of the columns that a scorer sees of the tokens, in the problem's module ``scoring``;
-            "": there are none, so that only networks can act.
+        columns: name of the columns that a scorer sees of the tokens, in :attr:`Tokens.columns`; "": there
+            are none, so that only networks can act.
         count: number of scores where there are no tokens; None: one for each action.
     """
 
@@ -101,6 +122,9 @@ class Tokens:
             may depend on the view.
         globals: names of the features in the entry ``globals``.
         views: action view -> meaning of the scores; views whose action is a whole plan are not among them.
+        columns: the sets of columns that scorers see, by name.
+        numbers: where rows are not jobs by their numbers in the workload, the simulator's array (bundle and
+            field) that has the job of each row, int64, where the window shows all jobs.
         acting: parameters of the environment that belong to the agent and keep its values unless an
             evaluation sets them: what is visible, when the agent is asked for a decision, and how its view
             turns actions into decisions. All others define the problem.
@@ -110,6 +134,8 @@ class Tokens:
     sets: tuple[TokenSet, ...]
     globals: tuple[str, ...]
     views: Mapping[str, ScoredView]
+    columns: Mapping[str, ColumnSet] = dataclasses.field(default_factory=dict)
+    numbers: str = ""
     acting: tuple[str, ...] = ()
     exact: Mapping[str, tuple[str, int]] = dataclasses.field(default_factory=dict)
 
@@ -122,15 +148,15 @@ def tokens_of(problem: str) -> Tokens:
 
     Raises:
         UnknownName: if there is no such problem.
-        InvalidParameter: if it has no module ``tokens``.
+        InvalidParameter: if it has no module ``columns``.
     """
     found = get_problem(problem)
     try:
-        tokens: Tokens = found.module("tokens").TOKENS
+        tokens: Tokens = found.module("columns").TOKENS
     except ModuleNotFoundError as error:
-        if error.name != f"{found.package}.tokens":
+        if error.name != f"{found.package}.columns":
             raise
-        raise InvalidParameter(f"{found.name}: has no module tokens.py, which agents need") from None
+        raise InvalidParameter(f"{found.name}: has no module columns.py, which agents need") from None
     return tokens
 
 

@@ -287,14 +287,34 @@ class Schema:
     tasks: tuple[Field, ...] = ()
     check: Callable[[dict[str, dict[str, npt.NDArray[Any]]], str], None] | None = None
 
-    def make(self, **sections: Mapping[str, object]) -> Workload:
-        """:meth:`parse` sections given by name; fields that are None are left out."""
-        return self.parse(
-            {
-                section: {name: value for name, value in fields.items() if value is not None}
-                for section, fields in sections.items()
-            }
-        )
+    def make(self, *required: object, **others: object) -> Workload:
+        """Make a checked workload of the values of its fields; those that are None are left out.
+
+        Args:
+            required: of the fields that are not optional, in the order of the schema.
+            others: of fields by name; "cluster.cpu" is a field of the cluster whose name another section has.
+
+        Raises:
+            InvalidWorkload: naming the field and the first bad index.
+            TypeError: for too many values without a name, or a field that is given twice.
+        """
+        places: dict[str, tuple[str, Field]] = {}
+        for section in SECTIONS:
+            for field in getattr(self, section):
+                places.setdefault(field.name, (section, field))
+                places[f"{section}.{field.name}"] = section, field
+        needed = [name for name, (_, field) in places.items() if name == field.name and not field.optional]
+        named = dict(zip(needed, required, strict=False))
+        if len(named) < len(required) or named.keys() & others.keys():
+            raise TypeError(f"give {', '.join(needed)} in this order, or by name, once each")
+        sections: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+        for name, value in (named | others).items():
+            if name not in places:
+                raise InvalidWorkload(f"{shown(name)}: unknown field{suggest(name, places)}")
+            section, field = places[name]
+            if value is not None:
+                sections[section][field.name] = value
+        return self.parse(sections)
 
     def parse(self, sections: Mapping[str, Mapping[str, object]], prefix: str = "") -> Workload:
         """Validate raw sections and return them as a :class:`Workload`."""

@@ -32,8 +32,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.files import Agent
-from schedgym.agents.policy import AgentPolicy
 from schedgym.agents.scorer import Scorer
 from schedgym.core.policy import Interface
 from schedgym.core.rollouts import play_out

@@ -607,7 +607,7 @@ def _play(unit: _Again) -> tuple[ScheduleRecord, dict[str, float]]:
 
 def _find_agent(id: str, entry: Entry, manifests: Sequence[Mapping[str, Any]] | None) -> Any:
     """The agent whose checksum the store has: the shipped one, or that of a file which a manifest names."""
-    make_agent = importlib.import_module("schedgym.agents.policy").make_agent
+    make_agent = importlib.import_module("schedgym.agents.agent_policy").make_agent
     named = [
         source
         for manifest in reversed(manifests or ())

@@ -9,7 +9,7 @@ from typing import Any
 
 from schedgym.core.expression import SCORE
 from schedgym.core.random import EVALUATION_SEEDS
-from schedgym.core.score import ScorePolicy
+from schedgym.core.score_policy import ScorePolicy
 from schedgym.documents import check_whole
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.episodes import make_env, play
@@ -38,7 +38,7 @@ def score(
 
     Args:
         id: environment id, or the problem's name.
-        expression: arithmetic over the columns of jobs, see :class:`schedgym.core.score.ScorePolicy`.
+        expression: arithmetic over the columns of jobs, see :class:`schedgym.core.score_policy.ScorePolicy`.
         episodes: number of episodes.
         seed: seed of the episodes.
         parameters: parameters of the environment.

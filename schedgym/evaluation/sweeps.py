@@ -250,7 +250,7 @@ def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     if not experiment.agents:
         return found
-    make_agent = importlib.import_module("schedgym.agents.policy").make_agent
+    make_agent = importlib.import_module("schedgym.agents.agent_policy").make_agent
     agent_paths = importlib.import_module("schedgym.agents.files").agent_paths
     for label, source in experiment.agents.items():
         seeds = set()

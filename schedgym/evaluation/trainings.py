@@ -26,7 +26,7 @@ import numpy.typing as npt
 from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, episodes_of_part
 from schedgym.agents.files import load_agent
-from schedgym.agents.rollout import make_simulator
+from schedgym.agents.simulation import make_simulator
 from schedgym.agents.training import check_device, train
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from schedgym.agents.agent_policy import make_agent
 from schedgym.agents.files import list_pretrained
-from schedgym.agents.policy import make_agent
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.problem import list_problems
 from schedgym.evaluation.engines import Failure, count_processes, make_engine

@@ -1,38 +1,30 @@
 """Balanced placement of a job's tasks on the sites that hold their data.
 
-``balance`` is exact (max-flows under a growing limit per slot), ``greedy_balance`` the cheap heuristic
-of ATA-Greedy. Both are integral, compare in integers only, and are deterministic, ties included.
-
-The kernels (``balance_into``, ``greedy_into``) work on preallocated arrays and allocate nothing.
+``balance_into`` is exact (max-flows under a growing limit per slot), ``greedy_into`` the cheap heuristic of
+ATA-Greedy. Both are integral, compare in integers only, are deterministic, ties included, and work on
+preallocated arrays.
 
 Source: guan2022, sections 3.2.1 and 3.2.2 (Algorithms 1 and 2) and 3.2.4 (ATA-Greedy).
 """
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.errors import InvalidParameter
 
 __all__ = [
     "PlacementScratch",
     "SiteLists",
-    "balance",
     "balance_into",
-    "greedy_balance",
     "greedy_into",
     "make_placement_scratch",
     "make_site_lists",
     "place",
-    "read_instance",
-    "whole",
 ]
 
 
@@ -62,56 +54,17 @@ class PlacementScratch(NamedTuple):
     queue: Annotated[Integers, "node"]
 
 
-def whole(name: str, values: npt.ArrayLike, shape: tuple[int | None, ...], least: int = 0) -> Integers:
-    """``values`` as a contiguous int64 array.
-
-    Args:
-        name: name of the values in an error.
-        values: whole numbers.
-        shape: the shape they must have; None for any length.
-        least: the smallest number allowed.
-
-    Raises:
-        InvalidParameter: a wrong shape, or a number that is not whole or too small.
-    """
-    array = np.asarray(values)
-    if array.ndim != len(shape) or any(s not in (None, n) for s, n in zip(shape, array.shape, strict=False)):
-        wanted = ", ".join("*" if s is None else str(s) for s in shape)
-        raise InvalidParameter(f"{name}: must have the shape [{wanted}], got {list(array.shape)}")
-    if not np.issubdtype(array.dtype, np.integer):
-        if array.size and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-            raise InvalidParameter(f"{name}: must be whole numbers")
-    result = np.ascontiguousarray(array, dtype=np.int64)
-    if (result < least).any():
-        index = [int(i) for i in np.argwhere(result < least)[0]]
-        raise InvalidParameter(f"{name}{index}: must be at least {least}, got {result[tuple(index)]}")
-    return result
-
-
 def make_site_lists(sites: npt.ArrayLike, count: int) -> SiteLists:
     """Index the available sites of the groups.
 
     Args:
-        sites: [K, A] available sites of each group, in order; -1 pads at the end.
+        sites: [K, A] available sites of each group, in order, none twice; -1 pads at the end.
         count: number of sites M.
-
-    Raises:
-        InvalidParameter: a site out of range, twice in a list, or after a pad.
     """
-    array = whole("sites", sites, (None, None), -1)
-    groups, width = array.shape
-    given = array >= 0
-    if (array >= count).any():
-        bad = [int(i) for i in np.argwhere(array >= count)[0]]
-        raise InvalidParameter(f"sites{bad}: there are {count} sites, got {array[tuple(bad)]}")
-    if (given[:, 1:] & ~given[:, :-1]).any():
-        raise InvalidParameter("sites: -1 pads a list at its end only")
-    keys = np.where(given, array, count)
+    array = np.ascontiguousarray(sites, dtype=np.int64)
+    keys = np.where(array >= 0, array, count)
     ascending = np.argsort(keys, axis=1, kind="stable")
     ordered = np.take_along_axis(keys, ascending, axis=1)
-    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < count)
-    if twice.any():
-        raise InvalidParameter(f"sites[{int(np.argwhere(twice)[0][0])}]: names a site twice")
     flat = keys.ravel()
     entries = np.argsort(flat, kind="stable")
     start = np.searchsorted(flat[entries], np.arange(count + 1))
@@ -287,10 +240,11 @@ def balance_into(
     placement: Integers,
     scratch: PlacementScratch,
 ) -> int:
-    """:func:`balance` for kernels, with whole C.
+    """The placement with the least whole C: no site exceeds C tasks per slot, unless it did before.
 
-    Instead of halving an interval, C grows from one violated cut to the least C that satisfies it: the
-    same least C, after two or three flows.
+    It is the least C for which a maximum flow (of :func:`place`) with the site capacities max(u_j C - r_j, 0)
+    places all tasks. Instead of halving an interval, C grows from one violated cut to the least C that
+    satisfies it: the same least C, after two or three flows.
 
     Args:
         demand: [K] tasks; a group with tasks has a site.
@@ -302,6 +256,8 @@ def balance_into(
 
     Returns:
         C, in tasks per slot; 0 without tasks.
+
+    Source: guan2022, Algorithm 1 (BTAwJ: ``load`` zero) and Algorithm 2 (BTAaJ).
     """
     groups, width = lists.sites.shape
     sites = slots.shape[0]
@@ -436,7 +392,11 @@ def greedy_into(
     scratch: PlacementScratch,
     literal: bool,
 ) -> None:
-    """:func:`greedy_balance` for kernels.
+    """ATA-Greedy's placement: group by group, each task where it leaves the least load per slot.
+
+    Groups by decreasing size, ties by index; each task goes to the available site with the least
+    (load + 1) / u_j, ties to the lowest index. A group costs the square of its number of sites, whatever
+    its number of tasks.
 
     Args:
         demand: [K] tasks; a group with tasks has a site.
@@ -445,7 +405,11 @@ def greedy_into(
         load: [M] tasks already there; those placed are added.
         placement: [K, A] written.
         scratch: work space.
-        literal: see :func:`greedy_balance`.
+        literal: the thesis's formula. It fills to a level in tasks, not in tasks per slot, and gives the
+            remainder to the more loaded of the sites that it fills (equal loads in order of index).
+
+    Source: guan2022, section 3.2.4. Deviations: loads are taken per slot, and the remainder goes to the
+    lowest index, unless ``literal``.
     """
     groups, width = lists.sites.shape
     order = scratch.queue
@@ -466,97 +430,3 @@ def greedy_into(
             _fill_group_literally(demand[k], k, lists, load, placement, scratch.capacity_left)
         else:
             _fill_group(demand[k], k, lists, slots, load, placement, scratch.site_from)
-
-
-def read_instance(
-    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, jobs: tuple[None, ...], least: int = 0
-) -> tuple[Integers, SiteLists, Integers]:
-    """The demand [*jobs, K], the sites of the groups and the slots [M] (each at least ``least``), checked.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-    """
-    capacity = whole("slots", slots, (None,), least)
-    lists = make_site_lists(sites, capacity.size)
-    tasks = whole("demand", demand, (*jobs, lists.sites.shape[0]))
-    homeless = (np.atleast_2d(tasks) > 0).any(axis=0) & ~(lists.sites >= 0).any(axis=1)
-    if homeless.any():
-        raise InvalidParameter(f"sites[{int(np.argmax(homeless))}]: the group has tasks and no site")
-    return tasks, lists, capacity
-
-
-def balance(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    load: npt.ArrayLike,
-    *,
-    fine: bool = False,
-) -> tuple[Fraction, Integers]:
-    """The placement with the least C: no site exceeds C tasks per slot, unless it did before.
-
-    The least C for which a maximum flow with the site capacities max(u_j C - r_j, 0) places all tasks.
-    The flow is that of :func:`place`: Edmonds and Karp's, groups and sites in ascending order.
-
-    Args:
-        demand: w [K] tasks of each group.
-        sites: [K, A] available sites of each group, in order; -1 pads.
-        slots: u [M] slots of each site, at least 1.
-        load: r [M] tasks already assigned to each site.
-        fine: C in multiples of 1 / gcd(u) instead of whole numbers.
-
-    Returns:
-        C in tasks per slot (0 without tasks), and the number of tasks of each group on its k-th available
-        site, int64 [K, A].
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-
-    Source: guan2022, Algorithm 1 (BTAwJ: ``load`` zero) and Algorithm 2 (BTAaJ).
-    """
-    tasks, lists, site_slots = read_instance(demand, sites, slots, (), 1)
-    taken = whole("load", load, (site_slots.size,))
-    unit = math.gcd(*site_slots.tolist()) if fine else 1
-    placement = np.zeros(lists.sites.shape, dtype=np.int64)
-    scratch = make_placement_scratch(tasks.size, site_slots.size)
-    level: Any = balance_into(tasks, lists, site_slots // unit, taken, placement, scratch)
-    return Fraction(int(level), unit), placement
-
-
-def greedy_balance(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    load: npt.ArrayLike,
-    *,
-    literal: bool = False,
-) -> Integers:
-    """ATA-Greedy's placement: group by group, each task where it leaves the least load per slot.
-
-    Groups by decreasing size, ties by index; each task goes to the available site with the least
-    (load + 1) / u_j, ties to the lowest index. A group costs the square of its number of sites, whatever
-    its number of tasks.
-
-    Args:
-        demand: [K] tasks of each group.
-        sites: [K, A] available sites of each group, in order; -1 pads.
-        slots: u [M] slots of each site, at least 1.
-        load: r [M] tasks already assigned to each site.
-        literal: the thesis's formula. It fills to a level in tasks, not in tasks per slot, and gives the
-            remainder to the more loaded of the sites that it fills (equal loads in order of index).
-
-    Returns:
-        The number of tasks of each group on its k-th available site, int64 [K, A].
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-
-    Source: guan2022, section 3.2.4. Deviations: loads are taken per slot, and the remainder goes to the
-    lowest index, unless ``literal``.
-    """
-    tasks, lists, site_slots = read_instance(demand, sites, slots, (), 1)
-    taken = whole("load", load, (site_slots.size,))
-    placement = np.zeros(lists.sites.shape, dtype=np.int64)
-    scratch = make_placement_scratch(tasks.size, site_slots.size)
-    greedy_into(tasks, lists, site_slots, taken.copy(), placement, scratch, literal)
-    return placement

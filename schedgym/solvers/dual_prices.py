@@ -22,11 +22,9 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.errors import InvalidParameter
 
 __all__ = [
     "LINEAR",
@@ -34,8 +32,6 @@ __all__ = [
     "POWER",
     "DualScratch",
     "SlotJobs",
-    "SlotOptimum",
-    "dual_prices",
     "gain",
     "make_dual_scratch",
     "slope",
@@ -95,19 +91,6 @@ class SlotJobs(NamedTuple):
     utility: Annotated[Integers, "row"]  # LINEAR, POWER or LOG
     value: Annotated[Floats, "row"]  # v > 0
     exponent: Annotated[Floats, "row"]  # alpha of powers, in (0, 1)
-
-
-class SlotOptimum(NamedTuple):
-    """The best allocation of a slot."""
-
-    x: Floats
-    """Tasks of each job [n]."""
-    prices: Floats
-    """Price of each whole resource [m]."""
-    value: float
-    """Sum of f(y + x) - f(y)."""
-    gap: float
-    """No allocation is worth more than value * (1 + gap)."""
 
 
 def make_dual_scratch(rows: int, resources: int) -> DualScratch:
@@ -196,19 +179,10 @@ def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Flo
     load = work.load
     curvature = work.curvature
     _clear(load, curvature)
-    two = m == 2
-    load_0 = 0.0
-    load_1 = 0.0
-    curvature_00 = 0.0
-    curvature_01 = 0.0
-    curvature_11 = 0.0
     for j in range(n):
         price = 0.0
-        if two:
-            price = prices[0] * rows.share[j, 0] + prices[1] * rows.share[j, 1]
-        else:
-            for i in range(m):
-                price += prices[i] * rows.share[j, i]
+        for i in range(m):
+            price += prices[i] * rows.share[j, i]
         amount = 0.0
         bend = 0.0
         most = rows.cap[j]
@@ -229,26 +203,11 @@ def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Flo
         x[j] = amount
         work.bend[j] = bend
         if amount > 0.0 or bend > 0.0:
-            if two:
-                r_0 = rows.share[j, 0]
-                r_1 = rows.share[j, 1]
-                load_0 += r_0 * amount
-                load_1 += r_1 * amount
-                curvature_00 += r_0 * r_0 * bend
-                curvature_01 += r_0 * r_1 * bend
-                curvature_11 += r_1 * r_1 * bend
-            else:
-                for i in range(m):
-                    r = rows.share[j, i]
-                    load[i] += r * amount
-                    for k in range(i + 1):
-                        curvature[i, k] += r * rows.share[j, k] * bend
-    if two:
-        load[0] = load_0
-        load[1] = load_1
-        curvature[0, 0] = curvature_00
-        curvature[1, 0] = curvature_01
-        curvature[1, 1] = curvature_11
+            for i in range(m):
+                r = rows.share[j, i]
+                load[i] += r * amount
+                for k in range(i + 1):
+                    curvature[i, k] += r * rows.share[j, k] * bend
     for i in range(m):
         for k in range(i):
             curvature[k, i] = curvature[i, k]
@@ -615,7 +574,9 @@ def _finish(n: int, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats
 
 @pure_kernel
 def solve_slot(n: int, rows: Any, work: DualScratch, prices: Floats, x: Floats) -> float:
-    """:func:`dual_prices` for kernels: x and prices are written.
+    """Find the best allocation of one slot to jobs with concave utilities, and the prices that show it.
+
+    x is unique for strictly concave utilities; the prices are if all loads depend on them.
 
     Args:
         n: jobs.
@@ -626,6 +587,8 @@ def solve_slot(n: int, rows: Any, work: DualScratch, prices: Floats, x: Floats) 
 
     Returns:
         The relative duality gap: x is feasible, and no allocation is worth more than (1 + gap) times as much.
+
+    Source: zheng2016, Algorithm 1. Deviations: none; the paper leaves the solver open.
     """
     m = prices.shape[0]
     count = 0
@@ -676,61 +639,3 @@ def solve_slot(n: int, rows: Any, work: DualScratch, prices: Floats, x: Floats) 
     for i in range(m):
         prices[i] = work.best_price[i]
     return best
-
-
-def dual_prices(
-    served: npt.ArrayLike,
-    cap: npt.ArrayLike,
-    share: npt.ArrayLike,
-    utility: npt.ArrayLike,
-    value: npt.ArrayLike,
-    exponent: npt.ArrayLike = 0.5,
-) -> SlotOptimum:
-    """The best allocation of one slot to jobs with concave utilities, and the prices that show it.
-
-    Args:
-        served: y [n] tasks served before.
-        cap: u [n] most tasks in this slot.
-        share: r [n, m] share of each resource that a task takes.
-        utility: [n] or one: LINEAR, POWER or LOG.
-        value: v [n] or one, positive.
-        exponent: alpha [n] or one, of powers, between 0 and 1.
-
-    Returns:
-        The optimum. x is unique for strictly concave utilities; the prices are if all loads depend on them.
-
-    Raises:
-        InvalidParameter: a shape that does not match, or a number that is out of range.
-
-    Source: zheng2016, Algorithm 1. Deviations: none; the paper leaves the solver open.
-    """
-    y = np.array(served, dtype=np.float64)
-    u = np.array(cap, dtype=np.float64)
-    r = np.array(share, dtype=np.float64)
-    if y.ndim != 1 or u.shape != y.shape or r.ndim != 2 or len(r) != len(y):
-        raise InvalidParameter("served, cap, share: must have the shapes [n], [n] and [n, m]")
-    kind = np.array(np.broadcast_to(np.asarray(utility, dtype=np.int64), y.shape))
-    v = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), y.shape))
-    alpha = np.array(np.broadcast_to(np.asarray(exponent, dtype=np.float64), y.shape))
-    for name, array in (("served", y), ("cap", u), ("share", r)):
-        if not np.isfinite(array).all() or (array < 0.0).any():
-            raise InvalidParameter(f"{name}: must be finite and at least 0")
-    if ((kind < LINEAR) | (kind > LOG)).any():
-        raise InvalidParameter("utility: must be LINEAR, POWER or LOG")
-    if not np.isfinite(v).all() or (v <= 0.0).any():
-        raise InvalidParameter("value: must be finite and positive")
-    if ((alpha <= 0.0) | (alpha >= 1.0))[kind == POWER].any():
-        raise InvalidParameter("exponent: must be between 0 and 1")
-    x, prices = np.zeros(len(y)), np.zeros(r.shape[1])
-    work = make_dual_scratch(len(y), r.shape[1])
-    rows = SlotJobs(y, u, r, kind, v, alpha)
-    gap = float(solve_slot(len(y), rows, work, prices, x))
-    return SlotOptimum(x, prices, float(_value(len(y), rows, x)), gap)
-
-
-@pure_kernel
-def _value(n: int, rows: SlotJobs, x: Floats) -> float:
-    total = 0.0
-    for j in range(n):
-        total += _gain(rows, j, rows.served[j], x[j])
-    return total

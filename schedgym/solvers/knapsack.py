@@ -10,15 +10,10 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import pure_kernel
-from schedgym.errors import InvalidParameter
-from schedgym.solvers.arithmetic import scale_of
 
-__all__ = ["KnapsackScratch", "knapsack", "knapsack_into", "make_knapsack_scratch"]
+__all__ = ["KnapsackScratch", "knapsack_into", "make_knapsack_scratch"]
 
 
 BITS = 62  # items per word of the table of decisions
@@ -87,34 +82,3 @@ def knapsack_into(n: int, capacity: int, bag: KnapsackScratch) -> None:
         if (bag.words[x // BITS, c] >> (x % BITS)) & 1:
             bag.taken[x] = 1
             c -= weight[x]
-
-
-def knapsack(values: npt.ArrayLike, weights: npt.ArrayLike, capacity: int) -> npt.NDArray[np.bool_]:
-    """The items of greatest value whose weights fit the capacity.
-
-    Args:
-        values: [N] finite.
-        weights: [N] whole, at least 0.
-        capacity: at least 0.
-
-    Returns:
-        True for the items that are taken [N]; of equal choices, the one with the first item in which they
-        differ. Values count as multiples of a power of two, about 2^-50 of their sum.
-
-    Raises:
-        InvalidParameter: a wrong shape, a value that is not finite, or a weight that is negative.
-    """
-    value = np.asarray(values, dtype=np.float64)
-    weight = np.asarray(weights, dtype=np.int64)
-    if value.ndim != 1 or value.shape != weight.shape:
-        raise InvalidParameter("values, weights: must be lists of the same length")
-    if not np.isfinite(value).all():
-        raise InvalidParameter("values: must be finite")
-    if capacity < 0 or (weight < 0).any():
-        raise InvalidParameter("weights, capacity: must be at least 0")
-    bag = make_knapsack_scratch(len(value), int(min(capacity, weight.sum())))
-    scale = scale_of(float(np.abs(value).sum()), 1)
-    bag.value[:] = (value * scale).astype(np.int64)
-    bag.weight[:] = weight
-    knapsack_into(len(value), len(bag.best) - 1, bag)
-    return bag.taken == 1

@@ -19,7 +19,7 @@ The kernels (``load_network``, ``hold_in_network``, ``time_in_network``, ``share
 work on a preallocated :class:`Network` and allocate nothing; so do ``water_into`` and ``unit_scale``.
 
 Source: guan2022, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
-Fujishige's decomposition of a polymatroid, not the thesis's linear programs (see ``linear``).
+Fujishige's decomposition of a polymatroid, not the thesis's linear programs.
 """
 
 from __future__ import annotations
@@ -32,24 +32,17 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, subroutine
-from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.balance import make_placement_scratch, place, read_instance, whole
 
 __all__ = [
     "Network",
     "complete_into",
-    "completion_shares",
     "hold_in_network",
-    "isolated_share",
     "load_network",
     "make_network",
     "network_sizes",
-    "max_min",
-    "read_seconds",
     "share_into",
     "time_in_network",
     "unit_scale",
-    "water_filling",
     "water_into",
 ]
 
@@ -87,7 +80,6 @@ class Network(NamedTuple):
     slots: Annotated[Integers, "site"]
     free: Annotated[Integers, "site"]  # slots without flow
     entry_start: Annotated[Integers, "site+1"]  # where the entries of a site begin
-    entry_end: Annotated[Integers, "site"]  # one past those that may pass flow on
     entry: Annotated[Integers, "entry"]  # indices into ``flow``, by site
     entry_group: Annotated[Integers, "entry"]  # their groups
     low: Annotated[Integers, "owner"]  # first group of an owner
@@ -103,7 +95,6 @@ class Network(NamedTuple):
     owners: Annotated[Integers, "owner"]  # owners, part by part
     sites: Annotated[Integers, "site"]  # sites, part by part
     queue: Annotated[Integers, "node"]
-    queued: Annotated[Integers, 1]  # how many nodes the last search has reached, the first of the queue
     path: Annotated[Integers, "node+1"]  # nodes of an augmenting path
     gave: Annotated[Integers, "node+1"]  # entry that the step into a node takes flow from, or -1
     took: Annotated[Integers, "node+1"]  # entry that it adds flow to, or -1
@@ -197,7 +188,6 @@ def load_network(
                 g += 1
         net.high[i] = g
     net.start[jobs] = g
-    net.queued[0] = 0
     for j in range(count):
         net.entry_start[j + 1] += net.entry_start[j]
         net.site_arc[j] = net.entry_start[j]
@@ -208,8 +198,6 @@ def load_network(
             net.entry[position] = e
             net.entry_group[position] = e // width
             net.site_arc[j] = position + 1
-    for j in range(count):
-        net.entry_end[j] = net.entry_start[j + 1]
 
 
 @pure_kernel
@@ -294,7 +282,6 @@ class Part(NamedTuple):
     """Owners and sites that no flow crosses: ``owners[first:last]`` and ``sites[first_site:last_site]``."""
 
     first: int
-    needy: int  # only ``owners[first:needy]`` may be in need or have too much; the others only pass flow on
     last: int
     first_site: int
     last_site: int
@@ -333,58 +320,37 @@ def _visit_owner(net: Network, width: int, o: int, further: int, tail: int, goal
 
 
 @helper
-def _visit_needy(net: Network, width: int, part: Part, further: int, tail: int, goal: int) -> tuple[int, int]:
-    """Visit, from all sites one less deep, the owners there that may be in need or have too much."""
-    for index in range(part.first, part.needy):
-        o = net.owners[index]
-        for e in range(net.low[o] * width, net.high[o] * width):
-            j = net.site[e]
-            if net.depth[o] < 0 and j >= 0 and net.flow[e] > 0 and net.site_depth[j] == further - 1:
-                tail, goal = _visit_owner(net, width, o, further, tail, goal)
-    return tail, goal
-
-
-@helper
 def _visit_owners(
-    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int, unreached: int
-) -> tuple[int, int, int]:
-    """Visit the owners with a flow at site j, and the other sites of its group; count the unreached sites."""
-    for position in range(net.entry_start[j], net.entry_end[j]):
+    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int
+) -> tuple[int, int]:
+    """Visit the owners with a flow at site j, and the other sites of its group; see :func:`_visit_sites`."""
+    for position in range(net.entry_start[j], net.entry_start[j + 1]):
         g = net.entry_group[position]
         o = net.owner[g]
         if net.flow[net.entry[position]] == 0 or o == FROZEN:
             continue
-        leads = part.needy == part.last or net.high[o] - net.low[o] > 1  # to more sites than this group does
-        if leads and net.depth[o] < 0 and net.part[o] == part.number:
+        if net.depth[o] < 0 and net.part[o] == part.number:
             tail, goal = _visit_owner(net, width, o, further, tail, goal)
-        if width > 1 and unreached > 0:
-            before = tail
+        if width > 1:
             tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
-            unreached -= tail - before
-    return tail, goal, unreached
+    return tail, goal
 
 
 @subroutine
-def _layer(net: Network, width: int, part: Part) -> tuple[int, bool]:
+def _layer(net: Network, width: int, part: Part) -> int:
     """Breadth-first search from the owners in need: the depths of owners and sites.
 
     An arc leads from an owner to a site of a group below its limit, and from a site to the owner of a flow
-    there, who would give it up, or to another site of that flow's group. Only the goals matter of the nodes
-    as deep as they are, and of the owners when all sites are reached. So the owners that may be goals are
-    looked at first, unless all may be.
+    there, who would give it up, or to another site of that flow's group.
 
     Returns:
         The depth of the nearest goals, owners with too much and sites with free slots; FAR if there are none.
-        And whether all goals are among the few owners that may be in need or have too much.
     """
     count = net.need.shape[0]
     depth = net.depth
     site_depth = net.site_depth
-    for index in range(net.queued[0]):
-        if net.queue[index] < count:
-            depth[net.queue[index]] = -1
     tail = 0
-    for index in range(part.first, part.needy):
+    for index in range(part.first, part.last):
         o = net.owners[index]
         depth[o] = -1
         if net.need[o] > 0:
@@ -392,17 +358,12 @@ def _layer(net: Network, width: int, part: Part) -> tuple[int, bool]:
             net.arc[o] = net.low[o] * width
             net.queue[tail] = o
             tail += 1
-    spare = False
     for index in range(part.first_site, part.last_site):
         j = net.sites[index]
         site_depth[j] = -1
         net.site_arc[j] = net.entry_start[j]
         net.site_turn[j] = 0
-        spare = spare or net.free[j] > 0
-    unreached = part.last_site - part.first_site
-    few = part.needy < part.last
     goal = FAR
-    level = 0
     head = 0
     while head < tail:
         node = net.queue[head]
@@ -410,23 +371,13 @@ def _layer(net: Network, width: int, part: Part) -> tuple[int, bool]:
         further = (depth[node] if node < count else site_depth[node - count]) + 1
         if further > goal:
             break
-        if few and further > level:
-            level = further
-            tail, goal = _visit_needy(net, width, part, further, tail, goal)
-            if goal == further and not spare:
-                break
-        before = tail
         if node < count:
             for g in range(net.low[node], net.high[node]):
-                if unreached > 0 and net.used[g] < net.limit[g]:
+                if net.used[g] < net.limit[g]:
                     tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
-            unreached -= tail - before
-        elif unreached > 0 or not few:
-            tail, goal, unreached = _visit_owners(
-                net, width, node - count, part, further, tail, goal, unreached
-            )
-    net.queued[0] = tail
-    return goal, few and not spare
+        else:
+            tail, goal = _visit_owners(net, width, node - count, part, further, tail, goal)
+    return goal
 
 
 @helper
@@ -474,11 +425,11 @@ def _leave_owner(net: Network, width: int, o: int, part: Part, goal: int, size: 
 
 
 @helper
-def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, last: int, size: int) -> bool:
+def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
     """Extend a path from a site by the first arc, from where its search stands, that leads on.
 
     Every entry with flow has ``1 + width`` turns: its owner, who gives the flow up, then the sites of its
-    group, to which the flow moves. Owners at depth ``last`` or deeper lead to no site that is a goal.
+    group, to which the flow moves.
 
     Returns:
         Whether there is one.
@@ -487,7 +438,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, last
     further = net.site_depth[here] + 1
     position = net.site_arc[here]
     turn = net.site_turn[here]
-    end = net.entry_end[here]
+    end = net.entry_start[here + 1]
     found = False
     while position < end:
         e = net.entry[position]
@@ -498,7 +449,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, last
                 if (
                     net.depth[o] == further
                     and net.part[o] == part.number
-                    and (further < last or (further == goal and net.need[o] < 0))
+                    and (further < goal or net.need[o] < 0)
                 ):
                     _step(net, size, o, e, -1)
                     found = True
@@ -521,26 +472,6 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, last
     net.site_arc[here] = position
     net.site_turn[here] = turn
     return found
-
-
-@helper
-def _reach_owner(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
-    """Extend a path from a site to an owner with too much, as :func:`_leave_site` does in the same order.
-
-    The search stands at an entry here, and not at a position among those of the site.
-    """
-    for index in range(part.first, part.needy):
-        o = net.owners[index]
-        if net.need[o] >= 0 or net.depth[o] != goal:
-            continue
-        for e in range(net.low[o] * width, net.high[o] * width):
-            behind = net.site_turn[here] == 1 and e < net.site_arc[here]
-            if net.site[e] == here and net.flow[e] > 0 and not behind:
-                net.site_turn[here] = 1
-                net.site_arc[here] = e
-                _step(net, size, o, e, -1)
-                return True
-    return False
 
 
 @helper
@@ -606,14 +537,13 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
     need = net.need
     count = need.shape[0]
     left = 0
-    for index in range(part.first, part.needy):
+    for index in range(part.first, part.last):
         left += max(need[net.owners[index]], 0)
     while left > slack:
-        goal, owners_only = _layer(net, width, part)
+        goal = _layer(net, width, part)
         if goal == FAR:
             break
-        last = goal - 1 if owners_only else goal
-        for index in range(part.first, part.needy):
+        for index in range(part.first, part.last):
             source = net.owners[index]
             if need[source] <= 0 or net.depth[source] != 0:
                 continue
@@ -630,10 +560,8 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
                     continue
                 if node < count:
                     found = _leave_owner(net, width, node, part, goal, size)
-                elif owners_only and depth + 1 == goal:
-                    found = _reach_owner(net, width, node - count, part, goal, size)
                 else:
-                    found = _leave_site(net, width, node - count, part, goal, last, size)
+                    found = _leave_site(net, width, node - count, part, goal, size)
                 if found:
                     size += 1
                     continue
@@ -747,7 +675,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     origin = net.start[0]  # 0, which as a literal would have ``_exchange`` compiled once more
     _pour(net, jobs)
     # first a flow that no exchange can enlarge
-    everything = Part(origin, jobs, jobs, origin, count, origin)
+    everything = Part(origin, jobs, origin, count, origin)
     if _want_all(net, jobs):
         _exchange(net, width, everything, origin)
     parts = 1
@@ -756,7 +684,6 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         size -= 5
         part = Part(
             net.stack[size],
-            net.stack[size + 1],
             net.stack[size + 1],
             net.stack[size + 2],
             net.stack[size + 3],
@@ -810,8 +737,8 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         for index in range(part.first, middle):
             net.part[net.owners[index]] = parts
         middle_site = _gather_near_sites(net, part, parts)
-        above = Part(middle, part.last, part.last, middle_site, part.last_site, part.number)
-        below = Part(part.first, middle, middle, part.first_site, middle_site, parts)
+        above = Part(middle, part.last, middle_site, part.last_site, part.number)
+        below = Part(part.first, middle, part.first_site, middle_site, parts)
         size = _push_part(net.stack, size, above)
         size = _push_part(net.stack, size, below)
         parts += 1
@@ -919,51 +846,6 @@ def _give_back(net: Network, width: int, first: int, last: int, surplus: int) ->
                 surplus -= amount
 
 
-@helper
-def _list_live(net: Network, width: int) -> int:
-    """Take entries that pass no flow on out of the sites' lists, and list the sites that flow can enter.
-
-    These are the sites of groups below their limits, and those to which a group with a flow at one of them
-    can move it. No flow leaves them until the end of :func:`complete_into`.
-
-    Returns:
-        how many sites flow can enter.
-    """
-    entered = net.site_turn  # 1 if flow can enter a site
-    for j in range(net.slots.shape[0]):
-        net.site_depth[j] = -1
-        entered[j] = 0
-        end = int(net.entry_start[j])
-        for position in range(net.entry_start[j], net.entry_end[j]):
-            g = net.entry_group[position]
-            o = net.owner[g]
-            if o != FROZEN:
-                entered[j] |= net.used[g] < net.limit[g]
-                if width > 1 or net.high[o] - net.low[o] > 1:  # else it passes nothing on
-                    net.entry[end] = net.entry[position]
-                    net.entry_group[end] = g
-                    end += 1
-        net.entry_end[j] = end
-    listed = 0
-    again = True
-    while again:
-        again = False
-        for j in range(net.slots.shape[0]):
-            if entered[j] != 1:
-                continue
-            entered[j] = 2  # and its groups have been looked at
-            again = True
-            net.sites[listed] = j
-            listed += 1
-            for position in range(net.entry_start[j], net.entry_end[j]):
-                first = net.entry_group[position] * width
-                if net.flow[net.entry[position]] > 0:
-                    for e in range(first, first + width):
-                        if net.site[e] >= 0:
-                            entered[net.site[e]] = max(entered[net.site[e]], 1)
-    return listed
-
-
 @pure_kernel
 def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Floats) -> None:
     """Rearrange a max-min allocation so that jobs finish early, one job after another.
@@ -990,13 +872,8 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         net.owners[most + i] = order[i]
     for j in range(count):
         net.site_part[j] = 0
-    listed = 2 * jobs + 1  # jobs when the sites' lists were made, each time half as many
-    open_sites = origin
     for turn in range(jobs):
         job = order[turn]
-        if 2 * (jobs - turn) < listed:
-            listed = jobs - turn
-            open_sites = _list_live(net, width)
         first = net.start[job]
         last = net.start[job + 1]
         groups = last - first
@@ -1019,7 +896,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             net.depth[o] = 0
             net.owners[after - groups + g - first] = o
             before += net.used[g]
-        part = Part(after - groups, after, most + jobs, origin, open_sites, origin)
+        part = Part(after - groups, most + jobs, origin, count, origin)
         slack = 2 * (jobs + groups)
         level = math.inf
         while True:
@@ -1041,198 +918,16 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
 
 
 @pure_kernel
-def _gather(net: Network, jobs: int, width: int, scale: int, allocation: Floats) -> None:
-    """Write the allocation of a solved network, in slots: [jobs, K, A], zeros before."""
-    for i in range(jobs):
-        for g in range(net.start[i], net.start[i + 1]):
-            for a in range(width):
-                allocation[i, net.kind[g], a] = net.flow[g * width + a] / scale
-            if net.held[g] > 0:
-                allocation[i, net.kind[g], 0] += net.held[g] / scale
-
-
-def _solved(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    floors: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-) -> tuple[Network, Integers, int, int]:
-    """The solved network, the demand, A, and the units in a slot."""
-    tasks, lists, capacity = read_instance(demand, sites, slots, (None,))
-    kinds, width = lists.sites.shape
-    jobs = tasks.shape[0]
-    scale = unit_scale(capacity) if floors is None else unit_scale(capacity, max(jobs, 1))
-    network = make_network(jobs, kinds, width, capacity.size, int(np.count_nonzero(tasks)))
-    load_network(tasks, lists.sites, capacity, scale, jobs, network)
-    if weights is not None:
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != (jobs,) or not np.isfinite(given).all() or (given <= 0.0).any():
-            raise InvalidParameter(f"weights: must be {jobs} positive numbers")
-        if jobs and given.min() < given.max() * LEAST_WEIGHT:
-            raise InvalidParameter(f"weights: the least must be at least {LEAST_WEIGHT:g} of the largest")
-        network.weight[:] = given / given.max(initial=0.0)
-    if floors is not None:
-        least = np.asarray(floors, dtype=np.float64)
-        if least.shape not in ((jobs,), (jobs, kinds)):
-            raise InvalidParameter(f"floors: must have the shape [{jobs}] or [{jobs}, {kinds}]")
-        if not np.isfinite(least).all() or (least < 0.0).any():
-            raise InvalidParameter("floors: must be finite and at least 0")
-        total = tasks if least.ndim == 2 else tasks.sum(axis=1)
-        high = least > total * (1.0 + 1e-12)
-        if high.any():
-            raise InfeasibleInstance(f"floors{[int(i) for i in np.argwhere(high)[0]]}: more than the demand")
-        units = np.rint(np.minimum(least, capacity.sum() + 1) * scale).astype(np.int64)
-        if least.ndim == 1:
-            network.floor[:] = units
-        else:
-            several = (lists.sites >= 0).sum(axis=1) != 1
-            if least[:, several].any():
-                raise InvalidParameter("floors: a floor per group needs groups with a single site")
-            if hold_in_network(units, jobs, width, network):
-                raise InfeasibleInstance("floors: more than a site's slots")
-    if share_into(network, jobs, width, scale):
-        raise InfeasibleInstance("floors: no allocation reaches them all")
-    return network, tasks, width, scale
-
-
-def max_min(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    *,
-    floors: npt.ArrayLike | None = None,
-    weights: npt.ArrayLike | None = None,
-) -> tuple[Floats, Floats]:
-    """Lexicographic max-min fair aggregates of jobs over all feasible allocations, and one allocation.
-
-    Job i's tasks of group k may run on the sites in ``sites[k]``; AMF is the case of groups with one site.
-    Without floors and weights the aggregates are the exact quotients, rounded once.
-
-    Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        floors: least aggregates [J] (SIG-GAMF: of :func:`isolated_share`), or least allocations per job and
-            group [J, K], for groups with a single site (SIG-AMF: min(d_ij, u_j / n)). In slots.
-        weights: [J] positive: max-min of aggregate / weight. The least is at least 1e-9 of the largest.
-
-    Returns:
-        Aggregates A [J] and the allocation a [J, K, A] on each group's k-th available site, in slots. Only
-        the aggregates are unique.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-        InfeasibleInstance: no allocation reaches the floors.
-
-    Source: guan2022, sections 4.3 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
-    """
-    network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
-    allocation = np.zeros((*tasks.shape, width))
-    _gather(network, tasks.shape[0], width, scale, allocation)
-    return network.share.copy(), allocation
-
-
-def completion_shares(
-    demand: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    slots: npt.ArrayLike,
-    *,
-    floors: npt.ArrayLike | None = None,
-    weights: npt.ArrayLike | None = None,
-    order: npt.ArrayLike | None = None,
-    seconds: npt.ArrayLike | None = None,
-) -> tuple[Floats, Floats, Floats]:
-    """The max-min aggregates with an allocation that lets jobs finish early, one job after another.
-
-    The aggregates of :func:`max_min` stay. Job by job, y_l = min over its groups of share / demand is
-    maximised, and the job's allocation frozen. Newton's method finds y: each violated cut lowers it to the
-    value that the cut admits. Each y is exact up to the unit of flow, given the frozen allocations.
-
-    Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        floors: as in :func:`max_min`; floors per group also hold here.
-        weights: as in :func:`max_min`.
-        order: the jobs, first served first; by increasing number of tasks if None, ties by index.
-        seconds: w [J, K] sum of the durations of each group's tasks, if they are known: y is then the least
-            share / w. Positive where there are tasks.
-
-    Returns:
-        Aggregates A [J], allocation a [J, K, A] in slots, and y [J] (inf for a job without tasks). Only the
-        aggregates and the y of the first job are unique.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-        InfeasibleInstance: no allocation reaches the floors.
-
-    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8; ``seconds``: the footnote of
-    section 4.5.2. Deviations: flows instead of linear programs.
-    """
-    network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
-    jobs = tasks.shape[0]
-    if seconds is not None:
-        time_in_network(read_seconds(seconds, tasks), scale, jobs, network)
-    turns = np.argsort(tasks.sum(axis=1), kind="stable") if order is None else whole("order", order, (jobs,))
-    if not np.array_equal(np.sort(turns), np.arange(jobs)):
-        raise InvalidParameter(f"order: must name each of the {jobs} jobs once")
-    rate = np.zeros(jobs)
-    complete_into(network, turns.astype(np.int64), jobs, width, rate)
-    allocation = np.zeros((*tasks.shape, width))
-    _gather(network, jobs, width, scale, allocation)
-    return network.share.copy(), allocation, rate
-
-
-def isolated_share(
-    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, *, sharers: int | None = None
-) -> Floats:
-    """The slots that each job alone could use of an equal part of every site: the floors of SIG-GAMF.
-
-    Args:
-        demand: D [J, K] tasks of each job in each group.
-        sites: [K, A] available sites of each group; -1 pads.
-        slots: u [M] slots of each site.
-        sharers: n, the number of jobs among which the sites are divided; J if None.
-
-    Returns:
-        X [J] in slots: the maximum flow of a job with the capacities u_j / n, a multiple of 1 / n.
-
-    Raises:
-        InvalidParameter: malformed input, or a group with tasks and no site.
-
-    Source: guan2022, (5.21) to (5.23).
-    """
-    tasks, lists, capacity = read_instance(demand, sites, slots, (None,))
-    among = tasks.shape[0] if sharers is None else sharers
-    if among < 1 and tasks.shape[0]:
-        raise InvalidParameter(f"sharers: must be at least 1, got {among}")
-    scratch = make_placement_scratch(lists.sites.shape[0], capacity.size)
-    placement = np.zeros(lists.sites.shape, dtype=np.int64)
-    share = np.zeros(tasks.shape[0])
-    for i, wanted in enumerate(tasks * among):  # in parts of a slot, of which a site has as many as slots
-        scratch.capacity_left[:] = capacity
-        share[i] = (wanted.sum() - place(wanted, lists, placement, scratch)) / among
-    return share
-
-
-def read_seconds(seconds: npt.ArrayLike, tasks: Integers) -> Floats:
-    """Return the durations of groups [J, K] as an array, checked against the numbers of tasks [J, K].
-
-    Raises:
-        InvalidParameter: another shape, or a group with tasks whose durations are not positive and finite.
-    """
-    array = np.asarray(seconds, dtype=np.float64)
-    if array.shape != tasks.shape:
-        raise InvalidParameter(f"seconds: must have the shape {list(tasks.shape)}, got {list(array.shape)}")
-    if not ((array[tasks > 0] > 0.0) & np.isfinite(array[tasks > 0])).all():
-        raise InvalidParameter("seconds: must be positive and finite where there are tasks")
-    return array
-
-
-@pure_kernel
 def water_into(capacity: float, demand: Floats, share: Floats) -> None:
-    """:func:`water_filling` of one resource, for kernels: ``share`` [n] is written."""
+    """Write the max-min fair ``share`` [n] of one resource (IMF): whole numbers give quotients, rounded once.
+
+    Args:
+        capacity: of the resource.
+        demand: [n] at least 0.
+        share: [n] written.
+
+    Source: guan2022, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
+    """
     undecided = demand.shape[0]
     rest = capacity
     for i in range(undecided):
@@ -1250,34 +945,3 @@ def water_into(capacity: float, demand: Floats, share: Floats) -> None:
     for i in range(demand.shape[0]):
         if share[i] < 0.0:
             share[i] = rest / undecided
-
-
-def water_filling(capacity: npt.ArrayLike, demand: npt.ArrayLike) -> Floats:
-    """Max-min fair shares of one resource, or of several, each by itself (IMF).
-
-    Args:
-        capacity: capacity of the resource, a number; or of each resource [M].
-        demand: [J], or [J, M].
-
-    Returns:
-        Shares of the shape of ``demand``; for whole numbers the exact quotients, rounded once.
-
-    Raises:
-        InvalidParameter: shapes that do not match, or a number that is negative or not finite.
-
-    Source: guan2022, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
-    """
-    wanted = np.asarray(demand, dtype=np.float64)
-    held = np.asarray(capacity, dtype=np.float64)
-    if wanted.ndim not in (1, 2) or held.shape != wanted.shape[1:]:
-        raise InvalidParameter(
-            f"capacity: shape {list(held.shape)} does not match demand {list(wanted.shape)}"
-        )
-    for name, values in (("capacity", held), ("demand", wanted)):
-        if not np.isfinite(values).all() or (values < 0.0).any():
-            raise InvalidParameter(f"{name}: must be finite and at least 0")
-    columns = np.ascontiguousarray(np.atleast_2d(wanted.T))
-    share = np.zeros_like(columns)
-    for j, total in enumerate(np.atleast_1d(held)):
-        water_into(float(total), columns[j], share[j])
-    return share[0] if wanted.ndim == 1 else np.ascontiguousarray(share.T)

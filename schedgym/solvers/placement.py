@@ -470,24 +470,12 @@ def _best_move(job: Job, task: int, energy: float, placement: Places, scratch: P
     found = -1
     amount, power = job.load[job.first + task], job.power[job.first + task]
     others = energy - power * scratch.leq[task]
-    energy_limit = job.energy_cap * (1.0 + ENERGY_SLACK)
-    # spares most divisions: beyond this energy the cap is exceeded, whatever the rounding
-    reach = (energy_limit - others) * (1.0 + STRICT) + STRICT * energy_limit
     _lift(job, task, placement, False, scratch)
     for j in range(job.efficiency.shape[1]):
-        factor = job.efficiency[job.first + task, j]
-        if power * amount > factor * reach:
+        leq = amount / job.efficiency[job.first + task, j]
+        if not affords(others + power * leq, job.energy_cap):
             continue
-        leq = amount / factor
-        if not others + power * leq <= energy_limit:
-            continue
-        time = 0.0
-        for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
-            k = job.membership.server_group[e]
-            weighted = job.membership.server_weight[e] * leq
-            time = max(time, _over(scratch.group_load[k] + weighted, job.limits[k]))
-            if not time < best:
-                break
+        time = time_on(j, leq, job.membership, job.limits, scratch.group_load)
         if time < best:
             best = time
             found = j

@@ -5,9 +5,8 @@ The cost of the unit after the first q of row j on server i is
     base[j] + linear[j, i] + slope[j] * q,    slope[j] >= 0.
 
 Successive shortest paths, on the graph of the servers alone: an arc from server to server is the cheapest
-change of one unit of a row between them, and is only computed again when that row changes. Costs are
-whole numbers (:mod:`schedgym.solvers.arithmetic`), so that the optimum is exact in them. Of the
-optima the lexicographically greatest is found, by row, then server.
+change of one unit of a row between them. Costs are whole numbers (:mod:`schedgym.solvers.arithmetic`), so
+that the optimum is exact in them. Of the optima the lexicographically greatest is found, by row, then server.
 
 The kernel (``transport_into``) works on preallocated arrays and allocates nothing.
 """
@@ -16,26 +15,20 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.arithmetic import scale_of
 
 __all__ = [
     "FORBIDDEN",
     "TransportScratch",
     "break_ties",
     "make_transport_scratch",
-    "transport",
     "transport_into",
 ]
 
 
 FORBIDDEN = 1 << 62  # linear cost of an arc that no unit may take
-STALE, NONE = -2, -1  # the cheapest row of an arc: to be found again, none
+NONE, UNSEEN = -1, -2  # no row, no node before; a node that a search has not reached
 
 
 class TransportScratch(NamedTuple):
@@ -114,22 +107,17 @@ def _find_move(i: int, k: int, net: TransportScratch) -> None:
 
 
 @helper
-def _offer(j: int, i: int, k: int, net: TransportScratch) -> None:
-    """Keep the cheapest change from server i to server k up to date after row j has changed."""
-    if net.move_row[i, k] == STALE:
-        return
-    if net.move_row[i, k] == j:
-        net.move_row[i, k] = STALE
-    elif net.units[j, i] > 0 and net.linear[j, k] != FORBIDDEN:
-        cost = _next(j, k, net) - _latest(j, i, net)
-        if cost < net.move[i, k]:
-            net.move[i, k] = cost
-            net.move_row[i, k] = j
+def _find_moves(net: TransportScratch) -> None:
+    """The cheapest changes between all servers."""
+    for i in range(net.free.shape[0]):
+        for k in range(net.free.shape[0]):
+            if k != i:
+                _find_move(i, k, net)
 
 
 @pure_kernel
 def _add(j: int, i: int, amount: int, net: TransportScratch) -> None:
-    """Change the units of row j on server i, and update the arcs there."""
+    """Change the units of row j on server i."""
     before = net.units[j, i]
     net.units[j, i] = before + amount
     if before == 0:
@@ -141,29 +129,6 @@ def _add(j: int, i: int, amount: int, net: TransportScratch) -> None:
         last = net.holders[i, net.hosted[i]]
         net.holders[i, net.place[j, i]] = last
         net.place[last, i] = net.place[j, i]
-    for k in range(net.free.shape[0]):
-        if k != i:
-            _offer(j, i, k, net)
-            _offer(j, k, i, net)
-    if net.enter_row[i] == j:
-        net.enter_row[i] = STALE
-    elif net.enter_row[i] != STALE and net.left[j] > 0 and net.linear[j, i] != FORBIDDEN:
-        cost = net.base[j] + _next(j, i, net)
-        if cost < net.enter[i]:
-            net.enter[i] = cost
-            net.enter_row[i] = j
-
-
-@helper
-def _know_entry(i: int, n: int, net: TransportScratch) -> None:
-    if net.enter_row[i] == STALE:
-        _find_entry(i, n, net)
-
-
-@helper
-def _know_move(i: int, k: int, net: TransportScratch) -> None:
-    if net.move_row[i, k] == STALE:
-        _find_move(i, k, net)
 
 
 @pure_kernel
@@ -177,13 +142,14 @@ def _cheapest_end(n: int, net: TransportScratch) -> int:
     distance = net.distance
     best = -1
     for i in range(servers):
-        _know_entry(i, n, net)
+        _find_entry(i, n, net)
         distance[i] = net.enter[i]
         net.parent[i] = -1
         if net.enter_row[i] >= 0 and (best < 0 or distance[i] < distance[best]):
             best = i
     if best < 0 or net.free[best] > 0:
         return best
+    _find_moves(net)
     changed = True
     while changed:
         changed = False
@@ -193,7 +159,6 @@ def _cheapest_end(n: int, net: TransportScratch) -> int:
             for k in range(servers):
                 if k == i:
                     continue
-                _know_move(i, k, net)
                 if net.move_row[i, k] >= 0 and distance[i] + net.move[i, k] < distance[k]:
                     distance[k] = distance[i] + net.move[i, k]
                     net.parent[k] = i
@@ -223,10 +188,6 @@ def _augment(end: int, most: int, net: TransportScratch) -> int:
     if net.slope[first] > 0:
         amount = 1
     net.left[first] -= amount
-    if net.left[first] == 0:
-        for i in range(net.free.shape[0]):
-            if net.enter_row[i] == first:
-                net.enter_row[i] = STALE
     _add(first, k, amount, net)
     net.free[end] -= amount
     k = end
@@ -257,16 +218,14 @@ def _set_prices(n: int, capacity: Integers, net: TransportScratch) -> None:
     sink = servers + 1
     distance = net.distance
     leave = net.queue
+    _find_moves(net)
     for i in range(servers):
-        _know_entry(i, n, net)
+        _find_entry(i, n, net)
         cheapest = FORBIDDEN
         for x in range(net.hosted[i]):
             j = net.holders[i, x]
             cheapest = min(cheapest, -net.base[j] - _latest(j, i, net))
         leave[i] = cheapest
-        for k in range(servers):
-            if k != i:
-                _know_move(i, k, net)
     for node in range(servers + 2):
         distance[node] = 0
     changed = True
@@ -329,7 +288,7 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
     parent = net.parent
     queue = net.queue
     for node in range(servers + 2):
-        parent[node] = STALE
+        parent[node] = UNSEEN
     parent[i] = NONE
     queue[0] = i
     head = 0
@@ -340,20 +299,20 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
         if a < servers:
             if a > i and _may_give(j, a, net):
                 return a
-            if net.free[a] > 0 and parent[sink] == STALE and net.distance[a] == net.distance[sink]:
+            if net.free[a] > 0 and parent[sink] == UNSEEN and net.distance[a] == net.distance[sink]:
                 parent[sink] = a
                 queue[tail] = sink
                 tail += 1
             for x in range(net.hosted[a]):
                 k = net.holders[a, x]
                 if k > j and _may_give(k, a, net):
-                    if parent[source] == STALE and _may_swap(k, net):
+                    if parent[source] == UNSEEN and _may_swap(k, net):
                         parent[source] = a
                         net.via[source] = k
                         queue[tail] = source
                         tail += 1
                     for b in range(servers):
-                        if parent[b] == STALE and _may_take(k, b, net):
+                        if parent[b] == UNSEEN and _may_take(k, b, net):
                             parent[b] = a
                             net.via[b] = k
                             queue[tail] = b
@@ -364,14 +323,18 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
             for k in range(j + 1, n):
                 if net.left[k] > 0 and _may_swap(k, net):
                     for b in range(servers):
-                        if parent[b] == STALE and _may_take(k, b, net):
+                        if parent[b] == UNSEEN and _may_take(k, b, net):
                             parent[b] = a
                             net.via[b] = k
                             queue[tail] = b
                             tail += 1
         else:
             for b in range(servers):
-                if parent[b] == STALE and net.free[b] < capacity[b] and net.distance[b] == net.distance[sink]:
+                if (
+                    parent[b] == UNSEEN
+                    and net.free[b] < capacity[b]
+                    and net.distance[b] == net.distance[sink]
+                ):
                     parent[b] = a
                     queue[tail] = b
                     tail += 1
@@ -467,9 +430,6 @@ def transport_into(n: int, total: int, capacity: Integers, net: TransportScratch
     for i in range(servers):
         net.free[i] = capacity[i]
         net.hosted[i] = 0
-        net.enter_row[i] = STALE
-        for k in range(servers):
-            net.move_row[i, k] = STALE
     for j in range(n):
         net.left[j] = net.supply[j]
         for i in range(servers):
@@ -482,69 +442,3 @@ def transport_into(n: int, total: int, capacity: Integers, net: TransportScratch
         most = total - placed if total >= 0 else FORBIDDEN
         placed += _augment(end, most, net)
     return placed
-
-
-def transport(
-    costs: npt.ArrayLike,
-    supply: npt.ArrayLike,
-    capacity: npt.ArrayLike,
-    *,
-    slopes: npt.ArrayLike | None = None,
-    allowed: npt.ArrayLike | None = None,
-    total: int | None = None,
-    ties: bool = True,
-) -> Integers:
-    """The cheapest transportation of units from rows to servers.
-
-    Args:
-        costs: [R, M] cost of the first unit of a row on a server.
-        supply: [R] units at most of each row.
-        capacity: [M] units at most on each server.
-        slopes: [R] by how much the cost on a server grows from unit to unit, at least 0; 0 by default.
-        allowed: [R, M] where units may go; everywhere by default.
-        total: units in all; None takes units as long as they lower the cost (of equal optima the fewest).
-        ties: True to return the lexicographically greatest optimum, by row, then server; else any.
-
-    Returns:
-        Units of each row on each server [R, M]. Costs count as multiples of a power of two, about 2^-50 of
-        the largest sum of costs along a path.
-
-    Raises:
-        InvalidParameter: a wrong shape, a number that is not finite, or negative where it must not be.
-        InfeasibleInstance: ``total`` units do not fit.
-    """
-    cost = np.asarray(costs, dtype=np.float64)
-    if cost.ndim != 2:
-        raise InvalidParameter(f"costs: must have the shape [rows, servers], got {list(cost.shape)}")
-    rows, servers = cost.shape
-    most = np.array(supply, dtype=np.int64)
-    capacities = np.array(capacity, dtype=np.int64)
-    slope = np.zeros(rows) if slopes is None else np.asarray(slopes, dtype=np.float64)
-    arcs = np.ones(cost.shape, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    for name, array, shape in (
-        ("supply", most, (rows,)),
-        ("capacity", capacities, (servers,)),
-        ("slopes", slope, (rows,)),
-        ("allowed", arcs, (rows, servers)),
-    ):
-        if array.shape != shape:
-            raise InvalidParameter(f"{name}: must have the shape {list(shape)}, got {list(array.shape)}")
-    for name, array in (("supply", most), ("capacity", capacities), ("slopes", slope)):
-        if not (array >= 0).all():
-            raise InvalidParameter(f"{name}: must be at least 0")
-    if not (np.isfinite(cost[arcs]).all() and np.isfinite(slope).all()):
-        raise InvalidParameter("costs, slopes: must be finite")
-    net = make_transport_scratch(rows, servers)
-    units = max(int(most.max(initial=0)), 1)
-    largest = float(np.abs(cost[arcs]).max(initial=0.0)) + float(slope.max(initial=0.0)) * units
-    scale = scale_of(largest, 2 * servers + 4)
-    net.supply[:] = most
-    net.slope[:] = (slope * scale).astype(np.int64)
-    net.linear[:] = np.where(arcs, np.where(arcs, cost, 0.0) * scale, 0.0).astype(np.int64)
-    net.linear[~arcs] = FORBIDDEN
-    placed = transport_into(rows, -1 if total is None else total, capacities, net)
-    if ties:
-        break_ties(rows, capacities, net)
-    if total is not None and placed < total:
-        raise InfeasibleInstance(f"only {placed} of {total} units fit")
-    return net.units

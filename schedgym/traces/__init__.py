@@ -34,9 +34,10 @@ from schedgym.traces.base import (
 )
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
 from schedgym.traces.machines import place
+from schedgym.traces.nested import JOB
 from schedgym.traces.pieces import column_names
 from schedgym.traces.table import read_table
-from schedgym.traces.texts import first_line
+from schedgym.traces.texts import first_line, is_json
 
 __all__ = [
     "Field",
@@ -174,7 +175,7 @@ def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Form
 
 def beginning(source: Any) -> str | tuple[str, ...]:
     """Return the part by which a format is recognised: a text file's first line, or a table's columns."""
-    if isinstance(source, str | Path) and Path(source).suffix != ".parquet":
+    if isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source):
         return first_line(source)
     return column_names(source, TableLayout(columns={}))
 
@@ -216,6 +217,8 @@ def _sniff(path: Any) -> Format | TableFormat:
     try:
         begin = beginning(path)
     except TraceFormatError as error:
+        if error.unit == JOB:
+            raise
         reason = f"not a known trace format (known: {', '.join(formats())}): {error.reason}"
         raise TraceFormatError(path, error.line, "", reason) from None
     for format in candidates(begin):
@@ -278,7 +281,7 @@ def inspect_trace(
     facts: dict[str, Any] = {
         "format": trace.name,
         "licence": format.licence,
-        "notes": [*format.notes, *([f"assumes {format.assumes}"] if format.assumes else [])],
+        "notes": [*format.notes, *([f"assumes {format.assumes}"] if format.assumes else []), *trace.notes],
         "files": [str(file) for file in trace.files],
         "rows": trace.rows,
         "jobs" if isinstance(trace, JobTrace) else "tasks": len(trace.arrival),

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +28,18 @@ __all__ = [
     "MALFORMED",
     "NO_EXECUTION",
     "OPTIONAL",
+    "UNFINISHED",
     "About",
     "Column",
     "DataSet",
+    "Fault",
     "Format",
     "JobTrace",
     "LeftOut",
     "Trace",
     "check_reading",
     "count_dropped",
+    "find_delimiter",
     "fitting",
     "is_number",
     "name_of",
@@ -57,7 +60,10 @@ LARGEST = float(2**53)
 #: why rows are left out, as keys of ``Trace.dropped``
 MALFORMED = "malformed"
 NO_EXECUTION = "execution <= 0"
+UNFINISHED = "unfinished"
 MACHINE = "machine: "  # prefix of the reasons that concern rows of a file of machines
+
+DELIMITERS = ",\t;|"
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _PART = re.compile(r"part-([0-9]{5})-of-([0-9]{5})\.csv(?:\.gz)?")
@@ -86,6 +92,14 @@ def _own(trace: Trace | JobTrace, names: tuple[str, ...], *, sort: bool = False)
         object.__setattr__(trace, name, values)
 
 
+class Fault(NamedTuple):
+    """Why a row is left out: the reason, and of a malformed row the column and what is wrong with it."""
+
+    reason: str
+    column: str = ""
+    detail: str = ""
+
+
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
     """Rows that were left out for one reason.
@@ -97,6 +111,7 @@ class LeftOut:
             where it is not known.
         column: the column that is the reason, "" for the whole row.
         detail: what is wrong with the first of them, "" where the reason says it.
+        unit: what ``line`` counts: "line", or "job" of a JSON file.
         jobs: how many jobs (tasks) the rows stand for.
         work: their durations times their cores [core-seconds], of those whose both are known; NaN: of none.
     """
@@ -106,12 +121,13 @@ class LeftOut:
     line: int
     column: str = ""
     detail: str = ""
+    unit: str = "line"
     jobs: int = 0
     work: float = math.nan
 
     def __str__(self) -> str:
         what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
-        first = f" (first in line {self.line})" if self.line else ""
+        first = f" (first in {self.unit} {self.line})" if self.line else ""
         return f"{self.count} row{'s' * (self.count > 1)}: {what}{first}"
 
 
@@ -163,6 +179,7 @@ class Trace:
         left_out: the rows that were left out, for each reason and column; reasons that start with "machine: "
             count rows of the file of machines. Formats of events count tasks instead, and rows where they are
             malformed.
+        notes: how the file was read, where that does not go without saying, a sentence each.
 
     Raises:
         InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
@@ -190,6 +207,7 @@ class Trace:
     machine_site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         optional = [name for name in OPTIONAL if np.size(getattr(self, name))]
@@ -248,6 +266,7 @@ class JobTrace:
         output_bytes: written by the reduce phase [bytes]; [J].
         files: the files that were read.
         left_out: the rows that were left out, for each reason and column.
+        notes: as of a :class:`Trace`.
 
     Raises:
         InvalidWorkload: when the arrays differ in length or are not 1-dimensional.
@@ -261,6 +280,7 @@ class JobTrace:
     output_bytes: npt.NDArray[np.float64]
     files: tuple[Path, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _own(self, ("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes"), sort=True)
@@ -482,6 +502,17 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise ValueError(f"bad quoting: {error}") from None
+
+
+def find_delimiter(header: str, usual: str = "") -> str:
+    """The sign between the names of a header: the usual one if it is there, else the most frequent one.
+
+    "" if there is none but blanks.
+    """
+    if usual and usual in header:
+        return usual
+    found = max(DELIMITERS, key=header.count)
+    return found if found in header or len(header.split()) < 2 else ""
 
 
 def is_number(text: str) -> bool:

@@ -19,14 +19,17 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import importlib
+import pkgutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TypeAlias
 
 from schedgym.core.expression import Expression
 from schedgym.documents import build, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.traces.base import About, is_number, split_fields
+from schedgym.traces.base import About, find_delimiter, is_number, split_fields
 
 __all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
 
@@ -100,6 +103,10 @@ class Field:
         optional: True if the table may lack the column; the quantity is then unknown.
         letters: True if memory may end in K, M, G, T or P, powers of 1024 that take the place of the unit, or
             cpus in m, for millicores.
+        decimal: with ``letters``: True if K, M, ... are powers of 1000 and only Ki, Mi, ... of 1024, as in
+            quantities of Kubernetes.
+        negative: of points in time that are numbers: True if they may be below 0, as for jobs from before
+            the log began, though not by more than the log is long.
         times: with ``letters``: a further letter -> the column by which the number is multiplied, e.g.
             {"c": "AllocCPUS"} for memory per core.
         format: of dates: "ISO8601", or as for :meth:`datetime.datetime.strptime`.
@@ -112,6 +119,8 @@ class Field:
     unknown: tuple[str, ...] = ()
     optional: bool = False
     letters: bool = False
+    decimal: bool = False
+    negative: bool = False
     times: Mapping[str, str | tuple[str, ...]] = entry(factory=dict)
     format: str = "ISO8601"
     before: str = ""
@@ -124,7 +133,7 @@ class Field:
     def reads(self, names: Collection[str]) -> tuple[str, ...] | None:
         """The columns that are read of a table with such names (none for a number); None if it lacks one."""
         for source in self.sources:
-            if source in names:
+            if source in names or source.partition(".")[0] in names:
                 return (source,)
         try:
             needed = Expression(self.sources[0]).names if len(self.sources) == 1 else self.sources
@@ -138,20 +147,25 @@ class Filter:
     """A condition under which rows are left out; of the four conditions one is given.
 
     Attributes:
-        column: the column of the text.
+        column: the column of the text, or several of which the first that the table has counts.
         reason: under which the rows are counted.
         equals, other_than: the text is (is not) one of these.
         starts, contains: the text begins with (has in it) one of these.
         optional: True if the table may lack the column; then nothing is left out.
     """
 
-    column: str
+    column: str | tuple[str, ...]
     reason: str
     equals: tuple[str, ...] = ()
     other_than: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
     contains: tuple[str, ...] = ()
     optional: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.column if isinstance(self.column, tuple) else (self.column,)
 
     def holds(self, text: str) -> bool:
         """Return True if a row with this text in the column is left out."""
@@ -173,11 +187,15 @@ class TableLayout:
             ones the row stands for), nodes (how many machines it ran on), job (which job the task belongs
             to), site. Of a job by its bytes:
             submit, gap, input, shuffle, output. Of a machine: cpus, memory.
-        delimiter: between fields, one character; of a module's own table also "", any run of blanks.
+        delimiter: between fields, one character; "": any run of blanks. Of a table with a header, another one
+            is taken where the header does not have it, or the columns of fixed width that it shows.
         names: of all columns, for a table without a header.
         comment: lines that start with it are no rows ("": none).
         filters: which rows are left out.
         decimal: the decimal sign of numbers, "." or ",".
+        empty: texts that stand for an empty field in all columns.
+        rows: the module of this folder that makes the table, with these names, of a file that is none: its
+            function ``facts`` makes a row of a line, or of a job in JSON; ``begins`` knows the first line.
     """
 
     columns: Mapping[str, Field]
@@ -186,6 +204,8 @@ class TableLayout:
     comment: str = ""
     filters: tuple[Filter, ...] = entry((), empty=True)
     decimal: str = "."
+    empty: tuple[str, ...] = entry((), empty=True)
+    rows: str = ""
 
     def fits(self, line: str, numbers: Mapping[str, bool]) -> bool:
         """Return True if a line may be a row of a table without a header, by the columns of its numbers.
@@ -217,7 +237,9 @@ class TableFormat(TableLayout, About):
     Attributes:
         machines: layout of the file of machines; None: the format has none.
         unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "GPUs".
-        marks: columns that are not read, but tell this format from others.
+        marks: columns that tell this format from others; they need not be read.
+        least: number of its columns by which it is recognised, with those that a table may lack; 0: all that
+            it needs but one.
 
     Raises:
         InvalidParameter, UnknownName: naming what is wrong with it.
@@ -226,6 +248,7 @@ class TableFormat(TableLayout, About):
     machines: TableLayout | None = COMMON_MACHINES
     unit: str = "cores, GiB"
     marks: tuple[str, ...] = ()
+    least: int = entry(0)
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
@@ -254,8 +277,12 @@ class TableFormat(TableLayout, About):
 
     def recognises(self, line: str) -> bool:
         """Return True if this may be the first line of a text file of the format."""
+        if self.rows:
+            begins = getattr(find_reader(self.rows), "begins", None)
+            return begins is not None and bool(begins(line))
+        delimiter = self.delimiter if self.names else find_delimiter(line, self.delimiter)
         try:
-            fields = [field.strip() for field in split_fields(line, self.delimiter)]
+            fields = [field.strip() for field in split_fields(line, delimiter)]
         except ValueError:
             return False
         if self.names is None:
@@ -274,11 +301,17 @@ class TableFormat(TableLayout, About):
     def matches(self, names: Sequence[str]) -> bool:
         """Return True if a table with these columns may be of this format.
 
-        At most one of the columns that it needs is missing (the error then names this column), or all columns
-        of its own file of machines are there.
+        At most one of the columns that it needs is missing, or ``least`` are there (the error then names the
+        missing column), or all columns of its own file of machines are there.
         """
         if not set(self.marks) <= set(names):
             return False
+        if self.rows:
+            return bool(self.marks)
+        if self.least:
+            found = {name for own in self.columns.values() for name in own.reads(names) or ()}
+            found |= {name for own in self.filters for name in own.columns if name in names}
+            return len(found) >= self.least
         have, need = _found(self, names)
         if have >= max(need - 1, 2):
             return True
@@ -304,7 +337,7 @@ def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
     """Return the numbers of the columns that are there of those that a layout needs, and of those."""
     read = [own.reads(names) for own in layout.columns.values() if not own.optional]
     found = [bool(columns) for columns in read if columns != ()]  # a number needs no column
-    found += [own.column in names for own in layout.filters if not own.optional]
+    found += [bool(set(own.columns) & set(names)) for own in layout.filters if not own.optional]
     return sum(found), len(found)
 
 
@@ -350,6 +383,19 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> 
                 raise InvalidParameter("times: must name letters other than those of units")
 
 
+def find_reader(name: str) -> ModuleType:
+    """The module of this folder whose function ``facts`` makes rows of a file that is no table.
+
+    Raises:
+        UnknownName: when there is no such module.
+    """
+    known = [one.name for one in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    found = importlib.import_module(f"{__package__}.{name}") if name in known else None
+    if found is None or not hasattr(found, "facts"):
+        raise UnknownName("reader", name, known)
+    return found
+
+
 def _check_format(form: str) -> None:
     """Raise InvalidParameter unless dates can be written and read in a format."""
     try:
@@ -359,8 +405,12 @@ def _check_format(form: str) -> None:
 
 
 def _check_layout(layout: TableLayout) -> None:
-    if not isinstance(layout.delimiter, str) or len(layout.delimiter) != 1 or layout.delimiter in '"\r\n':
+    if not isinstance(layout.delimiter, str) or layout.delimiter[1:] or layout.delimiter in tuple('"\r\n'):
         raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
+    if layout.rows:
+        find_reader(layout.rows)
+        if layout.names is None:
+            raise InvalidParameter("rows: needs names")
     if layout.decimal not in (".", ","):
         raise InvalidParameter(f"decimal: must be '.' or ',', got {layout.decimal!r}")
     for i, own in enumerate(layout.filters):
@@ -372,8 +422,8 @@ def _check_layout(layout: TableLayout) -> None:
         if len(set(names)) != len(names):
             raise InvalidParameter("names: a name is there twice")
         for i, own in enumerate(layout.filters):
-            if own.column not in names:
-                raise UnknownName(f"column in filters[{i}]", own.column, names)
+            if not set(own.columns) & set(names):
+                raise UnknownName(f"column in filters[{i}]", own.columns[0], names)
 
 
 # YAML -----------------------------------------------------------------------------------------------------

@@ -101,7 +101,8 @@ def without(
         return trace, []
     gone = select(trace, out)
     first = int(gone.line.min(initial=0 if not len(gone.line) else np.inf))
-    one = LeftOut(reason, gone.kept_rows, first, "", detail, len(gone.arrival), float(gone.work.sum()))
+    work = float(gone.work.sum())
+    one = LeftOut(reason, gone.kept_rows, first, "", detail, jobs=len(gone.arrival), work=work)
     return select(trace, ~out), [one]
 
 

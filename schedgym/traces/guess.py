@@ -12,7 +12,7 @@ from typing import Any
 
 from schedgym.documents import read_yaml
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
-from schedgym.traces.base import is_number, name_of
+from schedgym.traces.base import UNFINISHED, find_delimiter, is_number, name_of
 from schedgym.traces.declaration import (
     CLOCK,
     CORES,
@@ -29,16 +29,16 @@ from schedgym.traces.declaration import (
     TableLayout,
     Units,
 )
-from schedgym.traces.pieces import Chunk, chunks
+from schedgym.traces.pieces import Chunk, chunks, packed_columns
 from schedgym.traces.table import FLAGS
-from schedgym.traces.texts import first_line
+from schedgym.traces.texts import first_line, is_json
 from schedgym.traces.units import Guess, epoch_unit, hold_units
 
 __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 
 WORDS = Path(__file__).with_name("guess.yaml")
 SAMPLE = 200  # rows that are looked at
-DELIMITERS = ",\t;|"
+MOST_LISTED = 50  # columns in a message
 
 _GIVEN = re.compile(r",(?=\s*[A-Za-z_]+\s*=)")
 _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
@@ -46,6 +46,7 @@ _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
 _COMMA = re.compile(r"[-0-9:]*(?:[0-9]|,([0-9]+)) ?[A-Za-z]*")
 _POINT = re.compile(r"[-0-9:]*\.[0-9]+ ?[A-Za-z]*")
 _MILLI = re.compile(r"[0-9.]+m")
+_BINARY = re.compile(r"[0-9.]+[KMGTPE]i")
 _LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
 _DATED = re.compile(r"[0-9]{1,4}[-/.T][0-9].*")
 _CLOCKED = re.compile(r"([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]{1,2}(\.[0-9]+)?")
@@ -68,14 +69,16 @@ def guess_format(
     source: Any,
     given: Mapping[str, str] | str | None = None,
     where: Mapping[str, Sequence[str]] | None = None,
+    empty: Sequence[str] = (),
 ) -> Guess:
     """Declare a table of tasks: the columns that are given, and for the rest those with common names.
 
-    Rows without a submission, duration, end, cpus or memory are left out and counted, and where durations
-    follow from ends, also rows without a start, if there is such a column: a job that was cancelled in the
-    queue has an end, but did not run. A duration takes the place of an end. NaN, None, NULL, N/A, NaT and
-    Unknown stand for an empty field. Guesses from names and values can be wrong: check them with
-    :func:`describe_columns`.
+    Rows whose state, status or phase says that they have not finished are left out and counted, unless
+    ``where`` names that column; so are rows without a submission, duration, end, cpus or memory, and where
+    durations follow from ends, also rows without a start, if there is such a column: a job that was cancelled
+    in the queue has an end, but did not run. A duration takes the place of an end. NaN, None, NULL, N/A,
+    Unknown, <none>, - and the like stand for an empty field. Guesses from names and values can be wrong:
+    check them with :func:`describe_columns`.
 
     Args:
         source: a text file, a Parquet file, or a pandas data frame.
@@ -83,6 +86,7 @@ def guess_format(
             where it is not the usual one, e.g. {"submit": "ts [ms]", "duration": "0.02 * tokens"}; or the
             same as one text, "submit=ts [ms],duration=0.02*tokens".
         where: column -> the texts that rows must have in it; others are left out.
+        empty: further texts that stand for an empty field.
 
     Raises:
         UnknownName: for an unknown quantity.
@@ -91,12 +95,13 @@ def guess_format(
         FileNotFoundError: when there is no such file.
     """
     asked = parse_columns(given)
-    layout, piece, columns = _sampled(source, _words()["names"], asked, TASKS)
+    layout, piece, columns = _sampled(source, _words()["names"], asked, TASKS, empty)
+    _check_header(piece, name_of(source), asked)
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
         if name not in columns and not (name == "duration" and "end" in columns):
-            raise TraceFormatError(
-                name_of(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
-            )
+            listed = ", ".join((*piece.names[:MOST_LISTED], *("..." for _ in piece.names[MOST_LISTED:][:1])))
+            reason = f"no column is known for {what}: name one of {listed}"
+            raise TraceFormatError(name_of(source), piece.header, "", reason)
     if "end" in asked and "duration" not in asked:
         columns.pop("duration", None)
     insisted = _UNIT.fullmatch(asked.get("duration", "")) is not None
@@ -107,10 +112,23 @@ def guess_format(
         name=Path(source).stem if isinstance(source, str | Path) else "data frame",
         columns=_with_gaps(columns, columns),
         delimiter=layout.delimiter,
-        filters=_filters(where),
+        filters=(*_filters(where), *_implied(piece, where or ())),
         decimal=layout.decimal,
+        empty=layout.empty,
         **more,
     )
+
+
+def _check_header(piece: Chunk, path: str | Path, asked: Collection[str]) -> None:
+    """Raise TraceFormatError for what programs print that is no table, and for a first line without names."""
+    for begin, what, instead in _words()["refused"]:
+        if piece.header and " ".join(piece.names).startswith(begin):
+            raise TraceFormatError(path, piece.header, "", f"is {what}: give {instead}")
+    values = [name for name in piece.names if is_number(name) or _DATED.fullmatch(name)]
+    if piece.header and len(values) > 1 and not asked:
+        raise TraceFormatError(
+            path, piece.header, "", f"must be a line of names, got {', '.join(values)[:80]!r}"
+        )
 
 
 def amend_format(
@@ -118,6 +136,7 @@ def amend_format(
     source: Any,
     given: Mapping[str, str] | str | None = None,
     where: Mapping[str, Sequence[str]] | None = None,
+    empty: Sequence[str] = (),
 ) -> TableFormat:
     """A declared format with some columns replaced, and further filters behind its own.
 
@@ -126,6 +145,7 @@ def amend_format(
     """
     asked = parse_columns(given)
     columns = dict(format.columns)
+    format = dataclasses.replace(format, empty=(*format.empty, *empty))
     if asked:
         piece = next(chunks(source, format, SAMPLE))
         own = _columns(_with_points(piece) if format.decimal == "," else piece, {}, asked, TASKS)
@@ -160,6 +180,24 @@ def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
     return tuple(found)
 
 
+def _implied(piece: Chunk, given: Collection[str]) -> tuple[Filter, ...]:
+    """The filters of Slurm's job steps, and of jobs that have not finished, by columns that are not given."""
+    words = _words()["states"]
+    starts = tuple(form for text in words["unfinished"] for form in (text, text.upper(), text.capitalize()))
+    found = []
+    for column in dict.fromkeys(piece.names):
+        texts = set(_known_texts(piece, column))
+        if any(text.endswith(tuple(words["steps"])) for text in texts):
+            found.append(Filter(column, "job step", contains=(".",)))
+        if column in given or not texts or _plain(column).split("_")[-1] not in words["names"]:
+            continue
+        if texts <= {*words["letters"], *words["unfinished letters"]}:
+            found.append(Filter(column, UNFINISHED, equals=tuple(words["unfinished letters"])))
+        else:
+            found.append(Filter(column, UNFINISHED, starts=starts))
+    return tuple(found)
+
+
 def guess_machines(source: Any) -> TableLayout:
     """Declare a table of machines, as :func:`guess_format` does; it needs columns of cpus and memory."""
     names = {name: _words()["names"][name] for name in MACHINES}
@@ -182,23 +220,19 @@ def describe_columns(format: TableLayout) -> str:
     return ", ".join(parts)
 
 
-def _delimiter(source: Any) -> str:
-    """The sign that is most frequent in the first line."""
-    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet":
-        return ","
-    line = first_line(source)
-    return max(DELIMITERS, key=line.count)
-
-
 def _sampled(
     source: Any,
     names: Mapping[str, Sequence[str]],
     asked: Mapping[str, str],
     units: Mapping[str, Units],
+    empty: Sequence[str] = (),
 ) -> tuple[TableLayout, Chunk, dict[str, Field]]:
     """The layout of a table, without columns, its first rows, and what :func:`_columns` finds in them."""
-    layout = TableLayout(columns={}, delimiter=_delimiter(source))
+    is_text = isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source)
+    delimiter = find_delimiter(first_line(source)) if is_text else ","
+    layout = TableLayout(columns={}, delimiter=delimiter, empty=tuple(empty))
     piece = next(chunks(source, layout, SAMPLE))
+    piece = piece._replace(names=(*piece.names, *packed_columns(piece)))
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
         if _has_commas(piece, _read(piece, found)):
@@ -270,7 +304,8 @@ def _columns(
                 raise InvalidParameter(f"columns: {quantity}: its unit is one of {allowed}, got {unit!r}")
         found[quantity] = _field(quantity, source, piece, unit)
     taken = {name for field in found.values() for name in field.sources}
-    plain = [(_plain(name), name) for name in piece.names if name not in taken]
+    # of a value in a field of several, "AllocTRES.cpu", its own name counts
+    plain = [(_plain(name.rpartition(".")[2]), name) for name in piece.names if name not in taken]
     for quantity, known in names.items():
         if quantity in found:
             continue
@@ -360,7 +395,8 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
     unit = _stem(quantity, _plain(source))[1]
     numbers = [float(text) for text in texts if is_number(text)]
     if quantity == "memory" and any(_LETTERED.fullmatch(text) for text in texts):
-        return Field(source, unit, letters=True)
+        decimal = _is_kubernetes(piece)
+        return Field(source, unit or ("B" if decimal else ""), letters=True, decimal=decimal)
     if quantity == "cpus" and any(_MILLI.fullmatch(text) for text in texts):
         return Field(source, unit if unit in CORES else "", letters=True)
     if quantity == "duration" and any(_CLOCKED.fullmatch(text) for text in texts):
@@ -369,4 +405,17 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
         return Field(source, DATE)
     if quantity in POINTS and not unit and numbers:
         unit = epoch_unit(numbers)
-    return Field(source, unit if unit in (*TIMES, *CORES, *MEMORY) else "")
+    unit = unit if unit in (*TIMES, *CORES, *MEMORY) else ""
+    return Field(source, unit, negative=quantity in POINTS)
+
+
+def _is_kubernetes(piece: Chunk) -> bool:
+    """Return True if a table has a column of Kubernetes' name, or a quantity of its form: 64Mi or 500m."""
+    if not set(_words()["kubernetes"]).isdisjoint(piece.names):
+        return True
+    columns = {name: _known_texts(piece, name) for name in piece.names}
+    return any(
+        _BINARY.fullmatch(text) or (_MILLI.fullmatch(text) and "cpu" in name.lower())
+        for name, texts in columns.items()
+        for text in texts
+    )

@@ -1,43 +1,44 @@
-"""Tables in pieces of texts: text files, Parquet files and pandas data frames, the same to their reader."""
+"""Tables in pieces of texts: text, JSON and Parquet files and data frames, the same to their reader."""
 
 from __future__ import annotations
 
-import codecs
+import functools
 import io
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
-from schedgym.traces.base import MALFORMED, split_fields
-from schedgym.traces.declaration import DATE, TableLayout
+from schedgym.traces.base import MALFORMED, Fault, find_delimiter, split_fields
+from schedgym.traces.declaration import DATE, TableLayout, find_reader
+from schedgym.traces.nested import JOB, json_items, json_rows
 from schedgym.traces.texts import (
     LONGEST_LINE,
     MOST_BYTES,
     MOST_LINES,
     check_size,
-    decode,
+    is_json,
     open_trace,
-    raw_lines,
+    text_lines,
 )
 
-__all__ = ["CHUNK", "Chunk", "Fault", "chunks", "column_names", "row_chunks"]
+__all__ = ["CHUNK", "Chunk", "chunks", "column_names", "packed_columns", "row_chunks"]
 
 CHUNK = 2000  # rows
 MOST_CELLS = 2_000_000  # of a piece of a Parquet file: one of many columns has fewer rows
 BUFFER = 2**20  # bytes of a Parquet file that are read at once
+SAMPLE = 200  # rows by which columns of fixed width are found
+
+_RULE = re.compile(r"[-+|:= ]*---[-+|:= ]*")  # a line that parts the header from the rows
+_NAME = re.compile(r"\S+(?: \S+)*")  # of a column, two blanks before the next one
+#: several values in one field: cpu=4,gres/gpu=2 or {'cpus': 0.5}, and one in the latter
+_PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*")
+_ITEM = re.compile(r"""['"]([^'"]+)['"]\s*:\s*['"]?([^,'"{}\[\]]*)""")
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
 PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
-
-
-class Fault(NamedTuple):
-    """Why a row is left out: the reason, and of a malformed row the column and what is wrong with it."""
-
-    reason: str
-    column: str = ""
-    detail: str = ""
 
 
 #: the texts of a row, or why it is left out
@@ -54,6 +55,9 @@ class Chunk(NamedTuple):
         faults: place of a row that is none of the table -> why.
         kinds: name -> "date" or "s" of columns whose type says it, whatever the declaration says.
         header: number of the line that has the names, 0 if none has.
+        unit: what ``lines`` counts: "line", or "job" of a JSON file.
+        widths: name -> width of a column that cuts longer texts off and ends them in "+", as Slurm's do.
+        note: a sentence on how the fields were told apart, where no sign does.
     """
 
     names: Sequence[str]
@@ -62,6 +66,9 @@ class Chunk(NamedTuple):
     faults: Mapping[int, Fault]
     kinds: Mapping[str, str]
     header: int = 0
+    unit: str = "line"
+    widths: Mapping[str, int] = {}
+    note: str = ""
 
 
 def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chunk]:
@@ -77,14 +84,64 @@ def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chun
         FileNotFoundError: when there is no such file.
         TraceFormatError: when the rest cannot be read; the pieces before it have been returned.
     """
+    for piece in _chunks(source, layout, rows):
+        yield piece._replace(column=functools.partial(_texts, piece, frozenset(layout.empty)))
+
+
+def _texts(piece: Chunk, empty: Collection[str], name: str) -> list[str]:
+    """The texts of a column, or of one of the values that its fields hold: "AllocTRES.cpu"."""
+    if name in piece.names:
+        texts = piece.column(name)
+    else:
+        column, _, key = name.partition(".")
+        packed = piece.column(column)
+        known = {text: _unpack(text).get(key, "") for text in set(packed)}
+        texts = [known[text] for text in packed]
+    return ["" if text in empty else text for text in texts] if empty else texts
+
+
+def _unpack(text: str) -> dict[str, str]:
+    """Name -> value, of a field that holds several."""
+    if text.startswith("{"):
+        return {name: value.strip() for name, value in _ITEM.findall(text)}
+    parts = (part.partition("=") for part in text.split(","))
+    return {name: value for name, _, value in parts}
+
+
+def packed_columns(piece: Chunk) -> list[str]:
+    """The names of the values in columns whose fields hold several each, such as "AllocTRES.cpu"."""
+    found: dict[str, None] = {}
+    for column in dict.fromkeys(piece.names):
+        texts = [text for text in piece.column(column) if text]
+        if texts and all(_PACKED.fullmatch(text) for text in texts):
+            found |= dict.fromkeys(f"{column}.{name}" for text in texts for name in _unpack(text))
+    return list(found)
+
+
+def _chunks(source: Any, layout: TableLayout, rows: int) -> Iterator[Chunk]:
     if not isinstance(source, str | Path):
         yield from _frame_chunks(source, rows)
     elif Path(source).suffix == ".parquet":
         yield from _parquet_chunks(Path(source), rows)
+    elif layout.rows:
+        unit = "line" if hasattr(find_reader(layout.rows), "begins") else JOB
+        yield from row_chunks(layout.names or (), _record_rows(Path(source), layout, unit), rows, unit=unit)
+    elif layout.names is None and is_json(source):
+        yield from row_chunks(*json_rows(Path(source)), rows, unit=JOB)
     else:
-        texts = _text_rows(Path(source), layout)
-        header, names = next(texts)
-        yield from row_chunks(names, texts, rows, header)
+        yield from _text_chunks(Path(source), layout, rows)
+
+
+def _record_rows(path: Path, layout: TableLayout, unit: str) -> Iterator[tuple[int, Row]]:
+    """The number and row of each record of a file that is no table: a line each, or an object in JSON."""
+    facts = find_reader(layout.rows).facts
+    lines: Iterator[tuple[int, Any]] = text_lines(path, layout.comment.encode())
+    for number, record in json_items(path) if unit == JOB else lines:
+        try:
+            yield number, record if isinstance(record, Fault) else facts(record)
+        except ValueError as error:
+            column, reason = ("", *error.args)[-2:]
+            yield number, Fault(MALFORMED, column, reason)
 
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
@@ -94,9 +151,9 @@ def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
 
 def row_chunks(
     names: Sequence[str],
-    rows: Iterator[tuple[int, Sequence[str] | Fault]],
+    rows: Iterator[tuple[int, Row]],
     size: int = CHUNK,
-    header: int = 0,
+    **further: Any,
 ) -> Iterator[Chunk]:
     """The pieces of a table that comes row by row, one at least; where it breaks off, the rows before count.
 
@@ -104,7 +161,7 @@ def row_chunks(
         names: of all columns.
         rows: line number, and the texts of a row or why it is left out.
         size: rows in a piece.
-        header: number of the line that has the names.
+        **further: fields of the pieces.
     """
     more, first = True, True
     while more:
@@ -122,7 +179,7 @@ def row_chunks(
         except TraceFormatError as error:
             failure = error
         if lines or first:
-            yield Chunk(names, lines, _text_column(names, texts), faults, {}, header)
+            yield Chunk(names, lines, _text_column(names, texts), faults, {}, **further)
         if failure is not None:
             raise failure
         more, first = len(lines) == size, False
@@ -136,38 +193,76 @@ def _text_column(names: Sequence[str], texts: list[Sequence[str]]) -> Callable[[
     return column
 
 
-def _text_rows(path: Path, layout: TableLayout) -> Iterator[tuple[int, Row]]:
-    """The number and fields of the header (0, if the layout has the names), and of each row.
+def _text_chunks(path: Path, layout: TableLayout, rows: int) -> Iterator[Chunk]:
+    """The pieces of a text table.
 
     Files are UTF-8 text, lines end in LF or CR LF. Comments and blank lines are no rows. A quoted field ends
     on the line it starts on.
     """
-    names, mark = layout.names, layout.comment.encode()
-    if names is not None:
-        yield 0, names
-    for number, raw in enumerate(raw_lines(path), 1):
-        first = number == 1
-        if mark and raw.removeprefix(codecs.BOM_UTF8 * first).startswith(mark):
-            continue
+    lines = text_lines(path, layout.comment.encode())
+    if layout.names is not None:
+        split = functools.partial(split_fields, delimiter=layout.delimiter)
+        yield from row_chunks(layout.names, _text_rows(lines, layout.names, split), rows)
+        return
+    number, header = next(lines, (0, Fault(MALFORMED, "", "is empty, must start with a header")))
+    if isinstance(header, Fault):
+        raise TraceFormatError(path, number, "", header.detail)
+    sample = list(itertools.islice(lines, SAMPLE))
+    texts = [text for _, text in sample if isinstance(text, str)]
+    rule = texts[0] if texts and _RULE.fullmatch(texts[0]) else ""
+    lines = itertools.chain(sample[bool(rule) :], lines)
+    more: dict[str, Any] = {"header": number}
+    delimiter = find_delimiter(header, layout.delimiter)
+    spans, how = ([], "") if delimiter else _spans(header, rule, texts[bool(rule) :])
+    if spans:
+        split = functools.partial(_cut, spans)
+        more["note"] = f"fields of fixed width, told apart by {how}"
+    else:
+        split = functools.partial(split_fields, delimiter=delimiter)
+        more["note"] = "" if delimiter else "fields told apart by blanks"
+    try:
+        names = tuple(name.strip() for name in split(header))
+    except ValueError as error:
+        raise TraceFormatError(path, number, "", str(error)) from None
+    if rule and spans:
+        more["widths"] = {name: end - first for name, (first, end) in zip(names, spans, strict=True)}
+    yield from row_chunks(names, _text_rows(lines, names, split), rows, **more)
+
+
+def _spans(header: str, rule: str, texts: Sequence[str]) -> tuple[list[tuple[int, int]], str]:
+    """First place and end of each column of fixed width, and how they are known; none if there are none."""
+    if rule:
+        return [found.span() for found in re.finditer("-+", rule)], "the line of dashes"
+    starts = [found.start() for found in _NAME.finditer(header)]
+    if len(starts) > 1 and not any(text[first - 1 : first].strip() for text in texts for first in starts[1:]):
+        return list(itertools.pairwise((*starts, LONGEST_LINE))), "the header"
+    return [], ""
+
+
+def _cut(spans: Sequence[tuple[int, int]], text: str) -> list[str]:
+    """The fields of a line of fixed width; ValueError if one reaches into the next."""
+    if any(text[first - 1 : first].strip() for first, _ in spans[1:]):
+        raise ValueError("has a field that is wider than its column")
+    return [text[first:end] for first, end in spans]
+
+
+def _text_rows(
+    lines: Iterator[tuple[int, str | Fault]], names: Sequence[str], split: Callable[[str], list[str]]
+) -> Iterator[tuple[int, Row]]:
+    """The number and fields of each row, or why it is none."""
+    for number, text in lines:
         try:
-            text = decode(raw, first)
-            fields = split_fields(text, layout.delimiter)
+            fields = text if isinstance(text, Fault) else split(text)
         except ValueError as error:
-            if names is None:
-                raise TraceFormatError(path, number, "", str(error)) from None
-            yield number, Fault(MALFORMED, "", str(error))
-            continue
-        if names is None:
-            names = tuple(name.strip() for name in fields)
-            yield number, names
-        elif not text.strip() or (first and fields == list(names)):  # names, though none are needed
+            fields = Fault(MALFORMED, "", str(error))
+        if isinstance(fields, Fault):
+            yield number, fields
+        elif number == 1 and fields == list(names):  # names, though none are needed
             continue
         elif len(fields) != len(names):
             yield number, Fault(MALFORMED, "", f"expected {len(names)} columns, got {len(fields)}")
         else:
             yield number, fields
-    if names is None:
-        raise TraceFormatError(path, 0, "", "is empty, must start with a header")
 
 
 def _frame_chunks(frame: Any, rows: int, before: int = 0) -> Iterator[Chunk]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from schedgym.errors import TraceFormatError
 from schedgym.traces.base import (
+    LARGEST,
     MACHINE,
     MALFORMED,
     NO_EXECUTION,
@@ -64,7 +65,8 @@ NAMES = (
     "think time",
 )
 COLUMNS = (
-    Column("submit time", "s", unknown=-1),
+    Column("submit time", "s", minimum=-LARGEST, unknown=-1),
+    Column("wait time", "s", unknown=-1),
     Column("run time", "s", unknown=-1),
     Column("allocated processors", "processors", whole=True, unknown=-1),
     Column("used memory", "KiB per processor", unknown=-1),
@@ -88,11 +90,12 @@ def read_swf(
 ) -> Trace:
     """Read a log or a model in the Standard Workload Format.
 
-    Arrival is the submit time and duration the run time; cores are the allocated processors, or the requested
-    ones where these are unknown; memory is that used, or requested where this is unknown, per processor
-    times cores (a kilobyte is 1024 bytes), and 0 where neither is known, which ``filled`` counts under
-    "memory unknown". Lines with status 2, 3 and 4 are not read, as they describe parts of a job that another
-    line describes as a whole.
+    Arrival is the submit time, which may lie before the log began, and duration the run time; the recorded
+    start is the submit time plus the wait time, where both are known; cores are the allocated processors, or
+    the requested ones where these are unknown; memory is that used, or requested where this is unknown, per
+    processor times cores (a kilobyte is 1024 bytes), and 0 where neither is known, which ``filled`` counts
+    under "memory unknown". Lines with status 2, 3 and 4 are not read, as they describe parts of a job that
+    another line describes as a whole.
 
     Left out and counted are "partial execution" (status 2, 3, 4), "submit time unknown", "execution <= 0"
     (also unknown run times, e.g. of cancelled jobs) and "processors <= 0 or unknown", in this order.
@@ -131,6 +134,7 @@ def _tasks(values: dict[str, Any], rows: Verdict) -> dict[str, Any]:
     rows.leave_out(~(processors > 0), NO_PROCESSORS)
     return {
         "submit": values["submit time"],
+        "start": values["submit time"] + values["wait time"],
         "duration": values["run time"],
         "cpus": processors,
         "memory": memory * processors / KIB_PER_GIB,

@@ -27,12 +27,15 @@ from schedgym.traces.base import (
     MALFORMED,
     NO_EXECUTION,
     OPTIONAL,
+    UNFINISHED,
     Column,
+    Fault,
     JobTrace,
     LeftOut,
     Trace,
     check_reading,
     count_dropped,
+    is_number,
     name_of,
     refuse_empty,
 )
@@ -45,10 +48,11 @@ from schedgym.traces.declaration import (
     POINTS,
     TASKS,
     Field,
+    Filter,
     TableFormat,
     TableLayout,
 )
-from schedgym.traces.pieces import Chunk, Fault, chunks
+from schedgym.traces.pieces import Chunk, chunks
 
 __all__ = ["TableReader", "Verdict", "parse_clock", "read_machines", "read_table", "read_tasks"]
 
@@ -64,6 +68,7 @@ FLAGS = {
     **dict.fromkeys(("no", "false", "0", "n", "f"), 0.0),
 }
 
+UNKNOWN_TIME = "-1"  # in logs of which others have times before the log
 NO_NUMBER = "is empty, must be a number"
 FILLED = ("cpus", "memory")  # by 0, where they are not known
 WHOLE = ("tasks", "nodes", "input", "shuffle", "output")
@@ -71,10 +76,13 @@ ABOVE = ("tasks", "value")  # 0
 TEXTS = tuple(name for name, units in TASKS.items() if not units)
 
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
-_LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(?:i?B?)([A-Za-z]?)")
+_LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(i?)B?([A-Za-z]?)")
+_EPOCH = re.compile(r"(1[0-9]{9}(?:[0-9]{3}){0,3})(?:\.[0-9]*)?")  # up to 2033: 2012121500 may be a date
+_EPOCH_UNITS = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # by the number of digits
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{8}(?:T.*)?")  # not the seconds of an epoch
 _SIGNS = set("()*/+`")  # what tells an expression with a mistake from the name of a column
-_POWERS = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
+_POWERS = {letter: power for power, letter in enumerate("KMGTP", 1)}
+MOST_STATES = 8  # that a note lists
 
 
 # the columns of a declaration -----------------------------------------------------------------------------
@@ -177,6 +185,7 @@ class TableReader:
     Attributes:
         path: of the source, or "data frame".
         line: number of the row that :meth:`rows` has returned last.
+        unit: what it counts: "line", or "job" of a JSON file.
         filled: missing quantity, taken as 0 -> number of rows.
 
     Raises:
@@ -202,12 +211,15 @@ class TableReader:
         self.numbers, self.derive = numbers, derive or _with_durations
         self.exclusive, self._prefix = machines, MACHINE if machines else ""
         self.path = name_of(source)
-        self.line = 0
+        self.line, self.unit = 0, "line"
         self.filled: Counter[str] = Counter()
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
         self.midnight: Any = None  # of the day of the first date
         self._plans: list[_Plan] | None = None
-        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> the rest of a LeftOut
+        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail, jobs, work
+        self._how: list[str] = []  # fields were told apart, and dates read
+        self._states: dict[str, tuple[Counter[str], Counter[str]]] = {}  # column -> those kept, and left out
+        self._lowest: dict[str, tuple[float, int]] = {}  # point in time below 0, and its line
 
     def read(self, what: str, limit: int | None = None) -> dict[str, Floats]:
         """Quantity -> numbers, NaN where unknown; of the first ``limit`` tasks. No ``what`` is an error."""
@@ -222,6 +234,7 @@ class TableReader:
                 break
         found = {name: np.concatenate(parts) for name, parts in kept.items()}
         refuse_empty(self.path, what, next(iter(found.values()), ()), self.dropped)
+        self._check_lowest(found)
         return found
 
     def rows(self) -> Iterator[tuple[float, ...]]:
@@ -244,7 +257,7 @@ class TableReader:
         The arguments are those of :class:`~schedgym.traces.base.LeftOut`, of one row.
         """
         if reason == MALFORMED and self.on_error == "raise":
-            raise TraceFormatError(self.path, self.line, column, detail)
+            raise TraceFormatError(self.path, self.line, column, detail, self.unit)
         entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail, 0, math.nan])
         entry[0] += 1
         entry[3] += jobs
@@ -255,8 +268,8 @@ class TableReader:
     def left_out(self) -> tuple[LeftOut, ...]:
         """The rows that were left out."""
         return tuple(
-            LeftOut(reason, count, line, column, *rest)
-            for (reason, column), (count, line, *rest) in self._left.items()
+            LeftOut(reason, count, line, column, detail, self.unit, jobs, work)
+            for (reason, column), (count, line, detail, jobs, work) in self._left.items()
         )
 
     @property
@@ -264,12 +277,37 @@ class TableReader:
         """Why rows were left out -> how many."""
         return count_dropped(self.left_out)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the table was read, where that does not go without saying, a sentence each."""
+        found = list(self._how)
+        for column, counts in self._states.items():
+            kept, out = (
+                ", ".join(f"{text} {n}" for text, n in own.most_common(MOST_STATES)) for own in counts
+            )
+            found.append(f"{column}: kept {kept or 'none'}; left out as {UNFINISHED} {out or 'none'}")
+        return tuple(found)
+
+    def _check_lowest(self, found: Mapping[str, Floats]) -> None:
+        """Raise TraceFormatError for a time that lies further below 0 than the log is long."""
+        for name, (value, line) in self._lowest.items():
+            rest = found[name][found[name] >= 0]
+            first = float(rest.min()) if rest.size else 0.0
+            span = float(np.nanmax(found["submit"] + found["duration"])) - first
+            if max(-value, first) > span:
+                own = (plan.column for plan in self._plans or () if plan.quantity == name)
+                reason = (
+                    f"must be >= 0, or from shortly before the log, which spans {span:g} s, got {value:g}"
+                )
+                raise TraceFormatError(self.path, line, next(own, name), reason, self.unit)
+
     def _prepare(self, piece: Chunk) -> list[_Plan]:
         """The sources of the quantities in the table; raise TraceFormatError if it lacks a column."""
+        self.unit, self._how = piece.unit, [piece.note] if piece.note else []
         found = (self._plan(name, own, piece) for name, own in self.layout.columns.items())
-        plans = [plan for plan in found if plan is not None]
+        plans = self._with_epochs([plan for plan in found if plan is not None], piece)
         for own in self.layout.filters:
-            self._find(piece, (own.column,), own.optional)
+            self._find(piece, own.columns, own.optional)
         for column in self.numbers:
             self._find(piece, (column.name,))
         times = [plan for plan in plans if plan.quantity in POINTS]
@@ -282,7 +320,7 @@ class TableReader:
     def _plan(self, quantity: str, field: Field, piece: Chunk) -> _Plan | None:
         sources = field.sources
         plain = field.unit in (DATE, CLOCK) or field.letters or quantity in TEXTS
-        if len(sources) == 1 and sources[0] not in piece.names and not plain:
+        if len(sources) == 1 and not plain and self._find(piece, sources, True) is None:
             try:
                 expression = Expression(sources[0])
             except InvalidParameter as error:
@@ -297,13 +335,30 @@ class TableReader:
             return None
         return _Plan(quantity, field, column, piece.kinds.get(column, field.unit))
 
+    def _with_epochs(self, plans: list[_Plan], piece: Chunk) -> list[_Plan]:
+        """The plans, those of dates and clock times as numbers where there are only numbers."""
+        found = list(plans)
+        points = [plan for plan in plans if plan.quantity in POINTS and plan.unit == DATE]
+        texts = {text for plan in points for text in self._texts(plan, piece, plan.column) if text}
+        digits = {len(epoch[1]) if (epoch := _EPOCH.fullmatch(text)) else 0 for text in texts}
+        if len(digits) == 1 and (unit := _EPOCH_UNITS.get(digits.pop())):
+            found = [plan._replace(unit=unit) if plan in points else plan for plan in found]
+            names = ", ".join(plan.column for plan in points)
+            self._how.append(f"{names}: numbers, read as {unit} since 1970")
+        for i, plan in enumerate(found):
+            if plan.unit == CLOCK:
+                texts = {text for text in self._texts(plan, piece, plan.column) if text}
+                if texts and all(is_number(text) for text in texts):
+                    found[i] = plan._replace(unit="s")
+        return found
+
     def _find(self, piece: Chunk, sources: Sequence[str], optional: bool = False) -> str | None:
         """The first of some columns that a table has; None if it has none and need not."""
         for source in sources:
             if (times := piece.names.count(source)) > 1:
                 reason = f"column appears {times} times in the header"
                 raise TraceFormatError(self.path, piece.header, source, reason)
-            if times:
+            if times or source.partition(".")[0] in piece.names:
                 return source
         if optional:
             return None
@@ -315,10 +370,8 @@ class TableReader:
             self._plans = self._prepare(piece)
         rows = Verdict(piece.faults, len(piece.lines))
         for own in self.layout.filters:
-            if own.column in piece.names:
-                texts = piece.column(own.column)
-                out = {text for text in set(texts) if own.holds(text)}
-                rows.leave_out(np.array([text in out for text in texts], dtype=np.bool_), own.reason)
+            if (name := self._find(piece, own.columns, True)) is not None:
+                self._filter(own, name, piece, rows)
         values = {plan.quantity: self._quantity(plan, piece, rows) for plan in self._plans}
         for column in self.numbers:
             found = _convert(piece.column(column.name), column.parse, column.name)
@@ -327,6 +380,23 @@ class TableReader:
                 rows.leave_out(found.empty, MALFORMED, column.name, NO_NUMBER)
             values[column.name] = found.numbers
         return values, rows
+
+    def _filter(self, own: Filter, name: str, piece: Chunk, rows: Verdict) -> None:
+        """Leave out the rows for which a condition holds; of states, count those of all rows."""
+        texts = piece.column(name)
+        out = {text for text in set(texts) if own.holds(text)}
+        if own.contains and name in piece.widths:  # the part that is cut off may be the one that is asked for
+            width = piece.widths[name]
+            cut = {text for text in set(texts) - out if text.endswith("+") and len(text) == width}
+            reason = f"is cut off at {width} characters: print the column wider, or with --parsable2"
+            fault = Fault(MALFORMED, name, reason)
+            rows.refuse({i: fault for i, text in enumerate(texts) if text in cut and rows.good[i]})
+        if own.reason == UNFINISHED:
+            kept, left = self._states.setdefault(name, (Counter(), Counter()))
+            for text, good in zip(texts, rows.good.tolist(), strict=True):
+                if good and text:  # "CANCELLED by 1000" is CANCELLED
+                    (left if text in out else kept)[text.partition(" by ")[0]] += 1
+        rows.leave_out(np.array([text in out for text in texts], dtype=np.bool_), own.reason)
 
     def _keep(
         self,
@@ -355,10 +425,18 @@ class TableReader:
                 self.filled[f"{name} unknown"] += unknown
                 taken = np.nan_to_num(taken)
             kept.setdefault(name, []).append(taken)
+            if name in POINTS and self.midnight is None and taken.size:
+                lowest = int(np.argmin(np.nan_to_num(taken)))
+                if taken[lowest] < self._lowest.get(name, (0.0, 0))[0]:
+                    self._lowest[name] = (float(taken[lowest]), piece.lines[chosen[lowest]])
         return int(total[end - 1]) if end else 0
 
     def _quantity(self, plan: _Plan, piece: Chunk, rows: Verdict) -> Floats:
         """The numbers of a quantity; rows without a good one are left out."""
+        outer = plan.column.partition(".")[0]
+        if plan.expression is None and plan.column not in piece.names:  # what never ran got no resources
+            none = np.array([not text for text in piece.column(outer)], dtype=np.bool_)
+            rows.leave_out(none, f"{outer} empty")
         found = self._values(plan, piece)
         rows.refuse(found.bad)
         if plan.field.empty == "refuse":
@@ -400,6 +478,8 @@ class TableReader:
         number = self._with_point(own.parse)
 
         def parse(text: str) -> float:
+            if plan.field.negative and text == UNKNOWN_TIME:
+                raise ValueError(f"must be a time: if {text} stands for an unknown one, give --empty {text}")
             if plan.field.letters and text.endswith("m") and text != "m":
                 return number(text.removesuffix("m")) / 1e3
             return number(text) * times / parts
@@ -414,6 +494,7 @@ class TableReader:
         own = Column(
             plan.column,
             unit,
+            minimum=-LARGEST if plan.field.negative and quantity in POINTS else 0.0,
             maximum=float(MOST_TASKS if quantity == "tasks" else 2**63 if unit == "ns" else LARGEST),
             exclusive=self.exclusive or quantity in ABOVE,
             whole=quantity in WHOLE,
@@ -448,7 +529,7 @@ class TableReader:
         numbers = np.broadcast_to(expression(operands), count).copy()
         own, times, parts = self._numbers(plan)
         with np.errstate(all="ignore"):
-            low = numbers <= 0 if own.exclusive else numbers < 0
+            low = numbers <= own.minimum if own.exclusive else numbers < own.minimum
             beyond = numbers > own.maximum
             wrong = ~np.isfinite(numbers) | low | beyond | (own.whole & (numbers != np.floor(numbers)))
             numbers = numbers * times / parts
@@ -494,11 +575,13 @@ class TableReader:
 
         def parse(text: str) -> float:
             found = match(text)
-            if found is None or (found[3] and found[3] not in field.times):
+            if found is None or (found[4] and found[4] not in field.times):
                 raise ValueError(f"must be a number and a letter of its unit, got {text[:40]!r}")
-            further[text] = found[3]
-            size = _POWERS.get(found[2].upper())
-            return float(found[1]) * times / parts if size is None else float(found[1]) * size / 2.0**30
+            further[text] = found[4]
+            if not found[2]:
+                return float(found[1]) * times / parts
+            thousand = 1000.0 if field.decimal and not found[3] else 1024.0
+            return float(found[1]) * thousand ** _POWERS[found[2].upper()] / 2.0**30
 
         values = _convert(texts, parse, plan.column)
         for letter in set(further.values()) - {""}:
@@ -544,8 +627,8 @@ def read_table(
     many, which form a job.
 
     Args:
-        source: a text file (which may be packed by gzip, bzip2, xz or zip), a Parquet file (``.parquet``),
-            or a pandas data frame.
+        source: a text or JSON file (which may be packed by gzip, bzip2, xz or zip), a Parquet file
+            (``.parquet``), or a pandas data frame.
         declaration: of its format.
         nodes: the file or data frame of machines; None leaves the trace without machines.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
@@ -577,6 +660,7 @@ def read_table(
         output_bytes=columns["output"],
         files=_files(source),
         left_out=reader.left_out,
+        notes=reader.notes,
     )
 
 
@@ -633,6 +717,7 @@ def read_tasks(
         sites=sites,
         origin=origin,
         left_out=left_out,
+        notes=reader.notes,
     )
 
 

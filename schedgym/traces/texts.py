@@ -17,6 +17,7 @@ from typing import IO, Any, cast
 
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile, TraceFormatError
+from schedgym.traces.base import MALFORMED, Fault
 
 try:
     zstd: Any = importlib.import_module("compression.zstd")  # Python 3.14
@@ -47,15 +48,33 @@ TARS = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", re.IGNORECASE)
 def first_line(path: str | Path) -> str:
     """The first line of a (compressed) text file, without its end; "" for an empty file.
 
+    Lines that begin with "#" do not count.
+
     Raises:
         FileNotFoundError: when there is no such file.
         TraceFormatError: when the line is not text.
     """
-    raw = next(raw_lines(Path(path)), b"")
+    for number, raw in enumerate(raw_lines(Path(path)), 1):
+        try:
+            line = decode(raw, first=number == 1)
+        except ValueError as error:
+            raise TraceFormatError(path, number, "", str(error)) from None
+        if not line.startswith("#"):
+            return line
+    return ""
+
+
+def is_json(path: str | Path) -> bool:
+    """Return True if a (compressed) text file begins as JSON; a damaged one is left to its reader.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+    """
     try:
-        return decode(raw, first=True)
-    except ValueError as error:
-        raise TraceFormatError(path, 1, "", str(error)) from None
+        start = next(_pieces(Path(path), "read", 1 << 12), b"")
+    except TraceFormatError:
+        return False
+    return start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
 
 def raw_lines(path: Path) -> Iterator[bytes]:
@@ -68,6 +87,21 @@ def raw_lines(path: Path) -> Iterator[bytes]:
             line = b""
     if line:
         yield line
+
+
+def text_lines(path: Path, comment: bytes = b"") -> Iterator[tuple[int, str | Fault]]:
+    """The number and text of each line that is neither blank nor a comment, or what is wrong with it."""
+    for number, raw in enumerate(raw_lines(path), 1):
+        first = number == 1
+        if comment and raw.removeprefix(codecs.BOM_UTF8 * first).startswith(comment):
+            continue
+        try:
+            text = decode(raw, first)
+        except ValueError as error:
+            yield number, Fault(MALFORMED, "", str(error))
+        else:
+            if text.strip():
+                yield number, text
 
 
 def text_blocks(path: str | Path, size: int) -> Iterator[str]:

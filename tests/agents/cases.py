@@ -22,7 +22,7 @@ from tests.test_all_problems import IDS, small
 #: every id with every view that agents act in
 CASES = [(id, view) for id in IDS for view in tokens_of(id).views]
 #: those in which whole episodes are compiled
-PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
+PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).played]
 #: id -> the view of the agent that the package brings
 SHIPPED = {id: str(load_agent(path).metadata["view"]) for id, path in list_pretrained().items()}
 #: the ids whose kernels of whole episodes take long to compile

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from schedgym.core.tokens import TokenSet
-from schedgym.problems.flowtime import tokens as flowtime
-from schedgym.problems.geo import tokens as geo
-from schedgym.problems.parallel_jct import tokens as parallel_jct
-from schedgym.problems.partial_value import tokens as partial_value
-from schedgym.problems.queue_delay import tokens as queue_delay
-from schedgym.solvers.dual_prices import dual_prices
+from schedgym.papers.zheng2016.concave import divide_slot
+from schedgym.problems.flowtime import columns as flowtime
+from schedgym.problems.geo import columns as geo
+from schedgym.problems.parallel_jct import columns as parallel_jct
+from schedgym.problems.partial_value import columns as partial_value
+from schedgym.problems.queue_delay import columns as queue_delay
+from schedgym.solvers.dual_prices import SlotJobs
 
 Columns = list[tuple[str, Any]]
 EDGE = np.float32(1e-5)
@@ -94,7 +95,7 @@ def flowtime_measures(rows: TokenRows) -> Any:
 
 def flowtime_job_columns(rows: TokenRows) -> Columns:
     jobs = rows["jobs"]
-    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: len(flowtime.JOB_COLUMNS)]
+    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: flowtime.JOB_FEATURES]
     log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
     log_left, log_work = log_odds(left), log_odds(work)
     memory_all, core_price, memory_price, mean_work, pressure, several = flowtime_measures(rows)
@@ -140,10 +141,10 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     jobs, sites = rows["jobs"], observation["sites"]
     count = sites.shape[1]
     features = jobs.shape[0]
-    unfinished, waiting, running, age, new, able, here = jobs[: len(geo.JOB_COLUMNS)]
-    groups = features - len(geo.JOB_COLUMNS) - count * (2 if ordered else 1)
+    unfinished, waiting, running, age, new, able, here = jobs[: geo.JOB_FEATURES]
+    groups = features - geo.JOB_FEATURES - count * (2 if ordered else 1)
     slots = np.maximum(unscaled(sites[:, :, 0], geo.COUNT_SCALE), 1.0)  # [B, M]
-    base = len(geo.JOB_COLUMNS) + groups
+    base = geo.JOB_FEATURES + groups
     whole = unscaled(observation["jobs"][:, :, base : base + count], geo.COUNT_SCALE)  # [B, W, M]
     if ordered:  # then a token also has the tasks assigned to each site
         whole = whole + unscaled(observation["jobs"][:, :, base + count :], geo.COUNT_SCALE)
@@ -151,7 +152,7 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     mine = whole[env, rows.places["jobs"][1]]  # [T, M]
     share = mine / slots[env]
     total = np.maximum(mine.sum(axis=1), 1e-6)
-    by_group = unscaled(jobs[len(geo.JOB_COLUMNS) : base], geo.COUNT_SCALE)  # [K, T]
+    by_group = unscaled(jobs[geo.JOB_FEATURES : base], geo.COUNT_SCALE)  # [K, T]
     return [
         ("log unfinished", log_odds(unfinished)),
         ("log waiting", log_odds(waiting)),
@@ -230,7 +231,7 @@ def parallel_jct_job_columns(rows: TokenRows) -> Columns:
 def partial_value_job_columns(rows: TokenRows) -> Columns:
     jobs = rows["jobs"]
     value, served, most, left, marginal, density, dominant = jobs[:7]
-    demand = unscaled(jobs[len(partial_value.JOB_COLUMNS) :], partial_value.SHARE_SCALE) + np.float32(
+    demand = unscaled(jobs[partial_value.JOB_FEATURES :], partial_value.SHARE_SCALE) + np.float32(
         1e-6
     )  # [m, T] shares of the capacity
     load = unscaled(rows.observation["resources"][:, :, 0], 1.0)[rows.env].T + np.float32(1e-6)
@@ -283,12 +284,12 @@ def partial_value_prices(rows: TokenRows) -> Any:
         given = {
             "served": unscaled(own[10], partial_value.TASK_SCALE),
             "cap": unscaled(own[2], partial_value.TASK_SCALE),
-            "share": unscaled(own[len(partial_value.JOB_COLUMNS) :].T, partial_value.SHARE_SCALE),
+            "share": unscaled(own[partial_value.JOB_FEATURES :].T, partial_value.SHARE_SCALE),
             "utility": own[7:10].argmax(axis=0) if own.size else np.zeros(0, dtype=np.int64),
             "value": unscaled(own[0], partial_value.VALUE_SCALE),
             "exponent": own[11],
         }
-        found.append(dual_prices(**given).prices)
+        found.append(divide_slot(SlotJobs(**{k: np.ascontiguousarray(v) for k, v in given.items()}))[1])
     return np.array(found)
 
 

@@ -185,4 +185,4 @@ def test_a_shipped_agent_is_shown_by_its_id(capsys) -> None:
 def test_agents_list(capsys) -> None:
     assert cli.main(["agents", "list"]) == 0
     told = capsys.readouterr().out
-    assert "flowtime-priority" in told and "maskable-ppo" in told
+    assert "flowtime-priority" in told and "sb3-ppo" in told

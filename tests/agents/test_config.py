@@ -26,7 +26,7 @@ CMA: dict[str, Any] = {
 }
 PPO: dict[str, Any] = {
     "id": "schedgym/GeoAssign-v0",
-    "algorithm": "sb3-maskable-ppo",
+    "algorithm": "sb3-ppo",
     "view": "pick",
     "steps": 1000,
     "num_envs": 4,
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], message: str, tmp_path:
 
 
 def test_what_gradients_need() -> None:
-    with pytest.raises(InvalidParameter, match="search: has no effect on algorithm 'sb3-maskable-ppo'"):
+    with pytest.raises(InvalidParameter, match="search: has no effect on algorithm 'sb3-ppo'"):
         make_config({**PPO, "search": {}})
     with pytest.raises(InvalidParameter, match="steps: must be a whole number from 1"):
         make_config({**PPO, "steps": 0})

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.errors import InvalidParameter
-
-pytest.importorskip("torch", reason="needs the extra agents")
-pytest.importorskip("yaml", reason="needs the extra agents")
-import torch
-
-from schedgym.agents import environments, modules, ppo
 from schedgym.agents.files import load_agent
+from schedgym.agents.training import learn
+from schedgym.errors import InvalidParameter
 from tests.agents.test_ppo import QUEUE, VALUE, configuration
 from tests.core.test_cuda import simulate
 from tests.core.test_cuda_gpu import has_gpu
+from tests.lazy import Lazy
 from tests.long import long
+
+torch = Lazy("torch")
+environments = Lazy("schedgym.agents.environments", "torch")
+ppo = Lazy("schedgym.agents.ppo", "torch")
+torch_network = Lazy("schedgym.agents.torch_network", "torch")
 
 FLOWTIME, FAIR = "schedgym/FlowtimePacking-v0", "schedgym/GeoFair-v0"
 #: with a critic and with copies, of each kind of views: a choice, a pair, scores
@@ -44,7 +45,7 @@ def tiny(id: str, view: str, copies: int) -> Any:
     return configuration(id, view, copies, parameters=parameters, num_envs=4, ppo=options)
 
 
-def trained(training: ppo.Training) -> dict[str, np.ndarray]:
+def trained(training: Any) -> dict[str, np.ndarray]:
     """The weights, and what else an update leaves."""
     training.improve(training.play())
     return training.state()[0]
@@ -53,7 +54,7 @@ def trained(training: ppo.Training) -> dict[str, np.ndarray]:
 def check_training(id: str, view: str, copies: int) -> None:
     """Two updates on the GPU do what they do on the CPU, also if the second goes on from a checkpoint."""
     config = tiny(id, view, copies)
-    here, there, again = (ppo.Training(config, device) for device in ("cpu", "cuda", "cuda"))
+    here, there, again = (ppo.PPOTraining(config, device) for device in ("cpu", "cuda", "cuda"))
     assert type(here.environments) is not type(there.environments)
     here.start()
     there.start()
@@ -121,18 +122,24 @@ def test_the_command_trains_the_same_agent_on_the_simulator(tmp_path: Path) -> N
         np.testing.assert_array_equal(there.weights[name], array, err_msg=name)
 
 
-@pytest.mark.skipif(not has_gpu() or not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+@pytest.fixture
+def gpu() -> None:
+    if not has_gpu() or not torch.cuda.is_available():
+        pytest.skip("needs an NVIDIA GPU")
+
+
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(("id", "view", "copies"), WAYS)
 def test_trainings_on_a_gpu_are_those_of_the_cpu(
     id: str, view: str, copies: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the same random numbers; sums of float32 numbers have another order there."""
     config = tiny(id, view, copies)
-    here, there = (ppo.Training(config, device) for device in ("cpu", "cuda"))
+    here, there = (ppo.PPOTraining(config, device) for device in ("cpu", "cuda"))
     for name in ("normal", "gumbel", "permutation"):
-        drawn = getattr(modules.Random([config.seed, 1], torch.device("cpu")), name)
+        drawn = getattr(torch_network.Random([config.seed, 1], torch.device("cpu")), name)
         monkeypatch.setattr(there.random, name, lambda *shape, draw=drawn: draw(*shape).to(there.device))
-        drawn = getattr(modules.Random([config.seed, 1], torch.device("cpu")), name)
+        drawn = getattr(torch_network.Random([config.seed, 1], torch.device("cpu")), name)
         monkeypatch.setattr(here.random, name, drawn)
     here.start()
     there.start()
@@ -143,11 +150,12 @@ def test_trainings_on_a_gpu_are_those_of_the_cpu(
         np.testing.assert_allclose(given, own, rtol=1e-3, atol=1e-4, err_msg=name)
     here.improve(expected)
     there.improve(found)
-    for name, array in here.get_weights().items():
-        np.testing.assert_allclose(there.get_weights()[name], array, rtol=1e-2, atol=1e-3, err_msg=name)
+    moved = there.network.get_weights()
+    for name, array in here.network.get_weights().items():
+        np.testing.assert_allclose(moved[name], array, rtol=1e-2, atol=1e-3, err_msg=name)
 
 
-@pytest.mark.skipif(not has_gpu() or not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+@pytest.mark.usefixtures("gpu")
 def test_a_training_learns_on_a_gpu() -> None:
     parameters = {"jobs": 20, "rate": 10.0, "window": 16}
     config = configuration(
@@ -161,7 +169,7 @@ def test_a_training_learns_on_a_gpu() -> None:
         ppo={"batch_size": 1024, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9},
         evaluation={"every": 10**6, "episodes": 64, "keep": "last"},
     )
-    result = ppo.learn(config, device="cuda")
+    result = learn(config, device="cuda")
     assert result.curve[-1].objective > 1.02 * result.curve[0].objective
 
 
@@ -172,7 +180,7 @@ def test_without_a_gpu_the_error_says_so() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is one")
     with pytest.raises(InvalidParameter, match="device: 'cuda' is not there"):
-        ppo.learn(configuration(), device="cuda")
+        learn(configuration(), device="cuda")
 
 
 def test_only_the_first_gpu_that_is_visible_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +191,7 @@ def test_only_the_first_gpu_that_is_visible_will_do(monkeypatch: pytest.MonkeyPa
 
 def test_a_gpus_random_numbers_go_on_from_a_checkpoint() -> None:
     """torch's generator, here that of the CPU: those of a GPU differ in the numbers only."""
-    random, other = (modules.Random([seed], torch.device("cpu")) for seed in (1, 2))
+    random, other = (torch_network.Random([seed], torch.device("cpu")) for seed in (1, 2))
     before = random.state()
     for own in (random, other):
         own.generator = torch.Generator().manual_seed(int(own.rng.integers(100)))
@@ -201,13 +209,13 @@ def test_a_gpus_random_numbers_go_on_from_a_checkpoint() -> None:
         assert float(first[name].mean()) == pytest.approx(mean, abs=0.02)
         assert float(first[name].std()) == pytest.approx(spread, abs=0.02)
     with pytest.raises(InvalidParameter, match="checkpoint: of a training on another device"):
-        modules.Random([1], torch.device("cpu")).restore(state)
+        torch_network.Random([1], torch.device("cpu")).restore(state)
 
 
 @long
 def test_environments_of_whole_episodes_wait_for_each_other() -> None:
     config = dataclasses.replace(tiny(VALUE, "priority", 4), seed=3)
-    training = ppo.Training(config)
+    training = ppo.PPOTraining(config)
     training.start()
     own, layout = training.environments, training.network.layout
     playing = [own.running]

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
+from schedgym.agents.examples import tree_search
+from schedgym.agents.simulation import held_out
 from schedgym.errors import InvalidParameter
-
-pytest.importorskip("torch", reason="needs the extra agents")
-pytest.importorskip("stable_baselines3", reason="needs the extra agents")
-pytest.importorskip("sb3_contrib", reason="needs the extra agents")
-import torch
-
-from schedgym.agents.examples import cleanrl_ppo, rllib_ppo
-from schedgym.agents.rollout import held_out
+from tests.lazy import Lazy
 from tests.long import long
+
+torch = Lazy("torch")
+cleanrl_ppo = Lazy("schedgym.agents.examples.cleanrl_ppo", "torch")
+rllib_ppo = Lazy("schedgym.agents.examples.rllib_ppo", "torch")
 
 HELD_OUT = 2**20  # seed of episodes that are not trained on
 
@@ -25,6 +24,17 @@ HELD_OUT = 2**20  # seed of episodes that are not trained on
 def mean_delay(act) -> float:
     rows = held_out(cleanrl_ppo.ID, act, 100, HELD_OUT, parameters=cleanrl_ppo.PARAMETERS)
     return float(np.mean([row["mean_delay"] for row in rows]))
+
+
+def test_a_tree_search_that_knows_the_future_beats_the_agent(capsys, monkeypatch) -> None:
+    """The same command twice gives the same; every simulation starts from the state that it left."""
+    small = {"tasks": 12, "servers": 2, "window": 8}
+    monkeypatch.setitem(tree_search.PARAMETERS, "schedgym/QueueDelay-v0", small)
+    command = ["--simulations", "16", "--episodes", "2"]
+    found = tree_search.main(command)
+    assert found == tree_search.main(command)
+    assert sum(found["16 simulations, clairvoyant"]) < sum(found["agent"])
+    assert capsys.readouterr().out.count("16 simulations, resampled") == 2
 
 
 @long

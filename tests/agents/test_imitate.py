@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
+from schedgym.agents.network import initial
+from schedgym.agents.options import ImitationOptions
+from schedgym.agents.simulation import held_out
+from schedgym.agents.views import make_layout
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
+from tests.lazy import Lazy
+from tests.long import all_but, long
 from tests.test_all_problems import small
 
-pytest.importorskip("stable_baselines3", reason="needs the extra agents")
-pytest.importorskip("sb3_contrib", reason="needs the extra agents")
-import torch
-
-from schedgym.agents.imitate import clone, demonstrate
-from schedgym.agents.networks import TokenPolicy
-from schedgym.agents.options import ImitationOptions
-from schedgym.agents.rollout import held_out
-from tests.long import all_but, long
+torch = Lazy("torch")
+imitate = Lazy("schedgym.agents.imitate", "torch")
+torch_network = Lazy("schedgym.agents.torch_network", "torch")
 
 QUEUE = {"tasks": 40, "servers": 3, "window": 12}
 FLOWTIME = {"jobs": 16, "servers": "8+4+4+2", "window": 12}
@@ -36,12 +38,13 @@ CLONES = {
 HELD_OUT = 2**40
 
 
-def network(id: str, parameters: dict[str, object], seed: int = 0) -> TokenPolicy:
-    env = gym.make(id, disable_env_checker=True, **parameters, observation="features").unwrapped
+def network(id: str, parameters: dict[str, Any], seed: int = 0) -> Any:
+    env: Any = gym.make(id, disable_env_checker=True, **parameters, observation="features").unwrapped
+    problem, spaces = get_problem(id).name, (env.observation_space, env.action_space)
+    layout = make_layout(problem, parameters["view"], *spaces)
     torch.manual_seed(seed)
-    problem = get_problem(id).name
-    spaces = env.observation_space, env.action_space
-    return TokenPolicy(*spaces, lambda _: 1e-3, problem=problem, view=parameters["view"])
+    rng = np.random.default_rng(int(torch.randint(2**62, ())))  # as a training of stable-baselines3 begins
+    return torch_network.Network(layout, initial(layout, rng))
 
 
 def mean(id: str, parameters: dict[str, object], rows: list[dict[str, float]]) -> float:
@@ -54,16 +57,14 @@ def mean(id: str, parameters: dict[str, object], rows: list[dict[str, float]]) -
 @pytest.mark.parametrize("name", CLONES)
 def test_the_clone_reaches_the_score_of_its_policy(name: str) -> None:
     id, parameters, policy, episodes, epochs = CLONES[name]
-    shown = demonstrate(id, policy, episodes, 5, parameters=parameters)
+    shown = imitate.demonstrate(id, policy, episodes, 5, parameters=parameters)
     student = network(id, parameters)
     options = ImitationOptions(policy=policy, epochs=epochs, batch_size=128, learning_rate=3e-3)
-    result = clone(student, shown, options, 0, scale=float(shown.sums().std()) or 1.0)
+    result = imitate.clone(student, shown, options, 0, scale=float(shown.sums().std()) or 1.0)
     assert result.losses[-1] <= result.losses[0]
     count = 100
-    mine = held_out(
-        id, lambda seen: student.predict(seen, deterministic=True)[0], count, HELD_OUT, parameters=parameters
-    )
-    theirs = demonstrate(id, policy, count, HELD_OUT, parameters=parameters).metrics
+    mine = held_out(id, student.decide, count, HELD_OUT, parameters=parameters)
+    theirs = imitate.demonstrate(id, policy, count, HELD_OUT, parameters=parameters).metrics
     assert mean(id, parameters, mine) == pytest.approx(mean(id, parameters, theirs), rel=0.02)
 
 
@@ -71,8 +72,8 @@ def test_the_clone_reaches_the_score_of_its_policy(name: str) -> None:
 def test_a_network_that_learned_nothing_does_not() -> None:
     id, parameters, policy, *_ = CLONES["choice"]
     student = network(id, parameters)
-    rows = held_out(id, lambda seen: student.predict(seen)[0], 60, HELD_OUT, parameters=parameters)
-    theirs = demonstrate(id, policy, 60, HELD_OUT, parameters=parameters).metrics
+    rows = held_out(id, student.decide, 60, HELD_OUT, parameters=parameters)
+    theirs = imitate.demonstrate(id, policy, 60, HELD_OUT, parameters=parameters).metrics
     assert mean(id, parameters, rows) > 1.1 * mean(id, parameters, theirs)
 
 
@@ -80,7 +81,7 @@ def test_a_network_that_learned_nothing_does_not() -> None:
 def test_what_is_shown_is_what_the_policy_did(name: str) -> None:
     """Features, decisions and rewards are those of the same episode, played again."""
     id, parameters, policy, *_ = CLONES[name]
-    shown = demonstrate(id, policy, 3, 7, parameters=parameters)
+    shown = imitate.demonstrate(id, policy, 3, 7, parameters=parameters)
     layout = shown.layout
     env = gym.make(id, **parameters, observation="features").unwrapped
     step = 0
@@ -116,21 +117,21 @@ def test_what_is_shown_is_what_the_policy_did(name: str) -> None:
 
 def test_only_decisions_between_several_choices_are_learned() -> None:
     id, parameters, policy, *_ = CLONES["choice"]
-    shown = demonstrate(id, policy, 4, 7, parameters=parameters)
+    shown = imitate.demonstrate(id, policy, 4, 7, parameters=parameters)
     mask = shown.observations["action_mask"].astype(bool)
     decisive = shown.decisive()
     assert 0 < len(decisive) < len(mask)
     assert (mask[decisive].sum(axis=1) > 1).all()
     assert (mask[np.setdiff1d(np.arange(len(mask)), decisive)].sum(axis=1) == 1).all()
     options = ImitationOptions(policy=policy, epochs=1)
-    result = clone(network(id, parameters), shown, options)
+    result = imitate.clone(network(id, parameters), shown, options)
     assert result.decisions == len(decisive) - int(0.1 * len(decisive))
 
 
 @long
 def test_the_critic_learns_the_returns() -> None:
     id, parameters, policy, *_ = CLONES["choice"]
-    shown = demonstrate(id, policy, 30, 7, parameters=parameters)
+    shown = imitate.demonstrate(id, policy, 30, 7, parameters=parameters)
     scale = float(shown.sums().std())
     wanted = shown.returns() / scale
     errors = []
@@ -138,9 +139,9 @@ def test_the_critic_learns_the_returns() -> None:
         student = network(id, parameters)
         epochs = 40 if critic else 1
         options = ImitationOptions(policy=policy, epochs=epochs, learning_rate=5e-3, critic=critic)
-        clone(student, shown, options, scale=scale)
+        imitate.clone(student, shown, options, scale=scale)
         with torch.no_grad():
-            values = student.predict_values(student.obs_to_tensor(shown.observations)[0])[:, 0].numpy()
+            values = student.values(student.see(shown.observations)).numpy()
         errors.append(float(((values - wanted) ** 2).mean()))
     assert errors[1] < 0.6 * wanted.var() and errors[1] < 0.6 * errors[0]
 
@@ -150,8 +151,8 @@ def test_one_seed_twice_gives_equal_clones() -> None:
     found = []
     for seed in (1, 1, 2):
         student = network(id, parameters, 3)
-        shown = demonstrate(id, policy, 4, 7, parameters=parameters)
-        clone(student, shown, ImitationOptions(policy=policy, epochs=2), seed)
+        shown = imitate.demonstrate(id, policy, 4, 7, parameters=parameters)
+        imitate.clone(student, shown, ImitationOptions(policy=policy, epochs=2), seed)
         found.append(student.get_weights())
     assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0])
     assert any(not np.array_equal(found[0][name], found[2][name]) for name in found[0])
@@ -170,10 +171,10 @@ def test_prices_are_learned() -> None:
 
     id = "schedgym/PartialValue-v0"
     parameters = small(id, view="prices", jobs=20, window=12)
-    shown = demonstrate(id, Prices(), 40, 1, parameters=parameters)
+    shown = imitate.demonstrate(id, Prices(), 40, 1, parameters=parameters)
     student = network(id, parameters)
     options = ImitationOptions(policy="own", epochs=30, batch_size=64, learning_rate=3e-3)
-    result = clone(student, shown, options)
+    result = imitate.clone(student, shown, options)
     assert result.losses[-1] < 0.05 * result.losses[0]
 
 
@@ -212,10 +213,11 @@ def test_held_out_episodes_are_those_of_single_environments() -> None:
 def test_what_cannot_be_cloned_is_refused() -> None:
     id = "schedgym/QueueDelay-v0"
     with pytest.raises(InvalidParameter, match="rule"):
-        demonstrate(id, "bf-exec", 1, parameters={"view": "pick", "rule": "first", **QUEUE})
+        imitate.demonstrate(id, "bf-exec", 1, parameters={"view": "pick", "rule": "first", **QUEUE})
     with pytest.raises(UnknownName, match="did you mean"):
-        demonstrate(id, "bf-exe", 1, parameters={"view": "pick", **QUEUE})
+        imitate.demonstrate(id, "bf-exe", 1, parameters={"view": "pick", **QUEUE})
     with pytest.raises(UnknownName, match="plan"):
-        demonstrate("schedgym/SingleJob-v0", "tapra", 1, parameters={"view": "plan"})
-    shown = demonstrate(id, make_policy("queue-delay/bf-exec"), 1, parameters={"view": "pick", **QUEUE})
+        imitate.demonstrate("schedgym/SingleJob-v0", "tapra", 1, parameters={"view": "plan"})
+    own = make_policy("queue-delay/bf-exec")
+    shown = imitate.demonstrate(id, own, 1, parameters={"view": "pick", **QUEUE})
     assert len(shown.metrics) == 1

@@ -1,32 +1,25 @@
-"""The PPO of this package: its formulas, what it may play, that it repeats itself, goes on, and learns."""
+"""The PPO of this package: its formulas, and what it may play; test_training.py has what all trainings do."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from schedgym.errors import InvalidParameter
-
-pytest.importorskip("torch", reason="needs the extra agents")
-pytest.importorskip("yaml", reason="needs the extra agents")
-import torch
-
-from schedgym.agents import modules, ppo, record, tokens
 from schedgym.agents.config import Config, make_config
-from schedgym.agents.files import load_agent
-from schedgym.agents.policy import AgentPolicy
-from schedgym.agents.rollout import held_out
-from schedgym.agents.training import train
-from schedgym.core.random import VALIDATION_SEED
+from schedgym.agents.network import estimate, forward, initial
+from schedgym.agents.training import learn, train
+from schedgym.errors import InvalidParameter
 from tests.agents import cases
+from tests.lazy import Lazy
 from tests.long import some
-from tests.tables import table
 from tests.test_all_problems import small
+
+torch = Lazy("torch")
+ppo = Lazy("schedgym.agents.ppo", "torch")
+torch_network = Lazy("schedgym.agents.torch_network", "torch")
 
 QUEUE = "schedgym/QueueDelay-v0"
 VALUE = "schedgym/PartialValue-v0"
@@ -58,22 +51,16 @@ def configuration(id: str = QUEUE, view: str = "pick", copies: int = 1, **change
     return make_config({**data, **changes})
 
 
-def playing(id: str, view: str, copies: int = 1, **changes: Any) -> ppo.Training:
+def playing(id: str, view: str, copies: int = 1, **changes: Any) -> Any:
     """A training whose scores matter: they are near zero at first."""
-    training = ppo.Training(configuration(id, view, copies, **changes))
+    training = ppo.PPOTraining(configuration(id, view, copies, **changes))
     training.start()
     torch.manual_seed(1)
     with torch.no_grad():
-        for name, weight in training.named:
+        for name, weight in training.network.named_parameters():
             if "/out/" in name or "/value/1/" in name:
                 weight.copy_(torch.randn_like(weight))
     return training
-
-
-def unlike(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> list[str]:
-    """Names of the weights that differ."""
-    assert first.keys() == second.keys()
-    return [name for name in first if not np.array_equal(first[name], second[name])]
 
 
 # Formulas --------------------------------------------------------------------------------------------------
@@ -136,18 +123,18 @@ def test_the_loss_is_that_of_a_plain_loop(id: str, view: str, copies: int) -> No
     judge = training.judge
     training.judge = lambda seen, rows: played.append(rows["live"].numpy()) or judge(seen, rows)  # type: ignore[method-assign,func-returns-value]
     batch = training.play()
-    weights = training.get_weights()
+    weights = training.network.get_weights()
     with torch.no_grad():  # away from the weights that played
-        for _, weight in training.named:
+        for weight in training.network.parameters():
             weight.add_(0.05 * torch.randn_like(weight))
-    moved = training.get_weights()
+    moved = training.network.get_weights()
     count, live = len(batch.log_probs), played[0].ravel()
     flat = {name: np.concatenate([one[name] for one in whole])[: len(live)][live] for name in whole[0]}
     assert count == live.sum()
     mask = layout.segments[0].tokens[0].mask
     there = np.ones((count, layout.size)) if mask is None else flat[mask]
-    before, after = (tokens.forward(layout, own, flat).astype(float) for own in (weights, moved))
-    values = tokens.estimate(layout, moved, flat) if copies == 1 else None
+    before, after = (forward(layout, own, flat).astype(float) for own in (weights, moved))
+    values = estimate(layout, moved, flat) if copies == 1 else None
     expected = divergence = 0.0
     for k in range(count):
         stds = [float(own["log_std"][0]) if layout.kind == "scores" else 0.0 for own in (weights, moved)]
@@ -169,8 +156,8 @@ def test_the_loss_is_that_of_a_plain_loop(id: str, view: str, copies: int) -> No
 @pytest.mark.parametrize(("id", "view"), cases.CASES)
 def test_tokens_that_nobody_has_may_be_cut_off(id: str, view: str) -> None:
     env, layout = cases.vector(id, view)
-    weights = tokens.initial(layout, np.random.default_rng(0), width=8)
-    network = modules.Network(layout, weights)
+    weights = initial(layout, np.random.default_rng(0), width=8)
+    network = torch_network.Network(layout, weights)
     cut = 0
     for observation in cases.observations(env, layout, 12):
         seen = network.see(observation)
@@ -178,8 +165,8 @@ def test_tokens_that_nobody_has_may_be_cut_off(id: str, view: str) -> None:
             cut += observation[network.cut.key].shape[1] - seen[network.cut.key].shape[1]
         with torch.no_grad():
             scores, values = network.scores(seen).numpy(), network.values(seen).numpy()
-        assert np.allclose(scores, tokens.forward(layout, weights, observation), atol=1e-5)
-        assert np.allclose(values, tokens.estimate(layout, weights, observation), atol=1e-5)
+        assert np.allclose(scores, forward(layout, weights, observation), atol=1e-5)
+        assert np.allclose(values, estimate(layout, weights, observation), atol=1e-5)
     assert cut or id != VALUE, "nothing was cut: that shows nothing"
 
 
@@ -208,7 +195,7 @@ def test_no_closed_action_is_ever_played(id: str, view: str, copies: int) -> Non
 
 
 def test_copies_play_one_workload() -> None:
-    training = ppo.Training(configuration(VALUE, "priority", 4))
+    training = ppo.PPOTraining(configuration(VALUE, "priority", 4))
     training.start()
     simulator = training.environments.simulator
     jobs = simulator.observation["jobs"]
@@ -231,98 +218,6 @@ def test_every_decision_of_whole_episodes_is_learned_from() -> None:
 
 # Training --------------------------------------------------------------------------------------------------
 
-WAYS = [(QUEUE, "pick", 1), (VALUE, "priority", 4), ("schedgym/FlowtimePacking-v0", "priority", 1)]
-
-
-@pytest.mark.parametrize(("id", "view", "copies"), some(WAYS))
-def test_one_seed_twice_gives_equal_weights(id: str, view: str, copies: int) -> None:
-    config = configuration(id, view, copies, steps=512)
-    first, again = ppo.learn(config), ppo.learn(config)
-    assert not unlike(first.weights, again.weights)
-    assert [point.objective for point in first.curve] == [point.objective for point in again.curve]
-    other = ppo.learn(dataclasses.replace(config, seed=1))
-    assert unlike(first.weights, other.weights)
-
-
-@pytest.mark.parametrize(("id", "view", "copies"), some(WAYS))
-@pytest.mark.parametrize("imitated", some([True, False]))
-def test_a_training_goes_on_as_if_it_had_not_stopped(
-    id: str, view: str, copies: int, imitated: bool, monkeypatch, tmp_path
-) -> None:
-    """Stopped after a checkpoint, in the middle of episodes, it ends with the same weights."""
-    names = {QUEUE: "fcfs", VALUE: "s-greedy", "schedgym/FlowtimePacking-v0": "srvf"}
-    changes: dict[str, Any] = {}
-    if imitated:
-        changes["imitation"] = {"policy": names[id], "episodes": 3, "epochs": 1, "batch_size": 32}
-        if id == QUEUE:
-            home = {"tasks": 30, "servers": 3, "window": 8, "scope": "all", "rule": "first"}
-            changes["parameters"] = home
-    config = configuration(
-        id, view, copies, evaluation={"every": 512, "episodes": 4, "keep": "last"}, **changes
-    )
-    whole = ppo.learn(config)
-    path = tmp_path / "a.checkpoint"
-    original, stops = record.write_atomically, []
-
-    def write(path, arrays) -> None:
-        original(path, arrays)
-        stops.append(json.loads(arrays["text"].tobytes().decode())["steps"])
-        if 0 < stops[-1] < config.steps:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(record, "write_atomically", write)
-    with pytest.raises(KeyboardInterrupt):
-        ppo.learn(config, path)
-    monkeypatch.setattr(record, "write_atomically", original)
-    result = ppo.learn(config, path, resume=True)
-    assert stops[0] == 0 and result.steps >= config.steps
-    assert not unlike(result.weights, whole.weights)
-    assert [(p.steps, p.objective) for p in result.curve] == [(p.steps, p.objective) for p in whole.curve]
-    assert (result.returns, result.cloning) == (whole.returns, whole.cloning)
-
-
-@pytest.mark.parametrize("copies", some([8, 1]))
-def test_it_learns(copies: int) -> None:
-    """PartialValue with 20 jobs: more than the order of a random network, and than the value of s-greedy."""
-    config = configuration(
-        VALUE,
-        "priority",
-        copies,
-        parameters={"jobs": 20, "rate": 10.0, "window": 16},
-        steps=20_000,
-        num_envs=64,
-        network={"width": 16, "log_std": -0.5},
-        ppo={"batch_size": 256, "learning_rate": 5e-3, "n_epochs": 4, "gamma": 0.9},
-        evaluation={"every": 10**6, "episodes": 64, "keep": "last"},
-    )
-    result = ppo.learn(config)
-    assert result.curve[-1].objective > 1.02 * result.curve[0].objective
-
-
-def test_the_agent_file_acts_as_the_network_does(tmp_path) -> None:
-    path = tmp_path / "agent.npz"
-    config = configuration(VALUE, "priority", 4, evaluation={"every": 512, "episodes": 8, "keep": "last"})
-    result = train(config, path, device="cpu")
-    policy = AgentPolicy(load_agent(path, id=VALUE, view="priority"))
-    weights = {name: torch.as_tensor(array) for name, array in policy.agent.weights.items()}
-    assert not any(name.startswith("critic/") for name in weights)
-
-    def decide(seen: Any) -> Any:
-        rows = [{name: array[i] for name, array in seen.items()} for i in range(len(seen["globals"]))]
-        return np.array([policy(row) for row in rows])
-
-    rows = held_out(VALUE, decide, 8, VALIDATION_SEED, parameters=config.environment)
-    assert np.mean([row["value"] for row in rows]) == pytest.approx(result.best.objective, rel=1e-4)
-
-
-def test_tensorboard_shows_rollouts_updates_and_validations(tmp_path) -> None:
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    ppo.learn(configuration(), log_dir=tmp_path)
-    events = accumulator.EventAccumulator(str(tmp_path / "ppo")).Reload()
-    tags = {"validation/mean_delay", "rollout/reward", "train/loss", "train/divergence"}
-    assert tags <= set(events.Tags()["scalars"])
-    assert [event.step for event in events.Scalars("validation/mean_delay")] == [0, 512, 1024]
-
 
 def test_an_update_ends_early_where_the_policy_moves_too_far(monkeypatch) -> None:
     batches: list[int] = []
@@ -338,18 +233,12 @@ def test_an_update_ends_early_where_the_policy_moves_too_far(monkeypatch) -> Non
     assert counts[1] < counts[0]
 
 
-@pytest.mark.parametrize(("changes", "message"), table(__file__, "test_what_cannot_be_trained_is_refused"))
-def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        ppo.learn(configuration(**changes))
-
-
 def test_devices(tmp_path) -> None:
-    assert modules.find_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert torch_network.find_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
     for name in ("cuda:99", "abacus"):
         with pytest.raises(InvalidParameter, match=f"device: '{name}' is not there"):
-            ppo.learn(configuration(), device=name)
+            learn(configuration(), device=name)
     with pytest.raises(InvalidParameter, match="device: must be cpu, cuda or auto, got 'meta'"):
-        ppo.learn(configuration(), device="meta")
+        learn(configuration(), device="meta")
     with pytest.raises(InvalidParameter, match="device: has no effect on algorithm 'sb3-ppo'"):
         train(configuration(algorithm="sb3-ppo"), tmp_path / "a.npz", device="cpu")

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.agents.policy import make_agent
-from schedgym.agents.rollout import play_scored
+from schedgym.agents.agent_policy import make_agent
 from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.search import Rollouts
+from schedgym.agents.simulation import play_scored
 from schedgym.core import rollouts as core_rollouts
 from schedgym.core.arrays import regrow
 from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
-from schedgym.core.scoring import next_set
+from schedgym.core.scorer import next_set
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play, steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector

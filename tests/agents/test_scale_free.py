@@ -13,7 +13,7 @@ from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import layout_of
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import make_env
-from schedgym.problems.queue_delay.tokens import COUNT_SCALE
+from schedgym.problems.queue_delay.columns import COUNT_SCALE
 
 ID = "schedgym/QueueDelay-v0"
 CONFIG = load_config("queue-delay-placement")

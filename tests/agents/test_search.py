@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +9,11 @@ import numpy as np
 import pytest
 
 from schedgym.agents import search as module
+from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.config import Config, make_config
 from schedgym.agents.files import Agent, load_agent, write_atomically
-from schedgym.agents.policy import AgentPolicy
-from schedgym.agents.record import TrainingRecord
 from schedgym.agents.search import (
     TRAINING_SEEDS,
-    Point,
     Rollouts,
     search,
 )
@@ -30,40 +23,23 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play
 from tests.agents.cases import CASES, compiled, fitted, vector
+from tests.agents.trainings import KINDS
+from tests.agents.trainings import configuration as make_training
 from tests.long import long
 from tests.test_all_problems import small
 
-pytest.importorskip("cma", reason="needs the extra agents")
-
-ID = "schedgym/FlowtimePacking-v0"
-SMALL = {"population": 6, "episodes": 4, "generations": 6, "validate_every": 2, "validation_episodes": 12}
+SMALL = KINDS["cma"]["search"]
+ID = KINDS["cma"]["id"]
 
 
 def configuration(changes: dict[str, Any] | None = None, **more: Any) -> Config:
-    data: dict[str, Any] = {
-        "id": ID,
-        "algorithm": "cma",
-        "view": "priority",
-        "parameters": {"jobs": 12, "servers": "4+2+2", "window": "all"},
-        "checkpoint": 2,
-        "scorer": {"hidden": 2, "columns": {"job": ["log work left", "log processing", "age"]}},
-    }
-    return make_config({**data, **more, "search": {**SMALL, **(changes or {})}})
+    return make_training("cma", search=SMALL | (changes or {}), **more)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted() -> module.SearchResult:
     """A training that nothing disturbed."""
     return search(configuration())
-
-
-def same(first: module.SearchResult, second: module.SearchResult) -> bool:
-    assert first.weights.keys() == second.weights.keys()
-    return all(np.array_equal(first.weights[name], second.weights[name]) for name in first.weights)
-
-
-def points(result: module.SearchResult) -> list[Point]:
-    return [dataclasses.replace(point, seconds=0.0) for point in result.curve]
 
 
 @pytest.mark.parametrize(("id", "view"), compiled(CASES))
@@ -110,15 +86,11 @@ def test_fitness() -> None:
     np.testing.assert_allclose(module._fitness("ratio", 1.0, np.array([[3.0]]), np.array([0.0])), [3.0])
 
 
-def test_one_seed_twice_gives_equal_weights(uninterrupted: module.SearchResult) -> None:
+def test_the_global_generator_is_not_used() -> None:
     np.random.seed(4321)  # noqa: NPY002
     state = np.random.get_state()[1].tolist()  # noqa: NPY002
-    again = search(configuration())
-    assert same(again, uninterrupted)
-    assert points(again) == points(uninterrupted)
-    assert again.decisions == uninterrupted.decisions
-    assert not same(search(configuration(seed=1)), uninterrupted)
-    assert np.random.get_state()[1].tolist() == state, "the global generator was used"  # noqa: NPY002
+    search(configuration())
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
 
 
 def test_what_a_training_tells(uninterrupted: module.SearchResult) -> None:
@@ -208,154 +180,6 @@ def test_candidates_are_compared_with_the_start(monkeypatch: pytest.MonkeyPatch)
         assert found.shape == (6,)
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from tests.agents.test_search import configuration
-from schedgym.agents import record, search, training
-
-written = 0
-write = record.write_atomically
-
-def count(path, arrays):
-    global written
-    write(path, arrays)
-    written += 1
-
-record.write_atomically = count
-play = search.Rollouts.play
-
-def kill(self, *rest):
-    if written == 2:  # in the middle of generation 5, of whose play nothing is saved
-        os.kill(os.getpid(), signal.SIGKILL)
-    return play(self, *rest)
-
-search.Rollouts.play = kill
-training.train(configuration(), sys.argv[1], "command")
-"""
-
-
-@long
-def test_a_killed_training_goes_on(
-    uninterrupted: module.SearchResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "agent.npz"
-    root = str(Path(__file__).resolve().parents[2])
-    run = subprocess.run(
-        [sys.executable, "-c", KILLED, str(path)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": root},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == -signal.SIGKILL, run.stderr
-    assert [file.name for file in tmp_path.iterdir()] == ["agent.checkpoint"]
-    generations: list[int] = []
-    original = Rollouts.play
-
-    def spy(self: Rollouts, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
-        if seed == TRAINING_SEEDS:
-            generations.append(first // 4)
-        return original(self, scorer, thetas, seed, first, watch)
-
-    monkeypatch.setattr(Rollouts, "play", spy)
-    result = train(configuration(), path, "command", resume=True)
-    assert generations == [5, 6], "it plays again what it has saved"
-    assert same(result, uninterrupted)
-    assert points(result) == points(uninterrupted)
-    agent = load_agent(path, ID, "priority")
-    assert all(np.array_equal(agent.weights[n], uninterrupted.weights[n]) for n in agent.weights)
-    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
-
-
-def test_an_agent_file_says_how_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    config = configuration(seed=9)
-    shown: list[Point] = []
-    result = train(config, tmp_path / "agent.npz", "schedgym train it", report=shown.append)
-    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
-    metadata = load_agent("agent.npz").metadata
-    assert make_config(metadata["config"]) == config
-    assert metadata["command"] == "schedgym train it"
-    assert metadata["parameters"] == config.parameters
-    training = metadata["training"]
-    assert training["seed"] == 9 and training["environment_seed"] == TRAINING_SEEDS + 9
-    assert training["validation_seed"] == VALIDATION_SEED
-    assert training["curve"] == [dataclasses.asdict(point) for point in result.curve]
-    assert training["best"] == dataclasses.asdict(result.best)
-    assert shown == list(result.curve)
-    assert {"python", "numpy", "numba", "cma"} <= set(metadata["versions"])
-    assert metadata["network"]["inputs"]["job"][0] == "log work left"
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    path = tmp_path / "a.checkpoint"
-    search(configuration({"generations": 2}), path)
-    return path
-
-
-def test_checkpoints_of_other_configurations(checkpoint: Path, uninterrupted: module.SearchResult) -> None:
-    before = checkpoint.read_bytes()
-    for changes, more, message in (
-        ({"sigma": 0.4}, {}, "search.sigma is 0.3 there, and 0.4 here"),
-        ({}, {"seed": 3}, "seed is 0 there, and 3 here"),
-        ({}, {"parameters": {"jobs": 13}}, "parameters.jobs is 12 there, and 13 here"),
-    ):
-        with pytest.raises(InvalidParameter, match=f"a.checkpoint: .* another configuration: {message}"):
-            search(configuration(changes, **more), checkpoint, resume=True)
-    assert checkpoint.read_bytes() == before
-    # but it may be made longer
-    assert same(search(configuration({"patience": 7}), checkpoint, resume=True), uninterrupted)
-
-
-def test_damaged_checkpoints(checkpoint: Path) -> None:
-    whole = checkpoint.read_bytes()
-    with np.load(checkpoint) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    rng = np.random.default_rng(0)
-    record = TrainingRecord(configuration(), checkpoint, Point)
-    refused = 0
-    for i in range(200):
-        data = bytearray(whole[: int(rng.integers(len(whole)))] if i % 2 else whole)
-        if i % 2 == 0:
-            data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
-        checkpoint.write_bytes(data)
-        try:
-            record.load(module.NEEDED)
-        except InvalidParameter as error:
-            assert str(error).startswith("a.checkpoint: ") and "\n" not in str(error)
-            refused += 1
-    assert refused > 120
-    for name in arrays:
-        if not name.startswith("statistics/"):
-            write_atomically(checkpoint, {key: a for key, a in arrays.items() if key != name})
-            with pytest.raises(InvalidParameter, match="not a checkpoint of a search"):
-                record.load(module.NEEDED)
-    write_atomically(checkpoint, {**arrays, "fitness": arrays["fitness"][:, ::-1]})
-    with pytest.raises(InvalidParameter, match="a.checkpoint: the search is not repeated as it was"):
-        search(configuration(), checkpoint, resume=True)
-
-
-def test_what_cannot_be_trained_is_refused_before_anything_is_played(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*rest: Any) -> None:
-        raise AssertionError("it plays")
-
-    monkeypatch.setattr(Rollouts, "play", never)
-    with pytest.raises(InvalidParameter, match="there is no folder"):
-        train(configuration(), tmp_path / "no" / "agent.npz")
-    with pytest.raises(InvalidParameter, match="algorithm: a search is 'cma', got 'ppo'"):
-        search(make_config({"id": ID, "algorithm": "ppo", "view": "priority"}))
-    assert not list(tmp_path.iterdir())
-
-
-def test_one_parameter_is_too_few() -> None:
-    with pytest.raises(InvalidParameter, match="needs 2 parameters or more, this one has 1"):
-        search(configuration(scorer={"columns": {"job": ["age"]}}))
-
-
 @long
 def test_prices_of_resources() -> None:
     """Partial-value's other view: one score per resource, the logarithm of its price."""
@@ -372,3 +196,21 @@ def test_prices_of_resources() -> None:
     result = search(config)
     assert result.inputs["resource"][0] == "log load"
     assert result.best.change < -0.03 and result.best.objective > 1.03 * result.curve[0].objective
+
+
+def test_a_search_that_is_not_repeated_as_it_was_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.checkpoint"
+    search(configuration({"generations": 2}), path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    write_atomically(path, {**arrays, "fitness": arrays["fitness"][:, ::-1]})
+    with pytest.raises(InvalidParameter, match="a.checkpoint: the search is not repeated as it was"):
+        search(configuration(), path, resume=True)
+
+
+def test_what_a_search_adds_to_the_agent_file(tmp_path: Path) -> None:
+    train(configuration(seed=9), tmp_path / "agent.npz")
+    metadata = load_agent(tmp_path / "agent.npz").metadata
+    assert metadata["training"]["environment_seed"] == TRAINING_SEEDS + 9
+    assert {"python", "numpy", "numba", "cma"} <= set(metadata["versions"])
+    assert metadata["network"]["inputs"]["job"][0] == "log work left"

@@ -68,6 +68,17 @@ def test_a_sound_workload_is_a_fresh_read_only_copy() -> None:
     assert pickle.loads(pickle.dumps(workload)) == workload
 
 
+def test_values_in_order_and_by_name() -> None:
+    jobs, servers = sections()["jobs"], {f"cluster.{n}": v for n, v in sections()["cluster"].items()}
+    assert SCHEMA.make(*jobs.values(), **servers) == SCHEMA.parse(sections())
+    assert SCHEMA.make(**jobs, **servers) == SCHEMA.parse(sections())
+    for values, names in (((*jobs.values(), 1), {}), ((jobs["cpu"],), {"arrival": jobs["arrival"]})):
+        with pytest.raises(TypeError, match="give arrival, execution, cpu, memory in this order"):
+            SCHEMA.make(*values, **names)
+    with pytest.raises(InvalidWorkload, match="^arival: unknown field; did you mean 'arrival'"):
+        SCHEMA.make(arival=[0])
+
+
 def test_whole_numbers_are_accepted_as_such() -> None:
     assert SCHEMA.parse(sections(jobs_arrival=[0, 1, 2])) == SCHEMA.parse(sections())
     assert SCHEMA.parse(sections(jobs_arrival=(0, np.int32(1), np.float32(2)))) == SCHEMA.parse(sections())

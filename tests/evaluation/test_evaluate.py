@@ -8,7 +8,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import schedgym
-from schedgym.agents.policy import make_agent
+from schedgym.agents.agent_policy import make_agent
 from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy

@@ -343,7 +343,7 @@ def test_what_cannot_run_is_refused_before_anything_runs(path, experiment, messa
 
 
 def test_agents_keep_their_training_seed(path, tmp_path):
-    pytest.importorskip("schedgym.agents.policy", exc_type=ImportError)
+    pytest.importorskip("schedgym.agents.agent_policy", exc_type=ImportError)
     from schedgym.agents.config import make_config
     from schedgym.agents.training import train
 

@@ -15,7 +15,7 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.papers.xu2021 import model
-from schedgym.problems.flowtime.dynamics import DECIDE
+from schedgym.problems.flowtime.dynamics import DYNAMICS
 from schedgym.problems.flowtime.metrics import fates, validate
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
@@ -329,6 +329,6 @@ def test_without_latencies_no_transport_is_compiled(view) -> None:
         FlowtimeSimulator(FlowtimeParameters(**parameters, latency=latency), 1, "schedgym/FlowtimePacking-v0")
         for latency in (False, True)
     )
-    assert late.kernels[0] is DECIDE[view]
-    assert (plain.kernels[0] is DECIDE[view]) == (view in ("allocation", "pick"))
+    assert late.kernels[0] is DYNAMICS.decide[DYNAMICS.general(view)]
+    assert (plain.kernels[0] is late.kernels[0]) == (view in ("allocation", "pick"))
     assert pickle.loads(pickle.dumps(plain)).kernels[0] is plain.kernels[0]

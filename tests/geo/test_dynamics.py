@@ -16,7 +16,6 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.papers.guan2022 import model
-from schedgym.problems.geo.dynamics import DECIDE
 from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo.instances import random_instance, workload_of
@@ -372,7 +371,7 @@ def test_repair_of_counts_and_shares() -> None:
             for r in range(n)
         ]
         simulator.actions[0, :n] = action[:n]
-        DECIDE["assignment"](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
+        simulator.kernels[0](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
         assert simulator.state.assigned[0, :n].reshape(n, 3, 2).tolist() == expected
         observation, _, done, _, info = env.step(action)
     assert info["metrics"]["repaired"] > 0
@@ -384,7 +383,7 @@ def test_repair_of_counts_and_shares() -> None:
         n = int(observation["active"][0])
         action = rng.choice([0.0, 0.5, 1.0, 4.0, 0.1], env.action_space.shape)
         simulator.actions[0, :n] = action[:n]
-        DECIDE["shares"](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
+        simulator.kernels[0](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
         unfinished = observation["waiting"] + observation["running"].sum(axis=2)
         sites = observation["sites"]
         keys = [(r, k, a) for r in range(n) for k in range(3) for a in range(2)]

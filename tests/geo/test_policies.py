@@ -292,47 +292,6 @@ def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_
     assert changed > 0 or rule == "opt-sig-amf"  # whose floors leave these few jobs no choice
 
 
-@pytest.mark.parametrize("rule", ["opt-amf", "opt-gamf"])
-def test_programs_with_known_durations_let_the_first_job_finish_as_early(rule: str, tmp_path: Any) -> None:
-    flow, linear = (
-        schedgym.make_policy(f"geo/{rule}", method=method, known_durations=True) for method in ("flow", "lp")
-    )
-    for instance in instances(3, 7):
-        env = make(FAIR, tmp_path, instance, clairvoyant=True, **SHARES)
-        flow.reset(env.interface, np.random.default_rng(0))
-
-        def note(observation: Any, action: Any, instance: Any = instance) -> None:
-            tasks = observation["waiting"] + observation["running"].sum(axis=2)
-            n = int(observation["active"][0])
-            first = int(np.argmin(tasks[:n].sum(axis=1)))
-            places = np.array([group[0] for group in instance.groups])
-            reached = []
-            for shares in (action, flow(observation)):
-                given, own = np.maximum(shares[first], 0.0).sum(axis=1), observation["seconds"][first]
-                if rule == "opt-amf":
-                    at = [places == j for j in range(len(instance.slots))]
-                    given, own = (np.array([values[here].sum() for here in at]) for values in (given, own))
-                reached.append((given[own > 0] / own[own > 0]).min())
-            assert reached[0] == pytest.approx(reached[1], abs=1e-6)
-
-        assert run(env, linear, note=note)["repaired"] == 0
-
-
-@pytest.mark.parametrize("rule", some(FAIR_RULES[1:], of=3))
-def test_linear_programs_give_the_same_aggregates(rule: str, tmp_path: Any) -> None:
-    flow, linear = (schedgym.make_policy(f"geo/{rule}", method=method) for method in ("flow", "lp"))
-    for instance in instances(3, 7):
-        env = make(FAIR, tmp_path, instance, **SHARES)
-        flow.reset(env.interface, np.random.default_rng(0))
-
-        def note(observation: Any, action: Any) -> None:
-            other = flow(observation)
-            assert np.abs(aggregates(action) - aggregates(other)).max() < 1e-6
-            assert ((action < 0.0) == (other < 0.0)).all()
-
-        assert run(env, linear, note=note)["repaired"] == 0
-
-
 # All of them ----------------------------------------------------------------------------------
 
 EVERY = [spec.name for spec in list_policies("geo")]

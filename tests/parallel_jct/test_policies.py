@@ -307,9 +307,9 @@ def test_ontapra_decides_as_the_full_loop(planner: str, window: Any, compiled: b
 def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(
     compiled: bool, tmp_path: Path
 ) -> None:
-    """At 10 s the second job goes first, so that the third need not be planned; but it would have failed.
+    """At 10 s the second job goes first, so that the others need not be planned; but they would have failed.
 
-    Its tasks are most efficient on a server that is taken. The first of them would go to the fast server 1,
+    Their tasks are most efficient on a server that is taken. The first of them would go to the fast server 1,
     after which there is no energy left for the other. Once the second job has taken server 1, both could go
     to server 2.
     """
@@ -318,10 +318,11 @@ def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(
         online.Job(0.0, (300.0,), lambdas[:1]),
         online.Job(1.0, (5.0,), lambdas[1:2]),
         online.Job(1.0, (10.0, 10.0), lambdas[2:] * 2),
+        online.Job(1.0, (11.0, 11.0), lambdas[2:] * 2),
     )
     servers = tuple(one_job.Limit("server", (j,), 1.0) for j in range(3))
     plain = online.Workload(jobs, (10.0, 10.0, 5.0), servers, 1.5)
-    expected = [0.0, 10.0, 30.0]
+    expected = [0.0, 10.0, 30.0, 40.0]
     assert online.Simulation(plain, mar=False).run().launch == expected
     for view in ("plan", "pick") if compiled else ("plan",):
         env = environment(ours(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})

@@ -1,8 +1,13 @@
-"""Optima and bounds of whole tasks, by integer programmes and by flows."""
+"""Optima and bounds: whole tasks by integer programmes and flows, divisible ones by a conic solver."""
 
 from __future__ import annotations
 
+import math
+import warnings
+from typing import Any
+
 import numpy as np
+import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from schedgym.papers.zheng2016.model import (
@@ -16,6 +21,12 @@ from schedgym.papers.zheng2016.model import (
     window,
     worth,
 )
+from schedgym.problems.partial_value import bounds
+from schedgym.problems.partial_value.workload import LINEAR, LOG, POWER, tables
+
+LIMITS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+#: tolerances of Clarabel, in turn: it may stall just before one (exponents near 1)
+TOLERANCES = (1e-9, 1e-7, 1e-6)
 
 
 class Uncertified(Exception):
@@ -118,3 +129,45 @@ def offline_unit(instance: Instance) -> float:
         if augment(task.j, set()):
             total += task.value
     return total
+
+
+def conic_optimum(workload: Any) -> float:
+    """Offline optimum of the continuous model, of any size, by Clarabel."""
+    cvxpy = pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
+    needs = bounds._needs(tables(workload), False)
+    grid = bounds._grid(needs, bounds._events(needs))
+    count, columns = len(needs.most), len(grid.job)
+    supply = bounds._in_rows(grid.job, grid.cap / needs.most[grid.job], count)
+    scale = math.fsum(bounds._worth(needs, needs.most)) / count
+    served = cvxpy.Variable(columns)  # in shares of the caps
+    total = supply @ served  # in shares of ``most``
+    loads = bounds._loads(needs, grid) @ served <= 1.0
+    value = 0.0
+    for kind in (LINEAR, POWER, LOG):
+        own = np.flatnonzero(needs.utility == kind)
+        factor = needs.value[own] / scale
+        if len(own) == 0:
+            continue
+        if kind == LINEAR:
+            value += (factor * needs.most[own]) @ total[own]
+        elif kind == LOG:
+            # log(1 + y) minus its largest value: with y itself in the cone, Clarabel often fails
+            ratio = (1.0 + cvxpy.multiply(needs.most[own], total[own])) / (1.0 + needs.most[own])
+            value += factor @ (cvxpy.log(ratio) + np.log1p(needs.most[own]))
+        else:
+            for exponent in np.unique(needs.exponent[own]):
+                these = own[needs.exponent[own] == exponent]
+                heights = cvxpy.power(total[these], float(exponent))
+                value += (needs.value[these] / scale * needs.most[these] ** exponent) @ heights
+    problem = cvxpy.Problem(cvxpy.Maximize(value), [loads, served >= 0.0, served <= 1.0, total <= 1.0])
+    for tolerance in TOLERANCES:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about inaccurate solutions, and exponents as fractions
+                problem.solve(solver=cvxpy.CLARABEL, **dict.fromkeys(LIMITS, tolerance))
+        except cvxpy.SolverError:
+            continue
+        if problem.status == cvxpy.OPTIMAL:
+            return float(problem.value) * scale
+    raise Uncertified(str(problem.status))

@@ -154,7 +154,7 @@ class Stream:
 @pytest.mark.parametrize("single", [False, True])
 def test_the_generator_once_more(single: bool) -> None:
     largest: dict[str, Any] = {} if single else {"heterogeneity": 5.0}
-    source = source_of(50, rate=3.0, windows=4.0, single=single, value_min=2.0, value_max=3.0, **largest)
+    source = source_of(50, rate=3.0, windows=4.0, single=single, **largest)
     workload = generate(11, 2, source)
     arrivals, deadlines, values, demands = (Stream(11, 2, name) for name in range(4))
     clock = 0.0
@@ -163,7 +163,7 @@ def test_the_generator_once_more(single: bool) -> None:
         slot = 1 + math.floor(clock)
         assert workload.jobs["arrival"][j] == slot
         assert workload.jobs["deadline"][j] == slot + math.floor(4.0 * deadlines.exponential())
-        assert workload.jobs["value"][j] == 2.0 + values.uniform()
+        assert workload.jobs["value"][j] == 1.0 + 4.0 * values.uniform()
         demand = [1.0] if single else [1.0, 1.0]
         if not single:
             heavy = int(demands.uniform() >= 0.5)

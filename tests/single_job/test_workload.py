@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,11 +31,8 @@ from schedgym.problems.single_job.topology import (
     RACK,
     SERVER,
     cluster_groups,
-    fat_tree,
     fat_tree_groups,
     group_limits,
-    groups_from_graph,
-    set_levels,
 )
 from schedgym.problems.single_job.workload import (
     MOST_DRAWS,
@@ -83,84 +79,10 @@ def test_the_groups_of_a_fat_tree(arity: int, server_caps: bool) -> None:
     same_as_model(fat_tree_groups(arity), one_job.fat_tree(arity))
 
 
-@pytest.mark.parametrize("arity", [2, 4, 6, 12])
-def test_the_network_is_a_fat_tree(arity: int) -> None:
-    graph = fat_tree(arity)
-    levels = dict(graph.nodes(data="level"))
-    counts = [list(levels.values()).count(level) for level in range(4)]
-    assert counts == [arity**3 // 4, arity**2 // 2, arity**2 // 2, arity**2 // 4]
-    assert list(graph)[: counts[0]] == list(range(counts[0]))
-    for node, level in levels.items():
-        assert graph.degree(node) == (1 if level == 0 else arity), node
-        assert all(abs(levels[other] - level) == 1 for other in graph[node])
-    # between servers of two pods there is a path for each core switch
-    if arity <= 6:
-        for switch in [node for node, level in levels.items() if level == 3]:
-            rest = graph.subgraph([node for node, level in levels.items() if level < 3] + [switch])
-            assert nx.is_connected(rest)
-
-
 @pytest.mark.parametrize("arity", [-2, 0, 1, 3, 7])
 def test_odd_trees_do_not_exist(arity: int) -> None:
     with pytest.raises(InvalidParameter, match=f"^arity: must be even and positive, got {arity}$"):
-        fat_tree(arity)
-
-
-@given(seed=seeds, servers=st.integers(1, 12))
-def test_the_groups_of_other_trees(seed: int, servers: int) -> None:
-    limits = random_jobs.random_tree(random.Random(seed), servers)
-    tree = nx.DiGraph()
-    tree.add_nodes_from(range(servers))
-    above: list[tuple[tuple[int, ...], Any]] = [((j,), j) for j in range(servers)]
-    for kind in ("rack", "pod", "dc"):
-        level = [limit for limit in limits if limit.kind == kind]
-        for k, limit in enumerate(level):
-            tree.add_edges_from(
-                ((kind, k), node) for below, node in above if set(below) <= set(limit.servers)
-            )
-        above = [(limit.servers, (kind, k)) for k, limit in enumerate(level)]
-    set_levels(tree)
-    shares = [next(float(limit.share) for limit in limits if limit.kind == k) for k in ("rack", "pod", "dc")]
-    same_as_model(groups_from_graph(tree, shares), limits)
-    same_as_model(groups_from_graph(tree.to_undirected(), shares), limits)
-    plain = groups_from_graph(tree, shares, server_caps=False)
-    same_as_model(plain, tuple(limit for limit in limits if limit.kind != "server"))
-
-
-def test_a_lopsided_tree() -> None:
-    """Servers may stand at any height; a switch is a group once, at its own height."""
-    tree = nx.DiGraph([("root", "c"), ("root", "pod"), ("pod", "rack"), ("pod", "d"), ("rack", "a")])
-    tree.add_edge("rack", "b")
-    set_levels(tree)
-    assert dict(tree.nodes(data="level")) == {"root": 3, "pod": 2, "rack": 1, "a": 0, "b": 0, "c": 0, "d": 0}
-    groups = groups_from_graph(tree, [0.5, 0.25, 0.125], server_caps=False)
-    # servers in the order of the nodes: c, d, a, b
-    assert lists(groups) == [(2, 3), (1, 2, 3), (0, 1, 2, 3)]
-    assert groups.share.tolist() == [0.5, 0.25, 0.125] and groups.kind.tolist() == [RACK, POD, DATA_CENTRE]
-
-
-def test_graphs_that_are_refused() -> None:
-    for graph in (nx.DiGraph([(0, 1), (2, 1)]), nx.DiGraph([(0, 1), (1, 0)]), nx.DiGraph([(0, 1), (2, 3)])):
-        with pytest.raises(InvalidParameter, match="^tree: must be a rooted tree"):
-            set_levels(graph)
-    tree = nx.DiGraph([("root", 0), ("root", 1)])
-    with pytest.raises(
-        InvalidParameter, match="^graph: node 'root': level must be a whole number >= 0, got None"
-    ):
-        groups_from_graph(tree, [0.5])
-    set_levels(tree)
-    with pytest.raises(InvalidParameter, match=r"^shares: must have one value per level 1\.\.1, got 2$"):
-        groups_from_graph(tree, [0.5, 0.5])
-    tree.add_node("spare", level=1)
-    with pytest.raises(InvalidParameter, match="^graph: node 'spare' of level 1 leads to no server$"):
-        groups_from_graph(tree, [0.5])
-    tree.remove_node("spare")
-    tree.add_node(2, level=0)
-    with pytest.raises(InvalidParameter, match=r"^groups: server \[2\] is in no group$"):
-        groups_from_graph(tree, [0.5], server_caps=False)
-    assert lists(groups_from_graph(tree, [0.5])) == [(0,), (1,), (2,), (0, 1)]
-    with pytest.raises(InvalidParameter, match="^graph: has no server"):
-        groups_from_graph(nx.Graph(), [])
+        fat_tree_groups(arity)
 
 
 @given(seed=seeds)
@@ -346,16 +268,10 @@ def test_caps_are_as_if_drawn_until_they_can_be_met() -> None:
     assert stats.ks_2samp(expected, got.energy_cap / total).pvalue > 1e-3
 
 
-def test_other_ranges() -> None:
-    ranges = {"cpu_max": 3.0, "load_max": 50.0, "efficiency_min": 0.8, "energy_ratio": 1.5}
-    got = drawn(source_of(30, 4, server_caps=False, **ranges), 200)
-    uniform_on(got.capacity, 0.0, 3.0)
-    uniform_on(got.load, 0.0, 50.0)
-    uniform_on(got.efficiency, 0.8, 1.0)
+def test_another_range_of_caps() -> None:
+    got = drawn(source_of(30, 4, server_caps=False, energy_ratio=1.5), 200)
     total = got.load.sum(axis=1)
     uniform_on((got.energy_cap - got.least_energy) / (1.5 * total - got.least_energy), 0.0, 1.0)
-    assert got.limits.shape == (200, 8 + 4 + 1)
-    assert (drawn(source_of(3, 4, efficiency_min=1.0), 5).efficiency == 1.0).all()
 
 
 def test_all_is_drawn_again_when_no_cap_would_do() -> None:

@@ -27,6 +27,7 @@ class Log:
         read: those that are read as plain numbers.
         gaps: those of them that may be empty.
         whole: those that must be whole numbers.
+        signed: those that may be below 0.
         changed: number of a row that becomes a task on its own, and can be done without.
         machines: lines of the file of machines; none: the format has no such file, or one of another kind.
         sizes: the columns of it that are read, if its first line has its columns.
@@ -43,6 +44,7 @@ class Log:
     read: Sequence[str] = ()
     gaps: Sequence[str] = ()
     whole: Sequence[str] = ()
+    signed: Sequence[str] = ()
     changed: int = 1
     machines: Sequence[str] = ()
     sizes: Sequence[str] = ()

@@ -88,6 +88,8 @@ def fields() -> Any:
     for name, log in LOGS.items():
         for column in log.read:
             for value in BAD + (("1.5",) if column in log.whole else ()):
+                if column in log.signed and value.startswith("-"):
+                    continue
                 if (value or column not in log.gaps) and (value or log.delimiter):
                     yield name, column, value
 
@@ -128,6 +130,8 @@ def test_a_bad_field_in_the_line_by_which_a_format_is_recognised(
 ) -> None:
     log = LOGS[name]
     for column in log.read:
+        if column in log.signed and value.startswith("-"):
+            continue
         path = write_log(tmp_path, name, [log.with_field(column, value), *log.rows])
         with pytest.raises(TraceFormatError, match=f":1: {column}: must be"):
             read_trace(path)

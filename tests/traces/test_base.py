@@ -162,7 +162,7 @@ def test_memory_does_not_grow_with_a_file_of_one_line(tmp_path: Path) -> None:
     [
         (b"", 0, "", "is empty, must start with a header"),
         (b"b\n", 1, "a", "missing column"),
-        (b"\na,b\n", 1, "a", "missing column"),
+        (b"\nb,c\n", 2, "a", "missing column"),
         (b"a,b,a\n", 1, "a", "column appears 2 times in the header"),
         (b"a,\xe9\n", 1, "", "not UTF-8 text (byte 3 of the line)"),
         (b'a,"b\n', 1, "", "bad quoting: unexpected end of data"),

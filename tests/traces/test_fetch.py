@@ -23,6 +23,7 @@ from schedgym.errors import InvalidFile, InvalidParameter, TraceFormatError, Unk
 from schedgym.traces import Field, TableFormat
 from schedgym.traces import fetch as module
 from schedgym.traces.fetch import DataSet, fetch, known_sets
+from tests.tables import table
 
 CONTENT = b"a,b\n1,2\n"
 SMALL = DataSet(
@@ -195,14 +196,7 @@ def test_a_download_from_a_server(server: Callable[..., None], folder: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ("long", r"has 1,000,000,000,000,000 bytes, more than 8;"),
-        ("endless", "sends more than 8 bytes;"),
-        ("drip", "took longer than 1 s;"),
-        ("drip-headers", "took longer than 1 s;"),
-        ("short", "IncompleteRead"),
-    ],
+    ("how", "message"), table(__file__, "test_a_server_that_sends_too_much_or_too_slowly_is_one_line")
 )
 def test_a_server_that_sends_too_much_or_too_slowly_is_one_line(
     server: Callable[..., None],

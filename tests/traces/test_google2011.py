@@ -13,6 +13,7 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import Trace, formats, inspect_trace, read_trace
 from schedgym.traces.base import parts
 from schedgym.traces.google2011 import MACHINE_EVENTS, read_google2011
+from tests.tables import table
 from tests.traces.logs import (
     AFTER,
     EVENTS,
@@ -80,17 +81,7 @@ def test_a_part_from_the_midst(tasks: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("at", "cores", "missing"),
-    [
-        (0, [0.5, 1, 0.25], 1),
-        (699.9, [0.5, 1, 0.25], 1),
-        (700, [1, 0.25], 1),
-        (702, [1, 0.5, 0.5], 1),
-        (1e9, [1, 0.5, 0.5], 1),
-        (1e300, [1, 0.5, 0.5], 1),
-    ],
-)
+@pytest.mark.parametrize(("at", "cores", "missing"), table(__file__, "test_machines_at_a_time"))
 def test_machines_at_a_time(tasks: Path, machines: Path, at: float, cores: list[float], missing: int) -> None:
     trace = read_google2011(tasks, machines, machines_at=at)
     assert trace.machine_cores.tolist() == cores

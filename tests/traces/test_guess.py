@@ -8,6 +8,7 @@ import pytest
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces import read_table
 from schedgym.traces.guess import amend_format, describe_columns, guess_format, guess_machines
+from tests.tables import table
 
 
 def read(tmp_path, text, given=None, name="log.csv", **how):
@@ -18,22 +19,7 @@ def read(tmp_path, text, given=None, name="log.csv", **how):
 
 @pytest.mark.parametrize(
     ("header", "row", "arrival", "duration", "cores", "memory"),
-    [
-        ("submit,duration,cpus,memory", "5,60,2,4", 5, 60, 2, 4),
-        ("Submit Time;Run Time;Cores;Memory GB", "5;60;2;1.073741824", 5, 60, 2, 1),
-        ("creation_time\tdeletion_time\tcpu_milli\tmemory_mib", "5\t65\t2000\t4096", 5, 60, 2, 4),
-        ("createdAt,finishedAt,vCPUs,memBytes", "5,65,2,1073741824", 5, 60, 2, 1),
-        ("arrival_ms,runtime_min,num_cores,mem_gb", "5000,1,2,0", 5, 60, 2, 0),
-        ("submitted,elapsed,ncpus,reqmem", "5,00:01:00,2,4G", 5, 60, 2, 4),
-        ("submitted,elapsed,ncpus,reqmem", "5,1-00:00:00,2,512M", 5, 86400, 2, 0.5),
-        ("createdAt,stoppedAt,cpuRequest,memoryMiB", "5,65,500m,512", 5, 60, 0.5, 0.5),
-        ("created_at,stopped_at,cpu_request,memory_request", "5,65,2,512Mi", 5, 60, 2, 0.5),
-        ("Submitted;Duration (s);CPUs;RAM (GiB)", "5;60,25;1,5;4", 5, 60.25, 1.5, 4),
-        ("submitted;elapsed;ncpus;reqmem", "5;00:01:00,5;0,5;1,5G", 5, 60.5, 0.5, 1.5),
-        ("submitted;elapsed;ncpus;reqmem", "5;60;500,5m;512", 5, 60, 0.5005, 512),
-        ("submitted;elapsed;ncpus;reqmem;version", "5;60,5;2;4G;1.5", 5, 60.5, 2, 4),
-        ("Submitted\tDuration (s)\tCPUs\tRAM (GiB)", "5,5\t60\t2\t0,5", 5.5, 60, 2, 0.5),
-    ],
+    table(__file__, "test_columns_by_common_names"),
 )
 def test_columns_by_common_names(tmp_path, header, row, arrival, duration, cores, memory):
     trace = read(tmp_path, f"{header}\n{row}\n")
@@ -42,15 +28,7 @@ def test_columns_by_common_names(tmp_path, header, row, arrival, duration, cores
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("2024-03-01T00:00:00+01:00", "2024-03-01T00:01:00+01:00"),
-        ("2024-03-01 10:00:00.5", "2024-03-01 10:01:00.5"),
-        ("1700000000", "1700000060"),
-        ("1700000000000", "1700000060000"),
-        ("1700000000000000", "1700000060000000"),
-        ("1700000000000000000", "1700000060000000000"),
-    ],
+    ("first", "second"), table(__file__, "test_dates_and_epochs_are_told_by_their_values")
 )
 def test_dates_and_epochs_are_told_by_their_values(tmp_path, first, second):
     trace = read(tmp_path, f"submit_time,end_time\n{first},{second}\n{second},\n")
@@ -104,13 +82,7 @@ def test_a_comma_that_may_part_thousands_is_no_decimal_comma(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "form"),
-    [
-        ("30.04.2024 23:59:30", "01.05.2024 00:00:30", "%d.%m.%Y %H:%M:%S"),
-        ("4/30/2024 23:59", "5/1/2024 0:00", "%m/%d/%Y %H:%M"),
-        ("30/4/2024 23:59:00", "1/5/2024 0:00:00", "%d/%m/%Y %H:%M:%S"),
-        ("2024/04/30 23:59:00", "2024/05/01 00:00:00", "%Y/%m/%d %H:%M:%S"),
-    ],
+    ("first", "second", "form"), table(__file__, "test_dates_that_can_be_read_in_one_way_only")
 )
 def test_dates_that_can_be_read_in_one_way_only(tmp_path, first, second, form):
     text = f"submit,end\n{first},{second}\n{second},{second}\n"

@@ -34,6 +34,7 @@ from schedgym.traces import (
     texts,
 )
 from tests.long import long
+from tests.tables import table
 
 MINE = """\
 name: mine
@@ -144,17 +145,7 @@ def test_pieces_change_nothing(mine: Path, log: Path, monkeypatch: pytest.Monkey
         assert np.array_equal(whole.site, trace.site) and whole.origin == trace.origin
 
 
-@pytest.mark.parametrize(
-    ("unit", "text", "seconds"),
-    [
-        ("s", "90", 90),
-        ("ms", "1500", 1.5),
-        ("us", "2e6", 2),
-        ("ns", "5e9", 5),
-        ("h", "2", 7200),
-        ("d", "1", 86400),
-    ],
-)
+@pytest.mark.parametrize(("unit", "text", "seconds"), table(__file__, "test_units_of_time"))
 def test_units_of_time(tmp_path: Path, unit: str, text: str, seconds: float) -> None:
     path = write(tmp_path / "t.csv", "a,b", f"{text},{text}")
     trace = read(path, submit=Field("a", unit=unit), duration=Field("b", unit=unit))
@@ -179,10 +170,13 @@ def test_epochs_and_formats_of_dates(tmp_path: Path) -> None:
     assert trace.arrival.tolist() == [23 * 3600, 25 * 3600] and trace.origin.startswith("2023-12-31")
     path = write(tmp_path / "t.csv", "at,b", "1700000000123.5,1")
     assert read(path, submit=Field("at", unit="ms"), duration="b").arrival.tolist() == [1700000000.1235]
-    with pytest.raises(TraceFormatError, match=r"t\.csv:2: at: must be a date \(ISO 8601\), got '17000000"):
-        read(path, submit=Field("at", unit="date"), duration="b")
-    for epoch in ("1701011200", "2012121500"):  # which could be read as dates
-        with pytest.raises(TraceFormatError, match="must be a date"):
+    for power, unit in enumerate(("s", "ms", "us", "ns")):  # in place of dates, where all are numbers
+        write(path, "at,b", *(f"{second * 1000**power},1" for second in (1700000000, 1700000060)))
+        trace = read(path, submit=Field("at", unit="date"), duration="b")
+        assert (trace.arrival - 1700000000).tolist() == pytest.approx([0, 60], abs=1e-6)
+        assert trace.notes == (f"at: numbers, read as {unit} since 1970",)
+    for epoch in ("2012121500", "1700000000,1\n2024-03-01"):  # which could be a date, or is beside one
+        with pytest.raises(TraceFormatError, match=r"t\.csv:2: at: must be a date \(ISO 8601\), got"):
             read(write(path, "at,b", f"{epoch},1"), submit=Field("at", unit="date"), duration="b")
 
 
@@ -569,7 +563,15 @@ def test_commands(log: Path, mine: Path, tmp_path: Path, capsys: pytest.CaptureF
     out = tmp_path / "out.json"
     assert main(["trace", "inspect", str(log), "--format", str(mine), "--json", str(out)]) == 0
     facts = json.loads(out.read_text())
-    assert facts["format"] == "mine" and facts["licence"] == "ours" and facts["notes"] == ["as of June"]
+    assert (
+        facts["format"] == "mine"
+        and facts["licence"] == "ours"
+        and facts["notes"]
+        == [
+            "as of June",
+            "state: kept DONE 2, FAILED 1; left out as unfinished RUNNING 1",
+        ]
+    )
     assert facts["left_out"] == [
         "1 row: unfinished (first in line 4)",
         "1 row: execution <= 0 (first in line 5)",

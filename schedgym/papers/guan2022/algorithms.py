@@ -13,6 +13,7 @@ from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.batches import Batch, fair_shares, pad, unit
 from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
+from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
 from schedgym.papers.guan2022.properties import floors_of
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
@@ -23,8 +24,7 @@ from schedgym.papers.guan2022.share_search import (
     steps_of,
     texts,
 )
-from schedgym.solvers.linear import linear_completion_shares, linear_max_min
-from schedgym.solvers.max_min import completion_shares, max_min
+from schedgym.papers.guan2022.shares import completion_shares, max_min
 
 
 class Solved(NamedTuple):

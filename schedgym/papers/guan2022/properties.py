@@ -30,7 +30,7 @@ from schedgym.papers.guan2022.share_search import (
     steps_of,
     unfair,
 )
-from schedgym.solvers.max_min import isolated_share, max_min
+from schedgym.papers.guan2022.shares import isolated_share, max_min
 
 
 def _confirm_pareto(instance: Shown) -> bool:

@@ -30,13 +30,13 @@ from schedgym.papers.guan2022.share_search import (
     search,
     steps_of,
 )
+from schedgym.papers.guan2022.shares import completion_shares, water_filling
 from schedgym.papers.judging import found_if
-from schedgym.solvers.max_min import completion_shares, water_filling
 
 
 @claim("water-filling-example")
 def _check_water_filling(run: Run) -> Finding:
-    found = water_filling(20, [2, 4, 10, 40]).tolist()
+    found = water_filling([[2], [4], [10], [40]], [20])[:, 0].tolist()
     shares = batches.fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
     other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * batches.unit(4))
     fair = bool(batches.satisfies_definition(shares)[0]), bool(batches.satisfies_definition(other)[0])

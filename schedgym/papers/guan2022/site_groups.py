@@ -18,6 +18,7 @@ from schedgym.papers.guan2022.algorithms import (
 )
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
+from schedgym.papers.guan2022.linear_programs import linear_completion_shares
 from schedgym.papers.guan2022.properties import (
     confirm_balance,
     confirm_below_floors,
@@ -25,7 +26,6 @@ from schedgym.papers.guan2022.properties import (
 )
 from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
 from schedgym.papers.judging import found_if
-from schedgym.solvers.linear import linear_completion_shares
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)

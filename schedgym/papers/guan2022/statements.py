@@ -24,6 +24,7 @@ from schedgym.papers.guan2022.batches import at_associated, single_sites
 from schedgym.papers.guan2022.findings import PAPER, claim
 from schedgym.papers.guan2022.readings import INCENTIVE
 from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
+from schedgym.papers.guan2022.shares import isolated_share, max_min, water_filling
 from schedgym.papers.judging import (
     PERCENT,
     POINTS,
@@ -41,7 +42,6 @@ from schedgym.papers.judging import (
     verdict_of,
     where,
 )
-from schedgym.solvers.max_min import isolated_share, max_min, water_filling
 
 F8 = npt.NDArray[np.float64]
 
@@ -380,7 +380,7 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
     def _spreads(tasks: Any, sites: Any) -> list[float]:
         slots = np.full(jobs.parameters["sites"], jobs.parameters["slots"])
         demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
-        alone = water_filling(slots, demand).sum(axis=1)
+        alone = water_filling(demand, slots).sum(axis=1)
         return [
             float(np.std(x))
             for x in (alone, max_min(demand, single, slots)[0], max_min(tasks, sites, slots)[0])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.papers import Run
-from schedgym.solvers.dual_prices import dual_prices
+from schedgym.solvers.dual_prices import SlotJobs, make_dual_scratch, solve_slot
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,6 +74,14 @@ def _slope(jobs: Concave, y: Floats) -> Floats:
     return jobs.value * np.where(jobs.utility == LINEAR, 1.0, found)
 
 
+def divide_slot(jobs: SlotJobs) -> tuple[Floats, Floats]:
+    """Return the tasks of each job [n] in a slot and the resources' prices [m], by the shipped solver."""
+    count, resources = jobs.share.shape
+    tasks, prices = np.zeros(count), np.zeros(resources)
+    solve_slot(count, jobs, make_dual_scratch(count, resources), prices, tasks)
+    return tasks, prices
+
+
 def run_concave(jobs: Concave) -> _Run:
     """Run Algorithm 1 with the solver of this package."""
     served = np.zeros(len(jobs.tasks))
@@ -83,9 +91,8 @@ def run_concave(jobs: Concave) -> _Run:
         x, prices = np.zeros(len(served)), np.zeros(jobs.share.shape[1])
         if active.any():
             cap = np.minimum(jobs.parallelism, jobs.tasks - served)
-            own = (served, cap, jobs.share, jobs.utility, jobs.value, jobs.exponent)
-            found = dual_prices(*(np.ascontiguousarray(array[active]) for array in own))
-            x[active], prices = found.x, found.prices
+            own = SlotJobs(served, cap, jobs.share, jobs.utility, jobs.value, jobs.exponent)
+            x[active], prices = divide_slot(SlotJobs._make(array[active] for array in own))
         served += x
         run.active.append(active)
         run.tasks.append(x)

@@ -16,31 +16,57 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Fill,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Renamed,
+    Shown,
+)
+from schedgym.core.columns import put
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
-from schedgym.problems.flowtime.metrics import Objective, Schedule
-from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
-from schedgym.problems.flowtime.tokens import (
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.flowtime.columns import (
     CLOCK_SCALE,
     COUNT_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    SERVER_COLUMNS,
+    JOB,
+    JOB_FEATURES,
+    SERVER,
     SLOT_SCALE,
     WORK_SCALE,
+    GlobalToken,
+    JobToken,
+    Memo,
+    Seen,
+    ServerToken,
+    pair_columns,
+    prepare,
+    token_columns,
 )
-from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slot_limit
+from schedgym.problems.flowtime.metrics import Objective, Schedule
+from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
+from schedgym.problems.flowtime.workload import (
+    LAST_CLOCK,
+    LAST_GAMMA,
+    LAST_SLOT,
+    MOST_VISIBLE,
+    Jobs,
+    eq27_limit,
+    length_of,
+    slot_limit,
+)
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["ANYWHERE", "DECIDE", "Environment", "step"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
-ANYWHERE = ", no latencies"  # ends the names of kernels for jobs that run equally well on all servers
-
-JOB_FEATURES = len(JOB_COLUMNS)
 
 NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # effects of declared demands, in the order of the descriptor
 
@@ -89,23 +115,29 @@ class State(NamedTuple):
     task_left: Annotated[Integers, "task"]  # of each task
     before: Annotated[Integers, "job"]  # cores of a task in the phase that a row was in the slot before
     run: Annotated[Integers32, "job", "server", Fill(-1)]  # the row of the schedule that may go on, or -1
-    free: Annotated[Integers, "server"]  # cores not granted in this slot
-    free_memory: Annotated[Integers, "server"]
+    free: Annotated[Integers, "server", Shown("not granted yet [cores]", LAST_SLOT, when="view=pick")]
+    free_memory: Annotated[
+        Integers, "server", Shown("not granted yet [GB]", LAST_SLOT, when="view=pick kind=2d")
+    ]
     scores: Annotated[Floats, "job"]  # view priority
 
 
 class Observation(NamedTuple):
     """Buffers of the observation that the kernel writes in addition to the rows."""
 
-    slot: Annotated[Integers, 1]
-    eq27: Annotated[Floats, 1]
-    active: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    job_mask: Annotated[Bytes, "window"]
-    action_mask: Annotated[Bytes, "mask"]
-    job_tokens: Annotated[Floats32, "token_row", "job_feature"]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    slot: Annotated[Integers, 1, Shown("the slot to be decided", LAST_CLOCK)]
+    eq27: Annotated[
+        Floats,
+        1,
+        Shown("Gamma of Eq. 27, by which all jobs should be done [slot]", LAST_GAMMA, when="clairvoyant"),
+    ]
+    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_VISIBLE)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_VISIBLE)]
+    job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule")]
+    job_tokens: Annotated[Floats32, "token_window", "job_feature"]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -119,7 +151,7 @@ class Environment(NamedTuple):
     state: State
     schedule: Schedule
     observation: Observation
-    shown: Annotated[Rows, Renamed(row="own_row")]  # the observation's copy of the rows
+    shown: Annotated[Rows, Renamed(row="own_window")]  # the observation's copy of the rows
     exchange: Exchange
     scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
     net: Annotated[TransportScratch, SCRATCH, Renamed(row="net_row")]
@@ -375,8 +407,8 @@ def begin(env: Environment) -> None:
     open_slot(env)
     if config.features:
         for i in range(servers):
-            env.observation.server_tokens[i, 0] = jobs.server_cpu[i] / float(s.cores)
-            env.observation.server_tokens[i, 2] = jobs.server_memory[i] / float(s.memory)
+            env.observation.server_tokens[i, SERVER.cores] = jobs.server_cpu[i] / float(s.cores)
+            env.observation.server_tokens[i, SERVER.memory] = jobs.server_memory[i] / float(s.memory)
 
 
 @helper
@@ -451,21 +483,21 @@ def grant_row(env: Environment, r: int) -> None:
 
 
 @helper
-def pick_fits(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the chosen row can get cores, or the last choice closes the slot."""
     r = env.exchange.choices[0]
     return r == env.constants.config.window or (r < env.exchange.result.rows and can_get(env, r))
 
 
 @helper
-def pick(env: Environment, feasible: bool) -> None:
+def decide_pick(env: Environment, feasible: bool) -> None:
     """View pick: note the row that gets cores next; an infeasible choice closes the slot."""
     r = env.exchange.choices[0]
     env.state.scalars.picked = r if feasible and r < env.constants.config.window else -1
 
 
 @helper
-def grants_fit(env: Environment) -> Any:
+def decode_allocation(env: Environment) -> Any:
     """View allocation: return True if cores are whole, within the caps, and within each server's capacity."""
     jobs, rows, numbers = env.jobs, env.rows, env.exchange.numbers
     count, servers = env.exchange.result.rows, rows.held.shape[1]
@@ -491,7 +523,7 @@ def grants_fit(env: Environment) -> Any:
 
 
 @helper
-def grant(env: Environment, feasible: bool) -> None:
+def decide_allocation(env: Environment, feasible: bool) -> None:
     """View allocation: grant each row its cores [M] of the action; hidden jobs get none.
 
     Repair: cores are rounded down and at least 0; a job beyond its cap gives up cores, on its last server
@@ -542,25 +574,25 @@ def follow_rule_with(net: Any, env: Environment) -> None:
 
 
 @helper
-def prioritize(env: Environment, feasible: bool) -> None:
+def decide_priority(env: Environment, feasible: bool) -> None:
     """View priority."""
     prioritize_with(env.net, env)
 
 
 @helper
-def prioritize_anywhere(env: Environment, feasible: bool) -> None:
+def decide_priority_anywhere(env: Environment, feasible: bool) -> None:
     """View priority where jobs have no latencies."""
     prioritize_with(None, env)
 
 
 @helper
-def follow_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule."""
     follow_rule_with(env.net, env)
 
 
 @helper
-def follow_rule_anywhere(env: Environment, feasible: bool) -> None:
+def decide_rule_anywhere(env: Environment, feasible: bool) -> None:
     """View rule where jobs have no latencies."""
     follow_rule_with(None, env)
 
@@ -584,16 +616,19 @@ def write_job_token(env: Environment, r: int) -> None:
         granted += rows.granted[r, i]
         tokens[r, JOB_FEATURES + i] = rows.held[r, i] / float(jobs.server_cpu[i])
     age = float(rows.age[r])
-    tokens[r, 0] = age / (age + SLOT_SCALE)
-    tokens[r, 1] = length / (length + SLOT_SCALE)
-    tokens[r, 2] = demand / (demand + cores)
-    tokens[r, 3] = rows.memory[r] / float(s.memory)
-    tokens[r, 4] = rows.slots_left[r] / (rows.slots_left[r] + SLOT_SCALE)
-    tokens[r, 5] = rows.remaining[r] / (rows.remaining[r] + WORK_SCALE * s.cores)
-    tokens[r, 6] = min(rows.cap[r] / cores, 1.0)
-    tokens[r, 7] = held / cores
-    tokens[r, 8] = granted / cores
-    tokens[r, 9] = z
+    token = JobToken(
+        age=age / (age + SLOT_SCALE),
+        processing=length / (length + SLOT_SCALE),
+        demand=demand / (demand + cores),
+        memory=rows.memory[r] / float(s.memory),
+        slots_left=rows.slots_left[r] / (rows.slots_left[r] + SLOT_SCALE),
+        remaining_work=rows.remaining[r] / (rows.remaining[r] + WORK_SCALE * s.cores),
+        cap=min(rows.cap[r] / cores, 1.0),
+        held=held / cores,
+        granted=granted / cores,
+        second_phase=z,
+    )
+    put(tokens[r], 0, token)
 
 
 @helper
@@ -606,7 +641,7 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
             granted = 0
             for i in range(rows.granted.shape[1]):
                 granted += rows.granted[picked, i]
-            tokens[picked, 8] = granted / float(s.cores)
+            tokens[picked, JOB.granted] = granted / float(s.cores)
     else:
         work = 0.0
         for r in range(s.active):
@@ -615,15 +650,17 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
                 write_job_token(env, r)
         clear_entries(tokens, count, s.shown)
         beyond = s.active - count
-        whole = observation.global_tokens
-        whole[0] = s.slot / (s.slot + CLOCK_SCALE)
-        whole[1] = s.active / (s.active + COUNT_SCALE)
-        whole[2] = beyond / (beyond + COUNT_SCALE)
-        whole[3] = work / (work + WORK_SCALE * s.cores)
+        whole = GlobalToken(
+            slot=s.slot / (s.slot + CLOCK_SCALE),
+            jobs=s.active / (s.active + COUNT_SCALE),
+            beyond=beyond / (beyond + COUNT_SCALE),
+            work_left=work / (work + WORK_SCALE * s.cores),
+        )
+        put(observation.global_tokens, 0, whole)
     for i in range(rows.granted.shape[1]):
         memory = float(max(env.jobs.server_memory[i], 1))
-        observation.server_tokens[i, 1] = env.state.free[i] / float(env.jobs.server_cpu[i])
-        observation.server_tokens[i, 3] = env.state.free_memory[i] / memory
+        observation.server_tokens[i, SERVER.free_cores] = env.state.free[i] / float(env.jobs.server_cpu[i])
+        observation.server_tokens[i, SERVER.free_memory] = env.state.free_memory[i] / memory
 
 
 @helper
@@ -662,37 +699,32 @@ def observe(env: Environment) -> None:
     env.exchange.result.rows = count
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions; ANYWHERE: where jobs have no latencies, it compiles in
-#: half of the time
-DECIDE: dict[str, Any] = {
-    "allocation": pure_kernel(
-        lambda table, tools, command: decide_each(access, grants_fit, grant, table, tools, command)
-    ),
-    "priority": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, prioritize, table, tools, command)
-    ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, pick_fits, pick, table, tools, command)
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, follow_rule, table, tools, command)
-    ),
-    "priority" + ANYWHERE: pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, always_fits, prioritize_anywhere, table, tools, command
-        )
-    ),
-    "rule" + ANYWHERE: pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, always_fits, follow_rule_anywhere, table, tools, command
-        )
-    ),
-}
+def has_no_latencies(simulator: Any) -> bool:
+    """Return True if jobs run equally well on all servers: what packs by latency need not be compiled."""
+    return not simulator.latency
 
 
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("allocation", decode_allocation, decide_allocation),
+        ViewDynamics("priority", always_feasible, decide_priority_anywhere, has_no_latencies),
+        ViewDynamics("priority", always_feasible, decide_priority),
+        ViewDynamics("pick", decode_pick, decide_pick),
+        ViewDynamics("rule", always_feasible, decide_rule_anywhere, has_no_latencies),
+        ViewDynamics("rule", always_feasible, decide_rule),
+    ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("priority", "pick"),
+)

@@ -74,23 +74,7 @@ class FlowtimePackingEnv(SchedulingEnv):
     ## Observation Space
     `observation="dict"`, in exact units; visible jobs stand first, in order of arrival:
 
-    | key | shape | meaning |
-    |---|---|---|
-    | `slot` | (1,) | the slot to be decided |
-    | `server_cpu`, `server_memory` | (M,) | cores, GB (2D) |
-    | `job`, `arrival`, `age` | (W,) | number; slots |
-    | `processing`, `demand` | (W,), mapreduce (W, 2) | p [slots], d [cores], as declared |
-    | `memory` | (W,) | GB, as declared (2D) |
-    | `slots_left` | (W,) | remaining work over d; mapreduce: the longest task of each phase, added up |
-    | `remaining`, `volume` | (W,) | remaining and total work [core-slots], by the declared demand |
-    | `cap` | (W,) | the most cores that the job may get now |
-    | `held`, `last` | (W, M) | cores in the slot before; 1 for servers used when the job last ran |
-    | `tasks`, `phase`, `task_remaining`, `latency` | (W, 2), (W,), (W, 2, Q), (W, 2, Q, M) | mapreduce |
-    | `eq27` | (1,) | with `clairvoyant=True`: Gamma of Eq. 27, the slot by which all jobs should be done |
-    | `granted`, `free`, `free_memory` | (W, M), (M,), (M,) | view `pick`: given in this slot; still free |
-    | `job_mask` | (W,) | which rows hold a job |
-    | `active`, `backlog` | (1,) | number of active jobs, and of those beyond the window |
-    | `action_mask` | (W + 1,) or (7,) | feasible discrete actions; not with `action_mask=False` |
+    {observations}
 
     `observation="features"` gives float32 tokens, with f(x) = x / (x + 50) and C all cores:
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort, sort_rows
 from schedgym.core.record import ScheduleRecord, check_columns, check_rows, first_overload, refuse_first
-from schedgym.core.stepping import measure_each
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
@@ -489,13 +489,8 @@ def keep(env: Episode) -> None:
     env.pieces.number[0] += 1
 
 
+measure = measure_kernel(__name__, Episode, measure_one)
 access = accessor(Episode)
-
-
-@pure_kernel
-def measure(table: Any, tools: Any, mask: Any) -> None:
-    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
-    measure_each(access, measure_one, table, tools, mask)
 
 
 @pure_kernel

@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core import arrays
-from schedgym.core.arrays import Bytes, Floats, Integers
+from schedgym.core.arrays import Bytes, Floats, Integers, Shown
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
+from schedgym.problems.flowtime.workload import LAST_CLOCK, LAST_SLOT, MOST_DECLARED_WORK, MOST_VISIBLE
 from schedgym.solvers.arithmetic import common_divisor, common_multiple, fixed, scale_for, variable
 from schedgym.solvers.transport import TransportScratch, break_ties, transport_into
 
@@ -64,25 +65,41 @@ class Rows(NamedTuple):
     ``phase`` is 0, not 2. The tasks of phase z begin at z * (``phase_task`` / 2).
     """
 
-    job: Annotated[Integers, "row"]
-    arrival: Annotated[Integers, "row"]
-    age: Annotated[Integers, "row"]
-    processing: Annotated[Integers, "row"]  # plain: slots
-    demand: Annotated[Integers, "row"]  # plain: declared cores
-    memory: Annotated[Integers, "row"]  # 2D: declared GB
-    slots_left: Annotated[Floats, "row"]
-    remaining: Annotated[Floats, "row"]  # core-slots by the declared demand
-    volume: Annotated[Integers, "row"]  # core-slots by the declared demand
-    cap: Annotated[Integers, "row"]  # most cores now
-    held: Annotated[Integers, "row", "server"]  # cores in the slot before
-    last: Annotated[Bytes, "row", "server"]  # servers in the last slot with cores
-    granted: Annotated[Integers, "row", "server"]  # cores in this slot
-    tasks: Annotated[Integers, "row", "phase"]
-    phase_processing: Annotated[Integers, "row", "phase"]
-    phase_demand: Annotated[Integers, "row", "phase"]  # cores of a task
-    phase: Annotated[Integers, "row"]  # mapreduce: 0 or 1
-    task_remaining: Annotated[Integers, "row", "phase_task"]  # core-slots
-    latency: Annotated[Floats, "row", "phase_task_server"]
+    job: Annotated[Integers, "row", Shown("its number in the workload", MOST_VISIBLE)]
+    arrival: Annotated[Integers, "row", Shown("of the job [slots]", LAST_CLOCK)]
+    age: Annotated[Integers, "row", Shown("time since its arrival [slots]", LAST_CLOCK)]
+    processing: Annotated[Integers, "row", Shown("p [slots]; mapreduce: (window, 2), of a task", LAST_SLOT)]
+    demand: Annotated[Integers, "row", Shown("d, as declared [cores]; the same", LAST_SLOT)]
+    memory: Annotated[Integers, "row", Shown("as declared [GB]", LAST_SLOT, when="kind=2d")]
+    slots_left: Annotated[
+        Floats, "row", Shown("remaining work over d; mapreduce: sum of each phase's longest task", LAST_SLOT)
+    ]
+    remaining: Annotated[Floats, "row", Shown("work left, by the declared demand [core-slots]", LAST_SLOT)]
+    volume: Annotated[Integers, "row", Shown("total work, the same", MOST_DECLARED_WORK)]
+    cap: Annotated[Integers, "row", Shown("the most that the job may get now [cores]", LAST_SLOT)]
+    held: Annotated[Integers, "row", "server", Shown("what it got in the slot before [cores]", LAST_SLOT)]
+    last: Annotated[Bytes, "row", "server", Shown("1 for servers used when the job last ran")]
+    granted: Annotated[
+        Integers, "row", "server", Shown("got so far in this slot [cores]", LAST_SLOT, when="view=pick")
+    ]
+    tasks: Annotated[Integers, "row", "phase", Shown("mapreduce: of each phase", LAST_SLOT)]
+    phase_processing: Annotated[Integers, "row", "phase", Shown(most=LAST_SLOT, name="processing")]
+    phase_demand: Annotated[Integers, "row", "phase", Shown(most=LAST_SLOT, name="demand")]
+    phase: Annotated[Integers, "row", Shown("0 map, 1 reduce", when="kind=mapreduce")]
+    task_remaining: Annotated[
+        Integers,
+        "row",
+        "phase_task",
+        Shown("mapreduce: work left of each task [core-slots]", LAST_SLOT, shape=("window", 2, "most_tasks")),
+    ]
+    latency: Annotated[
+        Floats,
+        "row",
+        "phase_task_server",
+        Shown(
+            "mapreduce: of a task on a server, Eq. 45", LAST_SLOT, shape=("window", 2, "most_tasks", "server")
+        ),
+    ]
 
 
 class Servers(NamedTuple):

@@ -1,8 +1,6 @@
-"""The simulator of FlowtimePacking: the sizes of its arrays, and its observations."""
+"""The simulator of FlowtimePacking: the sizes of its arrays, and its records."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +10,13 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.flowtime import metrics, rules, views, workload
-from schedgym.problems.flowtime.dynamics import ANYWHERE, DECIDE
-from schedgym.problems.flowtime.problem import ESTIMATIONS, PROBLEM, FlowtimeParameters
-from schedgym.problems.flowtime.tokens import JOB_COLUMNS
+from schedgym.problems.flowtime import metrics, rules, workload
+from schedgym.problems.flowtime.columns import JOB_FEATURES
+from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 
 __all__ = ["FlowtimeSimulator", "make_simulator"]
 
 RUNS_PER_JOB = 8  # of the schedule, for which there are rows at first
-ROWS = ("job", "arrival", "age", "slots_left", "remaining", "volume", "cap", "held", "last")
 
 
 class FlowtimeSimulator(Simulator):
@@ -35,8 +31,7 @@ class FlowtimeSimulator(Simulator):
         jobs, self.servers = lengths["job"], len(self.server_cpu)
         self.latency = lengths["latency_row"] > 0
         self.window = jobs if parameters.window == "all" else int(parameters.window)
-        units, phased = parameters.observation == "dict", parameters.kind == "mapreduce"
-        zero_copy = parameters.window == "all" and units
+        phased = parameters.kind == "mapreduce"
         how = rules.STICKY if parameters.packing == "sticky" else rules.FRESH
         if parameters.kind == "2d":
             how = rules.PLACE
@@ -44,11 +39,9 @@ class FlowtimeSimulator(Simulator):
             how = rules.LOCALITY
         phase_tasks = 2 * self.most_tasks if phased else 0
         self._set_up(
-            lambda: views.action_space(parameters.view, self.window, self.servers),
             sizes=lengths
             | {
                 "window": self.window,
-                "own_row": self.window if units and not zero_copy else 0,
                 "memory_row": 0,
                 "net_row": self._net_rows(jobs),
                 "phase": 2 if phased else 0,
@@ -56,17 +49,12 @@ class FlowtimeSimulator(Simulator):
                 "phase_task_server": phase_tasks * self.servers if self.latency else 0,
                 "most_tasks": self.most_tasks,
                 "run": RUNS_PER_JOB * jobs + 2 * min(int(self.server_cpu.sum()), jobs * self.servers),
-                "token_row": 0 if units else self.window,
-                "token_server": 0 if units else self.servers,
-                "job_feature": len(JOB_COLUMNS) + self.servers,
+                "job_feature": JOB_FEATURES + self.servers,
             },
             config={
-                "window": self.window,
                 "pick": parameters.view == "pick",
                 "phases": phased,
-                "estimation": ESTIMATIONS.index(parameters.estimation),
                 "how": how,
-                "zero_copy": zero_copy,
             },
             known={"jobs": jobs},
             visible={"window": self.window, "servers": self.servers, "tasks": self.most_tasks},
@@ -91,12 +79,6 @@ class FlowtimeSimulator(Simulator):
         cores = int(self.server_cpu.sum())
         return rules.locality_rows(jobs, self.most_tasks, cores) if self.latency else 0
 
-    @property
-    def decision(self) -> str:
-        """See :meth:`Simulator.decision`; where jobs have no latencies, nothing is compiled for them."""
-        view = super().decision
-        return view if self.latency else view + ANYWHERE * (view + ANYWHERE in DECIDE)
-
     def _initialise(self) -> None:
         arrays, parameters = self.arrays, self.parameters
         arrays.objective.weights[()] = parameters.norm, parameters.alpha
@@ -105,30 +87,8 @@ class FlowtimeSimulator(Simulator):
             arrays.observation.action_mask[:] = 1
         elif parameters.view == "pick" and parameters.action_mask:
             arrays.observation.action_mask[:, -1] = 1  # closing the slot is always feasible
-
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs, kind = self.arrays.observation, self.jobs, self.parameters.kind
-        rows = self.arrays.rows if self.arrays.constants.config["zero_copy"] else self.arrays.shown
-        shown = {name: getattr(buffers, name) for name in ("slot", "active", "backlog")}
-        shown |= {"server_cpu": jobs.server_cpu} | {name: getattr(rows, name) for name in ROWS}
-        if kind == "mapreduce":
-            shape = (self.num_envs, -1, 2, self.most_tasks)
-            shown |= {"processing": rows.phase_processing, "demand": rows.phase_demand}
-            shown |= {"tasks": rows.tasks, "phase": rows.phase}
-            shown["task_remaining"] = rows.task_remaining.reshape(shape)
-            if self.latency:
-                shown["latency"] = rows.latency.reshape((*shape, self.servers))
-        else:
-            shown |= {"processing": rows.processing, "demand": rows.demand}
-        if kind == "2d":
-            shown |= {"memory": rows.memory, "server_memory": jobs.server_memory}
-        if self.parameters.clairvoyant:
-            shown["eq27"] = buffers.eq27
-        if self.parameters.view == "pick":
-            shown |= {"granted": rows.granted, "free": self.state.free}
-            if kind == "2d":
-                shown["free_memory"] = self.state.free_memory
-        return shown
+        if self.zero_copy:
+            self.arrays = arrays._replace(shown=arrays.rows)
 
     def _check_length(self, given: Workload, prefix: str = "") -> None:
         workload.check_length(given, prefix)

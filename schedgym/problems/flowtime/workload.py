@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, Shown
 from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.order import sort
 from schedgym.core.random import normal_pair, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
 from schedgym.core.tables import accessor, batch_of_one, tabled
 from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from schedgym.traces.base import JobTrace, Trace
 
 __all__ = [
+    "LAST_CLOCK",
+    "LAST_GAMMA",
     "LAST_SLOT",
     "MOST_CORES",
     "MOST_DECLARED",
+    "MOST_DECLARED_WORK",
     "MOST_MEMORY",
     "MOST_TASKS",
+    "MOST_VISIBLE",
     "SCHEMA",
     "TOYS",
     "Drawing",
@@ -73,6 +77,11 @@ MOST_CORES = 10**6
 MOST_MEMORY = 10**6
 #: most cores that a job declares, and most work of a workload by what its jobs declare [core-slots]
 MOST_DECLARED, MOST_DECLARED_WORK = 10**9, 10**14
+#: largest Gamma of Eq. 27 by what jobs declare [slots]
+LAST_GAMMA = 4 * MOST_DECLARED_WORK
+#: most jobs that observations count, and their last clock [slots]: three times Eq. 27, which is at most four
+#: times the work
+MOST_VISIBLE, LAST_CLOCK = 10**7, 12 * LAST_SLOT + 1
 #: most tasks of a workload, and of one that an environment runs, in all and for each job
 MOST_TASKS = 10**7
 MOST_TASKS_RUN, MOST_TASKS_PER_JOB = 10_000, 1_000
@@ -252,9 +261,15 @@ def make_workload(
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    jobs = {"arrival": arrival, "processing": processing, "cpu": cpu, "memory": memory}
-    jobs |= {"declared_cpu": declared_cpu, "declared_memory": declared_memory}
-    return SCHEMA.make(jobs=jobs, cluster={"cpu": servers, "memory": server_memory})
+    return SCHEMA.make(
+        arrival,
+        processing=processing,
+        cpu=cpu,
+        memory=memory,
+        declared_cpu=declared_cpu,
+        declared_memory=declared_memory,
+        **{"cluster.cpu": servers, "cluster.memory": server_memory},
+    )
 
 
 def make_mapreduce(
@@ -286,12 +301,12 @@ def make_mapreduce(
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise InvalidWorkload(f"{name}: must be pairs (map, reduce), got shape {pairs.shape}")
         jobs |= {f"map_{name}": pairs[:, 0], f"reduce_{name}": pairs[:, 1]}
-    plain = SCHEMA.make(jobs=jobs, cluster={"cpu": servers})
+    plain = SCHEMA.make(**jobs, **{"cluster.cpu": servers})
     if latency is None:
         return plain
     counts = plain.jobs["map_tasks"] + plain.jobs["reduce_tasks"]
     rows = {"job": np.repeat(np.arange(len(counts)), counts), "latency": latency}
-    return SCHEMA.make(jobs=plain.jobs, tasks=rows, cluster=plain.cluster)
+    return SCHEMA.make(**plain.jobs, **rows, **{"cluster.cpu": servers})
 
 
 # A workload as kernels take it ------------------------------------------------------------------
@@ -318,8 +333,8 @@ class Jobs(NamedTuple):
     declared_memory: Annotated[Integers, "job"]  # GB
     first_task: Annotated[Integers32, "job+1"]
     latency: Annotated[Floats, "latency_row", "server"]  # of each task, or without rows
-    server_cpu: Annotated[Integers, "server"]  # cores
-    server_memory: Annotated[Integers, "server"]  # GB
+    server_cpu: Annotated[Integers, "server", Shown("of each server [cores]", LAST_SLOT)]
+    server_memory: Annotated[Integers, "server", Shown("of each server [GB]", LAST_SLOT, when="kind=2d")]
 
     @property
     def kind(self) -> str:
@@ -972,13 +987,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return 0
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

@@ -21,31 +21,48 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core import heap
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Fill,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Shown,
+    length,
+)
+from schedgym.core.columns import put
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.order import sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
-from schedgym.problems.geo.metrics import Schedule
-from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
-from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
-from schedgym.problems.geo.tokens import (
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.geo.columns import (
     AGE_SCALE,
     CLOCK_SCALE,
     COUNT_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    SITE_COLUMNS,
+    JOB,
+    JOB_FEATURES,
+    SITE,
+    GlobalToken,
+    Memo,
+    Seen,
+    SiteToken,
+    pair_columns,
+    prepare,
+    token_columns,
 )
-from schedgym.problems.geo.workload import Jobs
+from schedgym.problems.geo.metrics import Schedule
+from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
+from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
+from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS, MOST_TASKS, Jobs
 
 __all__ = [
-    *("DECIDE", "ORDER", "RATIO", "SLOT", "Environment", "step"),
-    *("access", "advance", "begin_step", "count_violations", "finish_step", "run_by"),
+    *("DYNAMICS", "SCORING", "ORDER", "RATIO", "SLOT", "Environment"),
+    *("advance", "begin_step", "count_violations", "finish_step", "run_by"),
 ]
-
-JOB_FEATURES = len(JOB_COLUMNS)
 
 #: how free slots are dispatched: by the order of the jobs, by running / share, or one by one by the agent
 ORDER, RATIO, SLOT = 0, 1, 2
@@ -124,7 +141,7 @@ class State(NamedTuple):
     share: Annotated[Floats, "job", "entry"]  # mode RATIO: slots; negative: closed
     order: Annotated[Integers, "job"]  # mode ORDER: rows, in the order in which they are served
     cursor: Annotated[Integers32, "site"]  # mode ORDER: leading positions without a task for a site
-    free: Annotated[Integers, "site"]
+    free: Annotated[Integers, "site", Shown("free slots of each site", MOST_SLOTS)]
     runnable: Annotated[Integers, "site"]  # waiting tasks that may run at a site
     freed: Annotated[Bytes, "site"]  # sites where dispatch may start tasks
     owner: Annotated[Integers32, "task"]  # job of a task that has started
@@ -132,28 +149,53 @@ class State(NamedTuple):
     heap_task: Annotated[Integers32, "task"]
 
 
+#: dimensions of what observations show of each site of a group; condition of what only mode ORDER has
+BY_SITE = ("window", "group", "choice")
+IN_ORDER = "view=assignment|priority|rule"
+
+
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those that are not shown have length 0."""
 
-    clock: Annotated[Floats, 1]
-    event: Annotated[Bytes, 3]
-    arrival: Annotated[Floats, "own_row"]
-    age: Annotated[Floats, "unit_row"]
-    remaining: Annotated[Integers32, "own_row"]
-    waiting: Annotated[Integers32, "own_row", "group"]
-    running: Annotated[Integers32, "own_row", "entry"]
-    assigned: Annotated[Integers32, "ordered_row", "entry"]
-    seconds: Annotated[Floats, "shown_time", "group"]
-    new: Annotated[Bytes, "own_row"]
-    job_mask: Annotated[Bytes, "window"]
-    group_mask: Annotated[Bytes, "group"]
-    active: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    open_site: Annotated[Integers, 1]
-    action_mask: Annotated[Bytes, "mask"]
-    job_tokens: Annotated[Floats32, "token_row", "feature"]
-    site_tokens: Annotated[Floats32, "token_site", len(SITE_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    clock: Annotated[Floats, 1, Shown("time [s]", LAST_TIME)]
+    event: Annotated[
+        Bytes, 3, Shown("flags: a job arrived, one completed since the last decision; a slot is free")
+    ]
+    arrival: Annotated[Floats, "own_window", Shown("of each visible job [s]", LAST_TIME)]
+    age: Annotated[Floats, "unit_window", Shown("time since its arrival [s]", LAST_TIME)]
+    remaining: Annotated[Integers32, "own_window", Shown("its unfinished tasks", MOST_TASKS)]
+    waiting: Annotated[Integers32, "own_window", "group", Shown("waiting tasks by group", MOST_TASKS)]
+    running: Annotated[
+        Integers32, "own_window", "entry", Shown("running tasks by group and site", MOST_TASKS, shape=BY_SITE)
+    ]
+    assigned: Annotated[
+        Integers32,
+        "own_ordered_window",
+        "entry",
+        Shown("waiting tasks by assigned site", MOST_TASKS, shape=BY_SITE, when=IN_ORDER),
+    ]
+    seconds: Annotated[
+        Floats,
+        "own_timed_window",
+        "group",
+        Shown(
+            "durations of the unfinished tasks [s]", LAST_TIME, shape=("window", "group"), when="clairvoyant"
+        ),
+    ]
+    new: Annotated[Bytes, "own_window", Shown("1 for jobs that arrived after the last decision")]
+    job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
+    group_mask: Annotated[Bytes, "group", Shown("which groups exist")]
+    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_TASKS)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_TASKS)]
+    open_site: Annotated[
+        Integers,
+        1,
+        Shown("site of the free slot, M at the end", length("site"), when="view=pick", single=True),
+    ]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule|fair-rule")]
+    job_tokens: Annotated[Floats32, "token_window", "feature"]
+    site_tokens: Annotated[Floats32, "token_site", len(SiteToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Scratch(NamedTuple):
@@ -250,9 +292,9 @@ def assigned_to(env: Environment, r: int, j: int) -> int:
 def write_totals(env: Environment, r: int) -> None:
     """Write a row's numbers of tasks into its token."""
     state, tokens = env.state, env.observation.job_tokens
-    tokens[r, 0] = scaled(state.remaining[r])
-    tokens[r, 1] = scaled(state.waits[r])
-    tokens[r, 2] = scaled(state.occupied[r])
+    tokens[r, JOB.unfinished] = scaled(state.remaining[r])
+    tokens[r, JOB.waiting] = scaled(state.waits[r])
+    tokens[r, JOB.running] = scaled(state.occupied[r])
 
 
 @helper
@@ -261,7 +303,7 @@ def write_job_token(env: Environment, r: int) -> None:
     state, tokens = env.state, env.observation.job_tokens
     groups, sites = state.waiting.shape[1], state.free.shape[0]
     write_totals(env, r)
-    tokens[r, 4] = state.new[r]
+    tokens[r, JOB.new] = state.new[r]
     for k in range(groups):
         tokens[r, JOB_FEATURES + k] = scaled(state.waiting[r, k])
     base = JOB_FEATURES + groups
@@ -277,7 +319,7 @@ def write_counts(env: Environment, r: int, k: int, j: int) -> None:
     state, tokens = env.state, env.observation.job_tokens
     if env.observation.site_tokens.shape[0] == 0:
         return
-    env.observation.site_tokens[j, 1] = state.free[j] / env.jobs.slots[j]
+    env.observation.site_tokens[j, SITE.free] = state.free[j] / env.jobs.slots[j]
     if r >= env.constants.config.window or state.stale[r]:
         return
     write_totals(env, r)
@@ -294,7 +336,7 @@ def add_runnable(env: Environment, k: int, count: int) -> None:
         if j >= 0:
             env.state.runnable[j] += count
             if env.observation.site_tokens.shape[0] > 0:
-                env.observation.site_tokens[j, 2] = scaled(env.state.runnable[j])
+                env.observation.site_tokens[j, SITE.runnable] = scaled(env.state.runnable[j])
 
 
 @helper
@@ -675,8 +717,8 @@ def observe_open_site(env: Environment, r: int) -> None:
             k = jobs.entry_groups[position]
             if may_use(env, k, site):
                 waiting += state.waiting[r, k]
-    tokens[r, 5] = scaled(waiting)
-    tokens[r, 6] = scaled(held)
+    tokens[r, JOB.able_here] = scaled(waiting)
+    tokens[r, JOB.here] = scaled(held)
 
 
 @helper
@@ -692,7 +734,7 @@ def observe_features(env: Environment, shown: int) -> None:
             state.stale[r] = 0
         if fresh or s.clock != s.observed:
             age = s.clock - state.arrival[r]
-            tokens[r, 3] = age / (age + AGE_SCALE)
+            tokens[r, JOB.age] = age / (age + AGE_SCALE)
         if mode == SLOT and (fresh or state.changed[r] or s.open_site != s.marked):
             state.changed[r] = 0
             observe_open_site(env, r)
@@ -706,20 +748,22 @@ def observe_features(env: Environment, shown: int) -> None:
             for r in range(s.active):
                 if state.waits[r] > 0:
                     assigned += assigned_to(env, r, j)
-            whole[j, 3] = scaled(assigned)
+            whole[j, SITE.assigned] = scaled(assigned)
     if 0 <= s.marked < sites:
-        whole[s.marked, 4] = 0.0
+        whole[s.marked, SITE.open] = 0.0
     if s.open_site < sites:
-        whole[s.open_site, 4] = 1.0
+        whole[s.open_site, SITE.open] = 1.0
     s.marked = s.open_site
-    events = env.observation.global_tokens
-    events[0] = s.arrival
-    events[1] = s.completion
-    events[2] = s.open_site < sites
-    events[3] = scaled(s.active)
-    events[4] = scaled(s.active - shown)
-    events[5] = scaled(s.waiting)
-    events[6] = s.clock / (s.clock + CLOCK_SCALE)
+    token = GlobalToken(
+        arrival=s.arrival,
+        completion=s.completion,
+        slot=s.open_site < sites,
+        jobs=scaled(s.active),
+        beyond=scaled(s.active - shown),
+        waiting=scaled(s.waiting),
+        clock=s.clock / (s.clock + CLOCK_SCALE),
+    )
+    put(env.observation.global_tokens, 0, token)
 
 
 @helper
@@ -784,10 +828,10 @@ def begin(env: Environment) -> None:
         state.freed[j] = 1
         state.cursor[j] = 0
         if observation.site_tokens.shape[0] > 0:
-            observation.site_tokens[j, 0] = scaled(jobs.slots[j])
-            observation.site_tokens[j, 1] = 1.0
-            observation.site_tokens[j, 2] = 0.0
-            observation.site_tokens[j, 4] = 0.0
+            observation.site_tokens[j, SITE.slots] = scaled(jobs.slots[j])
+            observation.site_tokens[j, SITE.free] = 1.0
+            observation.site_tokens[j, SITE.runnable] = 0.0
+            observation.site_tokens[j, SITE.open] = 0.0
     for k in range(observation.group_mask.shape[0]):
         observation.group_mask[k] = k < jobs.size.groups
     set_scales(env)
@@ -858,7 +902,7 @@ def place_hidden(env: Environment) -> None:
 
 
 @helper
-def counts_fit(env: Environment) -> Any:
+def decode_assignment(env: Environment) -> Any:
     """Return True if the counts are whole and place each waiting task once, at one of its sites."""
     numbers, sites = env.exchange.numbers, env.jobs.sites
     groups, width = sites.shape
@@ -878,7 +922,7 @@ def counts_fit(env: Environment) -> Any:
 
 
 @helper
-def take_assignment(env: Environment, feasible: bool) -> None:
+def decide_assignment(env: Environment, feasible: bool) -> None:
     """View assignment: set the order by a score per row, and the assigned tasks by its counts [K * A].
 
     Counts are rounded down; surplus is cut from the last site, missing tasks go to the associated one. Hidden
@@ -926,7 +970,7 @@ def group_fits(env: Environment, r: int, k: int) -> Any:
 
 
 @helper
-def shares_fit(env: Environment) -> Any:
+def decode_shares(env: Environment) -> Any:
     """Return True if shares are at most demand and slots, and leave each waiting task a site."""
     jobs, rows = env.jobs, env.exchange.result.rows
     for r in range(rows):
@@ -986,7 +1030,7 @@ def count_violations(env: Environment) -> None:
 
 
 @helper
-def take_shares(env: Environment, feasible: bool) -> None:
+def decide_shares(env: Environment, feasible: bool) -> None:
     """View shares: set the shares to the action's slots [K * A] per row.
 
     Shares are scaled down to the demand of each group, then to the slots of each site. A group with waiting
@@ -1008,7 +1052,7 @@ def take_shares(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def take_priority(env: Environment, feasible: bool) -> None:
+def decide_priority(env: Environment, feasible: bool) -> None:
     """View priority: set the order by a score per row, and place the tasks in that order."""
     state = env.state
     order_rows(env)
@@ -1018,7 +1062,7 @@ def take_priority(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def take_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: set order and placement by the named algorithm, for all active jobs.
 
     Balanced placements are even to the task.
@@ -1031,7 +1075,7 @@ def take_rule(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def weights_fit(env: Environment) -> Any:
+def decode_weights(env: Environment) -> Any:
     """Return True if no weight is negative."""
     for r in range(env.exchange.result.rows):
         if env.exchange.numbers[r, 0] < 0.0:
@@ -1040,7 +1084,7 @@ def weights_fit(env: Environment) -> Any:
 
 
 @helper
-def take_weights(env: Environment, feasible: bool) -> None:
+def decide_weights(env: Environment, feasible: bool) -> None:
     """View weights: set the weighted max-min fair shares by a weight per row.
 
     Negative weights are repaired to 0, which is raised to 1e-9 of the largest. Hidden jobs have weight 1.
@@ -1055,7 +1099,7 @@ def take_weights(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def take_fair_rule(env: Environment, feasible: bool) -> None:
+def decide_fair_rule(env: Environment, feasible: bool) -> None:
     """View fair-rule: set the shares by the named algorithm, for all active jobs."""
     state, rule = env.state, env.exchange.choices[0]
     fair(rule, state.scalars.active, state.unfinished, state.seconds, env.jobs, env, state.share)
@@ -1063,48 +1107,41 @@ def take_fair_rule(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def pick_fits(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the chosen row can use the open slot."""
     r = env.exchange.choices[0]
     return r < env.exchange.result.rows and first_place_for(env, r, env.state.scalars.open_site) >= 0
 
 
 @helper
-def take_pick(env: Environment, feasible: bool) -> None:
+def decide_pick(env: Environment, feasible: bool) -> None:
     """View pick: note the row that takes the open slot; one that cannot use it becomes the first that can."""
     s = env.state.scalars
     s.picked = env.exchange.choices[0] if feasible else first_able(env, s.open_site)
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions
-DECIDE: dict[str, Any] = {
-    "assignment": pure_kernel(
-        lambda table, tools, command: decide_each(access, counts_fit, take_assignment, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("assignment", decode_assignment, decide_assignment),
+        ViewDynamics("shares", decode_shares, decide_shares),
+        ViewDynamics("priority", always_feasible, decide_priority),
+        ViewDynamics("rule", always_feasible, decide_rule),
+        ViewDynamics("weights", decode_weights, decide_weights),
+        ViewDynamics("fair-rule", always_feasible, decide_fair_rule),
+        ViewDynamics("pick", decode_pick, decide_pick),
     ),
-    "shares": pure_kernel(
-        lambda table, tools, command: decide_each(access, shares_fit, take_shares, table, tools, command)
-    ),
-    "priority": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_priority, table, tools, command)
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_rule, table, tools, command)
-    ),
-    "weights": pure_kernel(
-        lambda table, tools, command: decide_each(access, weights_fit, take_weights, table, tools, command)
-    ),
-    "fair-rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_fair_rule, table, tools, command)
-    ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, pick_fits, take_pick, table, tools, command)
-    ),
-}
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("priority", "pick"),
+)

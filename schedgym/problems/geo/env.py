@@ -77,24 +77,7 @@ class GeoAssignEnv(SchedulingEnv):
     ## Observation Space
     `observation="dict"`, in exact units; active jobs stand first, in order of arrival:
 
-    | key | shape | meaning |
-    |---|---|---|
-    | `clock` | (1,) | time [s] |
-    | `event` | (3,) | flags: since the last decision a job arrived, one completed; a slot is free now |
-    | `slots`, `free` | (M,) | slots of each site, and how many of them are free |
-    | `sites` | (K, A) | the sites of each group, the associated one first; -1 pads |
-    | `group_mask` | (K,) | which groups exist |
-    | `arrival`, `age` | (W,) | per visible job [s] |
-    | `remaining` | (W,) | unfinished tasks |
-    | `waiting` | (W, K) | tasks that have not started, by group |
-    | `running` | (W, K, A) | running tasks, by group and site |
-    | `assigned` | (W, K, A) | waiting tasks by assigned site; views `assignment`, `priority`, `rule` |
-    | `seconds` | (W, K) | with `clairvoyant=True`: sum of the durations of the unfinished tasks [s] |
-    | `new` | (W,) | 1 for jobs that arrived after the last decision |
-    | `job_mask` | (W,) | which rows hold a job |
-    | `active`, `backlog` | (1,) | number of active jobs, and of those beyond the window |
-    | `open_site` | Discrete(M + 1) | view `pick`: the site of the free slot, M at the end |
-    | `action_mask` | (W,) or (rules,) | feasible discrete actions; not with `action_mask=False` |
+    {observations}
 
     The flag of a completion is set when a job has completed; in views `shares`, `weights` and `fair-rule`
     also when all tasks of a group have, and with `aggressive=True` when any task has. Observations contain

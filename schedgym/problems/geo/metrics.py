@@ -16,11 +16,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, Integers32, Sizes, allocate, sizes_of
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord, first_overload, refuse_first
-from schedgym.core.stepping import measure_each
-from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
+from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.geo.orders import sort_by_key
 from schedgym.problems.geo.problem import METRICS
@@ -298,13 +298,7 @@ def measure_one(episode: Episode) -> None:
     values.mean_jain_no_drain = share(early.jain, early.time, 1.0)
 
 
-access = accessor(Episode)
-
-
-@pure_kernel
-def measure(table: Any, tools: Any, mask: Any) -> None:
-    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
-    measure_each(access, measure_one, table, tools, mask)
+measure = measure_kernel(__name__, Episode, measure_one)
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.problems.geo.dynamics import (
+    DYNAMICS,
     Environment,
-    access,
     advance,
     begin_step,
     count_violations,
@@ -66,6 +66,9 @@ def advance_in_order(env: Environment) -> None:
     """See :func:`~schedgym.problems.geo.dynamics.advance`, by an order that is made as it is needed."""
     begin_step(env)
     finish_step(env, run_by(env, order_next))
+
+
+access = DYNAMICS.access
 
 
 @helper

@@ -1,4 +1,4 @@
-"""The simulator of GeoAssign and GeoFair: the sizes of its arrays, and its observations."""
+"""The simulator of GeoAssign and GeoFair: the sizes of its arrays, and its records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views, workload
+from schedgym.problems.geo.columns import JOB_FEATURES
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.rules import work_sizes
-from schedgym.problems.geo.tokens import JOB_COLUMNS
 
 __all__ = ["GeoSimulator", "make_simulator"]
 
@@ -49,30 +49,20 @@ class GeoSimulator(Simulator):
             self.mode = dynamics.ORDER
         elif parameters.view in views.RATIO_VIEWS:
             self.mode = dynamics.RATIO
-        units, in_order = parameters.observation == "dict", self.mode == dynamics.ORDER
-        zero_copy = parameters.window == "all" and units
-        unit_row = self.window if units else 0
-        own_row = 0 if zero_copy else unit_row
+        in_order = self.mode == dynamics.ORDER
         weights = {"response": 0.0, "fairness": 1.0, "weighted": parameters.fairness_weight}
         share = weights[parameters.objective]
         self._set_up(
-            lambda: views.action_space(parameters.view, self.window, self.groups, self.choices),
             sizes=sizes
             | {
                 "window": self.window,
-                "unit_row": unit_row,
-                "own_row": own_row,
-                "ordered_row": own_row if in_order else 0,
-                "shown_time": own_row if parameters.clairvoyant else 0,
-                "token_row": 0 if units else self.window,
-                "token_site": 0 if units else self.sites,
-                "feature": len(JOB_COLUMNS) + self.groups + self.sites * (2 if in_order else 1),
+                "ordered_window": self.window if in_order else 0,
+                "timed_window": self.window if parameters.clairvoyant else 0,
+                "feature": JOB_FEATURES + self.groups + self.sites * (2 if in_order else 1),
             },
             config={
                 "mode": self.mode,
-                "window": self.window,
                 "associated": parameters.dispatch_sites == "associated",
-                "zero_copy": zero_copy,
                 "greedy": parameters.placement == "greedy",
                 "response_weight": 1.0 - share,
                 "fairness_weight": share,
@@ -98,25 +88,9 @@ class GeoSimulator(Simulator):
             arrays.observation.action_mask[:] = 1  # every algorithm is always feasible
         if self.source is not None:
             self.source.set_lists(arrays.jobs, slice(None))
-        if arrays.constants.config["zero_copy"]:
+        if self.zero_copy:
             rows = {name: getattr(arrays.state, name) for name in JOB_ROWS}
             self.arrays = arrays._replace(observation=arrays.observation._replace(**rows))
-
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs = self.arrays.observation, self.jobs
-        per_site = (self.num_envs, -1, self.groups, self.choices)
-        names = ("clock", "event", "group_mask", "arrival", "age", "remaining", "waiting", "new")
-        shown = {name: getattr(buffers, name) for name in (*names, "active", "backlog")}
-        shown |= {"slots": jobs.slots, "sites": jobs.sites, "free": self.state.free}
-        shown["running"] = buffers.running.reshape(per_site)
-        if self.parameters.clairvoyant:
-            shown["seconds"] = buffers.seconds
-        if self.mode == dynamics.ORDER:
-            shown["assigned"] = buffers.assigned.reshape(per_site)
-        elif self.mode == dynamics.SLOT:
-            self.scalars = ("open_site",)
-            shown["open_site"] = buffers.open_site[:, 0]
-        return shown
 
     def _check(self, workload: Workload) -> None:
         jobs, sites = len(workload.jobs["arrival"]), len(workload.cluster["slots"])

@@ -1,27 +1,27 @@
-"""Spaces of GeoAssign and GeoFair: the actions of each view, and the observations of each kind."""
+"""The action space of each view of GeoAssign and GeoFair."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from schedgym.core.arrays import Sizes
 from schedgym.problems.geo.orders import ASSIGN_RULES
+from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.rules import FAIR_RULES
-from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS
-from schedgym.spaces import observation_space
+from schedgym.problems.geo.workload import MOST_SLOTS, MOST_TASKS
 
-__all__ = ["ORDER_VIEWS", "RATIO_VIEWS", "action_space", "make_spaces"]
+__all__ = ["ORDER_VIEWS", "RATIO_VIEWS", "action_space"]
 
-MOST_TASKS = 10**7
 #: views that decide an order with assigned tasks, and views that decide shares
 ORDER_VIEWS = ("assignment", "priority", "rule")
 RATIO_VIEWS = ("shares", "weights", "fair-rule")
 
 
-def action_space(view: str, window: int, groups: int, choices: int) -> spaces.Box | spaces.Discrete:
-    """The action space of a view with ``window`` visible jobs, K groups, and at most A sites per group."""
+def action_space(parameters: GeoParameters, sizes: Sizes) -> spaces.Box | spaces.Discrete:
+    """Return the action space of the view, for K groups with at most A sites each."""
+    view = parameters.view
+    window, groups, choices = (sizes[name] for name in ("window", "group", "choice"))
     if view == "assignment":
         low = np.zeros((window, 1 + groups * choices))
         high = np.full_like(low, MOST_TASKS)
@@ -34,20 +34,3 @@ def action_space(view: str, window: int, groups: int, choices: int) -> spaces.Bo
     if view == "weights":
         return spaces.Box(0.0, 1.0, (window,), np.float32)
     return spaces.Discrete({"pick": window, "rule": len(ASSIGN_RULES), "fair-rule": len(FAIR_RULES)}[view])
-
-
-def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discrete]:
-    """Observation and action space of one environment of a geo simulator."""
-    limits: dict[str, Any] = {
-        **dict.fromkeys(("clock", "arrival", "age", "seconds"), LAST_TIME),
-        **dict.fromkeys(("slots", "free"), MOST_SLOTS),
-        **dict.fromkeys(("remaining", "waiting", "running", "assigned", "active", "backlog"), MOST_TASKS),
-        "sites": (-1, simulator.sites - 1),
-        "open_site": simulator.sites,
-    }
-    if simulator.parameters.observation == "features":
-        del limits["sites"]  # tokens
-    return (
-        observation_space(simulator, limits),
-        action_space(simulator.parameters.view, simulator.window, simulator.groups, simulator.choices),
-    )

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, Shown, length
 from schedgym.core.future import change_future
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import exponential, normal_pair, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload, check_tasks, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.geo.problem import DURATIONS
@@ -57,6 +56,8 @@ __all__ = [
 LAST_TIME = 1e12
 #: most slots of a site
 MOST_SLOTS = 10**6
+#: most tasks and jobs, as far as observations and actions go
+MOST_TASKS = 10**7
 
 PARETO, CONSTANT, PER_JOB = range(3)  # in the order of DURATIONS
 PARETO_SHAPE = 1.259
@@ -102,36 +103,15 @@ SCHEMA = Schema(
     tasks=(
         Field("job", "job", ("task",), kind="int"),
         Field("duration", "s", ("task",), exclusive=True),
-        Field("sites", "site", ("task", "choice"), kind="int", ragged=True),
+        Field("sites", "site", ("task", "choice"), kind="int", ragged=True),  # the associated one first
     ),
     cluster=(Field("slots", "slots", ("site",), kind="int", minimum=1, maximum=MOST_SLOTS),),
     check=_check,
 )
 
 
-def make_workload(
-    arrival: npt.ArrayLike, job: npt.ArrayLike, duration: npt.ArrayLike, sites: Any, slots: npt.ArrayLike
-) -> Workload:
-    """Make a checked workload.
-
-    Args:
-        arrival: of each job [s], not decreasing; [J].
-        job: of each task; [T].
-        duration: of each task [s]; [T].
-        sites: available sites of each task, the associated one first: a list of lists, or an array [T, A]
-            padded with -1 at the end of its rows.
-        slots: of each site; [M].
-
-    Raises:
-        InvalidWorkload: naming the field and the first bad index.
-    """
-    return SCHEMA.parse(
-        {
-            "jobs": {"arrival": arrival},
-            "tasks": {"job": job, "duration": duration, "sites": sites},
-            "cluster": {"slots": slots},
-        }
-    )
+#: makes a checked workload, of arrival, job, duration, sites and slots in this order, or by name
+make_workload = SCHEMA.make
 
 
 # Arrays for kernels ---------------------------------------------------------------------------
@@ -153,8 +133,14 @@ class Jobs(NamedTuple):
     duration: Annotated[Floats, "task"]  # [s]
     group: Annotated[Integers32, "task"]
     task_index: Annotated[Integers32, "task"]  # index in the workload
-    slots: Annotated[Integers, "site"]
-    sites: Annotated[Integers, "group", "choice"]  # as in SiteLists, with what follows
+    slots: Annotated[Integers, "site", Shown("slots of each site", MOST_SLOTS)]
+    # as in SiteLists, with what follows
+    sites: Annotated[
+        Integers,
+        "group",
+        "choice",
+        Shown("of each group, the associated one first; -1 pads", length("site", -1), -1),
+    ]
     ascending: Annotated[Integers, "group", "choice"]
     site_start: Annotated[Integers, "site+1"]
     entries: Annotated[Integers, "entry"]
@@ -523,13 +509,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return tasks
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

@@ -12,10 +12,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from schedgym.core.jit import helper, pure_kernel, subroutine
+from schedgym.core.jit import helper, subroutine
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import resetter
-from schedgym.core.stepping import advance_each, decide_each
-from schedgym.core.tables import accessor
+from schedgym.problems.parallel_jct.columns import (
+    Memo,
+    Seen,
+    pair_columns,
+    prepare,
+    token_columns,
+)
 from schedgym.problems.parallel_jct.metrics import CRUMB, INSTANT
 from schedgym.problems.parallel_jct.observation import clear_tasks, observe
 from schedgym.problems.parallel_jct.state import (
@@ -43,7 +49,7 @@ from schedgym.solvers.placement import (
     time_on,
 )
 
-__all__ = ["DECIDE", "Environment", "step"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
 TAPRA_FAST, LIST_SCHEDULING = range(2)  # planners of view pick, in the order of the descriptor
@@ -482,7 +488,7 @@ def mark_moves(env: Environment) -> int:
 
 
 @helper
-def fits_pick(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the action is a row that may be chosen, or ends the round."""
     choice = env.exchange.choices[0]
     return choice == env.constants.config.window or may_choose(env, choice)
@@ -499,7 +505,7 @@ def measure_work(env: Environment) -> None:
 
 
 @helper
-def take_pick(env: Environment, feasible: bool) -> None:
+def decide_pick(env: Environment, feasible: bool) -> None:
     """View pick: plan the job in the chosen row by the planner of the view. Repair: the round ends."""
     s = env.state.scalars
     r = env.exchange.choices[0]
@@ -515,7 +521,7 @@ def take_pick(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def fits_place(env: Environment) -> Any:
+def decode_place(env: Environment) -> Any:
     """View place: return True for a feasible row, the end (W), or W + 1 + server of the next task in turn."""
     choice, window = env.exchange.choices[0], env.constants.config.window
     if env.state.scalars.open_row >= 0:
@@ -538,7 +544,7 @@ def least_server(env: Environment, q: int) -> int:
 
 
 @helper
-def take_place(env: Environment, feasible: bool) -> None:
+def decide_place(env: Environment, feasible: bool) -> None:
     """View place: note the task's server, and launch the job after its last one.
 
     Repair: a row that cannot be launched ends the round; a server that cannot take the task is replaced by
@@ -567,7 +573,7 @@ def take_place(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def fits_search(env: Environment) -> Any:
+def decode_search(env: Environment) -> Any:
     """View search: return True for a feasible row, the end (W), W + 1 + task * M + server, or the launch."""
     s, config = env.state.scalars, env.constants.config
     choice, servers = env.exchange.choices[0], env.jobs.cpu.shape[0]
@@ -582,7 +588,7 @@ def fits_search(env: Environment) -> Any:
 
 
 @helper
-def take_search(env: Environment, feasible: bool) -> None:
+def decide_search(env: Environment, feasible: bool) -> None:
     """View search: make the move.
 
     Planning starts with every task on its most efficient server, and ends when no move is legal or there
@@ -663,7 +669,7 @@ def vcpu_fit(env: Environment, count: int) -> Any:
 
 
 @helper
-def fits_plan(env: Environment) -> Any:
+def decode_plan(env: Environment) -> Any:
     """View plan: set the placement by (row or W, 0), then (server, vCPU) per task; True if it is feasible."""
     r = chosen_row(env)
     if r == env.constants.config.window:
@@ -681,7 +687,7 @@ def fits_plan(env: Environment) -> Any:
 
 
 @helper
-def take_plan(env: Environment, feasible: bool) -> None:
+def decide_plan(env: Environment, feasible: bool) -> None:
     """View plan: launch the job; if all vCPU are 0, they follow from Eq. 16.
 
     Repair: a row that cannot be launched ends the round; servers are rounded and clipped; energy above the
@@ -708,26 +714,26 @@ def take_plan(env: Environment, feasible: bool) -> None:
 
 # Kernels --------------------------------------------------------------------------------------
 
-access = accessor(Environment)
 
-#: action view -> the kernel that takes its actions
-DECIDE: dict[str, Any] = {
-    "plan": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_plan, take_plan, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("plan", decode_plan, decide_plan),
+        ViewDynamics("pick", decode_pick, decide_pick),
+        ViewDynamics("place", decode_place, decide_place),
+        ViewDynamics("search", decode_search, decide_search),
     ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_pick, take_pick, table, tools, command)
-    ),
-    "place": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_place, take_place, table, tools, command)
-    ),
-    "search": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_search, take_search, table, tools, command)
-    ),
-}
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("pick", "place", "search"),
+)

@@ -87,32 +87,11 @@ class ParallelJCTEnv(SchedulingEnv):
     `observation="dict"`, in exact units, with R groups, T rows for tasks of visible waiting jobs, and the
     first S running tasks:
 
-    | key | shape | meaning |
-    |---|---|---|
-    | `clock`, `time_to_tick` | (1,) | [s] |
-    | `event` | (3,) | flags of what happens now: an arrival, the completion of a task, a tick |
-    | `capacity`, `available` | (M,) | vCPU of each server, and how many are not reserved |
-    | `groups` | (R, M) | 1 for the servers of each group; A_jk if a workload file has other weights |
-    | `limits` | (R,) | B_k, the vCPU that one job may reserve in each group now, by weight |
-    | `job`, `arrival`, `age` | (W,) | index; [s] |
-    | `tasks`, `first_task` | (W,) | number of tasks, and row of the first one in `load`, `efficiency` |
-    | `total_load` | (W,) | [vCPU s] |
-    | `least_energy`, `energy_cap` | (W,) | [power * vCPU s] |
-    | `failed`, `job_mask` | (W,) | 1 if the job has failed in this round; 1 for rows that hold a job |
-    | `waiting`, `backlog` | (1,) | number of waiting jobs, and of those beyond the window |
-    | `load` | (T,) | of the visible jobs' tasks [vCPU s]; rows to which no job points have no meaning |
-    | `efficiency` | (T, M) | of the visible jobs' tasks |
-    | `power`, `least_work` | (T,), (W,) | of tasks; see below; only with a workload that gives power |
-    | `running` | (1,) | number of running tasks |
-    | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
-    | `run_leq`, `run_remaining` | (S,) | equivalent load, and what is left of it [vCPU s] |
-    | `run_base`, `run_extra` | (S,) | vCPU reserved, and given beyond that until the next round |
-    | `open_job`, `next_task` | Discrete | views `place`, `search`: row of the planned job (W: none); task |
-    | `placement`, `energy` | (N,), (1,) | of that job: servers of its tasks (-1: none yet); energy |
-    | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
+    {observations}
 
-    `least_work` [vCPU s] is the sum of a job's equivalent loads with every task on its most efficient server.
-    If all power is 1, it equals `least_energy` and is left out.
+    Rows of `load`, `efficiency` and `power` to which no `first_task` points have no meaning. `least_energy`,
+    and `least_work`, the sum of equivalent loads, are those of a job with every task on its most efficient
+    server. If all power is 1 they are equal, and `least_work` is left out.
 
     At the end of the episode the rows of jobs are empty. Observations contain nothing about the future.
 

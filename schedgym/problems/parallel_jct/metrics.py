@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers32, allocate, sizes_of
-from schedgym.core.jit import helper, kernel, pure_kernel, record_dtype
+from schedgym.core.jit import helper, kernel, record_dtype
+from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
-from schedgym.core.stepping import measure_each
-from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
+from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
@@ -181,13 +181,7 @@ def measure_one(episode: Episode) -> None:
     values.granted = grants
 
 
-access = accessor(Episode)
-
-
-@pure_kernel
-def measure(table: Any, tools: Any, mask: Any) -> None:
-    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
-    measure_each(access, measure_one, table, tools, mask)
+measure = measure_kernel(__name__, Episode, measure_one)
 
 
 class Pieces(NamedTuple):

@@ -8,8 +8,18 @@ from __future__ import annotations
 
 import math
 
+from schedgym.core.columns import put, read
 from schedgym.core.jit import helper
 from schedgym.core.rows import clear_entries, clearer, copier
+from schedgym.problems.parallel_jct.columns import (
+    COUNT_SCALE,
+    GLOBAL,
+    LOAD_SCALE,
+    SERVER,
+    TIME_SCALE,
+    JobToken,
+    MoveToken,
+)
 from schedgym.problems.parallel_jct.state import (
     PLACE,
     PLAN,
@@ -21,18 +31,10 @@ from schedgym.problems.parallel_jct.state import (
     may_choose,
     tasks_of,
 )
-from schedgym.problems.parallel_jct.tokens import (
-    COUNT_SCALE,
-    LOAD_SCALE,
-    MOVE_COLUMNS,
-    TIME_SCALE,
-)
 from schedgym.problems.parallel_jct.workload import Jobs
 from schedgym.solvers.placement import evaluate, largest_capacity, move_time, server_time, time_on
 
 __all__ = ["clear_tasks", "observe"]
-
-MOVE_FEATURES = len(MOVE_COLUMNS)
 
 #: the values of a waiting job's task in an observation
 TASK = ("load", "efficiency", "power")
@@ -180,13 +182,16 @@ def write_job_tokens(env: Environment, count: int) -> None:
         job = env.state.queue[r]
         load = jobs.total_load[job]
         work = jobs.least_work[job]
-        tokens[r, 0] = scaled_time(s.clock - jobs.arrival[job])
-        tokens[r, 1] = scaled_count(tasks_of(env, job))
-        tokens[r, 2] = load / (load + LOAD_SCALE * s.capacity)
-        tokens[r, 3] = min(jobs.least_energy[job] / env.state.energy_cap[job], 1.0)
-        tokens[r, 4] = env.state.failed[job]
-        tokens[r, 5] = scaled_time(work / pool) if pool > 0.0 else 1.0
-        tokens[r, 6] = r == s.open_row
+        token = JobToken(
+            age=scaled_time(s.clock - jobs.arrival[job]),
+            tasks=scaled_count(tasks_of(env, job)),
+            load=load / (load + LOAD_SCALE * s.capacity),
+            energy=min(jobs.least_energy[job] / env.state.energy_cap[job], 1.0),
+            failed=env.state.failed[job],
+            bound=scaled_time(work / pool) if pool > 0.0 else 1.0,
+            open=r == s.open_row,
+        )
+        put(tokens[r], 0, token)
     clear_entries(tokens, count, s.shown)
 
 
@@ -201,13 +206,13 @@ def write_server_tokens(env: Environment) -> float:
     clear_entries(tokens, 0, cpu.shape[0])
     for j in range(cpu.shape[0]):
         free += state.available[j]
-        tokens[j, 0] = cpu[j] / top
-        tokens[j, 1] = state.available[j] / cpu[j]
-        tokens[j, 3] = state.alive[j]
+        tokens[j, SERVER.capacity] = cpu[j] / top
+        tokens[j, SERVER.available] = state.available[j] / cpu[j]
+        tokens[j, SERVER.alive] = state.alive[j]
     for q in range(state.scalars.running):
-        tokens[env.state.running[q].server, 2] += 1.0
+        tokens[env.state.running[q].server, SERVER.running] += 1.0
     for j in range(cpu.shape[0]):
-        tokens[j, 2] = scaled_count(tokens[j, 2])
+        tokens[j, SERVER.running] = scaled_count(tokens[j, SERVER.running])
     return free
 
 
@@ -218,11 +223,11 @@ def write_arrived_tokens(env: Environment) -> None:
     jobs = max(s.arrived, 1)
     mean = s.log_load / jobs
     deviation = math.sqrt(max(s.log_squared / jobs - mean * mean, 0.0))
-    values[11] = scaled_time(math.exp(mean)) if s.arrived > 0 else 0.0
-    values[12] = deviation / (deviation + 1.0)
-    values[13] = 0.0
+    values[GLOBAL.mean_load] = scaled_time(math.exp(mean)) if s.arrived > 0 else 0.0
+    values[GLOBAL.deviation_of_log_load] = deviation / (deviation + 1.0)
+    values[GLOBAL.offered_load] = 0.0
     if s.arrived > 0:
-        values[13] = s.offered / (s.offered + s.clock - env.jobs.arrival[0])
+        values[GLOBAL.offered_load] = s.offered / (s.offered + s.clock - env.jobs.arrival[0])
 
 
 @helper
@@ -232,14 +237,14 @@ def write_tokens(env: Environment, count: int) -> None:
     write_job_tokens(env, count)
     free = write_server_tokens(env)
     values = env.observation.global_tokens
-    values[0] = s.was_arrival
-    values[1] = s.was_completion
-    values[2] = s.was_tick
-    values[3] = min(free / s.capacity, 1.0)
-    values[4] = scaled_count(s.waiting)
-    values[5] = scaled_count(s.waiting - count)
-    values[6] = s.running / (s.running + 4.0 * COUNT_SCALE)
-    values[7] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
+    values[GLOBAL.arrival] = s.was_arrival
+    values[GLOBAL.completion] = s.was_completion
+    values[GLOBAL.tick] = s.was_tick
+    values[GLOBAL.available] = min(free / s.capacity, 1.0)
+    values[GLOBAL.waiting] = scaled_count(s.waiting)
+    values[GLOBAL.beyond] = scaled_count(s.waiting - count)
+    values[GLOBAL.running] = s.running / (s.running + 4.0 * COUNT_SCALE)
+    values[GLOBAL.time_to_tick] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
     write_arrived_tokens(env)
 
 
@@ -258,9 +263,9 @@ def write_plan_tokens(env: Environment) -> None:
     if view == SEARCH:
         write_moves(env)
     values = env.observation.global_tokens
-    values[8] = progress
-    values[9] = spent
-    values[10] = length
+    values[GLOBAL.progress] = progress
+    values[GLOBAL.energy] = spent
+    values[GLOBAL.time] = length
 
 
 @helper
@@ -283,14 +288,12 @@ def write_moves(env: Environment) -> None:
                 leq = jobs.load[q] / jobs.efficiency[q, j]
                 time = move_time(planned, i, j, leq, plan.placement, scratch)
             row = i * servers + j
-            tokens[row, 0] = jobs.efficiency[q, j]
-            tokens[row, 1] = scaled_time(time)
-            tokens[row, 2] = plan.legal[row]
+            token = MoveToken(efficiency=jobs.efficiency[q, j], time=scaled_time(time), legal=plan.legal[row])
+            put(tokens[row], 0, token)
     for row in range(tasks * servers, tokens.shape[0]):
-        if tokens[row, 0] == 0.0:
+        if read(MoveToken, tokens[row]).efficiency == 0.0:
             break
-        for f in range(MOVE_FEATURES):
-            tokens[row, f] = 0.0
+        put(tokens[row], 0, MoveToken(efficiency=0.0, time=0.0, legal=0.0))
 
 
 @helper
@@ -305,9 +308,9 @@ def observe_servers(env: Environment) -> None:
         if config.features:
             leq = jobs.load[q] / jobs.efficiency[q, j]
             time = time_on(j, leq, env.membership, env.state.limits, env.plan.group_load)
-            tokens[j, 4] = jobs.efficiency[q, j]
-            tokens[j, 5] = scaled_time(time)
-            tokens[j, 6] = legal
+            tokens[j, SERVER.efficiency] = jobs.efficiency[q, j]
+            tokens[j, SERVER.time] = scaled_time(time)
+            tokens[j, SERVER.legal] = legal
 
 
 # Masks, and all ---------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class ParallelJCTParameters(Parameters):
 
     idle = {
         "workload": (
-            *("reading", "rate", "jobs", "most_tasks", "load_max", "efficiency_min"),
+            *("reading", "rate", "jobs", "most_tasks", "load_max"),
             *("arity", "rack_share", "pod_share", "data_centre_share", "server_caps", "cpu"),
         ),
         "trace": ("reading", "rate"),
@@ -73,7 +73,6 @@ class ParallelJCTParameters(Parameters):
     )
     rate: float = parameter(0.15, "arrivals per second", minimum=1e-6, maximum=1e9)
     load_max: float = parameter(1000.0, "drawn loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
-    efficiency_min: float = parameter(0.1, "efficiencies are U[efficiency_min, 1]", minimum=1e-3, maximum=1)
     cpu: float = parameter(10.0, "vCPU of a server", minimum=1e-6, maximum=1e9)
     arity: int = parameter(6, "arity of the fat tree, with arity^3 / 4 servers", minimum=2, maximum=24)
     rack_share: float = parameter(

@@ -1,4 +1,4 @@
-"""The simulator of ParallelJCT: the sizes of its arrays, and its observations."""
+"""The simulator of ParallelJCT: the sizes of its arrays, and its records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
-from schedgym.problems.parallel_jct import metrics, views, workload
-from schedgym.problems.parallel_jct.problem import PLANNERS, PROBLEM, ROUNDS, VIEWS, ParallelJCTParameters
-from schedgym.problems.parallel_jct.state import Observation
+from schedgym.problems.parallel_jct import metrics, workload
+from schedgym.problems.parallel_jct.problem import PROBLEM, ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import has_powers
 from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.solvers.placement import make_membership
@@ -22,11 +21,6 @@ from schedgym.solvers.placement import make_membership
 __all__ = ["ParallelJCTSimulator", "make_simulator"]
 
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
-#: arrays of observations in exact units: those of every view, and those of a plan
-FIELDS = Observation._fields
-UNITS = FIELDS[: FIELDS.index("open_job")]
-POWERED = ("power", "least_work")  # where all power is 1, the work is the energy
-PLANNED = FIELDS[FIELDS.index("open_job") : FIELDS.index("job_mask")]
 
 
 class ParallelJCTSimulator(Simulator):
@@ -62,32 +56,19 @@ class ParallelJCTSimulator(Simulator):
             "groups": sizes["group"],
             "tasks": most_tasks,
         }
-        units, search = parameters.observation == "dict", parameters.view == "search"
-        moves = most_tasks * sizes["server"] if search else 0
+        moves = most_tasks * sizes["server"] if parameters.view == "search" else 0
         self._set_up(
-            lambda: views.action_space(parameters.view, visible),
             sizes=sizes
             | {
                 "pair": int(np.count_nonzero(self.matrix)),
                 "planned": most_tasks,
                 "move": moves,
                 "log": PIECES_PER_TASK * sizes["task"],
-                "row": window,
-                "unit_row": window if units else 0,
-                "task_row": visible["rows"] if units else 0,
-                "running_row": visible["running"] if units else 0,
-                "token_row": 0 if units else window,
-                "token_server": 0 if units else sizes["server"],
-                "token_move": 0 if units else moves,
-            },
-            config={
-                "action_view": [view.name for view in VIEWS].index(parameters.view),
-                "rounds": ROUNDS.index(parameters.rounds),
-                "planner": PLANNERS.index(parameters.planner),
                 "window": window,
-                "running_window": visible["running"],
-                "most_tasks": most_tasks,
+                "task_row": visible["rows"],
+                "running_row": visible["running"],
             },
+            config={"running_window": visible["running"], "most_tasks": most_tasks},
             known={"jobs": sizes["job"]},
             visible=visible,
         )
@@ -97,22 +78,10 @@ class ParallelJCTSimulator(Simulator):
             target[:] = values
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        shown, sizes = super()._observation(), self.interface.sizes
-        if "moves" in shown:
-            shown["moves"] = shown["moves"].reshape((self.num_envs, sizes["tasks"], sizes["servers"], -1))
-        return shown
-
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, state, jobs = self.arrays.observation, self.state, self.jobs
-        shown = {name: getattr(buffers, name) for name in UNITS if self.powered or name not in POWERED}
-        shown |= {"capacity": jobs.cpu, "available": state.available}
-        shown |= {"groups": jobs.matrix, "limits": state.limits}
-        if self.matrix.dtype != np.int8:  # weights other than 0 and 1, the same in all environments
+        shown = super()._observation()
+        if "groups" in shown and self.matrix.dtype != np.int8:
+            # weights other than 0 and 1, the same in all environments
             shown["groups"] = np.repeat(self.matrix[np.newaxis], self.num_envs, axis=0)
-        if self.parameters.view in views.TASK_VIEWS:
-            self.scalars = ("open_job", "next_task")
-            shown |= {name: getattr(buffers, name) for name in PLANNED}
-            shown |= {name: shown[name][:, 0] for name in self.scalars}
         return shown
 
     def _check(self, workload: Workload) -> None:

@@ -7,6 +7,7 @@ task.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -20,17 +21,27 @@ from schedgym.core.arrays import (
     Integers,
     Integers32,
     Renamed,
+    Shown,
+    length,
 )
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange
-from schedgym.problems.parallel_jct.metrics import Log, Schedule
-from schedgym.problems.parallel_jct.tokens import (
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    MOVE_COLUMNS,
-    SERVER_COLUMNS,
+from schedgym.problems.parallel_jct.columns import (
+    GlobalToken,
+    JobToken,
+    MoveToken,
+    ServerToken,
 )
-from schedgym.problems.parallel_jct.workload import Jobs
+from schedgym.problems.parallel_jct.metrics import Log, Schedule
+from schedgym.problems.parallel_jct.workload import (
+    LAST_TIME,
+    MOST_CPU,
+    MOST_ENERGY,
+    MOST_JOBS,
+    MOST_LOAD,
+    MOST_POWER,
+    Jobs,
+)
 from schedgym.solvers.placement import Job, Membership, PlanScratch, affords
 
 __all__ = [
@@ -50,6 +61,8 @@ __all__ = [
 ]
 
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor
+#: condition of what is shown only in the views that plan a job task by task
+TASK_VIEWS = "view=place|search"
 
 
 SCALARS = record_dtype(
@@ -121,6 +134,11 @@ RUNNING = record_dtype(
 )
 
 
+def later(parameter: str) -> Callable[[Any], float]:
+    """A limit of times [s]: that of arrivals, or a parameter that is larger."""
+    return lambda simulator: max(LAST_TIME, getattr(simulator.parameters, parameter))
+
+
 class Constants(NamedTuple):
     """Constants of a simulator: its configuration."""
 
@@ -140,8 +158,12 @@ class State(NamedTuple):
     unfinished: Annotated[Integers32, "job"]  # by job: number of tasks
     reserved: Annotated[Floats, "server"]  # sum of the tasks' base vCPU
     weight: Annotated[Floats, "server"]  # sum of the tasks' leq
-    available: Annotated[Floats, "server"]
-    limits: Annotated[Floats, "group"]
+    available: Annotated[Floats, "server", Shown("what is not reserved [vCPU]", MOST_CPU)]
+    limits: Annotated[
+        Floats,
+        "group",
+        Shown("B_k, what one job may reserve now, by weight [vCPU]", length("server", times=MOST_CPU)),
+    ]
     alive: Annotated[Bytes, "server"]  # whether all groups of the server have vCPU available
 
 
@@ -160,45 +182,62 @@ class Plan(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those of the other kind of observation have length 0."""
 
-    # shown in exact units, in every view
-    clock: Annotated[Floats, 1]
-    event: Annotated[Bytes, 3]
-    time_to_tick: Annotated[Floats, 1]
-    job: Annotated[Integers, "unit_row"]
-    arrival: Annotated[Floats, "unit_row"]
-    age: Annotated[Floats, "unit_row"]
-    tasks: Annotated[Integers, "unit_row"]
-    first_task: Annotated[Integers, "unit_row"]
-    total_load: Annotated[Floats, "unit_row"]
-    least_energy: Annotated[Floats, "unit_row"]
-    energy_cap: Annotated[Floats, "unit_row"]
-    least_work: Annotated[Floats, "unit_row"]
-    failed: Annotated[Bytes, "unit_row"]
-    waiting: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    load: Annotated[Floats, "task_row"]
-    efficiency: Annotated[Floats, "task_row", "server"]
-    power: Annotated[Floats, "task_row"]
-    running: Annotated[Integers, 1]
-    run_job: Annotated[Integers, "running_row"]
-    run_server: Annotated[Integers, "running_row"]
-    run_leq: Annotated[Floats, "running_row"]
-    run_remaining: Annotated[Floats, "running_row"]
-    run_base: Annotated[Floats, "running_row"]
-    run_extra: Annotated[Floats, "running_row"]
-    # in the views that plan a job task by task
-    open_job: Annotated[Integers, 1]
-    next_task: Annotated[Integers, 1]
-    placement: Annotated[Integers32, "planned"]
-    energy: Annotated[Floats, 1]
-    # in both kinds of observation
-    job_mask: Annotated[Bytes, "row"]
-    action_mask: Annotated[Bytes, "mask"]
-    # as tokens
-    job_tokens: Annotated[Floats32, "token_row", len(JOB_COLUMNS)]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
-    move_tokens: Annotated[Floats32, "token_move", len(MOVE_COLUMNS)]
+    clock: Annotated[Floats, 1, Shown("time [s]", later("max_time"))]
+    event: Annotated[Bytes, 3, Shown("flags of what happens now: arrival, completion of a task, tick")]
+    time_to_tick: Annotated[Floats, 1, Shown("time to the next tick [s]", later("tick"))]
+    job: Annotated[Integers, "unit_window", Shown("its number in the workload", MOST_JOBS)]
+    arrival: Annotated[Floats, "unit_window", Shown("of the job [s]", LAST_TIME)]
+    age: Annotated[Floats, "unit_window", Shown("time since its arrival [s]", later("max_time"))]
+    tasks: Annotated[Integers, "unit_window", Shown("number of its tasks", MOST_JOBS)]
+    first_task: Annotated[
+        Integers, "unit_window", Shown("row of the first in `load` and `efficiency`", MOST_JOBS)
+    ]
+    total_load: Annotated[Floats, "unit_window", Shown("sum of its loads [vCPU s]", MOST_ENERGY)]
+    least_energy: Annotated[Floats, "unit_window", Shown("on its best servers [power * vCPU s]", MOST_ENERGY)]
+    energy_cap: Annotated[Floats, "unit_window", Shown("E_MAX [power * vCPU s]", 2 * MOST_ENERGY)]
+    least_work: Annotated[
+        Floats,
+        "unit_window",
+        Shown("equivalent loads there; only where power is given [vCPU s]", MOST_ENERGY, when="powered"),
+    ]
+    failed: Annotated[Bytes, "unit_window", Shown("1 if the job has failed in this round")]
+    waiting: Annotated[Integers, 1, Shown("number of waiting jobs", MOST_JOBS)]
+    backlog: Annotated[Integers, 1, Shown("waiting jobs beyond the window", MOST_JOBS)]
+    load: Annotated[Floats, "unit_task_row", Shown("of the visible jobs' tasks [vCPU s]", MOST_LOAD)]
+    efficiency: Annotated[Floats, "unit_task_row", "server", Shown("of them")]
+    power: Annotated[
+        Floats,
+        "unit_task_row",
+        Shown("of them; only where it is given [per vCPU]", MOST_POWER, when="powered"),
+    ]
+    running: Annotated[Integers, 1, Shown("number of running tasks", MOST_JOBS)]
+    run_job: Annotated[Integers, "unit_running_row", Shown("of each running task, by launch", MOST_JOBS)]
+    run_server: Annotated[Integers, "unit_running_row", Shown("where it runs", length("server", -1))]
+    run_leq: Annotated[Floats, "unit_running_row", Shown("its equivalent load [vCPU s]", MOST_ENERGY)]
+    run_remaining: Annotated[Floats, "unit_running_row", Shown("what is left of it [vCPU s]", MOST_ENERGY)]
+    run_base: Annotated[Floats, "unit_running_row", Shown("reserved for it [vCPU]", MOST_CPU)]
+    run_extra: Annotated[
+        Floats, "unit_running_row", Shown("given beyond that until the next round [vCPU]", MOST_CPU)
+    ]
+    open_job: Annotated[
+        Integers, 1, Shown("row of the planned job, W: none", length("window"), when=TASK_VIEWS, single=True)
+    ]
+    next_task: Annotated[Integers, 1, Shown("its next task", length("planned"), when=TASK_VIEWS, single=True)]
+    placement: Annotated[
+        Integers32, "planned", Shown("its servers, -1: none yet", length("server", -1), -1, when=TASK_VIEWS)
+    ]
+    energy: Annotated[Floats, 1, Shown("of its placed tasks [power * vCPU s]", MOST_ENERGY, when=TASK_VIEWS)]
+    job_mask: Annotated[Bytes, "window", Shown("1 for rows that hold a job")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|place|search")]
+    job_tokens: Annotated[Floats32, "token_window", len(JobToken._fields)]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    move_tokens: Annotated[
+        Floats32,
+        "token_move",
+        len(MoveToken._fields),
+        Shown(shape=("planned", "server", len(MoveToken._fields))),
+    ]
 
 
 class Environment(NamedTuple):

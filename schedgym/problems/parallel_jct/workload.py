@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, Shown
 from schedgym.core.future import change_future
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import exponential, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload, check_tasks
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.single_job.topology import (
     CLUSTER,
     MOST_CPU,
-    Tree,
+    MOST_WEIGHT,
     check_cluster,
     check_reach,
     cluster_groups,
@@ -35,6 +34,7 @@ from schedgym.problems.single_job.topology import (
     group_limits,
 )
 from schedgym.problems.single_job.workload import (
+    LEAST_EFFICIENCY,
     LEAST_LOAD,
     LEAST_POWER,
     LONGEST,
@@ -80,6 +80,8 @@ __all__ = [
 
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
 LAST_TIME = 1e12
+#: most jobs, tasks and rows of them, as far as observations go
+MOST_JOBS = 10**7
 #: largest ratio of energy cap to the energy at efficiency 1
 MOST_RATIO = 1e6
 #: a drawn energy cap exceeds the job's energy at efficiency 1 by at most this share
@@ -142,6 +144,8 @@ SCHEMA = Schema(
     problem="parallel-jct",
     jobs=(
         Field("arrival", "s", ("job",), ascending=True, maximum=LAST_TIME),
+        # a job's energy cap over its energy at efficiency 1 (the sum of power * load), in every round, unless
+        # its least energy is larger; without it caps are drawn anew in every round
         Field(
             "energy_cap_ratio",
             "cap / energy at efficiency 1",
@@ -155,50 +159,17 @@ SCHEMA = Schema(
         Field("job", "job", ("task",), kind="int", ascending=True),
         Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
+        # the constant alpha of the paper's Eq. 7, which its experiments set to 1; default: 1
         Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
     cluster=CLUSTER,
-    parameters=(Field("energy_seed", "", (), kind="int", optional=True),),
+    parameters=(Field("energy_seed", "", (), kind="int", optional=True),),  # of the draws of caps; default: 0
     check=_check,
 )
 
 
-def make_workload(
-    arrival: npt.ArrayLike,
-    job: npt.ArrayLike,
-    load: npt.ArrayLike,
-    efficiency: npt.ArrayLike,
-    cpu: npt.ArrayLike,
-    *,
-    power: npt.ArrayLike | None = None,
-    energy_cap_ratio: npt.ArrayLike | None = None,
-    energy_seed: int | None = None,
-    **tree: Unpack[Tree],
-) -> Workload:
-    """Make a checked workload.
-
-    Args:
-        arrival: of each job [s], not decreasing; [J].
-        job: of each task, not decreasing; [Q].
-        load: of each task [vCPU s]; [Q].
-        efficiency: of each task on each server, in (0, 1]; [Q, M].
-        cpu: of each server [vCPU]; [M].
-        power: of each task per vCPU (the constant alpha of the paper's Eq. 7, which its experiments set to
-            1); [Q]. None: 1.
-        energy_cap_ratio: each job's energy cap over its energy at efficiency 1 (the sum of power * load), in
-            every round, unless its least energy is larger; [J]. None: caps are drawn anew in every round.
-        energy_seed: seed of the draws of the caps; None: 0.
-        **tree: ``arity`` or ``groups``, ``beta`` and ``server_caps``, see :class:`Tree`.
-
-    Raises:
-        InvalidWorkload: naming the field and the first bad index.
-    """
-    return SCHEMA.make(
-        jobs={"arrival": arrival, "energy_cap_ratio": energy_cap_ratio},
-        tasks={"job": job, "load": load, "efficiency": efficiency, "power": power},
-        cluster={"cpu": cpu, **tree},
-        parameters={"energy_seed": energy_seed},
-    )
+#: makes a checked workload, of arrival, job, load, efficiency, cpu in this order, and of others by name
+make_workload = SCHEMA.make
 
 
 #: number of jobs that a workload has in its arrays
@@ -220,8 +191,10 @@ class Jobs(NamedTuple):
     load: Annotated[Floats, "task"]  # [vCPU s]
     efficiency: Annotated[Floats, "task", "server"]
     power: Annotated[Floats, "task"]  # per vCPU
-    cpu: Annotated[Floats, "server"]  # [vCPU]
-    matrix: Annotated[Bytes, "group", "server"]  # whether a server is in a group
+    cpu: Annotated[Floats, "server", Shown("of each server [vCPU]", MOST_CPU, name="capacity")]
+    matrix: Annotated[
+        Bytes, "group", "server", Shown("1 for servers in a group, or A_jk", MOST_WEIGHT, name="groups")
+    ]
     share: Annotated[Floats, "group"]  # of a group's available vCPU that a job may use
 
     @property
@@ -326,7 +299,6 @@ ORIGIN = record_dtype(
     ("weibull_shape", np.float64),
     ("rate", np.float64),  # [1/s]
     ("load_max", np.float64),  # [vCPU s]
-    ("efficiency_min", np.float64),
     ("cpu", np.float64),  # [vCPU]
 )
 
@@ -353,7 +325,7 @@ class Source:
     """The source of an environment's episodes: the paper's generator, or windows of a trace.
 
     Synthetic jobs arrive by a Poisson process from time 0; those of a trace keep their arrivals, with the
-    first at time 0. Loads are U(0, load_max] unless a trace has them, efficiencies U[efficiency_min, 1].
+    first at time 0. Loads are U(0, load_max] unless a trace has them, efficiencies U[0.1, 1].
 
     Args:
         parameters: of the environment.
@@ -544,7 +516,7 @@ def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int
         best = 0.0
         for j in range(jobs.cpu.shape[0]):
             efficiencies, u = uniform(efficiencies)
-            own = source.efficiency_min + (1.0 - source.efficiency_min) * u
+            own = LEAST_EFFICIENCY + (1.0 - LEAST_EFFICIENCY) * u
             jobs.efficiency[q, j] = own
             best = max(best, own)
         least += load / best
@@ -595,13 +567,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return jobs.first_task[source.jobs]
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

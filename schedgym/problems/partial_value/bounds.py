@@ -1,4 +1,4 @@
-"""Upper bounds on the total value, and offline optima with their schedules.
+"""Upper bounds on the total value.
 
 The offline programme (zheng2016, programme 1) maximises $sum_j f_j(sum_t x_jt)$, where x_jt tasks of job j
 are served in slot t, with $x_jt <= X_j$, $sum_t x_jt <= Y_j$ and no resource overloaded. The set of active
@@ -17,15 +17,12 @@ allowance for rounding is added.
 from __future__ import annotations
 
 import heapq
-import importlib
 import math
-import sys
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, vstack
 
 from schedgym.core.jit import helper, kernel
@@ -35,14 +32,13 @@ from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.workload import (
     LINEAR,
     LOG,
-    POWER,
     TOLERANCE,
     Jobs,
     check_model,
     tables,
 )
 
-__all__ = ["Optimum", "offline_optimum", "upper_bound"]
+__all__ = ["upper_bound"]
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
@@ -55,42 +51,22 @@ FINE = 8  # pieces into which those around its solution are cut for the next pro
 OUTSIDE = 7  # points on either side of these pieces
 LONGER = 4.0  # ratio of the distances of successive points outside
 MOST_VARIABLES = 2 * 10**5  # of all linear programs for a bound (five seconds or so)
-LIMITS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
-CLARABEL = (1e-9, 1e-7, 1e-6)  # its tolerances, in turn: it may stall just before one (exponents near 1)
-MOST_INTEGERS = 2000  # pairs of job and slot of an integer program,
-MOST_PIECES = 10**5  # and tasks
-FINER = 1e4  # HiGHS is exact to 1e-6, loads must be to 1e-9: its rows are in units of 1e-4
-MOST_ROWS = 10**7  # of a schedule
-
-
-class Optimum(NamedTuple):
-    """An offline schedule: a row per job and slot in which it is served, sorted by slot, then job.
-
-    Attributes:
-        value: total value of the schedule, which is feasible, so at most the optimum.
-        bound: certified upper bound on the value of any schedule.
-        job: [rows].
-        slot: [rows].
-        amount: tasks served [rows].
-    """
-
-    value: float
-    bound: float
-    job: I8
-    slot: I8
-    amount: F8
 
 
 def upper_bound(workload: Workload, parameters: PartialValueParameters | None = None) -> float:
     """Return a certified upper bound on the total value of any schedule, in the model of ``parameters``.
 
-    In the discrete model, if all tasks have the same demand, the bound is the optimum itself
-    (:func:`offline_optimum`). Else it is Lagrangian, with the prices of a linear program by HiGHS: utilities
-    are replaced by chords between a few points (in the discrete model whole numbers, where the chords are
-    exact); the points are moved around the solution until the gap is below ``GAP``. The limit is the optimum
-    of the continuous model, or of the discrete one without the condition that x is whole. For large
-    workloads the prices come from a sample of the jobs or from longer intervals, and the gap is wider.
+    In the discrete model, if all tasks have the same demand, the bound is the optimum itself: the sets of
+    tasks that can be served together are the independent sets of a matroid (those that a flow from jobs to
+    slots can cover), so the greedy algorithm that takes tasks by value, each if there is an augmenting path,
+    is optimal; the tasks of a job come in order, as their values do not increase.
+
+    Else it is Lagrangian, with the prices of a linear program by HiGHS: utilities are replaced by chords
+    between a few points (in the discrete model whole numbers, where the chords are exact); the points are
+    moved around the solution until the gap is below ``GAP``. The limit is the optimum of the continuous
+    model, or of the discrete one without the condition that x is whole. For large workloads the prices come
+    from a sample of the jobs or from longer intervals, and the gap is wider.
 
     Args:
         workload: the instance.
@@ -106,57 +82,8 @@ def upper_bound(workload: Workload, parameters: PartialValueParameters | None = 
     if len(needs.job) == 0:
         return 0.0
     if needs.whole and _alike(needs):
-        return _matroid(needs, _grid(needs, _events(needs)))[1]
-    return _priced(needs).bound
-
-
-def offline_optimum(
-    workload: Workload, model: str = "continuous", *, time_limit: float | None = None
-) -> Optimum:
-    """Return the best schedule if all jobs are known in advance.
-
-    Continuous model: cvxpy and Clarabel solve the concave programme; if all utilities are linear, HiGHS
-    solves a linear program. Solutions are made feasible; the bound is Lagrangian, with the solver's prices.
-
-    Discrete model, all demands equal: the sets of tasks that can be served together are the independent sets
-    of a matroid (those that a flow from jobs to slots can cover). So the greedy algorithm that takes tasks by
-    value, each if there is an augmenting path, is optimal; the tasks of a job come in order, as their values
-    do not increase.
-
-    Discrete model, other demands: HiGHS solves an integer program, for small instances; the bound is HiGHS's.
-
-    Args:
-        workload: the instance.
-        model: "continuous" or "discrete".
-        time_limit: for the integer program [s]; None: none.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: in the continuous model, without the extra ``bounds``.
-        InvalidWorkload: in the discrete model, when tasks or parallelism are not whole.
-        RuntimeError: when a solver ends without an optimum.
-        ValueError: for an unknown model, an instance too large for the integer program, or a schedule with
-            more than MOST_ROWS rows.
-    """
-    if model not in ("continuous", "discrete"):
-        raise ValueError(f"model: must be continuous or discrete, got {model!r}")
-    check_model(workload, model)
-    own = tables(workload)
-    needs = _needs(own, model == "discrete")
-    rows = int((needs.last - needs.first + 1).sum())
-    if rows > MOST_ROWS:
-        raise ValueError(f"{rows} pairs of job and slot are more than {MOST_ROWS}")
-    if len(needs.job) == 0:
-        none = np.zeros(0, dtype=np.int64)
-        return Optimum(0.0, 0.0, none, none, np.zeros(0))
-    if needs.whole and not _alike(needs):
-        return _integer(needs, time_limit)
-    grid = _grid(needs, _events(needs))
-    if needs.whole:
-        flow, bound = _matroid(needs, grid)
-        return _optimum(needs, bound, *_dealt(grid, flow))
-    linear = bool((needs.utility == LINEAR).all())
-    bound, served = _linear(needs, grid) if linear else _conic(needs, grid)
-    return _optimum(needs, bound, *_spread(grid, _repaired(needs, grid, served)))
+        return _matroid(needs, _grid(needs, _events(needs)))
+    return _priced(needs)
 
 
 # The programme --------------------------------------------------------------------------------
@@ -246,13 +173,6 @@ def _grid(needs: _Needs, edge: I8) -> _Grid:
     )
 
 
-class _Solution(NamedTuple):
-    """The bound that prices certify, and the service found with these prices."""
-
-    bound: float
-    served: F8  # [c] tasks; perhaps not quite feasible
-
-
 def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
     """Return the Lagrangian bound of prices [K, m] of the resources in a slot of each interval."""
     price = np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)
@@ -263,11 +183,11 @@ def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
 # Linear programs ------------------------------------------------------------------------------
 
 
-def _priced(needs: _Needs) -> _Solution:
-    """Return the best bound of a sequence of linear programs, and the service of the last one.
+def _priced(needs: _Needs) -> float:
+    """Return the best bound of a sequence of linear programs.
 
     If there are too many jobs, the programs have a sample of them and the same part of the capacity; their
-    prices are valid for all jobs. The service is then that of the sample, in longer intervals.
+    prices are valid for all jobs.
     """
     edge, sample = _events(needs), needs
     every = -(-2 * COARSE * len(needs.job) // MOST_VARIABLES)
@@ -303,7 +223,7 @@ def _priced(needs: _Needs) -> _Solution:
         points = _refined(sample, points, total)
     if sample is not needs:
         best = _certified(needs, _grid(needs, edge), prices)
-    return _Solution(best, served)
+    return best
 
 
 def _points(needs: _Needs, points: F8) -> F8:
@@ -366,12 +286,6 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
     return solved.x[:columns] * grid.cap, price, columns + len(owner)
 
 
-def _linear(needs: _Needs, grid: _Grid) -> _Solution:
-    """Return the continuous optimum of linear utilities, for which chords are exact."""
-    served, price, _ = _program(needs, grid, _points(needs, np.zeros((len(needs.most), 2))))
-    return _Solution(_certified(needs, grid, price), served)
-
-
 def _loads(needs: _Needs, grid: _Grid) -> Any:
     """Return the mean load of a slot by a column at its cap: sparse, row = resource * K + interval."""
     loads = (share * grid.cap / grid.slots[grid.interval] for share in needs.share[grid.job].T)
@@ -383,190 +297,18 @@ def _in_rows(row: I8, amount: F8, rows: int) -> Any:
     return csr_array((amount, (row, np.arange(len(row)))), shape=(rows, len(row)))
 
 
-# The concave programme ------------------------------------------------------------------------
-
-
-def _conic(needs: _Needs, grid: _Grid) -> _Solution:
-    """Solve the concave programme by cvxpy and Clarabel."""
-    cvxpy = _import_cvxpy()
-    count, columns = len(needs.most), len(grid.job)
-    supply = _in_rows(grid.job, grid.cap / needs.most[grid.job], count)
-    scale = math.fsum(_worth(needs, needs.most)) / count
-    served = cvxpy.Variable(columns)  # in shares of the caps
-    total = supply @ served  # in shares of ``most``
-    loads = _loads(needs, grid) @ served <= needs.load_limit
-    constraints = [loads, served >= 0.0, served <= 1.0, total <= 1.0]
-    value, status = 0.0, ""
-    for kind in (LINEAR, POWER, LOG):
-        own = np.flatnonzero(needs.utility == kind)
-        if len(own) == 0:
-            continue
-        factor = needs.value[own] / scale
-        if kind == LINEAR:
-            value += (factor * needs.most[own]) @ total[own]
-        elif kind == LOG:
-            # log(1 + y) minus its largest value: with y itself in the cone, Clarabel often fails
-            ratio = (1.0 + cvxpy.multiply(needs.most[own], total[own])) / (1.0 + needs.most[own])
-            value += factor @ cvxpy.log(ratio)
-        else:
-            for exponent in np.unique(needs.exponent[own]):
-                these = own[needs.exponent[own] == exponent]
-                heights = cvxpy.power(total[these], float(exponent))
-                value += (needs.value[these] / scale * needs.most[these] ** exponent) @ heights
-    programme = cvxpy.Problem(cvxpy.Maximize(value), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about inaccurate solutions, which are tried again
-        for tolerance in CLARABEL:
-            try:
-                programme.solve(solver=cvxpy.CLARABEL, **dict.fromkeys(LIMITS, tolerance))
-            except cvxpy.SolverError as error:
-                status = str(error)
-                continue
-            status = str(programme.status)
-            if status == cvxpy.OPTIMAL:
-                break
-        else:
-            raise RuntimeError(f"Clarabel: {status}")
-    price = loads.dual_value.reshape(-1, len(grid.slots)).T * scale / grid.slots[:, np.newaxis]
-    return _Solution(_certified(needs, grid, price), served.value * grid.cap)
-
-
-def _import_cvxpy() -> Any:
-    try:
-        importlib.import_module("clarabel")
-        return importlib.import_module("cvxpy")
-    except ModuleNotFoundError as error:
-        if error.name not in ("cvxpy", "clarabel"):
-            raise  # installed, but broken
-        missing = error.name
-    # this module does not need gymnasium, but if it is in use, callers expect its error
-    gymnasium = sys.modules.get("gymnasium")
-    kind: type[Exception] = ImportError if gymnasium is None else gymnasium.error.DependencyNotInstalled
-    raise kind(f'the continuous offline optimum needs {missing}: pip install "schedgym[bounds]"')
-
-
-# Schedules ------------------------------------------------------------------------------------
-
-
-def _repaired(needs: _Needs, grid: _Grid, served: F8) -> F8:
-    """Scale the service of the columns down so that it keeps all limits exactly (loads of 1)."""
-    served = np.clip(served, 0.0, grid.cap)
-    total = np.bincount(grid.job, served, len(needs.most))
-    served = served * np.minimum(1.0, needs.most / np.maximum(total, needs.most))[grid.job]
-    factor = np.ones(len(served))
-    for r in range(needs.share.shape[1]):
-        share = needs.share[grid.job, r]
-        load = np.bincount(grid.interval, share * served, len(grid.slots)) / grid.slots
-        factor = np.where(share > 0.0, np.minimum(factor, 1.0 / np.maximum(load, 1.0)[grid.interval]), factor)
-    return served * factor
-
-
-def _spread(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
-    """Spread the service of columns evenly over their slots: jobs, slots, amounts; [rows] each."""
-    column, place = _unrolled(grid)
-    return (
-        grid.job[column],
-        grid.edge[grid.interval[column]] + place,
-        (served / grid.slots[grid.interval])[column],
-    )
-
-
-def _dealt(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
-    """Assign the whole service of columns to their slots in turn, evenly for jobs and for slots.
-
-    An interval of n slots for C tasks each gets at most n C tasks, numbered job by job; task q goes to slot
-    q mod n. So a slot gets at most C tasks, and at most X of a job that has at most n X of them.
-    """
-    column, place = _unrolled(grid)
-    order = np.argsort(grid.interval, kind="stable")
-    # tasks of earlier columns, also in other intervals: these only shift the slot of the first task
-    before = np.empty(len(served))
-    before[order] = np.cumsum(served[order]) - served[order]
-    n = grid.slots[grid.interval][column]
-
-    def dealt(tasks: F8) -> F8:  # how many of the first ``tasks`` tasks the slot gets
-        return np.ceil((tasks[column] - place) / n)
-
-    amount = np.maximum(dealt(before + served), 0.0) - np.maximum(dealt(before), 0.0)
-    return grid.job[column], grid.edge[grid.interval[column]] + place, amount
-
-
-def _unrolled(grid: _Grid) -> tuple[I8, I8]:
-    """Return the column, and the slot's number in its interval, of every pair of job and slot."""
-    count = grid.slots[grid.interval].astype(np.int64)
-    column = np.repeat(np.arange(len(count)), count)
-    return column, np.arange(len(column)) - np.repeat(np.cumsum(count) - count, count)
-
-
-def _optimum(needs: _Needs, bound: float, job: I8, slot: I8, amount: F8) -> Optimum:
-    kept = np.flatnonzero(amount > 0.0)
-    order = kept[np.lexsort((job[kept], slot[kept]))]
-    job, slot, amount = job[order], slot[order], amount[order]
-    total = np.minimum(np.bincount(job, amount, len(needs.most)), needs.most)
-    return Optimum(math.fsum(_worth(needs, total)), bound, needs.job[job], slot, amount)
-
-
 # The discrete model ---------------------------------------------------------------------------
 
 
-def _matroid(needs: _Needs, grid: _Grid) -> tuple[F8, float]:
-    """Return the optimum if all demands are equal: service of the columns, and the bound, its value."""
+def _matroid(needs: _Needs, grid: _Grid) -> float:
+    """Return the optimum if all demands are equal, with an allowance for rounding."""
     largest = needs.share[0].max()
     fitting = math.floor(MOST_LOAD / largest) if largest > 0.0 else needs.most.sum()
     flow, served = np.zeros(len(grid.job)), np.zeros(len(needs.most))
     order = np.argsort(grid.interval, kind="stable")
     begin = np.searchsorted(grid.interval[order], np.arange(len(grid.slots) + 1))
     _greedy(needs, grid, order, begin, grid.slots * fitting, flow, served)
-    return flow, math.fsum(_worth(needs, served)) * (1.0 + ROUNDING)
-
-
-def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
-    """Return the discrete optimum by HiGHS: whole service of each job and slot, with marginal task values."""
-    count, resources = needs.share.shape
-    length = needs.last - needs.first + 1
-    pairs, tasks = int(length.sum()), int(needs.most.sum())
-    if pairs > MOST_INTEGERS or tasks > MOST_PIECES:
-        raise ValueError(
-            f"{pairs} pairs of job and slot with {tasks} tasks are too many for the integer program "
-            f"({MOST_INTEGERS} and {MOST_PIECES}): upper_bound gives a bound"
-        )
-    job, column = np.repeat(np.arange(count), length), np.arange(pairs)
-    slot = column - np.repeat(np.cumsum(length) - length, length) + needs.first[job]
-    used, row = np.unique(slot, return_inverse=True)
-    owner = np.repeat(np.arange(count), needs.most.astype(np.int64))
-    piece = np.arange(tasks)
-    rank = (piece - np.repeat(np.cumsum(needs.most) - needs.most, needs.most.astype(np.int64))).astype(
-        np.float64
-    )
-    gain = _worth(needs, rank + 1.0, owner) - _worth(needs, rank, owner)
-    loads = [_in_rows(row, share * FINER, len(used)) for share in needs.share[job].T]
-    supply, demand = _in_rows(job, np.ones(pairs), count), _in_rows(owner, np.ones(tasks), count)
-    rows = vstack(
-        [hstack([vstack(loads), csr_array((resources * len(used), tasks))]), hstack([-supply, demand])],
-        format="csc",
-    )
-    limits = np.append(np.full(resources * len(used), MOST_LOAD * FINER), np.zeros(count))
-    scale = gain.mean()
-    solved = milp(
-        np.append(np.zeros(pairs), -gain / scale),
-        constraints=LinearConstraint(rows, ub=limits),
-        integrality=np.append(np.ones(pairs), np.zeros(tasks)),
-        bounds=Bounds(0.0, np.append(needs.cap[job], np.ones(tasks))),
-        options={"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit}),
-    )
-    if solved.status != 0:
-        raise RuntimeError(f"HiGHS: {solved.message}")
-    amount = np.rint(solved.x[:pairs])
-    # an optimum may give a job more service than it can use
-    before = np.cumsum(amount) - amount
-    before -= before[(np.cumsum(length) - length)][job]
-    amount = np.minimum(amount, np.maximum(needs.most[job] - before, 0.0))
-    for r in range(resources):
-        load = np.bincount(row, needs.share[job, r] * amount)
-        if load.max() > MOST_LOAD:
-            raise RuntimeError(f"HiGHS: a load of {load.max()!r} in slot {used[load.argmax()]}")
-    found = _optimum(needs, 0.0, job, slot, amount)
-    return found._replace(bound=max(found.value, -float(solved.mip_dual_bound) * scale) * (1.0 + ROUNDING))
+    return math.fsum(_worth(needs, served)) * (1.0 + ROUNDING)
 
 
 # Kernels --------------------------------------------------------------------------------------

@@ -15,18 +15,49 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Renamed,
+    Shown,
+)
+from schedgym.core.columns import put
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.partial_value.columns import (
+    COUNT_SCALE,
+    DENSITY_SCALE,
+    JOB,
+    JOB_FEATURES,
+    SHARE_SCALE,
+    SLOT_SCALE,
+    TASK_SCALE,
+    VALUE_SCALE,
+    GlobalToken,
+    Memo,
+    ResourceToken,
+    Seen,
+    pair_columns,
+    prepare,
+    token_columns,
+)
 from schedgym.problems.partial_value.metrics import FULL, Schedule
 from schedgym.problems.partial_value.rules import (
     CONCAVE,
     DEADLINE_AWARE,
     EDF,
     FIFO,
+    LARGEST,
+    LAST_SLOT,
     M_GREEDY,
+    MOST_JOBS,
     MOST_SCORE,
     PRIMAL_DUAL,
     TOLERANCE,
@@ -40,25 +71,12 @@ from schedgym.problems.partial_value.rules import (
     repair,
     unit_demand,
 )
-from schedgym.problems.partial_value.tokens import (
-    COUNT_SCALE,
-    DENSITY_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    RESOURCE_COLUMNS,
-    SHARE_SCALE,
-    SLOT_SCALE,
-    TASK_SCALE,
-    VALUE_SCALE,
-)
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
-__all__ = ["DECIDE", "ORDERED", "Environment", "step"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
-JOB_FEATURES = len(JOB_COLUMNS)
 ORDER, PROGRAM = range(2)  # how view priority serves, in the order of the descriptor
-ORDERED = ", in order"  # ends the name of the kernel of view priority that does without Algorithm 1
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
@@ -95,10 +113,12 @@ class Constants(NamedTuple):
 class Details(NamedTuple):
     """Further values of a row, in addition to :class:`Rows`, that only observations in exact units need."""
 
-    parallelism: Annotated[Floats, "row"]
-    tasks: Annotated[Floats, "row"]
-    marginal: Annotated[Floats, "row"]  # the value of one more task
-    demand: Annotated[Floats, "row", "resource"]
+    parallelism: Annotated[Floats, "row", Shown("X, most tasks in a slot", LARGEST)]
+    tasks: Annotated[Floats, "row", Shown("Y, tasks in total", LARGEST)]
+    marginal: Annotated[
+        Floats, "row", Shown("value of one more task (or what is left): f(y + min(1, u)) - f(y)", LARGEST)
+    ]
+    demand: Annotated[Floats, "row", "resource", Shown("of a task, in units of the resources", LARGEST)]
 
 
 class State(NamedTuple):
@@ -120,14 +140,14 @@ class Log(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers besides the rows; those of the other kind of observation have length 0."""
 
-    slot: Annotated[Integers, 1]
-    active: Annotated[Integers, 1]
-    backlog: Annotated[Integers, 1]
-    job_mask: Annotated[Bytes, "slot"]
-    action_mask: Annotated[Bytes, "mask"]
-    job_tokens: Annotated[Floats32, "token_slot", "job_feature"]
-    resource_tokens: Annotated[Floats32, "resource", len(RESOURCE_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    slot: Annotated[Integers, 1, Shown("the slot to be decided", LAST_SLOT + 1)]
+    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_JOBS)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_JOBS)]
+    job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=rule")]
+    job_tokens: Annotated[Floats32, "token_window", "job_feature"]
+    resource_tokens: Annotated[Floats32, "resource", len(ResourceToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -142,8 +162,8 @@ class Environment(NamedTuple):
     schedule: Schedule
     log: Log
     observation: Observation
-    visible_rows: Annotated[Rows, Renamed(row="own_slot")]  # as the observation shows them
-    visible_details: Annotated[Details, Renamed(row="own_slot")]
+    visible_rows: Annotated[Rows, Renamed(row="own_window")]  # as the observation shows them
+    visible_details: Annotated[Details, Renamed(row="own_window")]
     exchange: Exchange
     scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
     dual: Annotated[DualScratch, SCRATCH, Renamed(row="job")]
@@ -174,12 +194,12 @@ def set_row(env: Environment, r: int) -> None:
     for i in range(rows.share.shape[1]):
         dominant = max(dominant, rows.share[r, i])
     token = env.state.tokens[job]
-    token[1] = min(served / tasks, 1.0)
-    token[2] = cap / (cap + TASK_SCALE)
-    token[4] = marginal / (marginal + 1.0)
-    token[5] = marginal / (marginal + DENSITY_SCALE * dominant)
-    token[6] = min(dominant * cap, 1.0)
-    token[10] = served / (served + TASK_SCALE)
+    token[JOB.served] = min(served / tasks, 1.0)
+    token[JOB.cap] = cap / (cap + TASK_SCALE)
+    token[JOB.marginal] = marginal / (marginal + 1.0)
+    token[JOB.density] = marginal / (marginal + DENSITY_SCALE * dominant)
+    token[JOB.dominant] = min(dominant * cap, 1.0)
+    token[JOB.done] = served / (served + TASK_SCALE)
 
 
 @helper
@@ -192,10 +212,10 @@ def add_row(env: Environment, r: int, job: int) -> None:
     if env.constants.config.features:
         token = env.state.tokens[job]
         value = rows.value[r]
-        token[0] = value / (value + VALUE_SCALE)
+        token[JOB.value] = value / (value + VALUE_SCALE)
         for kind in range(3):
-            token[7 + kind] = rows.utility[r] == kind
-        token[11] = rows.exponent[r]
+            token[JOB.linear + kind] = rows.utility[r] == kind
+        token[JOB.exponent] = rows.exponent[r]
         for i in range(rows.share.shape[1]):
             share = rows.share[r, i]
             token[JOB_FEATURES + i] = share / (share + SHARE_SCALE)
@@ -281,7 +301,7 @@ def observe_features(env: Environment, count: int) -> None:
         left = rows.deadline[r] - s.slot
         for f in range(tokens.shape[1]):
             tokens[r, f] = own[f]
-        tokens[r, 3] = 0.0 if hidden else left / (left + SLOT_SCALE)
+        tokens[r, JOB.slots_left] = 0.0 if hidden else left / (left + SLOT_SCALE)
     for i in range(resources):
         seen = 0.0
         for r in range(count):
@@ -293,13 +313,16 @@ def observe_features(env: Environment, count: int) -> None:
         wanted = seen
         for r in range(count, s.active):
             wanted += rows.share[r, i] * rows.cap[r]
-        env.observation.resource_tokens[i, 0] = wanted / (wanted + 1.0)
-        env.observation.resource_tokens[i, 1] = seen / wanted if wanted > 0.0 else 0.0
-    whole = env.observation.global_tokens
-    whole[0] = s.slot / (s.slot + COUNT_SCALE)
-    whole[1] = s.active / (s.active + COUNT_SCALE)
-    whole[2] = (s.active - count) / (s.active - count + COUNT_SCALE)
-    whole[3] = env.constants.config.discrete
+        token = ResourceToken(load=wanted / (wanted + 1.0), seen=seen / wanted if wanted > 0.0 else 0.0)
+        put(env.observation.resource_tokens[i], 0, token)
+    hidden_jobs = s.active - count
+    whole = GlobalToken(
+        slot=s.slot / (s.slot + COUNT_SCALE),
+        jobs=s.active / (s.active + COUNT_SCALE),
+        beyond=hidden_jobs / (hidden_jobs + COUNT_SCALE),
+        whole=env.constants.config.discrete,
+    )
+    put(env.observation.global_tokens, 0, whole)
 
 
 @helper
@@ -384,7 +407,7 @@ def advance(env: Environment) -> None:
 
 
 @helper
-def allocation_fits(env: Environment) -> Any:
+def decode_allocation(env: Environment) -> Any:
     """View allocation: return True if the tasks that the action names may be served in this slot."""
     rows, load = env.rows, env.scratch.load
     resources = rows.share.shape[1]
@@ -404,7 +427,7 @@ def allocation_fits(env: Environment) -> Any:
 
 
 @helper
-def allocate(env: Environment, feasible: bool) -> None:
+def decide_allocation(env: Environment, feasible: bool) -> None:
     """View allocation: give each visible job the tasks of the action; hidden jobs get none.
 
     Repair: numbers are clipped to what a job may get (discrete: rounded down); then see
@@ -421,7 +444,7 @@ def allocate(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def sell(env: Environment, feasible: bool) -> None:
+def decide_prices(env: Environment, feasible: bool) -> None:
     """View prices: let every active job, hidden or not, buy at prices whose logarithms are the action."""
     rows, active, x, prices = env.rows, env.state.scalars.active, env.state.x, env.scratch.price
     decode_prices(env.exchange.numbers[:, 0], prices)
@@ -439,7 +462,7 @@ def read_scores(env: Environment) -> None:
 
 
 @helper
-def prioritize_in_order(env: Environment, feasible: bool) -> None:
+def decide_priority_in_order(env: Environment, feasible: bool) -> None:
     """View priority: multiply each visible job's value by exp(MOST_SCORE * its score), and serve in order."""
     read_scores(env)
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
@@ -448,24 +471,24 @@ def prioritize_in_order(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def prioritize(env: Environment, feasible: bool) -> None:
+def decide_priority(env: Environment, feasible: bool) -> None:
     """View priority, by Algorithm 1 if the parameter ``serving`` says "program", else in order."""
     if env.constants.config.serving == PROGRAM:  # of the continuous model only
         read_scores(env)
         active, scores = env.state.scalars.active, env.scratch.key
         allocate_by_weight(active, scores, env.rows, env.scratch, env.dual, env.state.x)
     else:
-        prioritize_in_order(env, feasible)
+        decide_priority_in_order(env, feasible)
 
 
 @helper
-def rule_fits(env: Environment) -> Any:
+def decode_rule(env: Environment) -> Any:
     """View rule: return True if the named rule can decide in this environment."""
     return can_decide(env, env.exchange.choices[0])
 
 
 @helper
-def follow_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: serve all active jobs by the named rule; one that cannot decide here becomes fifo."""
     allocate_by_rule(
         env.exchange.choices[0] if feasible else FIFO,
@@ -479,31 +502,31 @@ def follow_rule(env: Environment, feasible: bool) -> None:
     )
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions; ORDERED: it compiles in less time
-DECIDE: dict[str, Any] = {
-    "allocation": pure_kernel(
-        lambda table, tools, command: decide_each(access, allocation_fits, allocate, table, tools, command)
-    ),
-    "prices": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, sell, table, tools, command)
-    ),
-    "priority": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, prioritize, table, tools, command)
-    ),
-    "priority" + ORDERED: pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, always_fits, prioritize_in_order, table, tools, command
-        )
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, rule_fits, follow_rule, table, tools, command)
-    ),
-}
+def serves_in_order(simulator: Any) -> bool:
+    """Return True if Algorithm 1, which takes long to compile, serves no jobs."""
+    return simulator.parameters.serving == "order"
 
 
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("allocation", decode_allocation, decide_allocation),
+        ViewDynamics("prices", always_feasible, decide_prices),
+        ViewDynamics("priority", always_feasible, decide_priority_in_order, serves_in_order),
+        ViewDynamics("priority", always_feasible, decide_priority),
+        ViewDynamics("rule", decode_rule, decide_rule),
+    ),
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("priority", "prices"),
+)

@@ -80,20 +80,7 @@ class PartialValueEnv(SchedulingEnv):
     ## Observation Space
     `observation="dict"`, in exact units; active jobs stand first, in order of arrival:
 
-    | key | shape | meaning |
-    |---|---|---|
-    | `slot` | (1,) | the slot to be decided |
-    | `capacity` | (m,) | of each resource |
-    | `job` | (W,) | index |
-    | `arrival`, `deadline` | (W,) | [slots]; no `deadline` with `deadlines="hidden"` |
-    | `parallelism`, `tasks` | (W,) | X, Y |
-    | `served`, `cap` | (W,) | y so far; u, the most tasks in this slot: min(X, Y - y) |
-    | `value`, `exponent`, `utility` | (W,) | v, exponent, kind of f: 0 linear, 1 power, 2 log |
-    | `marginal` | (W,) | value of one more task (of what is left, if less): f(y + min(1, u)) - f(y) |
-    | `demand` | (W, m) | demand of a task, in units of the resources |
-    | `job_mask` | (W,) | which rows hold a job |
-    | `active`, `backlog` | (1,) | number of active jobs, and of those beyond the window |
-    | `action_mask` | (8,) | view `rule`, not with `action_mask=False` |
+    {observations}
 
     Observations contain nothing about the future.
 

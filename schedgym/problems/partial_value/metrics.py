@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, allocate
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import measure_kernel
 from schedgym.core.record import ScheduleRecord, check_columns, refuse_first
-from schedgym.core.stepping import measure_each
-from schedgym.core.tables import accessor, batch_of_one, tabled
+from schedgym.core.tables import batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.partial_value.problem import METRICS
@@ -120,13 +120,7 @@ def measure_one(episode: Episode) -> None:
     values.slots = schedule.totals.slots
 
 
-access = accessor(Episode)
-
-
-@pure_kernel
-def measure(table: Any, tools: Any, mask: Any) -> None:
-    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
-    measure_each(access, measure_one, table, tools, mask)
+measure = measure_kernel(__name__, Episode, measure_one)
 
 
 def last_slot(workload: Workload) -> int:

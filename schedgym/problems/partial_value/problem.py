@@ -59,7 +59,7 @@ class PartialValueParameters(Parameters):
     idle = {
         "workload": (
             *(*DRAWN, *OF_TRACE, "jobs"),
-            *("parallelism", "value_min", "value_max", "utility", "exponent"),
+            *("parallelism", "utility", "exponent"),
         ),
         "trace": DRAWN,
     }
@@ -86,8 +86,6 @@ class PartialValueParameters(Parameters):
     tasks: int = parameter(100, "Y, tasks of a job", minimum=1, maximum=10**6)
     parallelism: int = parameter(20, "X, most tasks of a job in a slot", minimum=1, maximum=10**6)
     capacity: float = parameter(100.0, "capacity of each resource", minimum=0, exclusive=True)
-    value_min: float = parameter(1.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
-    value_max: float = parameter(5.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
     utility: str = parameter("power", "value of y tasks: v y, v y^exponent, v log(1 + y)", choices=UTILITIES)
     exponent: float = parameter(
         0.5,
@@ -137,10 +135,6 @@ class PartialValueParameters(Parameters):
         if self.model is None:
             object.__setattr__(self, "model", "discrete" if self.single else "continuous")
         super().__post_init__()
-        if self.value_max < self.value_min:
-            raise InvalidParameter(
-                f"value_max: must be at least value_min = {self.value_min:g}, got {self.value_max:g}"
-            )
         if self.utility == "power" and self.exponent == 1:
             raise InvalidParameter("exponent: must be below 1 (utility 'linear' is what 1 would be)")
         if self.view == "prices" and self.model != "continuous":

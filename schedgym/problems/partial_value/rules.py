@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import Floats, Integers, allocate
+from schedgym.core.arrays import Floats, Integers, Shown, allocate
 from schedgym.core.jit import helper, pure_kernel, subroutine
 from schedgym.core.order import sort_rows
 from schedgym.solvers.arithmetic import floor
@@ -47,9 +47,12 @@ __all__ = [
     "EDF",
     "EQUAL_OPP",
     "FIFO",
+    "LARGEST",
+    "LAST_SLOT",
     "LEAST_LOG_PRICE",
     "LINEAR",
     "LOG",
+    "MOST_JOBS",
     "MOST_SCORE",
     "M_GREEDY",
     "POWER",
@@ -87,6 +90,12 @@ RULES: tuple[str, ...] = (
 )
 CONCAVE, M_GREEDY, PRIMAL_DUAL, DEADLINE_AWARE, S_GREEDY, EQUAL_OPP, EDF, FIFO = range(len(RULES))
 
+#: latest arrival and deadline [slots], so that clocks are exact in float64
+LAST_SLOT = 10**9
+#: largest number of tasks, value, demand and capacity, so that their products are finite
+LARGEST = 1e12
+#: most jobs, as far as observations go
+MOST_JOBS = 10**7
 TOLERANCE = 1e-9  # of loads
 PRICE_TOLERANCE = 1e-12  # of the stopping rule of primal-dual, in logarithms
 LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means price 0
@@ -102,15 +111,16 @@ SPREAD = 600.0  # range of the logarithms of prices below which exponentials do 
 class Rows(NamedTuple):
     """The active jobs of one environment, as rules take them."""
 
-    job: Annotated[Integers, "row"]  # its number in the workload, which no rule reads
-    arrival: Annotated[Floats, "row"]  # slot
-    deadline: Annotated[Floats, "row"]  # slot; only deadline_aware and EDF read it
-    served: Annotated[Floats, "row"]  # y, tasks
-    cap: Annotated[Floats, "row"]  # u, most tasks in this slot
+    job: Annotated[Integers, "row", Shown("its number in the workload", MOST_JOBS)]  # no rule reads it
+    arrival: Annotated[Floats, "row", Shown("of the job [slot]", LAST_SLOT)]
+    # only deadline_aware and EDF read it
+    deadline: Annotated[Floats, "row", Shown("of the job [slot]", LAST_SLOT, when="deadlines=shown")]
+    served: Annotated[Floats, "row", Shown("y, what it has got so far [tasks]", LARGEST)]
+    cap: Annotated[Floats, "row", Shown("u, the most in this slot: min(X, Y - y) [tasks]", LARGEST)]
     share: Annotated[Floats, "row", "resource"]  # r, of a task
-    utility: Annotated[Integers, "row"]  # LINEAR, POWER or LOG
-    value: Annotated[Floats, "row"]  # v
-    exponent: Annotated[Floats, "row"]  # alpha
+    utility: Annotated[Integers, "row", Shown("kind of f: 0 linear, 1 power, 2 log", LOG)]
+    value: Annotated[Floats, "row", Shown("v", LARGEST)]
+    exponent: Annotated[Floats, "row", Shown("of f, if it is a power")]
 
 
 class Scratch(NamedTuple):

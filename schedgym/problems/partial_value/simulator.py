@@ -1,19 +1,15 @@
-"""The simulator of PartialValue: the sizes of its arrays, and its observations."""
+"""The simulator of PartialValue: the sizes of its arrays, and its records."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
-from schedgym.problems.partial_value import views, workload
-from schedgym.problems.partial_value.dynamics import ORDERED
-from schedgym.problems.partial_value.problem import PROBLEM, SERVING, PartialValueParameters
-from schedgym.problems.partial_value.tokens import JOB_COLUMNS
+from schedgym.problems.partial_value import workload
+from schedgym.problems.partial_value.columns import JOB_FEATURES
+from schedgym.problems.partial_value.problem import PROBLEM, PartialValueParameters
 
 __all__ = ["PartialValueSimulator", "make_simulator"]
 
@@ -34,50 +30,27 @@ class PartialValueSimulator(Simulator):
         else:
             jobs, self.resources = self.source.jobs, self.source.resources
         self.window = jobs if parameters.window == "all" else int(parameters.window)
-        units = parameters.observation == "dict"
-        zero_copy = parameters.window == "all" and units
         self._set_up(
-            lambda: views.action_space(parameters, self.window, self.resources),
             sizes={
                 "job": jobs,
                 "resource": self.resources,
                 "run": ROWS_PER_JOB * jobs,
-                "slot": self.window,
-                "own_slot": self.window if units and not zero_copy else 0,
-                "token_slot": 0 if units else self.window,
-                "job_feature": len(JOB_COLUMNS) + self.resources,
+                "window": self.window,
+                "job_feature": JOB_FEATURES + self.resources,
             },
             config={
                 "discrete": parameters.model == "discrete",
                 "hidden": parameters.deadlines == "hidden",
                 "prices": parameters.view == "prices",
-                "serving": SERVING.index(parameters.serving),
-                "window": self.window,
-                "zero_copy": zero_copy,
             },
             known={"jobs": jobs},
             visible={"window": self.window, "resources": self.resources},
         )
 
-    @property
-    def decision(self) -> str:
-        """See :meth:`Simulator.decision`; Algorithm 1 is compiled only where jobs are served by it."""
-        in_order = self.parameters.view == "priority" and self.parameters.serving == "order"
-        return super().decision + ORDERED * in_order
-
     def _initialise(self) -> None:
-        arrays = self.arrays
-        if arrays.constants.config["zero_copy"]:
+        if self.zero_copy:
+            arrays = self.arrays
             self.arrays = arrays._replace(visible_rows=arrays.rows, visible_details=arrays.details)
-
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        arrays, buffers = self.arrays, self.arrays.observation
-        shown = arrays.visible_rows._asdict() | arrays.visible_details._asdict()
-        del shown["share"]
-        if self.parameters.deadlines == "hidden":
-            del shown["deadline"]
-        shown |= {name: getattr(buffers, name) for name in ("slot", "active", "backlog")}
-        return shown | {"capacity": self.jobs.capacity}
 
     def _check_length(self, given: Workload, prefix: str = "") -> None:
         workload.check_length(given, self.parameters.model, prefix)

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Floats, Integers, allocate
+from schedgym.core.arrays import SHARED, Floats, Integers, Shown, allocate
 from schedgym.core.future import change_future
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import exponential, stream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
-from schedgym.problems.partial_value.rules import LINEAR, LOG, POWER, TOLERANCE
+from schedgym.problems.partial_value.rules import LARGEST, LAST_SLOT, LINEAR, LOG, POWER, TOLERANCE
 
 if TYPE_CHECKING:
     from schedgym.problems.partial_value.problem import PartialValueParameters
@@ -60,14 +59,13 @@ __all__ = [
 
 Fields = dict[str, npt.NDArray[Any]]
 
-#: latest arrival and deadline [slots], so that clocks are exact in float64
-LAST_SLOT = 10**9
-#: largest number of tasks, value, demand and capacity, so that their products are finite
-LARGEST = 1e12
 #: whole tasks that fit in all slots together, for each slot that there may be: rules serve one at a time
 MOST_TASKS_PER_SLOT = 100
 #: exponent that arrays have for a job whose utility has none
 EXPONENT = 0.5
+
+#: values that are drawn, as in the paper
+LEAST_VALUE, MOST_VALUE = 1.0, 5.0
 
 ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS, AMOUNTS = range(6)  # random streams
 
@@ -187,7 +185,7 @@ class Jobs(NamedTuple):
     utility: Annotated[Integers, "job"]  # LINEAR, POWER or LOG
     demand: Annotated[Floats, "job", "resource"]  # R
     share: Annotated[Floats, "job", "resource"]  # demand over capacity
-    capacity: Annotated[Floats, "resource"]  # C
+    capacity: Annotated[Floats, "resource", Shown("C, of each resource", LARGEST)]
 
 
 def tables(workload: Workload) -> Jobs:
@@ -232,8 +230,6 @@ ORIGIN = record_dtype(
     ("capacity", np.float64),
     ("single", np.int64),
     ("parallelism", np.float64),
-    ("value_min", np.float64),
-    ("value_max", np.float64),
     ("utility", np.int64),  # LINEAR, POWER or LOG
     ("exponent", np.float64),  # EXPONENT where the utility has none
     ("slot_seconds", np.float64),  # trace only, as are the next three
@@ -268,7 +264,7 @@ class Source:
     there are enough; a deadline is the arrival plus the whole slots of an exponential time; a task needs
     U[1, R] of cpu or memory, with equal chance, and 1 of the other (``single``: 1 of the only resource);
     each job draws that amount, or all jobs of a workload share one of cpu and one of memory (``heavy``);
-    values are U[value_min, value_max]. All jobs have the same X, Y and kind of utility.
+    values are U[1, 5]. All jobs have the same X, Y and kind of utility.
 
     A window of a trace has the jobs that :func:`from_trace` makes, the first of them in slot 1, and values
     as above. Its capacity of each resource is the work of all jobs over ``load`` times the number of slots
@@ -296,8 +292,6 @@ class Source:
         else:
             self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
             self._check_windows(parameters, trace)
-        if parameters.value_max > LARGEST:
-            raise InvalidParameter(f"value_max: must be <= {LARGEST:g}, got {parameters.value_max:g}")
         self.resources = trace.demand.shape[1]
         self.sizes = {"job": self.jobs, "resource": self.resources}
         constants = constants_of(
@@ -503,7 +497,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     values = stream(seed, episode, VALUES)
     for j in range(source.jobs):
         values, u = uniform(values)
-        jobs.value[j] = source.value_min + (source.value_max - source.value_min) * u
+        jobs.value[j] = LEAST_VALUE + (MOST_VALUE - LEAST_VALUE) * u
         jobs.parallelism[j] = source.parallelism
         jobs.utility[j] = source.utility
         jobs.exponent[j] = source.exponent
@@ -512,13 +506,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return 0
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

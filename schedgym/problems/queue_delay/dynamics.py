@@ -16,34 +16,55 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core import heap
-from schedgym.core.arrays import SHARED, Bytes, Fill, Flags, Floats, Floats32, Integers, Integers32, Renamed
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.arrays import (
+    SHARED,
+    Bytes,
+    Fill,
+    Flags,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Renamed,
+    Shown,
+    length,
+)
+from schedgym.core.columns import put
+from schedgym.core.jit import helper, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
-from schedgym.core.tables import accessor
+from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.queue_delay.columns import (
+    COUNT_SCALE,
+    DAY,
+    LOG_DAY,
+    SERVER,
+    TASK,
+    WAITING_SCALE,
+    GlobalToken,
+    Memo,
+    Seen,
+    ServerToken,
+    TaskToken,
+    pair_columns,
+    prepare,
+    token_columns,
+)
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
     ARRIVAL,
     COMPLETION,
     FINISHED,
     RULE_TABLE,
+    TOLERANCE,
     Situation,
     choose,
     fits,
     select_server,
 )
-from schedgym.problems.queue_delay.tokens import (
-    COUNT_SCALE,
-    DAY,
-    GLOBAL_COLUMNS,
-    LOG_DAY,
-    SERVER_COLUMNS,
-    TASK_COLUMNS,
-    WAITING_SCALE,
-)
-from schedgym.problems.queue_delay.workload import Jobs
+from schedgym.problems.queue_delay.workload import LAST_TIME, MOST_TASKS, Jobs
 
-__all__ = ["DECIDE", "Environment", "step"]
+__all__ = ["DYNAMICS", "SCORING", "Environment"]
 
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 
@@ -89,6 +110,12 @@ CONFIG = record_dtype(
 )
 
 
+#: largest values of a task token: executions may be longer than the day by which their logarithm is scaled
+TASK_LIMITS = [
+    math.log1p(LAST_TIME) / LOG_DAY if name == "log_execution" else 1.0 for name in TaskToken._fields
+]
+
+
 class Constants(NamedTuple):
     """Constants of a simulator: its configuration, resource weights, and the scheme of view route."""
 
@@ -100,9 +127,9 @@ class Constants(NamedTuple):
 class Queue(NamedTuple):
     """Arrival, execution time and demand of the waiting tasks, in order of submission; the rest is zero."""
 
-    arrival: Annotated[Floats, "place"]
-    execution: Annotated[Floats, "place"]
-    demand: Annotated[Floats, "place", 2]
+    arrival: Annotated[Floats, "place", Shown("of each visible waiting task [s]", LAST_TIME)]
+    execution: Annotated[Floats, "place", Shown("its execution time [s]", LAST_TIME)]
+    demand: Annotated[Floats, "place", 2, Shown("its cpu and memory")]
 
 
 class State(NamedTuple):
@@ -115,7 +142,8 @@ class State(NamedTuple):
     """
 
     scalars: Annotated[Any, SCALARS]
-    remaining: Annotated[Floats, "server", 2]
+    # the tolerance of the test whether a task fits can leave it slightly below zero
+    remaining: Annotated[Floats, "server", 2, Shown("what is free of them", least=-2 * TOLERANCE)]
     used: Annotated[Floats, "server", 2]
     released: Annotated[Flags, "server"]  # servers that released something at this instant
     queue_task: Annotated[Integers, "task"]
@@ -132,18 +160,24 @@ class State(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those of the other kind of observation have length 0."""
 
-    waiting: Annotated[Floats, "unit_slot"]
-    task_mask: Annotated[Bytes, "slot"]
-    action_mask: Annotated[Bytes, "mask"]
-    clock: Annotated[Floats, 1]
-    mean_demand: Annotated[Floats, 2]
-    backlog: Annotated[Integers, 1]
-    epoch: Annotated[Integers, 1, Fill(FINISHED)]
-    arriving: Annotated[Integers, 1]
-    released: Annotated[Integers, 1]
-    task_tokens: Annotated[Floats32, "token_slot", len(TASK_COLUMNS)]
-    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    waiting: Annotated[Floats, "unit_window", Shown("time since its arrival [s]", LAST_TIME)]
+    task_mask: Annotated[Bytes, "window", Shown("slots with a task, which stand first")]
+    action_mask: Annotated[Bytes, "mask", Shown("feasible actions; in view placement of (window, server)")]
+    clock: Annotated[Floats, 1, Shown("time [s]", LAST_TIME)]
+    mean_demand: Annotated[Floats, 2, Shown("mean cpu and memory of the tasks submitted so far")]
+    backlog: Annotated[Integers, 1, Shown("tasks that wait beyond the window", MOST_TASKS)]
+    epoch: Annotated[
+        Integers, 1, Fill(FINISHED), Shown("0 arrival, 1 completion, 2 the episode has ended", 2, single=True)
+    ]
+    arriving: Annotated[
+        Integers, 1, Shown("slot of the arriving task while it waits, else W", length("window"), single=True)
+    ]
+    released: Annotated[
+        Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
+    ]
+    task_tokens: Annotated[Floats32, "token_window", len(TaskToken._fields), Shown(most=TASK_LIMITS)]
+    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -154,7 +188,7 @@ class Environment(NamedTuple):
     jobs: Jobs
     state: State
     queue: Annotated[Queue, Renamed(place="leading")]
-    shown: Annotated[Queue, Renamed(place="own_slot")]  # as the observation shows it
+    shown: Annotated[Queue, Renamed(place="own_window")]  # as the observation shows it
     schedule: Schedule
     observation: Observation
     exchange: Exchange
@@ -174,8 +208,8 @@ def set_used(env: Environment, j: int, cpu: float, memory: float) -> None:
     env.state.remaining[j, 0] = free_cpu
     env.state.remaining[j, 1] = free_memory
     if env.observation.server_tokens.shape[0] > 0:
-        env.observation.server_tokens[j, 2] = max(free_cpu, 0.0)
-        env.observation.server_tokens[j, 3] = max(free_memory, 0.0)
+        env.observation.server_tokens[j, SERVER.free_cpu] = max(free_cpu, 0.0)
+        env.observation.server_tokens[j, SERVER.free_memory] = max(free_memory, 0.0)
 
 
 @helper
@@ -438,7 +472,7 @@ def server_by_rule(env: Environment, position: int) -> int:
 
 
 @helper
-def placement_fits(env: Environment) -> Any:
+def decode_placement(env: Environment) -> Any:
     """View placement: return True if the slot's task fits on the server, or the last slot is chosen."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
@@ -450,7 +484,7 @@ def placement_fits(env: Environment) -> Any:
 
 
 @helper
-def pick_fits(env: Environment) -> Any:
+def decode_pick(env: Environment) -> Any:
     """View pick: return True if the rule finds a server for the slot's task, or the last slot is chosen."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
@@ -461,7 +495,7 @@ def pick_fits(env: Environment) -> Any:
 
 
 @helper
-def route_fits(env: Environment) -> Any:
+def decode_route(env: Environment) -> Any:
     """View route: return True if the arriving task fits on the server, or queueing it is chosen."""
     j = env.exchange.choices[0]
     if j == env.state.remaining.shape[0]:
@@ -472,14 +506,14 @@ def route_fits(env: Environment) -> Any:
 
 
 @helper
-def take_noted(env: Environment, feasible: bool) -> None:
+def decide_noted(env: Environment, feasible: bool) -> None:
     """Place the task that was noted; an infeasible action closes the epoch (view route: queues the task)."""
     if not feasible:
         env.state.scalars.position = -1
 
 
 @helper
-def take_rule(env: Environment, feasible: bool) -> None:
+def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: note no placement, as the scheme decides the whole epoch."""
     env.state.scalars.position = -1
 
@@ -612,10 +646,10 @@ def observe_units(env: Environment) -> None:
 def write_task_token(env: Environment, i: int, task: int) -> None:
     """Write the token of one waiting task, except for its waiting time."""
     tokens = env.observation.task_tokens
-    tokens[i, 0] = env.jobs.demand[task, 0]
-    tokens[i, 1] = env.jobs.demand[task, 1]
-    tokens[i, 2] = env.state.log_execution[task]
-    tokens[i, 4] = 0.0
+    tokens[i, TASK.cpu] = env.jobs.demand[task, 0]
+    tokens[i, TASK.memory] = env.jobs.demand[task, 1]
+    tokens[i, TASK.log_execution] = env.state.log_execution[task]
+    tokens[i, TASK.arriving] = 0.0
 
 
 @helper
@@ -641,34 +675,36 @@ def observe_features(env: Environment) -> None:
         write_task_token(env, i, env.state.queue_task[i])
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
-        tokens[i, 3] = waiting / (waiting + WAITING_SCALE)
+        tokens[i, TASK.waiting] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
         write_task_token(env, shown - 1, s.arriving)
-        tokens[shown - 1, 3] = 0.0
-        tokens[shown - 1, 4] = 1.0
+        tokens[shown - 1, TASK.waiting] = 0.0
+        tokens[shown - 1, TASK.arriving] = 1.0
     clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:
-        servers[s.marked, 4] = 0.0
+        servers[s.marked, SERVER.released] = 0.0
     s.marked = s.released if s.epoch == COMPLETION else -1
     if s.marked >= 0:
-        servers[s.marked, 4] = 1.0
+        servers[s.marked, SERVER.released] = 1.0
     beyond = s.queued - shown
-    whole = env.observation.global_tokens
-    whole[0] = s.epoch == ARRIVAL
-    whole[1] = s.epoch == COMPLETION
-    whole[2] = s.queued / (s.queued + COUNT_SCALE)
-    whole[3] = beyond / (beyond + COUNT_SCALE)
-    whole[4] = s.demand_cpu / s.submitted
-    whole[5] = s.demand_memory / s.submitted
-    whole[6] = clock / (clock + DAY)
     mean = s.log_execution / s.submitted
-    whole[7] = mean
-    whole[8] = math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0))
     elapsed = clock - env.jobs.arrival[0]
-    whole[9] = offered_load(s, elapsed)
     since = clock - env.jobs.arrival[s.submitted - 1]
-    whole[10] = since / (since + elapsed / s.submitted) if since > 0.0 else 0.0
+    whole = GlobalToken(
+        arrival=s.epoch == ARRIVAL,
+        completion=s.epoch == COMPLETION,
+        waiting=s.queued / (s.queued + COUNT_SCALE),
+        beyond=beyond / (beyond + COUNT_SCALE),
+        mean_cpu=s.demand_cpu / s.submitted,
+        mean_memory=s.demand_memory / s.submitted,
+        clock=clock / (clock + DAY),
+        mean_log_execution=mean,
+        deviation_of_log_execution=math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0)),
+        load=offered_load(s, elapsed),
+        quiet=since / (since + elapsed / s.submitted) if since > 0.0 else 0.0,
+    )
+    put(env.observation.global_tokens, 0, whole)
 
 
 @helper
@@ -711,34 +747,33 @@ def begin(env: Environment) -> None:
         s.capacity_cpu += env.jobs.capacity[j, 0]
         s.capacity_memory += env.jobs.capacity[j, 1]
         if env.observation.server_tokens.shape[0] > 0:
-            env.observation.server_tokens[j, 0] = env.jobs.capacity[j, 0]
-            env.observation.server_tokens[j, 1] = env.jobs.capacity[j, 1]
+            env.observation.server_tokens[j, SERVER.capacity_cpu] = env.jobs.capacity[j, 0]
+            env.observation.server_tokens[j, SERVER.capacity_memory] = env.jobs.capacity[j, 1]
     s.reward_scale = 1.0 / (work if env.constants.config.normalize else env.jobs.size.tasks)
     s.cursor = servers
     s.clock = env.jobs.arrival[0]
     submit(env)
 
 
-access = accessor(Environment)
-
-#: action view -> the kernel that takes its actions
-DECIDE: dict[str, Any] = {
-    "placement": pure_kernel(
-        lambda table, tools, command: decide_each(access, placement_fits, take_noted, table, tools, command)
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("placement", decode_placement, decide_noted),
+        ViewDynamics("pick", decode_pick, decide_noted),
+        ViewDynamics("route", decode_route, decide_noted),
+        ViewDynamics("rule", always_feasible, decide_rule),
     ),
-    "pick": pure_kernel(
-        lambda table, tools, command: decide_each(access, pick_fits, take_noted, table, tools, command)
-    ),
-    "route": pure_kernel(
-        lambda table, tools, command: decide_each(access, route_fits, take_noted, table, tools, command)
-    ),
-    "rule": pure_kernel(
-        lambda table, tools, command: decide_each(access, always_fits, take_rule, table, tools, command)
-    ),
-}
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("placement", "pick", "route"),
+)

@@ -68,19 +68,7 @@ class QueueDelayEnv(SchedulingEnv):
     ## Observation Space
     `observation="dict"`, in exact units:
 
-    | key | shape | meaning |
-    |---|---|---|
-    | `clock` | (1,) | time [s] |
-    | `epoch` | Discrete(3) | 0 arrival, 1 completion, 2 the episode has ended |
-    | `arriving` | Discrete(W + 1) | slot of the arriving task while it waits, else W |
-    | `released` | Discrete(M + 1) | the server of a completion epoch, else M |
-    | `capacity`, `remaining` | (M, 2) | cpu and memory of each server, and what is free of them |
-    | `arrival`, `execution`, `waiting` | (W,) | per visible waiting task [s] |
-    | `demand` | (W, 2) | cpu and memory per visible waiting task |
-    | `task_mask` | (W,) | which slots hold a task; those stand first, in order of arrival |
-    | `mean_demand` | (2,) | mean cpu and memory of the tasks submitted so far |
-    | `backlog` | (1,) | tasks that wait beyond the window |
-    | `action_mask` | (actions,), or (W, M) pairs | feasible actions; not with `action_mask=False` |
+    {observations}
 
     The arriving task is always visible: in its place among the waiting ones if it is within the window, else
     in the last slot. Observations contain nothing about the future.

@@ -13,11 +13,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, allocate, sizes_of
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
-from schedgym.core.stepping import measure_each
-from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
+from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.rules import TOLERANCE
@@ -181,13 +181,7 @@ def plus(used: Any, jobs: Jobs, i: int, time: float) -> Any:
     return used[0] + time * jobs.demand[i, 0], used[1] + time * jobs.demand[i, 1]
 
 
-access = accessor(Episode)
-
-
-@pure_kernel
-def measure(table: Any, tools: Any, mask: Any) -> None:
-    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
-    measure_each(access, measure_one, table, tools, mask)
+measure = measure_kernel(__name__, Episode, measure_one)
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:

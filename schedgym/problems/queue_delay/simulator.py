@@ -1,24 +1,15 @@
-"""The simulator of QueueDelay: the sizes of its arrays, and its observations."""
+"""The simulator of QueueDelay: the sizes of its arrays, and its records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
-from schedgym.problems.queue_delay import views
-from schedgym.problems.queue_delay.problem import (
-    ORDERS,
-    PROBLEM,
-    SERVER_RULES,
-    VIEWS,
-    QueueDelayParameters,
-)
+from schedgym.problems.queue_delay.problem import ORDERS, PROBLEM, QueueDelayParameters
 from schedgym.problems.queue_delay.rules import ARRIVING_ONLY, FIRST, SCAN_RELEASED
 
 __all__ = ["QueueDelaySimulator", "make_simulator"]
@@ -37,32 +28,11 @@ class QueueDelaySimulator(Simulator):
             tasks, servers = self.source.sizes["task"], self.source.sizes["server"]
         self.window = tasks if parameters.window == "all" else int(parameters.window)
         self.servers = servers
-        units = parameters.observation == "dict"
-        zero_copy = parameters.window == "all" and units
         #: True if ``Queue`` holds the quantities of all waiting tasks, not only of the visible ones
         self.whole_queue = parameters.window == "all" or parameters.view in ("route", "rule")
-        self.mask_shape: tuple[int, ...] = (0,)
-        if parameters.action_mask:
-            self.mask_shape = views.mask_shape(parameters.view, self.window, servers)
         self._set_up(
-            lambda: views.action_space(parameters.view, self.window, servers),
-            sizes={
-                "task": tasks,
-                "server": servers,
-                "slot": self.window,
-                "unit_slot": self.window if units else 0,
-                "own_slot": self.window if units and not zero_copy else 0,
-                "token_slot": 0 if units else self.window,
-                "token_server": 0 if units else servers,
-                "mask": int(np.prod(self.mask_shape)),
-            },
-            config={
-                "action_view": [view.name for view in VIEWS].index(parameters.view),
-                "window": self.window,
-                "rule": SERVER_RULES.index(parameters.rule),
-                "all_servers": parameters.scope == "all",
-                "zero_copy": zero_copy,
-            },
+            sizes={"task": tasks, "server": servers, "window": self.window},
+            config={"all_servers": parameters.scope == "all"},
             known={"tasks": tasks, "servers": servers},
             visible={"window": self.window, "servers": servers},
         )
@@ -77,22 +47,8 @@ class QueueDelaySimulator(Simulator):
             arrays.observation.action_mask[:] = 1
         elif parameters.view != "placement" and parameters.action_mask:
             arrays.observation.action_mask[:, -1] = 1  # closing (route: queueing) is always feasible
-        if arrays.constants.config["zero_copy"]:
+        if self.zero_copy:
             self.arrays = arrays._replace(shown=arrays.queue)
-
-    def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        shown = super()._observation()
-        if "action_mask" in shown:
-            shown["action_mask"] = shown["action_mask"].reshape((self.num_envs, *self.mask_shape))
-        return shown
-
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        buffers = self.arrays.observation
-        self.scalars = ("epoch", "arriving", "released")
-        shown = {name: getattr(buffers, name)[:, 0] for name in self.scalars}
-        shown |= {name: getattr(buffers, name) for name in ("clock", "waiting", "mean_demand", "backlog")}
-        shown |= self.arrays.shown._asdict()
-        return shown | {"capacity": self.jobs.capacity, "remaining": self.state.remaining}
 
     def _check(self, workload: Workload) -> None:
         servers, tasks = len(workload.cluster["cpu"]), len(workload.jobs["arrival"])

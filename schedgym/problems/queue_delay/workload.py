@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Floats, Integers
+from schedgym.core.arrays import SHARED, Floats, Integers, Shown
 from schedgym.core.future import change_future
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import exponential, normal_pair, stream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.queue_delay.rules import TOLERANCE
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAST_TIME",
+    "MOST_TASKS",
     "SCHEMA",
     "TOYS",
     "Drawing",
@@ -45,6 +45,8 @@ __all__ = [
 
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
 LAST_TIME = 1e12
+#: most tasks of a workload, as far as observations go
+MOST_TASKS = 10**7
 
 #: machine types of the 2011 Google trace (cpu, memory, count), 12,583 machines in all:
 #: Reiss, Wilkes, Hellerstein, "Google cluster-usage traces: format + schema", 2011; Reiss et al., SoCC 2012
@@ -119,7 +121,7 @@ class Jobs(NamedTuple):
     arrival: Annotated[Floats, "task"]  # [s]
     execution: Annotated[Floats, "task"]  # [s]
     demand: Annotated[Floats, "task", 2]  # cpu, memory
-    capacity: Annotated[Floats, "server", 2]  # cpu, memory
+    capacity: Annotated[Floats, "server", 2, Shown("cpu and memory of each server")]
 
 
 def tables(workload: Workload) -> Jobs:
@@ -396,13 +398,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return 0
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 #: toy instances with the optimal mean queuing delay [s]: name -> (tasks, servers, optimum)

@@ -11,19 +11,38 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32
-from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
-from schedgym.core.rows import resetter
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
-from schedgym.core.tables import accessor
-from schedgym.problems.single_job.metrics import Schedule
-from schedgym.problems.single_job.tokens import (
-    COUNT_SCALE,
-    GLOBAL_COLUMNS,
-    JOB_COLUMNS,
-    PAIR_COLUMNS,
+from schedgym.core.arrays import (
+    SCRATCH,
+    SHARED,
+    Bytes,
+    Floats,
+    Floats32,
+    Integers,
+    Integers32,
+    Shown,
+    length,
 )
-from schedgym.problems.single_job.workload import LONGEST, Jobs
+from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.rows import resetter
+from schedgym.core.stepping import ActionSpace, Exchange
+from schedgym.problems.single_job.columns import (
+    COUNT_SCALE,
+    GLOBAL,
+    JOB,
+    PAIR,
+    PAIR_FEATURES,
+    SERVER,
+    GlobalToken,
+    JobToken,
+    Memo,
+    Seen,
+    pair_columns,
+    prepare,
+    token_columns,
+)
+from schedgym.problems.single_job.metrics import Schedule
+from schedgym.problems.single_job.workload import LONGEST, MOST_ENERGY, Jobs
 from schedgym.solvers.placement import (
     ENERGY_SLACK,
     Job,
@@ -42,12 +61,9 @@ from schedgym.solvers.placement import (
     server_time,
 )
 
-__all__ = ["ALONE", "DECIDE", "Environment", "settle", "step"]
-
-PAIR_FEATURES = len(PAIR_COLUMNS)
+__all__ = ["DYNAMICS", "SCORING", "Environment", "settle"]
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
-ALONE = ", without fallback"  # ends the name of the kernel of view search that does without GSA
 GSA_SEED = 0  # the plan depends on the job alone
 
 NEAR = 0.9  # share of the highest efficiency from which a server is nearly as efficient
@@ -89,8 +105,10 @@ class State(NamedTuple):
     """The variables of an episode, except for the schedule; without features some arrays have length 0."""
 
     scalars: Annotated[Any, SCALARS]
-    next_task: Annotated[Integers, 1]  # view place; the number of rows if there is none
-    energy: Annotated[Floats, 1]  # of the tasks placed
+    next_task: Annotated[
+        Integers, 1, Shown("task to be placed, N at the end", length("task"), when="view=place", single=True)
+    ]
+    energy: Annotated[Floats, 1, Shown("energy of the placed tasks [vCPU s]", MOST_ENERGY)]
     best: Annotated[Integers32, "task"]  # most efficient server, ties the lowest
     least: Annotated[Floats, "task"]  # equivalent load there
     rest: Annotated[Floats, "task+1"]  # the sum of the energies there, from a task on
@@ -105,12 +123,14 @@ class State(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers that the kernel writes; those that are not shown have length 0."""
 
-    task_mask: Annotated[Bytes, "task"]
-    action_mask: Annotated[Bytes, "mask"]  # view search needs it
-    job_tokens: Annotated[Floats32, "token_task", len(JOB_COLUMNS)]
+    task_mask: Annotated[Bytes, "task", Shown("which rows hold a task")]
+    action_mask: Annotated[Bytes, "mask", Shown("legal actions", when="view=place|search")]  # search needs it
+    job_tokens: Annotated[Floats32, "token_task", len(JobToken._fields)]
     server_tokens: Annotated[Floats32, "token_server", "server_column"]
-    pair_tokens: Annotated[Floats32, "pair_task", "pair_column"]
-    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    pair_tokens: Annotated[
+        Floats32, "token_pair_task", "pair_column", Shown(least=-1.0, shape=("task", "server", -1))
+    ]
+    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
 
 
 class Scratch(NamedTuple):
@@ -214,7 +234,7 @@ def affordable(allowed: tuple[float, float, float, float], own: float) -> Any:
 
 
 @helper
-def fits_plan(env: Environment) -> Any:
+def decode_plan(env: Environment) -> Any:
     """View plan: turn server and vCPU of each task into a plan within cap and limits; True if feasible.
 
     Servers are rounded and clipped; a plan beyond the cap is changed by REC; vCPU that exceed a limit, or are
@@ -259,34 +279,34 @@ def vcpu_fit(env: Environment) -> Any:
 
 
 @helper
-def take_plan(env: Environment, feasible: bool) -> None:
+def decide_plan(env: Environment, feasible: bool) -> None:
     """View plan: place the tasks as in the draft, which has been repaired if the action was infeasible."""
     for i in range(env.jobs.size.tasks):
         env.schedule.placement[i] = env.scratch.draft[i]
 
 
 @helper
-def fits_place(env: Environment) -> Any:
+def decode_place(env: Environment) -> Any:
     """View place: return True if the energy cap allows the next task on the chosen server."""
     i = env.state.next_task[0]
     return affordable(allowance(env, i), energy_on(env.jobs, i, env.exchange.choices[0]))
 
 
 @helper
-def take_place(env: Environment, feasible: bool) -> None:
+def decide_place(env: Environment, feasible: bool) -> None:
     """View place: note the chosen server, or the most efficient one if the energy cap forbids it."""
     state = env.state
     state.scalars.choice = env.exchange.choices[0] if feasible else state.best[state.next_task[0]]
 
 
 @helper
-def fits_search(env: Environment) -> Any:
+def decode_search(env: Environment) -> Any:
     """View search: return True if a move is legal; the last action, to stop, always is."""
     return env.observation.action_mask[env.exchange.choices[0]] != 0
 
 
 @helper
-def take_search(env: Environment, feasible: bool) -> None:
+def decide_search(env: Environment, feasible: bool) -> None:
     """View search: note the chosen move; an illegal one becomes a stop."""
     last = env.observation.action_mask.shape[0] - 1
     env.state.scalars.choice = env.exchange.choices[0] if feasible else last
@@ -303,9 +323,9 @@ def fall_back(env: Environment) -> None:
 
 
 @helper
-def take_search_or_fall_back(env: Environment, feasible: bool) -> None:
+def decide_search_or_fall_back(env: Environment, feasible: bool) -> None:
     """View search: note the chosen move; at the stop the fallback may replace the placement."""
-    take_search(env, feasible)
+    decide_search(env, feasible)
     last = env.observation.action_mask.shape[0] - 1
     if env.constants.config.fallback and env.state.scalars.choice == last:
         fall_back(env)
@@ -492,7 +512,7 @@ def begin_features(env: Environment) -> None:
         state.pull[j] = 0.0
         widest = max(widest, state.narrow[j])
     for j in range(servers):
-        env.observation.server_tokens[j, 0] = state.narrow[j] / widest
+        env.observation.server_tokens[j, SERVER.limit] = state.narrow[j] / widest
     for i in range(n):
         highest = jobs.efficiency[i, state.best[i]]
         near = 0
@@ -505,15 +525,15 @@ def begin_features(env: Environment) -> None:
             first += jobs.efficiency[i, servers - 1]
         for j in range(servers):
             near += jobs.efficiency[i, j] >= NEAR * highest
-        tokens[i, 0] = scaled(jobs.load[i], s.mean_load)
-        tokens[i, 1] = highest
-        tokens[i, 2] = (first + second) / servers
-        tokens[i, 3] = near / servers
-        clear(tokens[i, 4:])
+        tokens[i, JOB.load] = scaled(jobs.load[i], s.mean_load)
+        tokens[i, JOB.best_efficiency] = highest
+        tokens[i, JOB.mean_efficiency] = (first + second) / servers
+        tokens[i, JOB.near] = near / servers
+        clear(tokens[i, JOB.placed :])
         state.pull[state.best[i]] += state.least[i]
         if pairs.shape[0] > 0:
             for j in range(servers):
-                pairs[i, j * PAIR_FEATURES] = jobs.efficiency[i, j]
+                pairs[i, j * PAIR_FEATURES + PAIR.efficiency] = jobs.efficiency[i, j]
     for i in range(n, tokens.shape[0]):
         clear(tokens[i])
         if pairs.shape[0] > 0:
@@ -555,16 +575,16 @@ def observe_servers(env: Environment) -> None:
             time = times[groups[e]]
             before = max(before, time)
             after = max(after, time + leq * part_of[e])
-        tokens[j, 1] = scaled(before, unit)
-        tokens[j, 2] = scaled(pull[j], narrow[j] * unit)
+        tokens[j, SERVER.time] = scaled(before, unit)
+        tokens[j, SERVER.pull] = scaled(pull[j], narrow[j] * unit)
         if open_task:
-            tokens[j, 3] = jobs.efficiency[i, j]
-            tokens[j, 4] = scaled(after, unit)
+            tokens[j, SERVER.efficiency] = jobs.efficiency[i, j]
+            tokens[j, SERVER.time_after] = scaled(after, unit)
             energy = jobs.power[i] * leq
-            tokens[j, 5] = part(max(energy - least, 0.0), spare)
-            tokens[j, 6] = affordable(allowed, energy)
+            tokens[j, SERVER.energy_share] = part(max(energy - least, 0.0), spare)
+            tokens[j, SERVER.legal] = affordable(allowed, energy)
         elif place:
-            clear(tokens[j, 3:])
+            clear(tokens[j, SERVER.efficiency :])
 
 
 @helper
@@ -595,8 +615,8 @@ def observe_pairs(env: Environment) -> None:
             for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
                 k = jobs.server_group[e]
                 time = max(time, (lifted[k] + jobs.server_weight[e] * leq) * state.inverse[k])
-            tokens[i, j * PAIR_FEATURES + 1] = scaled(time, unit)
-            tokens[i, j * PAIR_FEATURES + 2] = part(jobs.power[i] * (leq - own), spare)
+            tokens[i, j * PAIR_FEATURES + PAIR.time] = scaled(time, unit)
+            tokens[i, j * PAIR_FEATURES + PAIR.energy] = part(jobs.power[i] * (leq - own), spare)
         for e in range(first, last):
             k = jobs.server_group[e]
             lifted[k] = state.group_load[k]
@@ -618,32 +638,32 @@ def observe_features(env: Environment) -> None:
         j = env.schedule.placement[i]
         if j < 0:
             break
-        tokens[i, 4] = 1.0
-        tokens[i, 5] = view == SEARCH and env.schedule.time[i] >= longest
-        tokens[i, 6] = jobs.efficiency[i, j]
-        tokens[i, 7] = env.observation.server_tokens[j, 1]
-    values[0] = min(s.decisions / config.max_moves, 1.0) if view == SEARCH else 0.0
-    values[6] = 0.0
+        tokens[i, JOB.placed] = 1.0
+        tokens[i, JOB.next] = view == SEARCH and env.schedule.time[i] >= longest
+        tokens[i, JOB.own_efficiency] = jobs.efficiency[i, j]
+        tokens[i, JOB.own_time] = env.observation.server_tokens[j, SERVER.time]
+    values[GLOBAL.progress] = min(s.decisions / config.max_moves, 1.0) if view == SEARCH else 0.0
+    values[GLOBAL.load] = 0.0
     rest = 0.0
     if view == PLACE:
-        values[0] = s.decisions / n
+        values[GLOBAL.progress] = s.decisions / n
         if following < jobs.load.shape[0]:
             rest = state.rest[following]
-            tokens[following, 5] = 1.0
-            values[6] = tokens[following, 0]
+            tokens[following, JOB.next] = 1.0
+            values[GLOBAL.load] = tokens[following, JOB.load]
     elif view == PLAN and not s.finished:
         rest = jobs.least_energy[0]
     elif view == PLAN:
-        values[0] = 1.0
+        values[GLOBAL.progress] = 1.0
     cap, least = jobs.energy_cap[0], jobs.least_energy[0]
-    values[1] = scaled(s.jct, s.pooled)
-    values[2] = min(state.energy[0] / cap, 1.0)
+    values[GLOBAL.time] = scaled(s.jct, s.pooled)
+    values[GLOBAL.energy] = min(state.energy[0] / cap, 1.0)
     spare = cap - state.energy[0] - rest
     if spare <= ENERGY_SLACK * cap:
         spare = 0.0  # not more than rounding
-    values[3] = part(spare, cap - least)
-    values[4] = min(rest / least, 1.0)
-    values[5] = scaled(n, COUNT_SCALE)
+    values[GLOBAL.spare] = part(spare, cap - least)
+    values[GLOBAL.least_to_come] = min(rest / least, 1.0)
+    values[GLOBAL.tasks] = scaled(n, COUNT_SCALE)
 
 
 @helper
@@ -665,34 +685,39 @@ def observe(env: Environment) -> None:
 
 # Kernels --------------------------------------------------------------------------------------
 
-access = accessor(Environment)
 
-#: action view -> the kernel that takes its actions; ALONE: it compiles in less time
-DECIDE: dict[str, Any] = {
-    "plan": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_plan, take_plan, table, tools, command)
+def has_no_fallback(simulator: Any) -> bool:
+    """Return True if GSA, which takes long to compile, is not the fallback."""
+    return simulator.parameters.fallback == "none"
+
+
+DYNAMICS = Dynamics(
+    __name__,
+    Environment,
+    begin,
+    advance,
+    observe,
+    (
+        ViewDynamics("plan", decode_plan, decide_plan),
+        ViewDynamics("place", decode_place, decide_place),
+        ViewDynamics("search", decode_search, decide_search, has_no_fallback),
+        ViewDynamics("search", decode_search, decide_search_or_fall_back),
     ),
-    "place": pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_place, take_place, table, tools, command)
-    ),
-    "search": pure_kernel(
-        lambda table, tools, command: decide_each(
-            access, fits_search, take_search_or_fall_back, table, tools, command
-        )
-    ),
-    "search" + ALONE: pure_kernel(
-        lambda table, tools, command: decide_each(access, fits_search, take_search, table, tools, command)
-    ),
-}
+)
+SCORING = Scoring(
+    __name__,
+    DYNAMICS,
+    acting_bundles(Seen, Memo),
+    prepare,
+    token_columns,
+    pair_columns,
+    ("place", "search"),
+)
+
+access = DYNAMICS.access
 
 
 @pure_kernel
 def settle(table: Any, tools: Any, b: int) -> None:
     """View place: size the tasks placed so far in environment b; steps do so only after the last task."""
     size_tasks(access(table, tools, b))
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: Any) -> int:
-    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
-    return advance_each(access, begin, advance, observe, table, tools, command)

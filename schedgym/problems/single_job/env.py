@@ -76,19 +76,7 @@ class SingleJobEnv(SchedulingEnv):
     ## Observation Space
     `observation="dict"`, in exact units, with R groups:
 
-    | key | shape | meaning |
-    |---|---|---|
-    | `load` | (N,) | of each task [vCPU s]; 0 after the last |
-    | `efficiency` | (N, M) | e_ij |
-    | `power` | (N,) | a_i |
-    | `task_mask` | (N,) | which rows hold a task |
-    | `capacity` | (M,) | vCPU of each server |
-    | `groups` | (R, M) | 1 for the servers of each group; A_jk if a workload file has other weights |
-    | `limits` | (R,) | B_k [vCPU, by weight]; 0 for rows without a group |
-    | `energy_cap`, `energy` | (1,) | E_MAX, and energy of the placed tasks [vCPU s] |
-    | `placement` | (N,) | server of each task, -1: not placed |
-    | `next_task` | Discrete(N + 1) | view `place`: the task to be placed, N at the end |
-    | `action_mask` | (M,) or (N M + 1,) | legal discrete actions; not with `action_mask=False` |
+    {observations}
 
     `observation="features"` gives float32 tokens. A time t becomes $t / (t + u)$, where u is the pooled time
     (see Rewards), or in view `search` the present completion time, which thus becomes 0.5. The spare energy

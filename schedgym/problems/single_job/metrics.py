@@ -11,11 +11,22 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integers32, allocate, sizes_of
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.arrays import (
+    SCRATCH,
+    Fill,
+    Flags,
+    Floats,
+    Integers,
+    Integers32,
+    Shown,
+    allocate,
+    length,
+    sizes_of,
+)
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import measure_kernel
 from schedgym.core.record import ScheduleRecord, check_rows, refuse_first
-from schedgym.core.stepping import measure_each
-from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
+from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job.problem import METRICS
@@ -42,7 +53,9 @@ ENERGY_ROUNDING = 1e-11  # relative: an energy is within its cap up to 1e-12
 class Schedule(NamedTuple):
     """The decisions of an episode: server, vCPU and time of each task."""
 
-    placement: Annotated[Integers32, "task", Fill(-1)]  # server of each task, -1: none
+    placement: Annotated[
+        Integers32, "task", Fill(-1), Shown("server of each task, -1: not placed", length("server", -1), -1)
+    ]
     vcpu: Annotated[Floats, "task"]
     time: Annotated[Floats, "task"]  # [s]
 
@@ -117,13 +130,7 @@ def measure_one(episode: Episode) -> None:
     values.equal_share_jct = equal
 
 
-access = accessor(Episode)
-
-
-@pure_kernel
-def measure(table: Any, tools: Any, mask: Any) -> None:
-    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
-    measure_each(access, measure_one, table, tools, mask)
+measure = measure_kernel(__name__, Episode, measure_one)
 
 
 class Limits(NamedTuple):

@@ -32,7 +32,7 @@ METRICS = (
 
 #: the parameters that the draw of a workload depends on
 DRAWN = (
-    *("tasks", "arity", "cpu_max", "load_max", "efficiency_min", "energy_ratio"),
+    *("tasks", "arity", "energy_ratio"),
     *("rack_share", "pod_share", "data_centre_share", "server_caps"),
 )
 
@@ -54,9 +54,6 @@ class SingleJobParameters(Parameters):
 
     tasks: int = parameter(40, "tasks of the job", minimum=1, maximum=10**5)
     arity: int = parameter(6, "arity of the fat tree, with arity^3 / 4 servers", minimum=2, maximum=24)
-    cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=1e-6, maximum=1e9)
-    load_max: float = parameter(3600.0, "loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
-    efficiency_min: float = parameter(0.1, "efficiencies are U[efficiency_min, 1]", minimum=1e-3, maximum=1)
     energy_ratio: float = parameter(
         1.1, "the energy cap is U[1, energy_ratio] times the load", minimum=1, maximum=1e3
     )

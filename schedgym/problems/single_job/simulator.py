@@ -1,4 +1,4 @@
-"""The simulator of SingleJob: the sizes of its arrays, and its observations."""
+"""The simulator of SingleJob: the sizes of its arrays, and its records."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.single_job import dynamics, views, workload
-from schedgym.problems.single_job.problem import FALLBACKS, PROBLEM, VIEWS, SingleJobParameters
-from schedgym.problems.single_job.tokens import PAIR_COLUMNS, PLACE_COLUMNS, SERVER_COLUMNS
+from schedgym.problems.single_job.columns import PAIR_FEATURES, PlaceToken, ServerToken
+from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
 from schedgym.problems.single_job.topology import has_weights
 from schedgym.solvers.placement import MEMBERS
 
@@ -39,56 +39,29 @@ class SingleJobSimulator(Simulator):
         sizes = self.source.sizes if self.fixed is None else sizes_of(self.instance(self.fixed))
         tasks, servers, groups = (sizes[name] for name in ("task", "server", "group"))
         self.tasks, self.servers, self.groups = tasks, servers, groups
-        view, features = parameters.view, parameters.observation == "features"
-        of_next_task = len(PLACE_COLUMNS) if view == "place" else 0
+        view, units = parameters.view, parameters.observation == "dict"
+        shown = PlaceToken if view == "place" else ServerToken
         self._set_up(
-            lambda: views.action_space(view, tasks, servers),
             sizes={
                 **sizes,
-                "shown_group": 0 if features or self.weighted else groups,
-                "weighted_group": groups if self.weighted and not features else 0,
-                "token_task": tasks if features else 0,
-                "token_server": servers if features else 0,
-                "token_group": groups if features else 0,
-                "server_column": len(SERVER_COLUMNS) + of_next_task,
-                "pair_task": tasks if features and view in views.PAIR_VIEWS else 0,
-                "pair_column": servers * len(PAIR_COLUMNS),
+                "shown_group": groups if units and not self.weighted else 0,
+                "weighted_group": groups if units and self.weighted else 0,
+                "server_column": len(shown._fields),
+                "pair_task": tasks if view in views.PAIR_VIEWS else 0,
+                "pair_column": servers * PAIR_FEATURES,
                 "member": MEMBERS if parameters.fallback == "gsa" else 0,
                 # view search needs the mask even if it is not shown
                 **({"mask": tasks * servers + 1} if view == "search" else {}),
             },
-            config={
-                "action_view": [known.name for known in VIEWS].index(view),
-                "terminal": parameters.reward == "terminal",
-                "fallback": FALLBACKS.index(parameters.fallback),
-            },
+            config={"terminal": parameters.reward == "terminal"},
             known={"tasks": tasks},
             visible={"tasks": tasks, "servers": servers, "groups": groups},
         )
 
-    @property
-    def decision(self) -> str:
-        """See :meth:`Simulator.decision`; GSA is compiled only where it is the fallback."""
-        alone = self.parameters.view == "search" and self.parameters.fallback == "none"
-        return super().decision + dynamics.ALONE * alone
-
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
         shown = super()._observation()
         if self.parameters.observation == "features":
-            shown["job_mask"] = shown.pop("task_mask")
-        if "pairs" in shown:
-            shown["pairs"] = shown["pairs"].reshape((self.num_envs, self.tasks, self.servers, -1))
-        return shown
-
-    def _units(self) -> dict[str, npt.NDArray[Any]]:
-        names = ("load", "efficiency", "power", "capacity", "groups", "limits", "energy_cap")
-        shown = {name: getattr(self.jobs, name) for name in names}
-        if self.weighted:
-            shown["groups"] = self.jobs.weights
-        shown |= {"energy": self.state.energy, "placement": self.arrays.schedule.placement}
-        if self.parameters.view == "place":
-            self.scalars = ("next_task",)
-            shown["next_task"] = self.state.next_task[:, 0]
+            self.shown["job_mask"], shown["job_mask"] = self.shown.pop("task_mask"), shown.pop("task_mask")
         return shown
 
     def _check(self, workload: Workload) -> None:

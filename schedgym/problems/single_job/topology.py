@@ -1,29 +1,28 @@
-"""Constraint groups: which servers share a limit, derived from a network or given as a matrix of weights.
+"""Constraint groups: which servers share a limit, those of a fat tree or given as a matrix of weights.
 
 A row k of weights A_jk >= 0 limits what a job may use: the sum over servers j of A_jk times its vCPU there is
 at most B_k (Eq. 4 of shi2017), an absolute limit, or a share of the same sum over the available vCPU. A
 server with weight 0 is not in the group. In a fat tree the weights are 0 and 1, and the groups are the racks,
 the pods and the data centre; each server is a group of its own, too, unless this is turned off.
 
-Networks are networkx graphs whose nodes have an attribute ``level``: 0 for servers, 1, 2, ... for switches.
-A group of level l is the servers of a connected component of the nodes up to level l. So a rack is the
+A fat tree of switches with k ports has k pods of k / 2 racks of k / 2 servers. A pod has an edge switch for
+each rack and k / 2 aggregation switches, and (k / 2)^2 core switches connect the pods. So a rack is the
 servers that edge switches connect, and a pod those that edge and aggregation switches connect.
+
+Source of fat trees: Al-Fares, Loukissas, Vahdat 2008.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import Field, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
-
-if TYPE_CHECKING:
-    import networkx
 
 __all__ = [
     "BETA",
@@ -39,17 +38,13 @@ __all__ = [
     "RACK",
     "SERVER",
     "Groups",
-    "Tree",
     "check_cluster",
     "check_reach",
     "cluster_groups",
-    "fat_tree",
     "fat_tree_groups",
     "group_limits",
-    "groups_from_graph",
     "has_weights",
     "server_limits",
-    "set_levels",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -81,135 +76,10 @@ class Groups(NamedTuple):
 
     matrix: Weights  # [R, M] A_jk, what a vCPU on a server counts in a group; 0: it is not in the group
     share: Floats  # [R] of the vCPU available on a group's servers, by weight; nan: the limit is absolute
-    kind: Integers  # [R] SERVER, RACK, POD, DATA_CENTRE or a higher level, or OTHER
+    kind: Integers  # [R] SERVER, RACK, POD, DATA_CENTRE or OTHER
 
 
-class Tree(TypedDict, total=False):
-    """The groups of servers of a workload's cluster; None means the same as a missing key.
-
-    Attributes:
-        arity: arity of a fat tree; exactly one of ``arity`` and ``groups`` is given.
-        groups: weights, 0 or from 1e-9 to 1e9: what a vCPU on a server counts in a group (1 if all count
-            the same), 0 if the server is not in the group; [R, M].
-        beta: shares of the available vCPU of a group that a job may use. With ``arity``: of racks, pods, and
-            the data centre (an object of these names, or a list; default: 0.3, 0.2, 0.2). With ``groups``:
-            one share per group; [R].
-        server_caps: True if each server's own vCPU is a limit (default: True).
-    """
-
-    arity: int | None
-    groups: npt.ArrayLike | None
-    beta: Any
-    server_caps: bool | None
-
-
-# Networks -------------------------------------------------------------------------------------
-
-
-def fat_tree(arity: int) -> networkx.Graph[Any]:
-    """Make the fat tree of switches with ``arity`` ports (Al-Fares, Loukissas, Vahdat 2008).
-
-    It has ``arity`` pods of arity/2 racks of arity/2 servers. A pod has an edge switch per rack and arity/2
-    aggregation switches, each connected to each edge switch; (arity/2)^2 core switches connect the pods.
-
-    Returns:
-        a graph whose first arity^3/4 nodes are the servers 0, 1, ..., pod by pod, rack by rack.
-
-    Raises:
-        InvalidParameter: when the arity is not even and positive.
-    """
-    import networkx
-
-    if arity < 2 or arity % 2:
-        raise InvalidParameter(f"arity: must be even and positive, got {arity}")
-    half = arity // 2
-    graph: networkx.Graph[Any] = networkx.Graph()
-    graph.add_nodes_from(range(arity * half * half), level=0)
-    for pod in range(arity):
-        graph.add_nodes_from((("edge", pod, i) for i in range(half)), level=1)
-        graph.add_nodes_from((("aggregation", pod, i) for i in range(half)), level=2)
-        for rack in range(half):
-            first = (pod * half + rack) * half
-            graph.add_edges_from((("edge", pod, rack), server) for server in range(first, first + half))
-            graph.add_edges_from((("edge", pod, rack), ("aggregation", pod, i)) for i in range(half))
-    for i in range(half):
-        for core in range(half):
-            graph.add_node(("core", i, core), level=3)
-            graph.add_edges_from((("core", i, core), ("aggregation", pod, i)) for pod in range(arity))
-    return graph
-
-
-def set_levels(tree: networkx.DiGraph[Any]) -> None:
-    """Give each node of a rooted tree its height above the leaves as ``level``; the leaves are servers.
-
-    Raises:
-        InvalidParameter: when the graph is not a rooted tree with edges away from its root.
-    """
-    import networkx
-
-    if not networkx.is_arborescence(tree):
-        raise InvalidParameter("tree: must be a rooted tree with edges away from its root")
-    for node in reversed(list(networkx.topological_sort(tree))):
-        below = [tree.nodes[child]["level"] for child in tree.successors(node)]
-        tree.nodes[node]["level"] = 1 + max(below, default=-1)
-
-
-def groups_from_graph(
-    graph: networkx.Graph[Any], shares: Sequence[float], *, server_caps: bool = True
-) -> Groups:
-    """Derive the constraint groups of a network.
-
-    Args:
-        graph: with an attribute ``level`` at each node; servers are numbered in the order of its nodes.
-        shares: of the vCPU available in a group of level 1, 2, ...; one per level.
-        server_caps: True if each server's own vCPU is a limit.
-
-    Returns:
-        the groups by level; within a level, by their first server.
-
-    Raises:
-        InvalidParameter: when a level is missing or has no share, a switch leads to no server, or a server is
-            in no group.
-    """
-    levels = dict(graph.nodes(data="level"))
-    for node, level in levels.items():
-        if not isinstance(level, (int, np.integer)) or level < 0:
-            raise InvalidParameter(f"graph: node {node!r}: level must be a whole number >= 0, got {level!r}")
-    top = max(levels.values(), default=0)
-    if len(shares) != top:
-        raise InvalidParameter(f"shares: must have one value per level 1..{top}, got {len(shares)}")
-    number = {node: i for i, node in enumerate(node for node, level in levels.items() if level == SERVER)}
-    if not number:
-        raise InvalidParameter("graph: has no server (node of level 0)")
-    rows, share, kind = [], [], []
-    for level in range(1, top + 1):
-        found = sorted(_components(graph, levels, level, number))
-        rows += found
-        share += [shares[level - 1]] * len(found)
-        kind += [level] * len(found)
-    matrix = np.zeros((len(rows), len(number)), dtype=np.int8)
-    for k, servers in enumerate(rows):
-        matrix[k, servers] = 1
-    return _groups(matrix, share, kind, server_caps)
-
-
-def _components(
-    graph: networkx.Graph[Any], levels: Mapping[Any, int], level: int, number: Mapping[Any, int]
-) -> list[list[int]]:
-    """Return the servers below each group of switches of a level."""
-    import networkx
-
-    below = networkx.Graph(graph.subgraph(node for node in graph if levels[node] <= level))
-    found = []
-    for nodes in networkx.connected_components(below):
-        switch = next((node for node in nodes if levels[node] == level), None)
-        if switch is None:
-            continue  # a lower group, below no switch of this level
-        servers = sorted(number[node] for node in nodes if node in number)
-        if not servers:
-            raise InvalidParameter(f"graph: node {switch!r} of level {level} leads to no server")
-        found.append(servers)
-    return found
+# Groups ---------------------------------------------------------------------------------------
 
 
 def _groups(matrix: Weights, share: npt.ArrayLike, kind: Sequence[int], server_caps: bool) -> Groups:
@@ -238,7 +108,16 @@ def _empty(matrix: npt.NDArray[Any], server_caps: bool) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _fat_tree_rows(arity: int, server_caps: bool) -> tuple[Weights, Integers]:
-    groups = groups_from_graph(fat_tree(arity), BETA, server_caps=server_caps)
+    """Return weights and kinds of the groups; the servers are numbered pod by pod, rack by rack."""
+    if arity < 2 or arity % 2:
+        raise InvalidParameter(f"arity: must be even and positive, got {arity}")
+    half = arity // 2
+    rack = np.arange(arity * half * half) // half  # of each server
+    in_rack = rack == np.arange(arity * half)[:, None]
+    in_pod = rack // half == np.arange(arity)[:, None]
+    matrix = np.concatenate([in_rack, in_pod, np.ones((1, rack.size), dtype=np.bool_)]).astype(np.int8)
+    kind = [RACK] * len(in_rack) + [POD] * len(in_pod) + [DATA_CENTRE]
+    groups = _groups(matrix, np.ones(len(kind)), kind, server_caps)
     groups.matrix.flags.writeable = groups.kind.flags.writeable = False
     return groups.matrix, groups.kind
 
@@ -258,6 +137,9 @@ def fat_tree_groups(
         pod: the same of a pod.
         data_centre: the same of all servers.
         server_caps: True if each server's own vCPU is a limit (the paper's list lacks them).
+
+    Raises:
+        InvalidParameter: when the arity is not even and positive.
     """
     matrix, kind = _fat_tree_rows(arity, server_caps)
     return Groups(matrix, np.array([1.0, rack, pod, data_centre])[kind], kind)
@@ -281,15 +163,20 @@ def server_limits(matrix: Weights, limits: Floats) -> Floats:
 
 # The cluster of a workload file ---------------------------------------------------------------
 
-#: fields of the cluster; beta has a value per level of the fat tree, or per row of the matrix
+#: fields of the cluster, of which exactly one of arity (of a fat tree) and groups is given
 CLUSTER = (
     Field("cpu", "vCPU", ("server",), exclusive=True, maximum=MOST_CPU),
     Field("arity", "ports", (), kind="int", minimum=2, optional=True),
+    # what a vCPU on a server counts in a group, from 1e-9 (1 if all count the same); 0: it is not in it
     Field("groups", "weight", ("group", "server"), maximum=MOST_WEIGHT, optional=True),
+    # of the available vCPU of a group that a job may use: for each level of the fat tree (an object of their
+    # names, or a list; default: 0.3, 0.2, 0.2), or for each group
     Field("beta", "share", ("limited group",), exclusive=True, maximum=1.0, optional=True, keys=LEVELS),
+    # whether each server's own vCPU is a limit, too (default: true)
     Field("server_caps", "", (), kind="bool", optional=True),
 )
-#: absolute limits, for problems whose capacities do not change
+#: absolute limits B_k instead of shares: vCPU of each group that the job may use, each counted by the weight
+#: of its server; for problems whose capacities do not change
 LIMIT = Field("limit", "vCPU", ("group",), exclusive=True, maximum=MOST_LIMIT, optional=True)
 
 

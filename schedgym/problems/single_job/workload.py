@@ -10,17 +10,16 @@ Source: shi2017, section 6.1.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, sizes_of
-from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, Shown, sizes_of
+from schedgym.core.jit import helper, record_dtype
+from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import stream, uniform
 from schedgym.core.source import constants_of, draw_alone
-from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InfeasibleInstance, InvalidWorkload
 from schedgym.problems.single_job.topology import (
@@ -28,8 +27,8 @@ from schedgym.problems.single_job.topology import (
     LIMIT,
     MOST_CPU,
     MOST_LIMIT,
+    MOST_WEIGHT,
     OTHER,
-    Tree,
     check_cluster,
     check_reach,
     cluster_groups,
@@ -54,7 +53,6 @@ __all__ = [
     "MOST_POWER",
     "SCHEMA",
     "TOYS",
-    "Cluster",
     "Drawing",
     "Jobs",
     "Source",
@@ -77,6 +75,9 @@ LEAST_POWER, MOST_POWER = 1e-9, 1e9
 LONGEST = 1e30
 #: most draws of an episode; if none admits a placement, the cap is the least energy of the last one
 MOST_DRAWS = 100
+
+#: what is drawn, as in the paper: most vCPU of a server, most load of a task [vCPU s], least efficiency
+MOST_CPU_DRAWN, MOST_LOAD_DRAWN, LEAST_EFFICIENCY = 10.0, 3600.0, 0.1
 
 CAPACITIES, LOADS, EFFICIENCIES, CAPS = range(4)  # random streams
 
@@ -132,7 +133,8 @@ SCHEMA = Schema(
     jobs=(
         Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
-        Field("energy_cap", "vCPU s", (), exclusive=True, maximum=MOST_ENERGY),
+        Field("energy_cap", "vCPU s", (), exclusive=True, maximum=MOST_ENERGY),  # of all tasks
+        # the constant alpha of the paper's Eq. 7, which its experiments set to 1; default: 1
         Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
     cluster=(*CLUSTER, LIMIT),
@@ -140,43 +142,8 @@ SCHEMA = Schema(
 )
 
 
-class Cluster(Tree, total=False):
-    """The optional fields of a workload's cluster.
-
-    Attributes:
-        limit: with ``groups``, instead of shares: B_k, the vCPU of each group that the job may use, each
-            counted by the weight of its server; [R].
-    """
-
-    limit: npt.ArrayLike | None
-
-
-def make_workload(
-    load: npt.ArrayLike,
-    efficiency: npt.ArrayLike,
-    energy_cap: float,
-    cpu: npt.ArrayLike,
-    *,
-    power: npt.ArrayLike | None = None,
-    **cluster: Unpack[Cluster],
-) -> Workload:
-    """Make a checked workload.
-
-    Args:
-        load: of each task [vCPU s]; [N].
-        efficiency: of each task on each server, in (0, 1]; [N, M].
-        energy_cap: most energy of all tasks [power * vCPU s].
-        cpu: of each server [vCPU]; [M].
-        power: of each task per vCPU (the constant alpha of the paper's Eq. 7, which its experiments set to
-            1); [N]. None: 1.
-        cluster: which servers share a limit, see :class:`Cluster` and :class:`~.topology.Tree`.
-
-    Raises:
-        InvalidWorkload: naming the field and the first bad index.
-        InfeasibleInstance: when the cap is below the least possible energy.
-    """
-    jobs = {"load": load, "efficiency": efficiency, "energy_cap": energy_cap, "power": power}
-    return SCHEMA.make(jobs=jobs, cluster={"cpu": cpu, **cluster})
+#: makes a checked workload, of load, efficiency, energy cap and cpu in this order, and of others by name
+make_workload = SCHEMA.make
 
 
 #: number of rows that a workload has in its arrays, and 1 if it was drawn
@@ -191,16 +158,26 @@ class Jobs(NamedTuple):
     """
 
     size: Annotated[Any, SIZE]
-    load: Annotated[Floats, "task"]  # [vCPU s]
-    efficiency: Annotated[Floats, "task", "server"]
-    capacity: Annotated[Floats, "server"]  # [vCPU]
-    limits: Annotated[Floats, "group"]  # B_k [vCPU times weight], all > 0
-    energy_cap: Annotated[Floats, 1]  # [vCPU s]
+    load: Annotated[Floats, "task", Shown("of each task; 0 after the last [vCPU s]", MOST_LOAD)]
+    efficiency: Annotated[Floats, "task", "server", Shown("e_ij of each task on each server")]
+    capacity: Annotated[Floats, "server", Shown("of each server [vCPU]", MOST_CPU)]
+    limits: Annotated[Floats, "group", Shown("B_k; 0: no group [vCPU, by weight]", MOST_LIMIT)]
+    energy_cap: Annotated[Floats, 1, Shown("E_MAX [vCPU s]", MOST_ENERGY)]
     least_energy: Annotated[Floats, 1]  # every task on its most efficient server
     least_work: Annotated[Floats, 1]  # their equivalent loads there [vCPU s]
-    power: Annotated[Floats, "task"]  # per vCPU
-    groups: Annotated[Bytes, "shown_group", "server"]
-    weights: Annotated[Floats, "weighted_group", "server"]
+    power: Annotated[Floats, "task", Shown("a_i, of each task [per vCPU]", MOST_POWER)]
+    groups: Annotated[
+        Bytes,
+        "shown_group",
+        "server",
+        Shown("1 for the servers of each group", shape=("group", "server")),
+    ]
+    weights: Annotated[
+        Floats,
+        "weighted_group",
+        "server",
+        Shown("or A_jk, if a file has others", MOST_WEIGHT, name="groups", shape=("group", "server")),
+    ]
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
     server_weight: Annotated[Floats, "pair"]
@@ -241,9 +218,6 @@ def tables(workload: Workload) -> Jobs:
 #: the numbers that a draw needs
 CONSTANTS = record_dtype(
     ("tasks", np.int64),
-    ("cpu_max", np.float64),  # [vCPU]
-    ("load_max", np.float64),  # [vCPU s]
-    ("efficiency_min", np.float64),
     ("energy_ratio", np.float64),
 )
 
@@ -272,7 +246,7 @@ class Drawing(NamedTuple):
 class Source:
     """The source of an environment's episodes: the paper's generator.
 
-    Capacities are U(0, cpu_max], loads U(0, load_max], efficiencies U[efficiency_min, 1], the energy cap
+    Capacities are U(0, 10], loads U(0, 3600], efficiencies U[0.1, 1], the energy cap
     U[1, energy_ratio] times the sum of loads. A cap below the least possible energy would be drawn
     again: so it is uniform from that energy to energy_ratio times the sum of loads, and is drawn from that
     range. If the least energy is larger than that, the whole instance is drawn again, at most MOST_DRAWS
@@ -353,7 +327,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     jobs.size.drawn = True
     jobs.size.tasks = source.tasks
     servers = jobs.capacity.shape[0]
-    low = source.efficiency_min
     capacities = stream(seed, episode, CAPACITIES)
     loads = stream(seed, episode, LOADS)
     efficiencies = stream(seed, episode, EFFICIENCIES)
@@ -362,19 +335,19 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     for _ in range(MOST_DRAWS):
         for j in range(servers):
             capacities, u = uniform(capacities)
-            jobs.capacity[j] = source.cpu_max * (1.0 - u)
+            jobs.capacity[j] = MOST_CPU_DRAWN * (1.0 - u)
         total = 0.0
         least = 0.0
         for i in range(source.tasks):
             loads, u = uniform(loads)
-            load = source.load_max * (1.0 - u)
+            load = MOST_LOAD_DRAWN * (1.0 - u)
             jobs.load[i] = load
             jobs.power[i] = 1.0
             total += load
             best = 0.0
             for j in range(servers):
                 efficiencies, u = uniform(efficiencies)
-                own = low + (1.0 - low) * u
+                own = LEAST_EFFICIENCY + (1.0 - LEAST_EFFICIENCY) * u
                 jobs.efficiency[i, j] = own
                 best = max(best, own)
             least += load / best
@@ -392,13 +365,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     return 0
 
 
-access = accessor(Drawing)
-
-
-@pure_kernel
-def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
-    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
-    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
+draw = draw_kernel(__name__, Drawing, draw_one)
 
 
 # Toy instances --------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from scipy.optimize import linprog
 
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.batches import pad
+from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
 from schedgym.papers.guan2022.model import Instance, Job, Problem, View, make_instance, sharing_problem
-from schedgym.solvers.linear import linear_completion_shares, linear_max_min
 from tests.geo.instances import random_instance
 from tests.long import of_trials, trials
 

@@ -1,0 +1,150 @@
+"""The state of a training, in memory and in its checkpoint, for every algorithm.
+
+A checkpoint is a numpy archive of arrays and one JSON text: nothing in it is executed or unpickled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.agents.config import Config
+from schedgym.agents.files import strip, versions, write_atomically
+from schedgym.core.files import read_archive
+from schedgym.errors import InvalidParameter
+
+__all__ = ["TrainingRecord"]
+
+FORMAT = 3  # of checkpoints
+LARGEST = 2**32  # bytes of one: with the arrays of all environments
+#: settings in which a training may differ from its checkpoint: they only say when to stop, and to save
+LIMITS = ("checkpoint", "search.generations", "search.patience")
+TEXT, BEST = "text", "best/"
+
+Arrays = dict[str, npt.NDArray[Any]]
+P = TypeVar("P")
+
+
+class TrainingRecord(Generic[P]):
+    """The validations of a training, the best weights, and where its checkpoint is.
+
+    Args:
+        config: configuration of the training.
+        checkpoint: file; None: there is none.
+        point: class of the validations, a dataclass of numbers.
+
+    Attributes:
+        curve: the validations.
+        best_index: index of the validation whose weights are kept.
+        best: these weights.
+    """
+
+    def __init__(self, config: Config, checkpoint: str | Path | None, point: type[P]) -> None:
+        self.config, self.point = config, point
+        self.path = None if checkpoint is None else Path(checkpoint)
+        self.curve: list[P] = []
+        self.best_index = 0
+        self.best: Arrays = {}
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the training began, without the time between a checkpoint and its resumption."""
+        return time.perf_counter() - self._began
+
+    def add(self, point: P, better: bool, weights: Callable[[], Arrays]) -> None:
+        """Add a validation; its weights are kept if it is better, or the first."""
+        self.curve.append(point)
+        if better or not self.best:
+            self.best_index, self.best = len(self.curve) - 1, weights()
+
+    def save(self, arrays: Mapping[str, npt.NDArray[Any]], **more: Any) -> None:
+        """Write the checkpoint, if there is to be one.
+
+        Args:
+            arrays: arrays of the algorithm's state.
+            more: the rest of its state, as JSON data.
+
+        Raises:
+            InvalidParameter: if it is larger than what :meth:`load` reads.
+        """
+        if self.path is None:
+            return
+        if (size := sum(array.nbytes for array in arrays.values())) > LARGEST:
+            most = f"{LARGEST / 2**30:.0f} GiB"
+            raise InvalidParameter(f"num_envs: a checkpoint takes {size / 2**30:.1f} GiB, more than {most}")
+        text = {
+            "settings": {"format": FORMAT, **self.config.to_dict()},
+            "versions": versions(),
+            "curve": [dataclasses.astuple(point) for point in self.curve],  # type: ignore[call-overload]
+            "best": self.best_index,
+            "seconds": self.seconds,
+            **more,
+        }
+        best = {f"{BEST}{name}": array for name, array in self.best.items()}
+        written = {TEXT: np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)}
+        write_atomically(self.path, {**arrays, **best, **written})
+
+    def load(self, needed: Iterable[str] = ()) -> tuple[Arrays, dict[str, Any]] | None:
+        """Take over the checkpoint; the arrays and the data that :meth:`save` was given, or None without one.
+
+        Args:
+            needed: names of arrays and data that it must hold.
+
+        Raises:
+            InvalidParameter: if it is of another configuration or version, or not a checkpoint.
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            arrays = read_archive(self.path, LARGEST)
+            text = json.loads(arrays[TEXT].tobytes())
+            settings = _flat(text["settings"])
+            written_as = settings.pop("format")
+            curve = [self.point(*row) for row in text["curve"]]
+            best = int(text["best"])
+            began = time.perf_counter() - float(text["seconds"])
+            missing = [name for name in needed if name not in arrays and name not in text]
+            if missing and written_as == FORMAT:
+                raise KeyError(missing[0])
+        except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
+            what = "search" if self.config.algorithm == "cma" else "training"
+            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a {what}: {error!r}") from None
+        if written_as != FORMAT:
+            raise InvalidParameter(
+                f"{self.path.name}: a checkpoint of another version (its format is {written_as!r}, not "
+                f"{FORMAT}): remove it and train anew"
+            )
+        self._compare(settings)
+        self.curve, self.best_index, self._began = curve, best, began
+        self.best = strip(arrays, BEST)
+        return arrays, text
+
+    def _compare(self, theirs: Mapping[str, Any]) -> None:
+        mine = _flat(self.config.to_dict())
+        limits = {*LIMITS}
+        if theirs.get("steps", 0) <= self.config.steps:  # it may be made longer, not shorter
+            limits.add("steps")
+        for name in sorted({*theirs, *mine} - limits):
+            if theirs.get(name) != mine.get(name):
+                assert self.path is not None
+                raise InvalidParameter(
+                    f"{self.path.name}: the checkpoint of another configuration: {name} is "
+                    f"{theirs.get(name)!r} there, and {mine.get(name)!r} here"
+                )
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten settings: a field of a section is named "section.field"."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        section = isinstance(value, dict)
+        found |= {f"{name}.{field}": own for field, own in value.items()} if section else {name: value}
+    return found

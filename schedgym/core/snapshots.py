@@ -1,0 +1,141 @@
+"""Saving and restoring one environment: memory copies, for tree search and other searches in a simulator."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.future import join_future
+from schedgym.core.simulator import Simulator
+from schedgym.core.workload import Workload
+from schedgym.errors import InvalidParameter
+
+__all__ = ["Snapshot", "restore", "resample", "save"]
+
+Arrays = list[npt.NDArray[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """The state of one environment.
+
+    Attributes:
+        sizes: lengths of its arrays' dimensions.
+        state: its arrays, but for those of the workload.
+        jobs: the arrays of the workload; of all snapshots of an episode they are the same objects.
+        loading: which workload that is: the same object for the same workload.
+        given: the workloads that were given to it, for this episode, the next one and all that follow.
+        seeding: seed, number of the next episode, whether it has been seeded.
+    """
+
+    sizes: dict[str, int]
+    state: Arrays
+    jobs: Arrays
+    loading: object
+    given: tuple[Workload | None, ...]
+    seeding: tuple[Any, ...]
+
+
+def save(simulator: Simulator, index: int) -> Snapshot:
+    """Copy the state of environment ``index``."""
+    loading = simulator.loadings[index]
+    kept = simulator.saved.get(index)
+    if kept is None or kept[0] is not loading:
+        kept = simulator.saved[index] = loading, [array[index].copy() for array in simulator.jobs]
+    given = (mapping.get(index) for mapping in (simulator.loaded, simulator.once, simulator.repeated))
+    seeding = tuple(array[index] for array in (simulator.seeds, simulator.episodes, simulator.seeded))
+    state = [array[index].copy() for array, _ in simulator.changing]
+    return Snapshot(simulator.sizes, state, kept[1], loading, tuple(given), seeding)
+
+
+def restore(simulator: Simulator, index: int, snapshot: Snapshot) -> None:
+    """Bring environment ``index`` to a saved state, of this or another simulator of the same parameters."""
+    if snapshot.sizes is not simulator.sizes:
+        simulator.reserve(**snapshot.sizes)
+    for (array, declared), values in zip(simulator.changing, snapshot.state, strict=True):
+        _put(array, index, values, declared.fill)
+    if snapshot.loading is not simulator.loadings[index]:
+        for array, values in zip(simulator.jobs, snapshot.jobs, strict=True):
+            _put(array, index, values, 0.0)
+        simulator.loadings[index] = snapshot.loading
+    for mapping, workload in zip(
+        (simulator.loaded, simulator.once, simulator.repeated), snapshot.given, strict=True
+    ):
+        if workload is not None:
+            mapping[index] = workload
+        else:
+            mapping.pop(index, None)
+    for array, value in zip(
+        (simulator.seeds, simulator.episodes, simulator.seeded), snapshot.seeding, strict=True
+    ):
+        array[index] = value
+
+
+def _put(array: Any, index: int, values: Any, fill: float) -> None:
+    """Write values into row ``index`` of an array, whose rows may be longer: the rest is filled."""
+    if array.shape[1:] != values.shape:
+        array[index] = fill
+        array[(index, *(slice(length) for length in values.shape))] = values
+    else:
+        array[index] = values
+
+
+def resample(simulator: Simulator, index: int, seed: int) -> None:
+    """Draw the jobs that have not arrived yet in environment ``index`` anew, from its generator.
+
+    Jobs that have arrived stay as they are, also in what the agent does not see of them: how long they take,
+    and what is drawn for them later.
+
+    Args:
+        simulator: the simulator.
+        index: an environment whose episode has begun.
+        seed: the jobs come from episode 0 of this seed.
+
+    Raises:
+        InvalidParameter: if the environment was made with a workload: nothing draws another.
+    """
+    if simulator.source is None:
+        raise InvalidParameter("resample: the environment was made with a workload, and has no generator")
+    module = simulator.problem.module("workload")
+    if "arrival" not in {field.name for field in module.SCHEMA.jobs}:
+        return  # one job, which has arrived
+    time, arrived = simulator.now(index)
+    drawn = module.generate(seed, 0, simulator.source)
+    instants = [name for name in ("deadline",) if name in drawn.jobs]
+    joined = join_future(module.SCHEMA, simulator.workload(index), drawn, time, arrived, instants)
+    known = {"job": arrived, "task": arrived}
+    if joined.tasks:
+        known["task"] = int((joined.tasks["job"] < arrived).sum())
+    one = np.arange(simulator.num_envs) == index
+    present = save(simulator, index)
+    simulator.begin_again(one)
+    before = [array[index].copy() for array, _ in simulator.changing]
+    simulator.load(index, joined)
+    simulator.begin_again(one)
+    for (array, declared), now, then in zip(simulator.changing, present.state, before, strict=True):
+        first = str(declared.dimensions[0]) if declared.dimensions else ""
+        if declared.dtype.names:
+            _carry_numbers(array[index], now, then)
+        elif first in known:  # of each job or task, or a list of those that have arrived
+            array[index, : known[first]] = now[: known[first]]
+        else:
+            _put(array, index, now, declared.fill)
+
+
+def _carry_numbers(begun: Any, now: Any, then: Any) -> None:
+    """Write the present numbers into a record of another workload, whose episode has just begun.
+
+    Args:
+        begun: the record at the beginning of the other workload's episode.
+        now: at present.
+        then: at the beginning of the present episode. What differs between the two beginnings follows from
+            the workload, and is what is left of it where it has changed since.
+    """
+    for name in begun.dtype.names:
+        if np.array_equal(begun[name], then[name]):
+            begun[name] = now[name]
+        elif not np.array_equal(now[name], then[name]):
+            begun[name] += now[name] - then[name]

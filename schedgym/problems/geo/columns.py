@@ -1,0 +1,187 @@
+"""The tokens of GeoAssign's and GeoFair's observations, and the columns that scorers make of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+from schedgym.core.arrays import Bytes, Floats, Floats32
+from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.jit import helper
+from schedgym.core.scorer import log_odds, next_set, unscaled
+from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
+
+__all__ = [
+    *("AGE_SCALE", "CLOCK_SCALE", "COUNT_SCALE"),
+    *("JOB", "JOB_FEATURES", "SITE", "TOKENS", "GlobalToken", "JobToken", "SiteToken"),
+    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
+]
+
+COUNT_SCALE = 8.0  # n / (n + 8) scales counts
+AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
+CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
+
+
+class JobToken(NamedTuple):
+    """A job, in tasks; behind it stand the waiting tasks of its groups, and its tasks at the sites."""
+
+    unfinished: float
+    waiting: float
+    running: float
+    age: float
+    new: float  # 1 if it is
+    able_here: float  # waiting tasks that may start at the open site
+    here: float  # tasks running there
+
+
+class SiteToken(NamedTuple):
+    """A site."""
+
+    slots: float
+    free: float  # share of the slots
+    runnable: float  # waiting tasks that may run there
+    assigned: float  # waiting tasks assigned to it
+    open: float
+
+
+class GlobalToken(NamedTuple):
+    """The whole: what the decision is about, and numbers of jobs."""
+
+    arrival: float
+    completion: float
+    slot: float
+    jobs: float  # active ones
+    beyond: float  # those beyond the window
+    waiting: float  # tasks
+    clock: float
+
+
+JOB, SITE = places(JobToken), places(SiteToken)
+JOB_FEATURES = len(JobToken._fields)
+
+# Columns of scorers -----------------------------------------------------------------------------
+
+#: codes of the sets of columns. In views that order jobs, a job's token ends with its assigned tasks at each
+#: site, behind its waiting ones
+PLAIN, ORDERED = range(2)
+LEAST = 1e-6  # of a number that others are divided by
+
+
+class JobColumns(NamedTuple):
+    """What scorers see of a job."""
+
+    log_unfinished: float
+    log_waiting: float
+    log_running: float
+    log_age: float
+    age: float
+    new: float
+    log_bottleneck: float
+    log_largest_group: float
+    contention: float
+    worst_contention: float
+    waiting_share: float
+    log_able_here: float
+    log_here: float
+
+
+class Seen(NamedTuple):
+    """The entries of an observation."""
+
+    jobs: Annotated[Floats32, "job", "feature"]
+    job_mask: Annotated[Bytes, "job"]
+    sites: Annotated[Floats32, "site", len(SiteToken._fields)]
+    globals: Annotated[Floats32, len(GlobalToken._fields)]
+
+
+class Memo(NamedTuple):
+    """The slots of each site, and how many tasks all visible jobs have there for each slot."""
+
+    slots: Annotated[Floats, "sites"]
+    load: Annotated[Floats, "sites"]
+
+
+@helper
+def tasks_at(seen: Seen, i: int, site: int, code: int) -> float:
+    """Return the tasks of job i at a site."""
+    count, first = seen.sites.shape[0], seen.jobs.shape[1] - (1 + code) * seen.sites.shape[0]
+    tasks = unscaled(float(seen.jobs[i, first + site]), COUNT_SCALE)
+    if code == ORDERED:
+        tasks += unscaled(float(seen.jobs[i, first + count + site]), COUNT_SCALE)
+    return tasks
+
+
+@helper
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
+    """Add up the tasks at each site."""
+    slots, load = memo.slots, memo.load
+    count = slots.shape[0]
+    for m in range(count):
+        slots[m] = max(unscaled(read(SiteToken, seen.sites[m]).slots, COUNT_SCALE), 1.0)
+        load[m] = 0.0
+    jobs = seen.jobs.shape[0]
+    i = next_set(seen.job_mask, 0, jobs)
+    while i < jobs:
+        for m in range(count):
+            load[m] += tasks_at(seen, i, m, code)
+        i = next_set(seen.job_mask, i + 1, jobs)
+    for m in range(count):
+        load[m] /= slots[m]
+
+
+@helper
+def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
+    """Write the columns of job i."""
+    job, slots, load = read(JobToken, seen.jobs[i]), memo.slots, memo.load
+    count = slots.shape[0]
+    bottleneck, total, contention, worst, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    for m in range(count):
+        mine = tasks_at(seen, i, m, code)
+        bottleneck = max(bottleneck, mine / slots[m])
+        total += mine
+        contention += mine * load[m]
+        if mine > 0.0:
+            worst = max(worst, load[m])
+    for k in range(JOB_FEATURES, seen.jobs.shape[1] - (1 + code) * count):
+        largest = max(largest, unscaled(float(seen.jobs[i, k]), COUNT_SCALE))
+    own = JobColumns(
+        log_unfinished=log_odds(job.unfinished),
+        log_waiting=log_odds(job.waiting),
+        log_running=math.log1p(unscaled(job.running, COUNT_SCALE)),
+        log_age=math.log1p(unscaled(job.age, AGE_SCALE)),
+        age=job.age,
+        new=job.new,
+        log_bottleneck=math.log1p(bottleneck),
+        log_largest_group=math.log1p(largest),
+        contention=contention / max(total, LEAST),
+        worst_contention=math.log1p(worst),
+        waiting_share=job.waiting / max(job.unfinished, LEAST),
+        log_able_here=math.log1p(unscaled(job.able_here, COUNT_SCALE)),
+        log_here=math.log1p(unscaled(job.here, COUNT_SCALE)),
+    )
+    put(x, 0, own)
+
+
+@helper
+def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
+    """Do nothing: no pairs are scored."""
+
+
+_JOB, _ORDERED = (Scores("job", ("jobs",), columns) for columns in ("job", "ordered job"))
+TOKENS = Tokens(
+    sets=(TokenSet("jobs", "job_mask"), TokenSet("sites")),
+    globals=names_of(GlobalToken),
+    views={
+        "priority": ScoredView("scores", (_ORDERED,), "squash", (-1.0, 1.0)),
+        "weights": ScoredView("scores", (_JOB,), "weight", (0.0, 1.0)),
+        "pick": ScoredView("choice", (_JOB,)),
+        "rule": RULE_VIEW,
+        "fair-rule": RULE_VIEW,
+    },
+    columns={
+        "job": ColumnSet(PLAIN, names_of(JobColumns)),
+        "ordered job": ColumnSet(ORDERED, names_of(JobColumns)),
+    },
+    numbers="state.job",
+    acting=("window", "placement", "dispatch_sites", "aggressive", "work_conserving"),
+)

@@ -1,0 +1,39 @@
+"""The file ``accounting`` of Grid Engine, which qacct reads: accounting(5).
+
+A line a job, its fields between colons, without a header. How many numbers of getrusage(2) stand in the
+middle depends on the version; they end before the project, the first text behind them. A job is one task that
+takes all its slots.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from schedgym.traces.base import Fault, is_number
+
+__all__ = ["begins", "facts"]
+
+#: places of fields
+QUEUE, OWNER, JOB, SUBMIT, START, END, USAGE = 0, 3, 5, 8, 9, 10, 13
+#: the same, from the project on
+SLOTS, TASK_OF_JOB, MEMORY = 3, 10, 11
+PART = "task of a parallel job"
+NEVER = "0"
+
+
+def begins(line: str) -> bool:
+    """Return True if a file may begin with this line."""
+    fields = line.split(":")
+    return len(fields) > USAGE + MEMORY and all(map(is_number, fields[SUBMIT : USAGE + 1]))
+
+
+def facts(text: str) -> tuple[str, ...] | Fault:
+    """Job, submission, start, end [since 1970], slots, bytes, queue and owner of a line; or ValueError."""
+    fields = text.split(":")
+    rest = fields[USAGE + len(list(takewhile(is_number, fields[USAGE:]))) :]
+    if len(rest) <= MEMORY:
+        raise ValueError(f"is no record of Grid Engine, or is cut off: {text[:40]!r}")
+    if rest[TASK_OF_JOB] not in ("NONE", ""):
+        return Fault(PART)
+    times = ("" if fields[place] == NEVER else fields[place] for place in (SUBMIT, START, END))
+    return fields[JOB], *times, rest[SLOTS], rest[MEMORY], fields[QUEUE], fields[OWNER]

@@ -1,0 +1,50 @@
+"""The settings of rl-zoo3 are for every id, and a policy can be made of each; .ci/checks trains with them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+import yaml
+
+from schedgym.agents.examples import zoo
+from tests.test_all_problems import IDS
+
+sb3_contrib = pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+ZOO = Path(__file__).resolve().parents[2] / "agents" / "zoo"
+ALGORITHMS = ("ppo", "ppo_mask")
+#: they have aliases, which the package's own reader refuses
+SETTINGS = {name: yaml.safe_load((ZOO / f"{name}.yml").read_text(encoding="utf-8")) for name in ALGORITHMS}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_id_has_settings(algorithm: str) -> None:
+    assert set(SETTINGS[algorithm]) == {"common", *IDS}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("id", IDS)
+def test_settings_fit_the_environment(id: str, algorithm: str) -> None:
+    settings = SETTINGS[algorithm][id]
+    assert settings["n_envs"] * settings["n_steps"] % settings["batch_size"] == 0
+    env = gym.make(id, **settings["env_kwargs"]).unwrapped
+    assert settings["policy_kwargs"]["view"] == env.interface.view
+    if algorithm == "ppo_mask":
+        assert "action_mask" in env.observation_space.spaces
+    module, _, name = settings["policy"].rpartition(".")
+    policy = getattr(importlib.import_module(module), name)
+    policy(env.observation_space, env.action_space, lambda _: 1e-3, **settings["policy_kwargs"])
+
+
+def test_rl_zoo3_is_given_the_masked_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    algorithms: dict[str, type] = {}
+    trained: list[list[str]] = []
+    monkeypatch.setitem(sys.modules, "rl_zoo3", types.SimpleNamespace(ALGOS=algorithms))
+    training = types.SimpleNamespace(train=lambda: trained.append(sorted(algorithms)))
+    monkeypatch.setitem(sys.modules, "rl_zoo3.train", training)
+    zoo.main()
+    assert trained == [["ppo_mask"]] and algorithms["ppo_mask"] is sb3_contrib.MaskablePPO
