@@ -67,7 +67,7 @@ def trajectory(id: str, parameters: dict[str, Any]) -> bytes:
 def values(field: dataclasses.Field[Any], kind: Any, own: Any) -> list[Any]:
     """Other values than the one that a parameter has."""
     rules = field.metadata
-    if kind is bool:
+    if kind in (bool, bool | None):
         return [not own]
     left_out = ("all",) if field.name.endswith("window") else ()  # which may be as many as there are
     found: list[Any] = [choice for choice in rules["choices"] or () if choice not in (own, *left_out)]

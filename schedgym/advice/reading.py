@@ -30,9 +30,11 @@ from schedgym.traces.guess import (
     guess_machines,
     parse_columns,
 )
+from schedgym.traces.machines import size_text
 from schedgym.traces.pieces import column_names
+from schedgym.traces.units import Guess, refuse_span, settle_units, used_at_once
 
-__all__ = ["How", "Log", "read_log", "size_text"]
+__all__ = ["How", "Log", "read_log"]
 
 
 class How(TypedDict, total=False):
@@ -104,6 +106,7 @@ def read_log(log: Any, how: How) -> Log:
         trace, lines = log, (f"{log.name}: a trace that was read before",)
     else:
         trace, lines = _read(log, how)
+        refuse_span(trace, log, lines[:2][-1:])
     if servers is not None:
         trace = _with_servers(trace, servers, how)
     if not len(trace.machine_cores):
@@ -128,27 +131,44 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         found = read_trace(log, nodes=machines, format=known, on_error=on_error)
         return tasks_of(found, "submission, duration and cpus"), (f"{title}: {known.help}",)
     if known is None:
-        declared = guess_format(log, columns, where, empty)
+        declared: TableFormat = guess_format(log, columns, where, empty)
     else:
         declared = amend_format(known, log, columns, where, empty)
     if machines is not None:
         declared = dataclasses.replace(declared, machines=_machines(declared, machines))
     found = read_table(log, declared, machines, on_error=on_error)
     trace = tasks_of(found, "submission, duration and cpus")
+    names = column_names(log, declared)
+    lines = []
+    if isinstance(declared, Guess):
+        largest = how.get("cpus") or float(trace.machine_cores.max(initial=0.0))
+        while units := settle_units(trace, declared, log, names, largest):
+            own = {
+                name: dataclasses.replace(declared.columns[name], unit=unit) for name, unit in units.items()
+            }
+            declared = dataclasses.replace(declared, columns={**declared.columns, **own})
+            found = read_table(log, declared, machines, on_error=on_error)
+            trace = tasks_of(found, "submission, duration and cpus")
+            said = (f"{field.sources[0]} [{field.unit}]" for field in own.values())
+            lines.append(f"units: {', '.join(said)}, by their values")
+        lines += declared.lines
     if known is not None:
         what = declared.help + (", with what is given besides" if asked else "")
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
-    own = _resolved(declared, column_names(log, declared))
-    lines = [f"{title}: {what}", f"columns: {describe_columns(own)}", *found.notes]
+    resolved = _resolved(declared, names)
+    lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *found.notes, *lines]
+    cpus = " ".join(resolved.columns["cpus"].sources).lower() if "cpus" in resolved.columns else ""
+    if "gpu" in cpus and "cpu" not in cpus:
+        trace = dataclasses.replace(trace, unit="GPUs, GiB")
     if declared.decimal == ",":
         lines.append("numbers: with a decimal comma")
     if declared.assumes:
         unless = "where no column is given" if columns else "as the log does not tell"
         lines.append(f"assumed, {unless}: {declared.assumes}")
-    if "cpus" not in own.columns:
+    if "cpus" not in resolved.columns:
         lines.append("cpus: the log has none; every job takes 1 core")
-    if "memory" not in own.columns:
+    if "memory" not in resolved.columns:
         lines.append("memory: the log has none; jobs take none")
     return trace, tuple(lines)
 
@@ -220,19 +240,8 @@ def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
 
 def _proposal(trace: Trace) -> str:
     """Return the arguments to give, with the largest use that the log shows."""
-    times = np.concatenate([trace.begun + trace.duration, trace.begun])
-    order = np.argsort(times, kind="stable")  # ends first
-    most = []
-    for sizes in (trace.cores, trace.memory):
-        most.append(float(np.cumsum(np.concatenate([-sizes, sizes])[order]).max()))
+    most = used_at_once(trace)
     used = size_text(trace, f"{most[0]:.6g}", f"{most[1]:.6g}" if most[1] > 0 else "")
     one = size_text(trace, f"{trace.cores.max():g}")
     text = f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {used} at once"
     return f"{text}, one job up to {one})"
-
-
-def size_text(trace: Trace, cores: str, memory: str = "") -> str:
-    """Sizes with their unit, e.g. "8 cores, 32 GiB"; of a trace in other units "cpus 8, memory 3 [GPUs]"."""
-    if trace.unit == "cores, GiB":
-        return f"{cores} cores, {memory} GiB" if memory else f"{cores} cores"
-    return f"cpus {cores}, memory {memory} [{trace.unit}]" if memory else f"cpus {cores} [{trace.unit}]"

@@ -16,8 +16,8 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.wording import time_text
 from schedgym.extras import require
-from schedgym.traces.base import OPTIONAL, Trace, fitting
-from schedgym.traces.feed import select
+from schedgym.traces.base import OPTIONAL, Trace
+from schedgym.traces.machines import place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,23 +151,20 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
     """Replay a trace with recorded starts under first come first served and EASY backfilling.
 
     Args:
-        trace: with machines and recorded starts; tasks that fit no machine are left out.
+        trace: with machines, as :func:`~schedgym.traces.machines.place` takes them, and recorded starts.
         problem: name of a problem that logs feed.
         n_jobs: processes; -1 means one per core.
         seed: of the sample of a long log, and of random policies.
 
     Raises:
-        InvalidParameter: without recorded starts or machines, or when no task fits any of them.
+        InvalidParameter: without recorded starts or machines, or when too much of the work fits none of them.
     """
     check_whole(seed, "seed", 0)
     if not len(trace.machine_cores):
         raise InvalidParameter(f"machines: the {trace.name} trace tells none")
-    fits = fitting(trace)
-    if not fits.any():
-        raise InvalidParameter(f"machines: no task of the {trace.name} trace fits any of them")
     found = get_problem(problem)
     log = found.module("log")
-    feed = log.feed(trace if fits.all() else select(trace, fits))
+    feed = log.feed(place(trace).trace)
     parts = cut(feed.trace, seed, feed.most, feed.part)
     policies = {name: name for name in log.REPLAYED}
     predicted = run(found, parts, policies, seed=seed, engine=make_engine("local", n_jobs)).outcomes

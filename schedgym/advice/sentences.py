@@ -11,7 +11,6 @@ import numpy as np
 
 from schedgym.advice.comparison import RELATIVE, LoadComparison, all_at_once, is_idle, waiting
 from schedgym.advice.logs import Part, loads
-from schedgym.advice.replays import LEFT_OUT
 from schedgym.documents import read_yaml
 from schedgym.evaluation.wording import interval_text, outcome_text
 from schedgym.traces.base import Trace
@@ -132,7 +131,7 @@ def say_limits(
         trace: the log.
         comparison: the policies at its own load.
         parts: the parts of it that were run.
-        left_out: what the problem leaves out.
+        left_out: what the model leaves out.
     """
     windows, outcomes = len(comparison.run.windows), comparison.run.outcomes
     notes = []
@@ -142,4 +141,4 @@ def say_limits(
     notes += [_say(which, windows=windows), _say("together")]
     if unfinished := [name for name, waits in outcomes.items() if not np.isfinite(waits).all()]:
         notes.append(_say("unfinished", policies=", ".join(unfinished)))
-    return [*notes, _say("not in the model", what="; ".join((*left_out, *LEFT_OUT)))]
+    return [*notes, _say("not in the model", what="; ".join(left_out))]

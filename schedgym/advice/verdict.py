@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.advice.comparison import LoadComparison, all_at_once, is_idle
 from schedgym.advice.logs import Part, cut, loads, run
 from schedgym.advice.page import text_of
 from schedgym.advice.reading import How as Reading
-from schedgym.advice.reading import read_log, size_text
+from schedgym.advice.reading import read_log
 from schedgym.advice.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.advice.sentences import AGENT, say_best, say_idle, say_limits
 from schedgym.advice.stretch import Stretch, find_stretch
@@ -27,15 +26,11 @@ from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.wording import four_digits, time_text
 from schedgym.extras import require
-from schedgym.traces.base import LeftOut, Trace, fitting
-from schedgym.traces.feed import WAIT, Feed, select
-
-if TYPE_CHECKING:
-    pass
+from schedgym.traces.base import MACHINE, Trace
+from schedgym.traces.feed import WAIT, Feed
+from schedgym.traces.machines import ACROSS, ON_SEVERAL, Placed, place, size_text, work_text
 
 __all__ = ["Advice", "How", "advise"]
-
-Floats = npt.NDArray[np.float64]
 
 ORDER = ("flowtime", "partial-value", "geo", "queue-delay")  # the first that a log feeds is the default
 RAMP = (1.5, 2.0, 4.0)
@@ -54,6 +49,8 @@ class How(Reading, total=False):
             flowtime (work that may be interrupted), partial-value (deadlines), geo (sites of tasks and of
             machines), else queue-delay.
         preemptible: True if all of the log's work may be interrupted, for logs without a column that says so.
+        pool: True if the machines are one pool of all their cores and memory, False if every job runs on one
+            machine; None: a pool where some job needs several.
         n_jobs: processes; -1, the default, means one per core. The result does not depend on it.
         seed: of the sample of a long log, and of random policies; 0.
         progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
@@ -63,6 +60,7 @@ class How(Reading, total=False):
     agent: bool
     problem: str | None
     preemptible: bool
+    pool: bool | None
     n_jobs: int
     seed: int
     progress: bool | None
@@ -79,6 +77,7 @@ class Advice:
         replay: waits against those recorded; None where the log has no starts.
         verdict: one sentence: the best policy, its difference to the reference, and the interval.
         notes: limitations of the result.
+        limits: what the model leaves out.
         problem: the problem that the log feeds.
         others: problem -> why the log does not feed it.
         stretch: the period of the log that is drawn, with the schedules of the best policy and of the
@@ -91,6 +90,7 @@ class Advice:
     replay: Replay | None
     verdict: str
     notes: tuple[str, ...]
+    limits: tuple[str, ...]
     problem: str
     others: Mapping[str, str]
     stretch: Stretch
@@ -119,7 +119,7 @@ class Advice:
                 "credible": self.replay.credible,
                 "waits": self.replay.table().to_dict("records"),
                 "by_hour": self.replay.by_hour().to_dict("records"),
-                "left_out": [*get_problem(self.problem).module("log").LEFT_OUT, *LEFT_OUT],
+                "left_out": list(self.limits),
             }
         return found
 
@@ -155,10 +155,13 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         trace = dataclasses.replace(trace, preemptible=np.ones(len(trace.arrival)))
     engine = make_engine("local", how.get("n_jobs", -1), stays=True)  # one run follows another
     problem, others = _choose(trace, how.get("problem"))
-    feed = _feed(problem, trace)
+    feed, pool = _feed(problem, trace, how.get("pool"))
     module, trace = problem.module("log"), feed.trace
     parts = cut(trace, seed, feed.most, feed.part)
-    lines = (*read.lines, *_facts(read.trace, feed, parts), *feed.lines)
+    lines = (*read.lines, *_facts(read.trace, feed, parts, pool), *feed.lines)
+    limits = (*module.LEFT_OUT, *LEFT_OUT)
+    if pool:
+        limits = (*(one for one in limits if one != ON_SEVERAL), "fragmentation of the machines")
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
     own: dict[str, Any] = {"seed": seed, "engine": engine, "progress": how.get("progress")}
     own["slot"] = feed.slot
@@ -177,7 +180,8 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         ramp,
         compare_with_record(own_tasks(parts), replayed) if replayed else None,
         say_idle(comparison, ramp, trace) if idle else say_best(comparison),
-        (*note, *say_limits(trace, comparison, parts, module.LEFT_OUT)),
+        (*note, *say_limits(trace, comparison, parts, limits)),
+        limits,
         problem.name,
         others,
         find_stretch(last.run, parts, shown, module.REFERENCE, module.OUTCOME),
@@ -201,52 +205,44 @@ def _choose(trace: Trace, asked: str | None) -> tuple[Problem, dict[str, str]]:
     return get_problem(name), others
 
 
-def _feed(problem: Problem, trace: Trace) -> Feed:
-    """The log as the problem takes it, without the jobs that fit no machine, before and after rounding."""
+def _feed(problem: Problem, trace: Trace, pool: bool | None) -> tuple[Feed, str]:
+    """The log as the problem takes it, without the jobs that fit no machine, and why these are a pool."""
     module = problem.module("log")
-    trace, out = (trace, []) if module.POOLED else _fitting(trace)
-    feed: Feed = module.feed(trace)
+    if module.POOLED and pool is False:
+        raise InvalidParameter(f"pool: {problem.name} always takes the machines as one pool")
+    placed = Placed(trace, "", ()) if module.POOLED else place(trace, pool)
+    feed: Feed = module.feed(placed.trace)
     if not len(feed.trace.arrival):
-        why = "; ".join(f"{one.count} jobs: {one.reason}: {one.detail}" for one in feed.left_out)
+        why = "; ".join(f"{one.jobs} jobs: {one.reason}: {one.detail}" for one in feed.left_out)
         raise InvalidParameter(f"problem: no job of the log feeds {problem.name} (left out: {why})")
-    fed, more = _fitting(feed.trace)
-    return dataclasses.replace(feed, trace=fed, left_out=(*out, *feed.left_out, *more))
-
-
-def _fitting(trace: Trace) -> tuple[Trace, list[LeftOut]]:
-    """The trace without the jobs that fit no machine."""
-    fits = fitting(trace)
-    if not fits.any():
-        first = size_text(trace, f"{trace.cores[0]:g}", f"{trace.memory[0]:g}" if trace.memory[0] else "")
-        raise InvalidParameter(
-            f"machines: no job of the log fits any of them; the first needs {first}: if its unit is another, "
-            "give it, as in --columns 'memory=COLUMN [MiB]'"
-        )
-    return (trace, []) if fits.all() else (select(trace, fits), [_too_large(trace, fits)])
+    rounded = place(feed.trace, False)
+    left_out = (*placed.left_out, *feed.left_out, *rounded.left_out)
+    return dataclasses.replace(feed, trace=rounded.trace, left_out=left_out), placed.pool
 
 
 # what was read -------------------------------------------------------------------------------------
 
 
-def _too_large(trace: Trace, fits: npt.NDArray[np.bool_]) -> LeftOut:
-    first = int(np.argmax(~fits))
-    size = size_text(trace, f"{trace.cores[first]:g}", f"{trace.memory[first]:g}")
-    when = time_text(float(trace.arrival[first] - trace.arrival[0]))
-    detail = f"the first needs {size}, {when} after the log begins"
-    return LeftOut("fits no machine", int((~fits).sum()), 0, "", detail)
+def _facts(log: Trace, feed: Feed, parts: Sequence[Part], pool: str) -> list[str]:
+    """Return facts of a log, and of the tasks of it that a problem takes.
 
-
-def _facts(log: Trace, feed: Feed, parts: Sequence[Part]) -> list[str]:
-    """Return facts of a log, and of the tasks of it that a problem takes."""
-    trace, left_out = feed.trace, (*log.left_out, *feed.left_out)
-    count = len(trace.arrival)
-    lines = [f"rows: {log.rows}, of which {count} are {'tasks' if len(trace.job) else 'jobs'}"]
-    for one in left_out:
-        lines.append(
-            f"left out: {one}" if one.line else f"left out: {one.count} rows: {one.reason}: {one.detail}"
-        )
-    counted = {one.reason for one in left_out}
-    lines += [f"left out: {n} rows: {why}" for why, n in log.dropped.items() if n and why not in counted]
+    Args:
+        log: as it was read.
+        feed: what the problem takes of it.
+        parts: that are run.
+        pool: why the machines are one pool, "" if they are not.
+    """
+    trace = feed.trace
+    count, kept = len(trace.arrival), trace.kept_rows
+    several = f"{kept} are " if kept < count else ""  # rows that stand for several tasks each
+    what = f"{several}{count} tasks" if several else f"{count} are {'tasks' if len(trace.job) else 'jobs'}"
+    work = f", {work_text(log, float(log.work.sum()))}" if log.cores.any() else ""
+    lines = [f"rows: {log.rows}, of which {what}{work}"]
+    for one in (*log.left_out, *feed.left_out):
+        more = [f"{one.jobs} jobs"] * (one.jobs > one.count)
+        if not one.reason.startswith(MACHINE):
+            more += [work_text(log, one.work) if one.work >= 0 else "an unknown amount of work"]
+        lines.append("; ".join([f"left out: {one}", *more]))
     lines += [f"{name}: taken as 0 in {n} jobs" for name, n in log.filled.items() if n]
     span = float(trace.arrival[-1] - trace.arrival[0])
     lines.append(f"span: {time_text(span)} between the first and the last submission{_since(trace)}")
@@ -257,6 +253,7 @@ def _facts(log: Trace, feed: Feed, parts: Sequence[Part]) -> list[str]:
     places = "sites" if len(trace.machine_site) else "machines"
     size = f"{len(cores)} {places}, {size_text(trace, four_digits(float(cores.sum())), limit)}"
     size += "" if limit else ", memory not limited"
+    size += f", as one pool, {pool} ({ACROSS})" if pool else ""
     texts = [f"{name} {100 * load:.3g}%" for name, load in found.items()]
     none = "none, as jobs take nothing" if span > 0 else "unknown, as all jobs come at once"
     lines.append(f"machines: {size}; offered load: {', '.join(texts) or none}")

@@ -100,15 +100,18 @@ def _run(arguments: list[str]) -> int:
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:
-    """Add the value to each option that may stand without one: "true" to boolean parameters."""
+    """Add the value to each option that may stand without one: "true" to booleans, "false" behind --no-."""
     switches = {"--tuned": "shipped"} | {
         f"--{name.replace('_', '-')}": "true"
         for problem in list_problems().values()
         for name, kind in problem.parameters.kinds().items()
-        if kind is bool
+        if kind in (bool, bool | None)
     }
     spelled = []
     for i, argument in enumerate(arguments):
+        if switches.get(name := argument.replace("--no-", "--", 1)) == "true" and name != argument:
+            spelled += [name, "false"]
+            continue
         spelled.append(argument)
         if argument in switches and (i + 1 == len(arguments) or arguments[i + 1].startswith("--")):
             spelled.append(switches[argument])

@@ -10,6 +10,7 @@ import typer
 
 from schedgym.cli.common import (
     Json,
+    Pool,
     Processes,
     Seed,
     application,
@@ -52,7 +53,7 @@ class Asked:
             "--columns",
             metavar="QUANTITY=COLUMN,..",
             help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, "
-            "deadline, value, preemptible, tasks, job, site; a unit stands behind in brackets: "
+            "deadline, value, preemptible, tasks, nodes, job, site; a unit stands behind in brackets: "
             "'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
         ),
     ] = None
@@ -102,6 +103,7 @@ class Asked:
     preemptible: Annotated[
         bool, typer.Option("--preemptible", help="All jobs may be interrupted, as no column says.")
     ] = False
+    pool: Pool = None
     agent: Annotated[bool, typer.Option("--agent/--no-agent", help="Run the pretrained agent, too.")] = True
     seed: Seed = 0
     n_jobs: Processes = -1
@@ -142,6 +144,7 @@ def advise(asked: Asked) -> None:
         agent=asked.agent,
         problem=asked.problem,
         preemptible=asked.preemptible,
+        pool=asked.pool,
         seed=asked.seed,
         n_jobs=asked.n_jobs,
     )

@@ -25,6 +25,7 @@ __all__ = [
     "FEW",
     "Id",
     "Json",
+    "Pool",
     "Processes",
     "Seed",
     "Settings",
@@ -50,6 +51,13 @@ application = typer.Typer(
 Id = Annotated[str, typer.Argument(help="The environment id, e.g. schedgym/QueueDelay-v0.")]
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this JSON file.")
+]
+Pool = Annotated[
+    bool | None,
+    typer.Option(
+        "--pool/--no-pool",
+        help="The machines are one pool, across which a job may run. Default: if some job needs several.",
+    ),
 ]
 Processes = Annotated[
     int, typer.Option("--n-jobs", help="Number of parallel processes; -1 uses one per core.")

@@ -167,7 +167,7 @@ def compare(asked: Asked, **given: str | None) -> None:
 
     Every parameter of the problem is an option: `schedgym compare ID --help` lists those of an environment.
     With a comma list of values each value is run, with several lists all combinations; the first list is the
-    x axis of the picture. A boolean parameter without a value is set to true.
+    x axis of the picture. A boolean parameter without a value is set to true, by --no-NAME to false.
     """
     began = time.monotonic()
     picture = asked.picture
@@ -198,6 +198,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     context = _context(wanted, evaluation)
     seconds = time.monotonic() - began
     _print_comparison(evaluation, wanted.reference, f"{context} · {seconds:.1f} s")
+    _print_machines(wanted)
     _print_trainings(wanted, evaluation)
     if asked.tuned is not None:
         _print_tuned(wanted, evaluation)
@@ -478,6 +479,20 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
     _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
     _print_notes(evaluation, bounded, truncated)
     say(context)
+
+
+def _print_machines(plan: _Plan) -> None:
+    """Print whether the machines of a trace are one pool, and which of its jobs are left out."""
+    from schedgym.traces import read_trace
+    from schedgym.traces.base import tasks_of
+    from schedgym.traces.machines import place
+
+    base = plan.base
+    if "pool" not in plan.problem.parameters.kinds() or base.get("trace") is None:
+        return
+    trace = read_trace(base["trace"], nodes=base.get("nodes"), format=base.get("trace_format"))
+    for line in place(tasks_of(trace, "machines"), base.get("pool")).lines:
+        say(line)
 
 
 def _print_trainings(plan: _Plan, evaluation: "Evaluation") -> None:

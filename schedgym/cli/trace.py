@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from schedgym.cli.common import Json, application, make_table, say, write_json
+from schedgym.cli.common import Json, Pool, application, make_table, say, write_json
 from schedgym.core.files import check_output
 from schedgym.evaluation.wording import four_digits, make_console, value_text
 
@@ -76,13 +76,14 @@ def inspect(
             "--on-error", metavar="raise|skip", help="Stop at a malformed row, or leave such rows out."
         ),
     ] = "raise",
+    pool: Pool = None,
     json: Json = None,
 ) -> None:
     """Print a summary of a trace file."""
     from schedgym.traces import inspect_trace
 
     check_output(json)
-    facts = inspect_trace(file, nodes=nodes, on_error=on_error, format=format)
+    facts = inspect_trace(file, nodes=nodes, on_error=on_error, format=format, pool=pool)
     rows = [(key.replace("_", " "), _fact(value)) for key, value in facts.items()]
     make_console().print(make_table(file.name, ("fact", "value"), rows))
     write_json(facts, json)

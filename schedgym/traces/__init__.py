@@ -28,12 +28,12 @@ from schedgym.traces.base import (
     LeftOut,
     Trace,
     check_reading,
-    fitting,
     name_of,
     offered_load,
     parts,
 )
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
+from schedgym.traces.machines import place
 from schedgym.traces.nested import JOB
 from schedgym.traces.pieces import column_names
 from schedgym.traces.table import read_table
@@ -242,10 +242,12 @@ def inspect_trace(
     *,
     format: str | Path | Format | TableFormat | None = None,
     limit: int | None = None,
+    pool: bool | None = None,
 ) -> dict[str, Any]:
     """Summary facts of a trace, as JSON-serialisable values.
 
-    Arguments and errors are those of :func:`read_trace`.
+    Arguments and errors are those of :func:`read_trace`, and ``pool`` with the error of too much work that
+    fits no machine that of :func:`~schedgym.traces.machines.place`.
 
     Returns:
         a dictionary with
@@ -267,11 +269,11 @@ def inspect_trace(
         - ``unit`` of sizes, and ``filled``: what was missing and stands as 0, in how many tasks;
         - ``duration`` [s], ``cores``, ``memory`` [``unit``]: each with mean, ..., max as above;
         - ``machines``: their number, and for a trace with machines (else None) ``largest_machine``
-          (cores, memory; largest by the smaller of its two shares of the trace's maxima),
-          ``tasks_without_machine`` (tasks larger than every machine) and ``offered_load`` per resource:
-          the tasks' volume (demand times duration) over the capacity of all machines between the first
-          and the last arrival, None when these coincide. If the memory of machines is not known, it is no
-          limit, and its facts are None.
+          (cores, memory; largest by the smaller of its two shares of the trace's maxima), ``pool`` (why they
+          are one pool, "" if they are not), ``tasks_without_machine`` (tasks larger than every machine, or
+          than the pool) and ``offered_load`` per resource of the others: the tasks' volume (demand times
+          duration) over the capacity of all machines between the first and the last arrival, None when these
+          coincide. If the memory of machines is not known, it is no limit, and its facts are None.
     """
     check_reading(on_error, limit)
     format = _choose(path, format)
@@ -288,7 +290,7 @@ def inspect_trace(
         "first_arrival": float(trace.arrival[0]),
         "last_arrival": float(trace.arrival[-1]),
     }
-    return facts | (_job_facts(trace) if isinstance(trace, JobTrace) else _task_facts(trace))
+    return facts | (_job_facts(trace) if isinstance(trace, JobTrace) else _task_facts(trace, pool))
 
 
 def _job_facts(trace: JobTrace) -> dict[str, Any]:
@@ -301,7 +303,7 @@ def _job_facts(trace: JobTrace) -> dict[str, Any]:
     }
 
 
-def _task_facts(trace: Trace) -> dict[str, Any]:
+def _task_facts(trace: Trace, pool: bool | None) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "origin": trace.origin,
         "unit": trace.unit,
@@ -311,6 +313,7 @@ def _task_facts(trace: Trace) -> dict[str, Any]:
         "memory": _quantiles(trace.memory),
         "machines": len(trace.machine_cores),
         "largest_machine": None,
+        "pool": None,
         "tasks_without_machine": None,
         "offered_load": None,
     }
@@ -322,8 +325,10 @@ def _task_facts(trace: Trace) -> dict[str, Any]:
         facts["largest_machine"] = {
             name: float(sizes[name][largest]) if name in known else None for name in sizes
         }
-        facts["tasks_without_machine"] = int((~fitting(trace)).sum())
-        facts["offered_load"] = offered_load(trace)
+        placed = place(trace, pool)
+        facts["pool"] = placed.pool
+        facts["tasks_without_machine"] = sum(one.jobs for one in placed.left_out)
+        facts["offered_load"] = offered_load(placed.trace)
     return facts
 
 

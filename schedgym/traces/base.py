@@ -10,7 +10,8 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sized
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ __all__ = [
     "LeftOut",
     "Trace",
     "check_reading",
+    "count_dropped",
     "find_delimiter",
     "fitting",
     "is_number",
@@ -50,7 +52,7 @@ __all__ = [
 ]
 
 #: arrays of a trace that may be empty
-OPTIONAL = ("job", "start", "deadline", "site", "value", "preemptible")
+OPTIONAL = ("job", "start", "deadline", "site", "value", "preemptible", "nodes", "line")
 
 #: default bound on numbers: beyond it, whole numbers are not exact in float64
 LARGEST = float(2**53)
@@ -90,10 +92,6 @@ def _own(trace: Trace | JobTrace, names: tuple[str, ...], *, sort: bool = False)
         object.__setattr__(trace, name, values)
 
 
-def _left_out(dropped: Mapping[str, int]) -> int:
-    return sum(n for reason, n in dropped.items() if not reason.startswith(MACHINE))
-
-
 class Fault(NamedTuple):
     """Why a row is left out: the reason, and of a malformed row the column and what is wrong with it."""
 
@@ -109,10 +107,13 @@ class LeftOut:
     Attributes:
         reason: as in ``dropped`` of the trace.
         count: how many rows.
-        line: number of the first of them, counted from 1 (of a data frame or a Parquet file: of its row).
+        line: number of the first of them, counted from 1 (of a data frame or a Parquet file: of its row); 0
+            where it is not known.
         column: the column that is the reason, "" for the whole row.
         detail: what is wrong with the first of them, "" where the reason says it.
         unit: what ``line`` counts: "line", or "job" of a JSON file.
+        jobs: how many jobs (tasks) the rows stand for.
+        work: their durations times their cores [core-seconds], of those whose both are known; NaN: of none.
     """
 
     reason: str
@@ -121,10 +122,26 @@ class LeftOut:
     column: str = ""
     detail: str = ""
     unit: str = "line"
+    jobs: int = 0
+    work: float = math.nan
 
     def __str__(self) -> str:
         what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
-        return f"{self.count} row{'s' * (self.count > 1)}: {what} (first in {self.unit} {self.line})"
+        first = f" (first in {self.unit} {self.line})" if self.line else ""
+        return f"{self.count} row{'s' * (self.count > 1)}: {what}{first}"
+
+
+def count_dropped(left_out: Iterable[LeftOut]) -> Counter[str]:
+    """Why rows were left out -> how many."""
+    found: Counter[str] = Counter()
+    for one in left_out:
+        found[one.reason] += one.count
+    return found
+
+
+def _rows_of(left_out: Iterable[LeftOut]) -> int:
+    """Number of rows of the file of tasks or jobs that were left out."""
+    return sum(one.count for one in left_out if not one.reason.startswith(MACHINE))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -142,10 +159,6 @@ class Trace:
         memory: memory demand of each task [GiB]; [N].
         machine_cores: processor capacity of each machine [cores]; [P], empty without machines.
         machine_memory: memory capacity of each machine [GiB]; [P], all 0 where the trace does not say.
-        dropped: reason why rows were left out -> number of these rows, e.g. {"execution <= 0": 1}; reasons
-            that start with "machine: " count rows of the file of machines. Formats of events count tasks
-            instead, and rows where they are malformed. Of a table whose rows stand for several tasks, it
-            counts rows.
         files: the files that were read.
         unit: unit of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then
             all four arrays of sizes are such shares, per resource).
@@ -159,10 +172,13 @@ class Trace:
         value: what each task is worth; [N], or empty.
         preemptible: 1 where a task may be interrupted, 0 where it may not be or that is not known; [N], or
             empty.
+        nodes: number of machines that each task ran on, NaN where it is not known; [N], or empty.
+        line: number of the row of each task in the file, as in :class:`LeftOut`; [N], or empty.
         machine_site: index into ``sites`` of each machine's site; [P], empty where that is not known.
         origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
-        left_out: the rows that ``dropped`` counts, with columns and first lines; empty if the reader has
-            none.
+        left_out: the rows that were left out, for each reason and column; reasons that start with "machine: "
+            count rows of the file of machines. Formats of events count tasks instead, and rows where they are
+            malformed.
         notes: how the file was read, where that does not go without saying, a sentence each.
 
     Raises:
@@ -176,7 +192,6 @@ class Trace:
     memory: npt.NDArray[np.float64]
     machine_cores: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     machine_memory: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     files: tuple[Path, ...] = ()
     unit: str = "cores, GiB"
     filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -187,6 +202,8 @@ class Trace:
     sites: tuple[str, ...] = ()
     value: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     preemptible: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    nodes: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    line: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     machine_site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()
@@ -199,7 +216,6 @@ class Trace:
             _own(self, (name,))
         sited = ("machine_site",) if np.size(self.machine_site) else ()
         _own(self, ("machine_cores", "machine_memory", *sited))
-        object.__setattr__(self, "dropped", dict(self.dropped))
         object.__setattr__(self, "filled", dict(self.filled))
 
     def __repr__(self) -> str:
@@ -209,9 +225,24 @@ class Trace:
         )
 
     @property
+    def dropped(self) -> dict[str, int]:
+        """Why rows were left out -> how many, e.g. {"execution <= 0": 1}."""
+        return dict(count_dropped(self.left_out))
+
+    @property
     def rows(self) -> int:
-        """Number of rows read from the file of tasks (a kept one for each task), kept or dropped."""
-        return len(self.arrival) + _left_out(self.dropped)
+        """Number of rows read from the file of tasks, kept or left out."""
+        return self.kept_rows + _rows_of(self.left_out)
+
+    @property
+    def kept_rows(self) -> int:
+        """Number of rows of the file that the tasks are; of a trace without their lines one for each task."""
+        return len(np.unique(self.line)) if len(self.line) else len(self.arrival)
+
+    @property
+    def work(self) -> npt.NDArray[np.float64]:
+        """Duration times cores of each task [core-seconds]; [N]."""
+        return self.duration * self.cores
 
     @property
     def begun(self) -> npt.NDArray[np.float64]:
@@ -233,10 +264,8 @@ class JobTrace:
         input_bytes: read by the map phase [bytes]; [J].
         shuffle_bytes: moved from the map to the reduce phase [bytes]; [J].
         output_bytes: written by the reduce phase [bytes]; [J].
-        dropped: reason why rows were left out -> number of these rows.
         files: the files that were read.
-        left_out: the rows that ``dropped`` counts, with columns and first lines; empty if the reader has
-            none.
+        left_out: the rows that were left out, for each reason and column.
         notes: as of a :class:`Trace`.
 
     Raises:
@@ -249,22 +278,25 @@ class JobTrace:
     input_bytes: npt.NDArray[np.float64]
     shuffle_bytes: npt.NDArray[np.float64]
     output_bytes: npt.NDArray[np.float64]
-    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     files: tuple[Path, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _own(self, ("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes"), sort=True)
-        object.__setattr__(self, "dropped", dict(self.dropped))
 
     def __repr__(self) -> str:
         return f"JobTrace({self.name!r}, jobs: {len(self.arrival)}, dropped: {self.dropped})"
 
     @property
     def rows(self) -> int:
-        """Number of rows read from the file, kept or dropped."""
-        return len(self.arrival) + _left_out(self.dropped)
+        """Number of rows read from the file, kept or left out."""
+        return len(self.arrival) + _rows_of(self.left_out)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """As of :class:`Trace`."""
+        return dict(count_dropped(self.left_out))
 
     def map_tasks(self) -> npt.NDArray[np.int64]:
         """Return ceil(input / 10^9 bytes), each job's tasks when a task reads at most 10^9 bytes; [J]."""

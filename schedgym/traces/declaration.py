@@ -69,6 +69,7 @@ TASKS: dict[str, Units] = {
     "cpus": CORES,
     "memory": MEMORY,
     "tasks": {"tasks": ONE},
+    "nodes": {"nodes": ONE},
     "value": {"per job": ONE},
     **dict.fromkeys(("preemptible", "job", "site"), {}),
 }
@@ -80,7 +81,7 @@ JOBS: dict[str, Units] = {
 #: and of machines
 MACHINES: dict[str, Units] = {name: TASKS[name] for name in ("cpus", "memory", "site")}
 #: quantities of a task that need not be known
-UNKNOWN = ("start", "deadline", "value", "preemptible", "job", "site")
+UNKNOWN = ("start", "deadline", "value", "preemptible", "nodes", "job", "site")
 
 EMPTY = ("refuse", "leave out", "unknown", "zero")
 CONDITIONS = ("equals", "other_than", "starts", "contains")
@@ -183,7 +184,8 @@ class TableLayout:
     Attributes:
         columns: quantity -> where it comes from. Of a task: submit, duration or end, optionally start (the
             recorded one), cpus (default: one core), memory (default: none), deadline, tasks (how many equal
-            ones the row stands for), job (which job the task belongs to), site. Of a job by its bytes:
+            ones the row stands for), nodes (how many machines it ran on), job (which job the task belongs
+            to), site. Of a job by its bytes:
             submit, gap, input, shuffle, output. Of a machine: cpus, memory.
         delimiter: between fields, one character; "": any run of blanks. Of a table with a header, another one
             is taken where the header does not have it, or the columns of fixed width that it shows.

@@ -97,8 +97,13 @@ def without(
     trace: Trace, out: npt.NDArray[np.bool_], reason: str, detail: str
 ) -> tuple[Trace, list[LeftOut]]:
     """The trace without some tasks, and the note on them, none without any; ``detail`` is of the first."""
-    count = int(out.sum())
-    return (select(trace, ~out), [LeftOut(reason, count, 0, "", detail)]) if count else (trace, [])
+    if not out.any():
+        return trace, []
+    gone = select(trace, out)
+    first = int(gone.line.min(initial=0 if not len(gone.line) else np.inf))
+    work = float(gone.work.sum())
+    one = LeftOut(reason, gone.kept_rows, first, "", detail, jobs=len(gone.arrival), work=work)
+    return select(trace, ~out), [one]
 
 
 def round_slot(trace: Trace, share: float, most: float) -> float:

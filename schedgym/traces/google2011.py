@@ -32,6 +32,7 @@ from schedgym.traces.base import (
     NO_EXECUTION,
     Column,
     Format,
+    LeftOut,
     Trace,
     check_reading,
     parts,
@@ -157,7 +158,8 @@ def read_google2011(
         machines, machine_dropped = _machines(nodes, on_error, machines_at)
         dropped.update(machine_dropped)
         files.extend(_files(nodes))
-    return Trace("google2011", **kept, **machines, dropped=dropped, files=tuple(files), unit=UNIT)
+    left_out = tuple(LeftOut(reason, count, 0, jobs=count) for reason, count in dropped.items())
+    return Trace("google2011", **kept, **machines, files=tuple(files), unit=UNIT, left_out=left_out)
 
 
 class _Task:

@@ -32,15 +32,13 @@ from schedgym.traces.declaration import (
 from schedgym.traces.pieces import Chunk, chunks, packed_columns
 from schedgym.traces.table import FLAGS
 from schedgym.traces.texts import first_line, is_json
+from schedgym.traces.units import Guess, epoch_unit, hold_units
 
 __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 
 WORDS = Path(__file__).with_name("guess.yaml")
 SAMPLE = 200  # rows that are looked at
 MOST_LISTED = 50  # columns in a message
-
-#: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
-EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
 
 _GIVEN = re.compile(r",(?=\s*[A-Za-z_]+\s*=)")
 _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
@@ -72,7 +70,7 @@ def guess_format(
     given: Mapping[str, str] | str | None = None,
     where: Mapping[str, Sequence[str]] | None = None,
     empty: Sequence[str] = (),
-) -> TableFormat:
+) -> Guess:
     """Declare a table of tasks: the columns that are given, and for the rest those with common names.
 
     Rows whose state, status or phase says that they have not finished are left out and counted, unless
@@ -99,22 +97,25 @@ def guess_format(
     asked = parse_columns(given)
     layout, piece, columns = _sampled(source, _words()["names"], asked, TASKS, empty)
     _check_header(piece, name_of(source), asked)
-    if "duration" in columns and "end" in columns:
-        del columns["duration" if "end" in asked and "duration" not in asked else "end"]
     for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
         if name not in columns and not (name == "duration" and "end" in columns):
             listed = ", ".join((*piece.names[:MOST_LISTED], *("..." for _ in piece.names[MOST_LISTED:][:1])))
             reason = f"no column is known for {what}: name one of {listed}"
             raise TraceFormatError(name_of(source), piece.header, "", reason)
-    columns = _with_gaps(columns, columns)
-    name = Path(source).stem if isinstance(source, str | Path) else "data frame"
-    return TableFormat(
-        name=name,
-        columns=columns,
+    if "end" in asked and "duration" not in asked:
+        columns.pop("duration", None)
+    insisted = _UNIT.fullmatch(asked.get("duration", "")) is not None
+    columns, more = hold_units(columns, piece, layout, source, insisted)
+    if "duration" in columns:
+        columns.pop("end", None)
+    return Guess(
+        name=Path(source).stem if isinstance(source, str | Path) else "data frame",
+        columns=_with_gaps(columns, columns),
         delimiter=layout.delimiter,
         filters=(*_filters(where), *_implied(piece, where or ())),
         decimal=layout.decimal,
         empty=layout.empty,
+        **more,
     )
 
 
@@ -323,6 +324,8 @@ def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str])
     known = _known_texts(piece, column)
     if quantity == "preemptible":
         return all(text.lower() in FLAGS for text in known)
+    if quantity == "nodes":
+        return bool(known) and all(map(is_number, known))  # not their names
     if quantity in ("value", "tasks"):
         least = all(is_number(text) and float(text) > 0 for text in known)
         return least and bool(known) and (quantity == "tasks" or "deadline" in found)
@@ -330,7 +333,7 @@ def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str])
 
 
 def _with_submit_s_unit(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
-    """The fields, where those of points in time without a value in the sample have the unit of submit."""
+    """The fields, where those of points in time whose values do not say their unit have that of submit."""
     submit = found.get("submit")
     if submit is None or submit.sources[0] not in piece.names:
         return found
@@ -338,7 +341,9 @@ def _with_submit_s_unit(found: dict[str, Field], piece: Chunk) -> dict[str, Fiel
         field = found.get(name)
         if field is None or field.unit or field.sources[0] not in piece.names:
             continue
-        if not _known_texts(piece, field.sources[0]):
+        if not (texts := _known_texts(piece, field.sources[0])) or (
+            submit.unit in TIMES and all(map(is_number, texts))
+        ):
             found[name] = dataclasses.replace(field, unit=submit.unit)
     return found
 
@@ -399,7 +404,7 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
     if quantity in POINTS and not numbers and any(_DATED.fullmatch(text) for text in texts):
         return Field(source, DATE)
     if quantity in POINTS and not unit and numbers:
-        unit = next((finer for least, finer in EPOCHS if max(numbers) >= least), "")
+        unit = epoch_unit(numbers)
     unit = unit if unit in (*TIMES, *CORES, *MEMORY) else ""
     return Field(source, unit, negative=quantity in POINTS)
 

@@ -5,15 +5,14 @@ Job Schedulers, JSSPP 1999; Feitelson, Tsafrir, Krakov: Experience with using th
 JPDC 74 (10), 2014. One line a job, 18 fields between blanks, -1 for what is not known; lines that start with
 ";" are comments, and those at the top tell of the computer.
 
-A job of this format runs on several processors at once. Here it is one task that takes them all together, so
-that only a machine with as many processors can hold it.
+A job of this format runs on several processors at once. Here it is one task that takes them all together, of
+one machine or of the pool of all (:mod:`schedgym.traces.machines`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +115,10 @@ def read_swf(
     trace = read_tasks(reader, "swf", nodes=nodes, limit=limit)
     if cores is None:
         return trace
-    dropped = Counter(one.reason for one in strange) + Counter(trace.dropped)
     return dataclasses.replace(
         trace,
         machine_cores=cores,
         machine_memory=np.zeros_like(cores),
-        dropped=dropped,
         left_out=(*strange, *trace.left_out),
     )
 

@@ -34,6 +34,7 @@ from schedgym.traces.base import (
     LeftOut,
     Trace,
     check_reading,
+    count_dropped,
     is_number,
     name_of,
     refuse_empty,
@@ -70,7 +71,7 @@ FLAGS = {
 UNKNOWN_TIME = "-1"  # in logs of which others have times before the log
 NO_NUMBER = "is empty, must be a number"
 FILLED = ("cpus", "memory")  # by 0, where they are not known
-WHOLE = ("tasks", "input", "shuffle", "output")
+WHOLE = ("tasks", "nodes", "input", "shuffle", "output")
 ABOVE = ("tasks", "value")  # 0
 TEXTS = tuple(name for name, units in TASKS.items() if not units)
 
@@ -215,7 +216,7 @@ class TableReader:
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
         self.midnight: Any = None  # of the day of the first date
         self._plans: list[_Plan] | None = None
-        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail
+        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail, jobs, work
         self._how: list[str] = []  # fields were told apart, and dates read
         self._states: dict[str, tuple[Counter[str], Counter[str]]] = {}  # column -> those kept, and left out
         self._lowest: dict[str, tuple[float, int]] = {}  # point in time below 0, and its line
@@ -248,28 +249,33 @@ class TableReader:
                 else:
                     yield row
 
-    def leave_out(self, reason: str, column: str = "", detail: str = "") -> None:
-        """Count the row in ``line`` as left out, or raise TraceFormatError if it is malformed."""
+    def leave_out(
+        self, reason: str, column: str = "", detail: str = "", jobs: int = 1, work: float = math.nan
+    ) -> None:
+        """Count the row in ``line`` as left out, or raise TraceFormatError if it is malformed.
+
+        The arguments are those of :class:`~schedgym.traces.base.LeftOut`, of one row.
+        """
         if reason == MALFORMED and self.on_error == "raise":
             raise TraceFormatError(self.path, self.line, column, detail, self.unit)
-        entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail])
+        entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail, 0, math.nan])
         entry[0] += 1
+        entry[3] += jobs
+        if not math.isnan(work):
+            entry[4] = work if math.isnan(entry[4]) else entry[4] + work
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Why rows were left out."""
+        """The rows that were left out."""
         return tuple(
-            LeftOut(reason, count, line, column, detail, self.unit)
-            for (reason, column), (count, line, detail) in self._left.items()
+            LeftOut(reason, count, line, column, detail, self.unit, jobs, work)
+            for (reason, column), (count, line, detail, jobs, work) in self._left.items()
         )
 
     @property
     def dropped(self) -> Counter[str]:
         """Why rows were left out -> how many."""
-        found: Counter[str] = Counter()
-        for one in self.left_out:
-            found[one.reason] += one.count
-        return found
+        return count_dropped(self.left_out)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -402,13 +408,17 @@ class TableReader:
     ) -> int:
         """Keep the good rows, at most so many tasks of them; returns how many tasks."""
         good = rows.good
-        sizes = np.where(good, values["tasks"] if "tasks" in values else 1.0, 0.0)
-        total = np.cumsum(sizes)
+        each = values.get("tasks", np.ones(len(good)))
+        # of rows that are left out, too
+        work = each * values.get("cpus", 1.0) * np.maximum(values.get("duration", np.nan), 0.0)
+        total = np.cumsum(np.where(good, each, 0.0))
         end = len(good) if not len(total) or total[-1] < most else int(np.argmax(total >= most)) + 1
+        jobs, lost = np.nan_to_num(each, nan=1.0).astype(np.int64).tolist(), work.tolist()
         for i in np.flatnonzero(~good[:end]).tolist():
             self.line = piece.lines[i]
-            self.leave_out(*rows.faults[i])
+            self.leave_out(*rows.faults[i], jobs[i], lost[i])
         chosen = np.flatnonzero(good[:end])
+        kept.setdefault("line", []).append(np.asarray(piece.lines, dtype=np.float64)[chosen])
         for name, numbers in values.items():
             taken = numbers[chosen]
             if name in FILLED and (unknown := int(np.isnan(taken).sum())):
@@ -648,7 +658,6 @@ def read_table(
         input_bytes=columns["input"],
         shuffle_bytes=columns["shuffle"],
         output_bytes=columns["output"],
-        dropped=reader.dropped,
         files=_files(source),
         left_out=reader.left_out,
         notes=reader.notes,
@@ -677,10 +686,10 @@ def read_tasks(
         TraceFormatError: when a table breaks its format, or has no task or no machine.
     """
     columns = reader.read("task", limit)
-    dropped, left_out = reader.dropped, reader.left_out
+    left_out = reader.left_out
     machines, other = read_machines(nodes, layout, reader.on_error)
     if other is not None:
-        dropped, left_out = dropped + other.dropped, left_out + other.left_out
+        left_out += other.left_out
     origin = _shift(columns, reader.midnight)
     sites: tuple[str, ...] = ()
     if "site" in columns:
@@ -701,7 +710,6 @@ def read_tasks(
         cores=columns.get("cpus", np.ones_like(columns["submit"])),
         memory=columns.get("memory", np.zeros_like(columns["submit"])),
         **machines,
-        dropped=dropped,
         files=_files(reader.source) + _files(nodes),
         unit=unit,
         filled=reader.filled,

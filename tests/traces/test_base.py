@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
 from schedgym.problems.queue_delay.log import workload_of
 from schedgym.traces import inspect_trace, read_trace
-from schedgym.traces.base import LARGEST, Column, JobTrace, Trace, fitting, offered_load
+from schedgym.traces.base import LARGEST, Column, JobTrace, LeftOut, Trace, fitting, offered_load
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader
 from schedgym.traces.texts import LONGEST_LINE, first_line
@@ -229,8 +229,12 @@ def test_a_trace_sorts_its_tasks_stably_and_is_read_only() -> None:
 
 def test_a_trace_counts_the_rows_of_its_file_of_tasks() -> None:
     one = np.ones(1)
-    trace = Trace("test", one, one, one, one, dropped={"malformed": 2, "x": 3, "machine: malformed": 50})
-    assert trace.rows == 6
+    left_out = (LeftOut("malformed", 2, 3), LeftOut("x", 3, 0), LeftOut("machine: malformed", 50, 1))
+    trace = Trace("test", one, one, one, one, left_out=left_out)
+    assert trace.rows == 6 and trace.dropped == {"malformed": 2, "x": 3, "machine: malformed": 50}
+    four = np.ones(4)
+    assert Trace("test", four, four, four, four, line=[2, 2, 2, 5], left_out=left_out).rows == 7
+    assert [str(one) for one in left_out[:2]] == ["2 rows: malformed (first in line 3)", "3 rows: x"]
 
 
 def test_a_trace_refuses_arrays_that_do_not_belong_together() -> None:

@@ -130,8 +130,8 @@ def test_inspect(log: Path, tmp_path: Path) -> None:
     assert facts["tasks_without_machine"] == 0
     volume = 60 * 4 + 30 * 2 + 10.5
     assert facts["offered_load"] == {"cores": pytest.approx(volume / (50 * 32)), "memory": None}
-    facts = inspect_trace(log, write(tmp_path / "nodes.csv", "cores,memory\n3,64\n"))
-    assert facts["tasks_without_machine"] == 1 and facts["largest_machine"] == {"cores": 3, "memory": 64}
+    with pytest.raises(InvalidParameter, match="1 of 3 jobs fit none of them, .* the largest needs 4 cores"):
+        inspect_trace(log, write(tmp_path / "nodes.csv", "cores,memory\n3,64\n"))
 
 
 def jobs(count: int) -> list[str]:
@@ -149,5 +149,11 @@ def test_queue_delay_runs_on_the_machines_of_the_header_if_its_jobs_fit_them(tmp
     with pytest.raises(InvalidParameter, match="nodes: the swf trace needs its file of machines"):
         play(trace=str(log), tasks=10, servers=2)
     write(log, text(["; MaxNodes: 4", *jobs(30)]))
-    with pytest.raises(InvalidWorkload, match=r"swf: task \[1\] .* does not fit the largest machine"):
-        play(trace=str(log), tasks=10, servers=2)
+    with pytest.raises(
+        InvalidParameter, match=r"14 of 30 jobs fit none of them, .* the largest needs 8 cores"
+    ):
+        play(trace=str(log), tasks=10, servers=1)
+    nodes = write(tmp_path / "nodes.csv", "cores,memory\n8,4\n6,64\n")
+    write(log, text(jobs(30)))
+    with pytest.raises(InvalidWorkload, match=r"trace: task \[6\] .* does not fit the largest machine"):
+        play(trace=str(log), nodes=str(nodes), tasks=10, servers=1)

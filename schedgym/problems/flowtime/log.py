@@ -46,7 +46,7 @@ def lacks(trace: Trace) -> str:
     fixed = int((trace.preemptible == 0).sum())
     if fixed:
         return f"needs work that may be interrupted, and {fixed} of {len(trace.preemptible)} jobs may not be"
-    if trace.unit != "cores, GiB":
+    if not trace.unit.endswith(", GiB"):  # GPUs may stand in the place of cores
         return f"needs cores and GiB, and the log has {trace.unit}"
     return ""
 

@@ -14,6 +14,7 @@ from schedgym.problems.queue_delay.metrics import fates
 from schedgym.problems.queue_delay.workload import make_workload
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import WAIT, Feed
+from schedgym.traces.machines import ON_SEVERAL
 
 __all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
 
@@ -27,7 +28,7 @@ REPLAYED = ("fcfs", "easy-backfill")
 KNOWS = "execution"
 POOLED = False
 LEFT_OUT = (
-    "jobs that run on several machines at once",
+    ON_SEVERAL,
     "users' estimates of durations (the replay knows the durations)",
 )
 

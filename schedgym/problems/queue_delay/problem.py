@@ -81,6 +81,11 @@ class QueueDelayParameters(Parameters):
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
     trace_format: str | None = Parameters.trace_format_field()
+    pool: bool | None = parameter(
+        None,
+        "the trace's machines are one pool, across which a job may run (none: if some job needs several)",
+        needs=("a trace", lambda own: own.trace is not None),
+    )
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "waiting tasks", 10**7)
     observation: str = Parameters.observation_field()

@@ -214,6 +214,13 @@ class Source:
             _, self.windows = count_windows(tasks, len(table), "tasks")
             if servers > len(nodes):
                 raise InvalidParameter(f"servers: {servers} are more than the trace's {len(nodes)} nodes")
+            beyond = (table[:, 2:] > nodes[0] + TOLERANCE).any(axis=1)
+            if servers < len(nodes) and beyond.any():
+                i = int(np.flatnonzero(beyond)[0])
+                raise InvalidWorkload(
+                    f"trace: task [{i}] (cpu {table[i, 2]:g}, memory {table[i, 3]:g} of the largest machine) "
+                    "does not fit the largest machine, the only one that is always among the servers"
+                )
         constants = constants_of(ORIGIN, parameters, windows=self.windows, load=parameters.load or 0.0)
         order = np.zeros(len(nodes), dtype=np.int64)
         self.arrays = Origin(constants, np.ascontiguousarray(table), np.ascontiguousarray(nodes), order)
@@ -226,58 +233,45 @@ def make_source(parameters: QueueDelayParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    return Source(
-        parameters,
-        from_trace(read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format)),
-    )
+    trace = read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format)
+    return Source(parameters, from_trace(trace, parameters.pool))
 
 
-def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:
+def from_trace(trace: Trace | JobTrace, pool: bool | None = None) -> tuple[Floats, Floats]:
     """Convert tasks and machines of a trace to this problem's units.
 
     Sizes are divided by the largest machine per resource. Machines are listed largest first (by the
-    smaller of their two shares), so that node 0, which is always server 0, hosts every task.
+    smaller of their two shares). Memory limits nothing if the trace does not tell that of machines. Tasks
+    are those that :func:`~schedgym.traces.machines.place` finds a machine for.
 
     Args:
         trace: with arrival and duration [s], cores and memory per task, and machines.
+        pool: whether the machines are one pool; None: if some task needs several.
 
     Returns:
         tasks [N, 4] (arrival, execution, cpu, memory) in order of arrival, and machines [P, 2].
 
     Raises:
-        InvalidParameter: when the trace has jobs instead of tasks, or no machines, or says the memory of
-            tasks but not of machines.
-        InvalidWorkload: when a task fits no machine.
+        InvalidParameter: when the trace has jobs instead of tasks, or no machines, or when too much of its
+            work fits none of them.
     """
     from schedgym.traces.base import tasks_of
+    from schedgym.traces.machines import place
 
     trace = tasks_of(trace, "processors, memory and duration")
     if len(trace.machine_cores) == 0:
         raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
-    machine_memory = trace.machine_memory
-    if not machine_memory.any():  # unknown, so it must not limit anything
-        if trace.memory.any():
-            raise InvalidParameter(
-                f"nodes: the {trace.name} trace tells its tasks' memory but not its machines': name a file "
-                "of machines"
-            )
-        machine_memory = np.ones_like(machine_memory)
+    trace = place(trace, pool).trace
+    machine_memory, memory = trace.machine_memory, trace.memory
+    if not machine_memory.any():
+        machine_memory, memory = np.ones_like(machine_memory), np.zeros_like(memory)
     scale_cpu, scale_memory = trace.machine_cores.max(), machine_memory.max()
     nodes = np.column_stack([trace.machine_cores / scale_cpu, machine_memory / scale_memory])
     largest = int(np.argmax(nodes.min(axis=1)))
     nodes = np.concatenate([nodes[largest : largest + 1], np.delete(nodes, largest, axis=0)])
-    table = np.column_stack(
-        [trace.arrival, trace.duration, trace.cores / scale_cpu, trace.memory / scale_memory]
-    )
+    table = np.column_stack([trace.arrival, trace.duration, trace.cores / scale_cpu, memory / scale_memory])
     table = table[np.argsort(trace.arrival, kind="stable")]
     table[:, 0] -= table[0, 0]
-    beyond = (table[:, 2:] > nodes[0] + TOLERANCE).any(axis=1)
-    if beyond.any():
-        i = int(np.flatnonzero(beyond)[0])
-        raise InvalidWorkload(
-            f"{trace.name}: task [{i}] (cpu {table[i, 2]:g}, memory {table[i, 3]:g} of the largest "
-            "machine) does not fit the largest machine"
-        )
     return table, nodes
 
 
