@@ -15,14 +15,14 @@ import dataclasses
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
+import gymnasium as gym
 import numpy as np
 
 from schedgym.agents.agent_policy import AgentPolicy, make_agent
 from schedgym.core.problem import get_problem
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation.episodes import make_env, policy_rng
 
 __all__ = ["Node", "TreeSearch", "main", "play"]
 
@@ -141,9 +141,10 @@ class TreeSearch:
 def play(id: str, simulations: int, seed: int, episode: int, clairvoyant: bool, **parameters: Any) -> float:
     """The objective of an episode by tree search, or with 0 simulations by the agent alone."""
     agent = make_agent("pretrained", id)
-    env = make_env(id, agent.acting_parameters(id, PARAMETERS.get(id, {}) | parameters))
+    acting = agent.acting_parameters(id, {**PARAMETERS.get(id, {}), **parameters})
+    env = cast(SchedulingEnv, gym.make(id, disable_env_checker=True, copy=False, **acting).unwrapped)
     observation, _ = env.reset(seed=seed, options={"episode": episode})
-    agent.reset(env.interface, policy_rng(seed, episode, "agent"))
+    agent.reset(env.interface, np.random.default_rng(seed))
     choose: Any = TreeSearch(env, agent, simulations, clairvoyant) if simulations else agent
     ended = False
     while not ended:
