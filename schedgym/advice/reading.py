@@ -176,14 +176,16 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
 def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
     """The trace format that a log is of, by its columns or first line; None if it is of none.
 
-    A format that assumes something is not taken where columns are given, which may contradict it, nor one
-    without filters where a column is missing: by their names, the columns of such a table say as much.
+    A format that assumes something is not taken where columns are given, which may contradict it, nor one of
+    files without a header for one that has it; nor, if it has no filters, where a column is missing: by their
+    names, the columns of such a table say as much.
     """
     if isinstance(log, str | Path) and Path(log).is_dir():
         raise InvalidParameter(f"{log}: is a folder: name its format")
-    for format in candidates(beginning(log)):
+    begin = beginning(log)
+    for format in candidates(begin):
         if isinstance(format, TableFormat):
-            if format.assumes and given:
+            if given and (format.assumes or (isinstance(begin, str) and format.has_header(begin))):
                 continue
             if not format.filters and not _complete(format, column_names(log, format), given):
                 continue

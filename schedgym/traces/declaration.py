@@ -275,6 +275,10 @@ class TableFormat(TableLayout, About):
                     _check_needed(self.machines.columns, ("cpus", "memory"))
                 _check_layout(self.machines)
 
+    def has_header(self, line: str) -> bool:
+        """Return True if a first line is the names of the columns, though files of the format have none."""
+        return self.names is not None and line.strip() == self.delimiter.join(self.names)
+
     def recognises(self, line: str) -> bool:
         """Return True if this may be the first line of a text file of the format."""
         if self.rows:
@@ -287,7 +291,7 @@ class TableFormat(TableLayout, About):
             return False
         if self.names is None:
             return self.matches(fields)
-        if fields == list(self.names):
+        if self.has_header(line):
             return True
         numbers = {
             name: own.empty == "refuse"
