@@ -32,12 +32,15 @@ def test_settings_fit_the_environment(id: str, algorithm: str) -> None:
     settings = SETTINGS[algorithm][id]
     assert settings["n_envs"] * settings["n_steps"] % settings["batch_size"] == 0
     env = gym.make(id, **settings["env_kwargs"]).unwrapped
-    assert settings["policy_kwargs"]["view"] == env.interface.view
+    options = settings.get("policy_kwargs", {})
     if algorithm == "ppo_mask":
         assert "action_mask" in env.observation_space.spaces
-    module, _, name = settings["policy"].rpartition(".")
-    policy = getattr(importlib.import_module(module), name)
-    policy(env.observation_space, env.action_space, lambda _: 1e-3, **settings["policy_kwargs"])
+        policy = sb3_contrib.MaskablePPO.policy_aliases[settings["policy"]]
+    else:
+        assert options["view"] == env.interface.view
+        module, _, name = settings["policy"].rpartition(".")
+        policy = getattr(importlib.import_module(module), name)
+    policy(env.observation_space, env.action_space, lambda _: 1e-3, **options)
 
 
 def test_rl_zoo3_is_given_the_masked_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
