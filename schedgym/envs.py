@@ -347,7 +347,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._left = _find_time_limit(self)
         if self.render_mode == "human":
             self._show()
-        return self._observe(), self._info(False)
+        return self._observe(), {"metrics": self._unfinished.copy(), "repaired": False}
 
     @_one_at_a_time
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -388,13 +388,11 @@ class SchedulingEnv(gym.Env[Any, Any]):
             simulator.reward.item(0),
             simulator.terminated.item(0),
             simulator.truncated.item(0),
-            self._info(ended > 0 or self._left == 0),
+            {
+                "metrics": self.metrics() if ended or not self._left else self._unfinished.copy(),
+                "repaired": simulator.repaired.item(0),
+            },
         )
-
-    def _info(self, ended: bool) -> dict[str, Any]:
-        """The info of a step or a reset, which has the same keys each time."""
-        metrics = self.metrics() if ended else self._unfinished.copy()
-        return {"metrics": metrics, "repaired": self.simulator.repaired.item(0)}
 
     def metrics(self) -> dict[str, float]:
         """The metrics of the current episode as far as it has come, or of the last one if it has ended.
