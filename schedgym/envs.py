@@ -510,8 +510,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             results are the same. Waking a thread takes some 30 microseconds: threads are faster where a step
             of the batch takes several times as long.
         device: "cpu", or "cuda" for environments on an NVIDIA GPU: see :class:`CudaVectorEnv`.
-        max_episode_steps: steps after which an episode is truncated, as by the wrapper TimeLimit; None: no
-            such limit.
+        max_episode_steps: steps after which an episode is truncated, as by the wrapper TimeLimit; None
+            or -1: no such limit.
         parameters: the problem's parameters.
 
     Attributes:
@@ -542,8 +542,10 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             raise UnknownName("device", device, ("cpu", "cuda"))
         _check_render_mode(render_mode, RENDER_MODES[:2])
         self.problem = self.env_class.problem
-        self.max_episode_steps = max_episode_steps
-        numbers = {"num_envs": num_envs, "threads": threads, "max_episode_steps": max_episode_steps or 1}
+        self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
+        numbers = {"num_envs": num_envs, "threads": threads}
+        if self.max_episode_steps is not None:
+            numbers["max_episode_steps"] = self.max_episode_steps
         for name, number in numbers.items():
             if not _is_whole(number) or number < 1:
                 raise InvalidParameter(f"{name}: must be at least 1, got {number!r}")

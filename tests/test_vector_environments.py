@@ -474,3 +474,38 @@ def test_two_threads_that_step_one_environment_come_to_an_end() -> None:
         thread.join()
     assert len(counts) == 2
     env.step(action)
+
+
+@pytest.mark.parametrize(
+    "mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value
+)
+@pytest.mark.parametrize("id", IDS)
+def test_a_time_limit_is_that_of_the_wrapper(id: str, mode: AutoresetMode) -> None:
+    """Observations, ends and infos, with the metrics of what has been reached, in episodes cut after 3 steps."""
+    limited = {**short(id), "max_episode_steps": 3}
+    native = gym.make_vec(id, num_envs=3, autoreset_mode=mode, **limited)
+    single = {"autoreset_mode": mode}
+    wrapped = gym.make_vec(id, num_envs=3, vectorization_mode="sync", vector_kwargs=single, **limited)
+    first = native.reset(seed=5)
+    assert not (found := difference(first, wrapped.reset(seed=5))), found
+    observation, cut = first[0], 0
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        rows = [{name: array[i] for name, array in observation.items()} for i in range(3)]
+        actions = np.array([sample_action(native.single_action_space, row, rng) for row in rows])
+        mine, theirs = native.step(actions), wrapped.step(actions)
+        assert not (found := difference(mine, theirs)), found
+        observation, cut = mine[0], cut + int(mine[3].sum())
+    assert cut >= 6
+    with pytest.raises(InvalidParameter, match="max_episode_steps: must be at least 1, got 0"):
+        gym.make_vec(id, num_envs=1, **{**limited, "max_episode_steps": 0})
+
+
+@pytest.mark.parametrize("make_env", [gym.make, gym.make_vec], ids=["scalar", "vector"])
+def test_an_unexpected_keyword_is_a_type_error(make_env: Any) -> None:
+    """TorchRL tries ``frameskip`` and waits for it."""
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'frameskip'") as caught:
+        make_env(ID, frameskip=1)
+    assert isinstance(caught.value, UnknownName)
+    near = pytest.raises(TypeError, make_env, ID, veiw="pick").value
+    assert "did you mean 'view'" in str(pickle.loads(pickle.dumps(near)))

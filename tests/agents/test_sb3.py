@@ -562,3 +562,13 @@ def test_a_model_is_saved_and_loaded_by_stable_baselines3(tmp_path) -> None:
     expected = model.policy.network.get_weights()
     for name, array in loaded.policy.network.get_weights().items():
         assert np.array_equal(array, expected[name])
+
+
+@pytest.mark.parametrize("view", ["placement", "pick"])
+def test_observations_are_stacked(view: str) -> None:
+    """VecFrameStack takes tokens and masks, as all are boxes."""
+    parameters = {**SMALL, "view": view, "observation": "features"}
+    one = gym.make(ID, **parameters).observation_space
+    env = vec_env.VecFrameStack(vec_env.DummyVecEnv([lambda: gym.make(ID, **parameters)]), 4)
+    for name, array in env.reset().items():
+        assert array.shape == (1, *one[name].shape[:-1], 4 * one[name].shape[-1])
