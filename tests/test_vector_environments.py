@@ -481,7 +481,7 @@ def test_two_threads_that_step_one_environment_come_to_an_end() -> None:
 )
 @pytest.mark.parametrize("id", IDS)
 def test_a_time_limit_is_that_of_the_wrapper(id: str, mode: AutoresetMode) -> None:
-    """Observations, ends and infos, with the metrics of what has been reached, in episodes cut after 3 steps."""
+    """Observations, ends and infos, with the metrics reached so far, of episodes cut after 3 steps."""
     limited = {**short(id), "max_episode_steps": 3}
     native = gym.make_vec(id, num_envs=3, autoreset_mode=mode, **limited)
     single = {"autoreset_mode": mode}
