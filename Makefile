@@ -6,13 +6,14 @@ TOOLS := .cache/tools/bin
 HASHES ?= yes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test test-all test-cuda lint format bench docs wheel release lock sbom clean
+.PHONY: help compare test test-all test-cuda test-libraries lint format bench docs wheel release lock sbom clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
 	@echo "make test      run the tests, but for the long ones: minutes"
 	@echo "make test-all  run all tests"
 	@echo "make test-cuda compile the kernels of all environments for GPUs, with NVIDIA's compiler"
+	@echo "make test-libraries  play every id in TorchRL, skrl, Tianshou, Minari and stable-baselines3"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
@@ -31,6 +32,13 @@ test: $(VENV)/.dev
 test-cuda: $(VENV)/.dev
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cuda]"
 	NUMBA_BOUNDSCHECK=0 $(BIN)/python -m pytest tests/core/test_cuda_ptx.py $(ARGS)
+
+# other libraries, of which each may need other versions than this package: in an environment of their own
+test-libraries:
+	$(PYTHON) -m venv .cache/libraries
+	.cache/libraries/bin/pip install --quiet --constraint constraints.txt --editable ".[eval,agents]" \
+	  torchrl skrl tianshou "minari[create]"
+	.cache/libraries/bin/python -m benchmarks libraries --json docs/libraries.json $(ARGS)
 
 test-all: export SCHEDGYM_FUZZ ?= 2000
 test-all: $(VENV)/.dev

@@ -386,6 +386,13 @@ def api() -> list[Any]:
     return [make("api/index.md", "api-index.md", pages=pages, exported=exported), *nav]
 
 
+def libraries() -> None:
+    """The page on other libraries: their scripts, and what came of them."""
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in sorted((DOCS / "libraries").iterdir())}
+    tried = read("libraries.json") if (DOCS / "libraries.json").exists() else None
+    make("how-to/libraries.md", "libraries.md", scripts=scripts, tried=tried)
+
+
 def reads() -> None:
     """The page on what is read: the formats, their examples, and the names that columns may have."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "examples").iterdir()}
@@ -432,6 +439,7 @@ def main() -> None:
     """Write all pages, and enter them in the navigation."""
     benchmarks()
     reads()
+    libraries()
     config = mkdocs_gen_files.config
     config.nav = expand(
         config.nav,
