@@ -35,9 +35,9 @@ from schedgym.traces.base import (
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
 from schedgym.traces.machines import place
 from schedgym.traces.nested import JOB
-from schedgym.traces.pieces import column_names
+from schedgym.traces.pieces import column_names, is_text
 from schedgym.traces.table import read_table
-from schedgym.traces.texts import first_line, is_json
+from schedgym.traces.texts import first_line
 
 __all__ = [
     "Field",
@@ -175,9 +175,7 @@ def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Form
 
 def beginning(source: Any) -> str | tuple[str, ...]:
     """Return the part by which a format is recognised: a text file's first line, or a table's columns."""
-    if isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source):
-        return first_line(source)
-    return column_names(source, TableLayout(columns={}))
+    return first_line(source) if is_text(source) else column_names(source, TableLayout(columns={}))
 
 
 def candidates(begin: str | tuple[str, ...]) -> Iterator[Format | TableFormat]:

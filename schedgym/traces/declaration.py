@@ -195,7 +195,7 @@ class TableLayout:
         decimal: the decimal sign of numbers, "." or ",".
         empty: texts that stand for an empty field in all columns.
         rows: the module of this folder that makes the table, with these names, of a file that is none: its
-            function ``facts`` makes a row of a line, or of a job in JSON; ``begins`` knows the first line.
+            function ``facts`` makes a row of a line, or of a job in JSON; ``BEGINS`` matches the first line.
     """
 
     columns: Mapping[str, Field]
@@ -282,8 +282,8 @@ class TableFormat(TableLayout, About):
     def recognises(self, line: str) -> bool:
         """Return True if this may be the first line of a text file of the format."""
         if self.rows:
-            begins = getattr(find_reader(self.rows), "begins", None)
-            return begins is not None and bool(begins(line))
+            begins = getattr(find_reader(self.rows), "BEGINS", None)
+            return begins is not None and begins.fullmatch(line) is not None
         delimiter = self.delimiter if self.names else find_delimiter(line, self.delimiter)
         try:
             fields = [field.strip() for field in split_fields(line, delimiter)]
@@ -357,34 +357,30 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> 
             raise UnknownName("quantity", name, known)
         if not isinstance(field, Field):
             raise InvalidParameter(f"{name}: must be a Field, got {field!r}")
+        units, own = known[name], name in ("cpus", "memory")
+        further = (len(one) == 1 and one.isalpha() and one not in "KMGTPkmgtpiB" for one in field.times)
+        faults = {
+            f"from: must name a column, got {field.source!r}": not all(field.sources),
+            f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}": (
+                field.unit and field.unit not in units
+            ),
+            f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}": field.empty not in EMPTY,
+            f"empty: 'unknown' is only for {', '.join(UNKNOWN)}": (
+                field.empty == "unknown" and name not in UNKNOWN
+            ),
+            "empty: 'zero' is only for cpus and memory": field.empty == "zero" and not own,
+            "optional: no trace can lack it": field.optional and name in ("submit", "duration", "end"),
+            "letters: only for cpus and memory": field.letters and not own,
+            "before: only for names": field.before and units,
+            "times: needs letters of memory": field.times and not (field.letters and name == "memory"),
+            "times: must name letters other than those of units": not all(further),
+        }
         with placed(name, ": "):
-            units = known[name]
-            if not all(field.sources):
-                raise InvalidParameter(f"from: must name a column, got {field.source!r}")
-            if field.unit and field.unit not in units:
-                raise InvalidParameter(
-                    f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}"
-                )
+            for reason, holds in faults.items():
+                if holds:
+                    raise InvalidParameter(reason)
             if field.format != "ISO8601":
                 _check_format(field.format)
-            if field.empty not in EMPTY:
-                raise InvalidParameter(f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}")
-            if field.empty == "unknown" and name not in UNKNOWN:
-                raise InvalidParameter(f"empty: 'unknown' is only for {', '.join(UNKNOWN)}")
-            if field.empty == "zero" and name not in ("cpus", "memory"):
-                raise InvalidParameter("empty: 'zero' is only for cpus and memory")
-            if field.optional and name in ("submit", "duration", "end"):
-                raise InvalidParameter("optional: no trace can lack it")
-            if field.letters and name not in ("cpus", "memory"):
-                raise InvalidParameter("letters: only for cpus and memory")
-            if field.before and units:
-                raise InvalidParameter("before: only for names")
-            if field.times and not (field.letters and name == "memory"):
-                raise InvalidParameter("times: needs letters of memory")
-            if any(
-                len(letter) != 1 or letter in "KMGTPkmgtpiB" or not letter.isalpha() for letter in field.times
-            ):
-                raise InvalidParameter("times: must name letters other than those of units")
 
 
 def find_reader(name: str) -> ModuleType:
