@@ -253,12 +253,10 @@ class TableFormat(TableLayout, About):
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
             raise InvalidParameter(f"name: must be a text, got {self.name!r}")
-        with placed("columns", "."):
-            _check_columns(self.columns, JOBS if self.by_bytes else TASKS)
-            needed = JOBS if self.by_bytes else ("submit",)
-            _check_needed(self.columns, needed)
-            if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
-                raise InvalidParameter("duration: must be given, or end in its place, not both")
+        known, needed = (JOBS, tuple(JOBS)) if self.by_bytes else (TASKS, ("submit",))
+        _check_layout(self, known, needed)
+        if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
+            raise InvalidParameter("columns.duration: must be given, or end in its place, not both")
         dates = {name for name in TASKS if name in self.columns and self.columns[name].unit == DATE}
         for name in POINTS:
             if name in self.columns and (name in dates) != ("submit" in dates):
@@ -267,13 +265,9 @@ class TableFormat(TableLayout, About):
                 )
         if self.by_bytes and self.machines is not None:
             raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
-        _check_layout(self)
         if self.machines is not None:
             with placed("machines", "."):
-                with placed("columns", "."):
-                    _check_columns(self.machines.columns, MACHINES)
-                    _check_needed(self.machines.columns, ("cpus", "memory"))
-                _check_layout(self.machines)
+                _check_layout(self.machines, MACHINES, ("cpus", "memory"))
 
     def has_header(self, line: str) -> bool:
         """Return True if a first line is the names of the columns, though files of the format have none."""
@@ -284,13 +278,12 @@ class TableFormat(TableLayout, About):
         if self.rows:
             begins = getattr(find_reader(self.rows), "BEGINS", None)
             return begins is not None and begins.fullmatch(line) is not None
-        delimiter = self.delimiter if self.names else find_delimiter(line, self.delimiter)
-        try:
-            fields = [field.strip() for field in split_fields(line, delimiter)]
-        except ValueError:
-            return False
         if self.names is None:
-            return self.matches(fields)
+            try:
+                fields = split_fields(line, find_delimiter(line, self.delimiter))
+            except ValueError:
+                return False
+            return self.matches([field.strip() for field in fields])
         if self.has_header(line):
             return True
         numbers = {
@@ -343,12 +336,6 @@ def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
     found = [bool(columns) for columns in read if columns != ()]  # a number needs no column
     found += [bool(set(own.columns) & set(names)) for own in layout.filters if not own.optional]
     return sum(found), len(found)
-
-
-def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
-    for name in needed:
-        if name not in columns:
-            raise InvalidParameter(f"{name}: must be given")
 
 
 def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> None:
@@ -404,7 +391,12 @@ def _check_format(form: str) -> None:
         raise InvalidParameter(f"format: {' '.join(str(error).split())}") from None
 
 
-def _check_layout(layout: TableLayout) -> None:
+def _check_layout(layout: TableLayout, known: Mapping[str, Units], needed: Sequence[str]) -> None:
+    """Raise InvalidParameter or UnknownName unless a layout can be read, and has the quantities needed."""
+    with placed("columns", "."):
+        _check_columns(layout.columns, known)
+        if missing := [name for name in needed if name not in layout.columns]:
+            raise InvalidParameter(f"{missing[0]}: must be given")
     if not isinstance(layout.delimiter, str) or layout.delimiter[1:] or layout.delimiter in tuple('"\r\n'):
         raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
     if layout.rows:
@@ -417,13 +409,10 @@ def _check_layout(layout: TableLayout) -> None:
         given = [name for name in CONDITIONS if getattr(own, name)]
         if len(given) != 1:
             raise InvalidParameter(f"filters[{i}]: must have one of {', '.join(CONDITIONS)}")
-    names = layout.names
-    if names is not None:
-        if len(set(names)) != len(names):
-            raise InvalidParameter("names: a name is there twice")
-        for i, own in enumerate(layout.filters):
-            if not set(own.columns) & set(names):
-                raise UnknownName(f"column in filters[{i}]", own.columns[0], names)
+        if layout.names is not None and not set(own.columns) & set(layout.names):
+            raise UnknownName(f"column in filters[{i}]", own.columns[0], layout.names)
+    if layout.names is not None and len(set(layout.names)) != len(layout.names):
+        raise InvalidParameter("names: a name is there twice")
 
 
 # YAML -----------------------------------------------------------------------------------------------------

@@ -234,7 +234,8 @@ def _sampled(
     piece = piece._replace(names=(*piece.names, *packed_columns(piece)))
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
-        if _has_commas(piece, _read(piece, found)):
+        numbers = [own for quantity, own in found.items() if TASKS[quantity] and own.unit != DATE]
+        if _has_commas(piece, {name for own in numbers for name in own.reads(piece.names) or ()}):
             return dataclasses.replace(layout, decimal=","), piece, found
     return layout, piece, _columns(piece, names, asked, units)
 
@@ -247,12 +248,6 @@ def _with_points(piece: Chunk) -> Chunk:
         return [text.replace(",", ".") if _COMMA.fullmatch(text) else text for text in texts]
 
     return piece._replace(column=column)
-
-
-def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
-    """The columns of which the fields read numbers."""
-    numbers = [own for quantity, own in fields.items() if TASKS[quantity] and own.unit != DATE]
-    return {name for own in numbers for name in own.reads(piece.names) or ()}
 
 
 def _has_commas(piece: Chunk, names: Collection[str]) -> bool:

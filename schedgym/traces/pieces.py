@@ -37,6 +37,8 @@ _NAME = re.compile(r"\S+(?: \S+)*")  # of a column, two blanks before the next o
 #: several values in one field: cpu=4,gres/gpu=2 or {'cpus': 0.5}, and one in the latter
 _PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*")
 _ITEM = re.compile(r"""['"]([^'"]+)['"]\s*:\s*['"]?([^,'"{}\[\]]*)""")
+#: types of texts in a Parquet file
+TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
 PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
 
@@ -315,9 +317,10 @@ def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
     with open_trace(path) as stream:
         try:
             schema = parquet.read_schema(stream)
-            fields = [field for field in schema if _is_flat(arrow.types, field.type)]
+            nested, raw = arrow.types.is_nested, arrow.types.is_fixed_size_binary
+            fields = [field for field in schema if not (nested(field.type) or raw(field.type))]
             flat = [field.name for field in fields]
-            texts = [field.name for field in fields if _is_text(arrow.types, field.type)]
+            texts = [field.name for field in fields if str(field.type) in TEXTS]
             file = parquet.ParquetFile(stream, read_dictionary=texts, buffer_size=BUFFER)
             _check_size(file.metadata, path, stream)
             size, before = max(1, min(rows, MOST_CELLS // max(len(flat), 1))), 0
@@ -332,15 +335,6 @@ def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
         except (OSError, arrow.ArrowException) as error:  # a damaged file
             reason = " ".join(str(error).split())[:200]
             raise TraceFormatError(path, 0, "", f"not a readable Parquet file: {reason}") from None
-
-
-def _is_flat(types: Any, kind: Any) -> bool:
-    return not (types.is_nested(kind) or types.is_fixed_size_binary(kind))
-
-
-def _is_text(types: Any, kind: Any) -> bool:
-    tests = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    return any(getattr(types, f"is_{test}")(kind) for test in tests)
 
 
 def _check_size(metadata: Any, path: Path, stream: IO[bytes]) -> None:
