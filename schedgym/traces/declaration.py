@@ -344,7 +344,7 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> 
             raise UnknownName("quantity", name, known)
         if not isinstance(field, Field):
             raise InvalidParameter(f"{name}: must be a Field, got {field!r}")
-        units, own = known[name], name in ("cpus", "memory")
+        units, sized = known[name], name in ("cpus", "memory")
         further = (len(one) == 1 and one.isalpha() and one not in "KMGTPkmgtpiB" for one in field.times)
         faults = {
             f"from: must name a column, got {field.source!r}": not all(field.sources),
@@ -355,9 +355,9 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> 
             f"empty: 'unknown' is only for {', '.join(UNKNOWN)}": (
                 field.empty == "unknown" and name not in UNKNOWN
             ),
-            "empty: 'zero' is only for cpus and memory": field.empty == "zero" and not own,
+            "empty: 'zero' is only for cpus and memory": field.empty == "zero" and not sized,
             "optional: no trace can lack it": field.optional and name in ("submit", "duration", "end"),
-            "letters: only for cpus and memory": field.letters and not own,
+            "letters: only for cpus and memory": field.letters and not sized,
             "before: only for names": field.before and units,
             "times: needs letters of memory": field.times and not (field.letters and name == "memory"),
             "times: must name letters other than those of units": not all(further),
