@@ -100,11 +100,8 @@ class LoadComparison:
     def differ(self) -> bool:
         """True if a policy differs significantly from the reference, by more than 1% (:meth:`against`)."""
         least = RELATIVE * float(self.run.means(self.reference).mean())
-        for policy in self.run.outcomes:
-            difference, low, high = self.against(policy, self.reference)
-            if (low > 0 or high < 0) and abs(difference) > least:
-                return True
-        return False
+        found = (self.against(policy, self.reference) for policy in self.run.outcomes)
+        return any((low > 0 or high < 0) and abs(difference) > least for difference, low, high in found)
 
 
 def is_idle(trace: Trace, comparison: LoadComparison) -> bool:

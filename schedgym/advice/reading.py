@@ -30,7 +30,7 @@ from schedgym.traces.guess import (
     guess_machines,
     parse_columns,
 )
-from schedgym.traces.machines import size_text
+from schedgym.traces.machines import Placed, size_text
 from schedgym.traces.pieces import column_names
 from schedgym.traces.units import Guess, refuse_span, settle_units, used_at_once
 
@@ -111,9 +111,7 @@ def read_log(log: Any, how: How) -> Log:
         trace = _with_servers(trace, servers, how)
     if not len(trace.machine_cores):
         raise InvalidParameter(f"machines: the log does not tell them: {_proposal(trace)}")
-    if trace.memory.any() and not trace.machine_memory.any():
-        lines = (*lines, "memory: the machines' is not given, so that it limits nothing")
-    return Log(trace, lines)
+    return Log(trace, (*lines, *Placed(trace, "", ()).lines))
 
 
 def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
@@ -136,28 +134,29 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         declared = amend_format(known, log, columns, where, empty)
     if machines is not None:
         declared = dataclasses.replace(declared, machines=_machines(declared, machines))
-    found = read_table(log, declared, machines, on_error=on_error)
-    trace = tasks_of(found, "submission, duration and cpus")
     names = column_names(log, declared)
-    lines = []
-    if isinstance(declared, Guess):
+    lines: list[str] = []
+    while True:
+        trace = tasks_of(
+            read_table(log, declared, machines, on_error=on_error), "submission, duration and cpus"
+        )
+        if not isinstance(declared, Guess):
+            break
         largest = how.get("cpus") or float(trace.machine_cores.max(initial=0.0))
-        while units := settle_units(trace, declared, log, names, largest):
-            own = {
-                name: dataclasses.replace(declared.columns[name], unit=unit) for name, unit in units.items()
-            }
-            declared = dataclasses.replace(declared, columns={**declared.columns, **own})
-            found = read_table(log, declared, machines, on_error=on_error)
-            trace = tasks_of(found, "submission, duration and cpus")
-            said = (f"{field.sources[0]} [{field.unit}]" for field in own.values())
-            lines.append(f"units: {', '.join(said)}, by their values")
-        lines += declared.lines
+        units = settle_units(trace, declared, log, names, largest)
+        if not units:
+            lines += declared.lines
+            break
+        own = {name: dataclasses.replace(declared.columns[name], unit=unit) for name, unit in units.items()}
+        declared = dataclasses.replace(declared, columns={**declared.columns, **own})
+        said = (f"{field.sources[0]} [{field.unit}]" for field in own.values())
+        lines.append(f"units: {', '.join(said)}, by their values")
     if known is not None:
         what = declared.help + (", with what is given besides" if asked else "")
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     resolved = _resolved(declared, names)
-    lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *found.notes, *lines]
+    lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *trace.notes, *lines]
     cpus = " ".join(resolved.columns["cpus"].sources).lower() if "cpus" in resolved.columns else ""
     if "gpu" in cpus and "cpu" not in cpus:
         trace = dataclasses.replace(trace, unit="GPUs, GiB")

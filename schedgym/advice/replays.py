@@ -16,7 +16,8 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.wording import time_text
 from schedgym.extras import require
-from schedgym.traces.base import OPTIONAL, Trace
+from schedgym.traces.base import Trace
+from schedgym.traces.feed import ARRAYS, select
 from schedgym.traces.machines import place
 
 if TYPE_CHECKING:
@@ -176,11 +177,6 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
 
 def own_tasks(parts: Any) -> Trace:
     """The tasks of a log's parts that were not running already, in the order of their outcomes."""
-    whole = parts[0].trace
-    kept = ("arrival", "duration", "cores", "memory", "start")
-    names = [name for name in kept if np.size(getattr(whole, name))]
-    arrays = {
-        name: np.concatenate([getattr(part.trace, name)[part.carried :] for part in parts]) for name in names
-    }
-    rest = {name: np.zeros(0) for name in OPTIONAL if name != "start"}
-    return dataclasses.replace(whole, **arrays, **rest)
+    own = [select(part.trace, slice(part.carried, None)) for part in parts]
+    arrays: Any = {name: np.concatenate([getattr(trace, name) for trace in own]) for name in ARRAYS}
+    return dataclasses.replace(own[0], **arrays)

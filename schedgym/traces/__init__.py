@@ -35,9 +35,9 @@ from schedgym.traces.base import (
 from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
 from schedgym.traces.machines import place
 from schedgym.traces.nested import JOB
-from schedgym.traces.pieces import column_names
+from schedgym.traces.pieces import column_names, is_text
 from schedgym.traces.table import read_table
-from schedgym.traces.texts import first_line, is_json
+from schedgym.traces.texts import first_line
 
 __all__ = [
     "Field",
@@ -175,9 +175,7 @@ def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Form
 
 def beginning(source: Any) -> str | tuple[str, ...]:
     """Return the part by which a format is recognised: a text file's first line, or a table's columns."""
-    if isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source):
-        return first_line(source)
-    return column_names(source, TableLayout(columns={}))
+    return first_line(source) if is_text(source) else column_names(source, TableLayout(columns={}))
 
 
 def candidates(begin: str | tuple[str, ...]) -> Iterator[Format | TableFormat]:
@@ -312,24 +310,20 @@ def _task_facts(trace: Trace, pool: bool | None) -> dict[str, Any]:
         "cores": _quantiles(trace.cores),
         "memory": _quantiles(trace.memory),
         "machines": len(trace.machine_cores),
-        "largest_machine": None,
-        "pool": None,
-        "tasks_without_machine": None,
-        "offered_load": None,
     }
-    if len(trace.machine_cores):
-        sizes = {"cores": trace.machine_cores, "memory": trace.machine_memory}
-        known = [name for name in sizes if sizes[name].any()]
-        table = np.column_stack([sizes[name] for name in known])
-        largest = int(np.argmax((table / table.max(axis=0)).min(axis=1)))
-        facts["largest_machine"] = {
-            name: float(sizes[name][largest]) if name in known else None for name in sizes
-        }
-        placed = place(trace, pool)
-        facts["pool"] = placed.pool
-        facts["tasks_without_machine"] = sum(one.jobs for one in placed.left_out)
-        facts["offered_load"] = offered_load(placed.trace)
-    return facts
+    if not len(trace.machine_cores):
+        return facts | dict.fromkeys(("largest_machine", "pool", "tasks_without_machine", "offered_load"))
+    sizes = {"cores": trace.machine_cores, "memory": trace.machine_memory}
+    known = [name for name in sizes if sizes[name].any()]
+    table = np.column_stack([sizes[name] for name in known])
+    largest = int(np.argmax((table / table.max(axis=0)).min(axis=1)))
+    placed = place(trace, pool)
+    return facts | {
+        "largest_machine": {name: float(sizes[name][largest]) if name in known else None for name in sizes},
+        "pool": placed.pool,
+        "tasks_without_machine": sum(one.jobs for one in placed.left_out),
+        "offered_load": offered_load(placed.trace),
+    }
 
 
 def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:

@@ -23,6 +23,7 @@ from schedgym.documents import check, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 
 __all__ = [
+    "DECIMAL",
     "LARGEST",
     "MACHINE",
     "MALFORMED",
@@ -65,7 +66,8 @@ MACHINE = "machine: "  # prefix of the reasons that concern rows of a file of ma
 
 DELIMITERS = ",\t;|"
 
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: a number in decimal notation
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _PART = re.compile(r"part-([0-9]{5})-of-([0-9]{5})\.csv(?:\.gz)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
@@ -467,7 +469,7 @@ class Column:
         text = text.strip(" ")
         if not text:
             raise ValueError("is empty, must be a number")
-        if not _DECIMAL.fullmatch(text):
+        if not DECIMAL.fullmatch(text):
             what = "finite" if _NOT_FINITE.fullmatch(text) else "a number"
             raise ValueError(f"must be {what}, got {_quote(text)}")
         value = float(text)
@@ -517,7 +519,7 @@ def find_delimiter(header: str, usual: str = "") -> str:
 
 def is_number(text: str) -> bool:
     """Return True if a field is a number in decimal notation, of any size."""
-    return _DECIMAL.fullmatch(text.strip(" ")) is not None
+    return DECIMAL.fullmatch(text.strip(" ")) is not None
 
 
 def parts(path: str | Path) -> tuple[Path, ...]:

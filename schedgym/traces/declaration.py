@@ -195,7 +195,7 @@ class TableLayout:
         decimal: the decimal sign of numbers, "." or ",".
         empty: texts that stand for an empty field in all columns.
         rows: the module of this folder that makes the table, with these names, of a file that is none: its
-            function ``facts`` makes a row of a line, or of a job in JSON; ``begins`` knows the first line.
+            function ``facts`` makes a row of a line, or of a job in JSON; ``BEGINS`` matches the first line.
     """
 
     columns: Mapping[str, Field]
@@ -253,12 +253,10 @@ class TableFormat(TableLayout, About):
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
             raise InvalidParameter(f"name: must be a text, got {self.name!r}")
-        with placed("columns", "."):
-            _check_columns(self.columns, JOBS if self.by_bytes else TASKS)
-            needed = JOBS if self.by_bytes else ("submit",)
-            _check_needed(self.columns, needed)
-            if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
-                raise InvalidParameter("duration: must be given, or end in its place, not both")
+        known, needed = (JOBS, tuple(JOBS)) if self.by_bytes else (TASKS, ("submit",))
+        _check_layout(self, known, needed)
+        if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
+            raise InvalidParameter("columns.duration: must be given, or end in its place, not both")
         dates = {name for name in TASKS if name in self.columns and self.columns[name].unit == DATE}
         for name in POINTS:
             if name in self.columns and (name in dates) != ("submit" in dates):
@@ -267,13 +265,9 @@ class TableFormat(TableLayout, About):
                 )
         if self.by_bytes and self.machines is not None:
             raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
-        _check_layout(self)
         if self.machines is not None:
             with placed("machines", "."):
-                with placed("columns", "."):
-                    _check_columns(self.machines.columns, MACHINES)
-                    _check_needed(self.machines.columns, ("cpus", "memory"))
-                _check_layout(self.machines)
+                _check_layout(self.machines, MACHINES, ("cpus", "memory"))
 
     def has_header(self, line: str) -> bool:
         """Return True if a first line is the names of the columns, though files of the format have none."""
@@ -282,15 +276,14 @@ class TableFormat(TableLayout, About):
     def recognises(self, line: str) -> bool:
         """Return True if this may be the first line of a text file of the format."""
         if self.rows:
-            begins = getattr(find_reader(self.rows), "begins", None)
-            return begins is not None and bool(begins(line))
-        delimiter = self.delimiter if self.names else find_delimiter(line, self.delimiter)
-        try:
-            fields = [field.strip() for field in split_fields(line, delimiter)]
-        except ValueError:
-            return False
+            begins = getattr(find_reader(self.rows), "BEGINS", None)
+            return begins is not None and begins.fullmatch(line) is not None
         if self.names is None:
-            return self.matches(fields)
+            try:
+                fields = split_fields(line, find_delimiter(line, self.delimiter))
+            except ValueError:
+                return False
+            return self.matches([field.strip() for field in fields])
         if self.has_header(line):
             return True
         numbers = {
@@ -345,46 +338,36 @@ def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
     return sum(found), len(found)
 
 
-def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
-    for name in needed:
-        if name not in columns:
-            raise InvalidParameter(f"{name}: must be given")
-
-
 def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> None:
     for name, field in columns.items():
         if name not in known:
             raise UnknownName("quantity", name, known)
         if not isinstance(field, Field):
             raise InvalidParameter(f"{name}: must be a Field, got {field!r}")
+        units, sized = known[name], name in ("cpus", "memory")
+        further = (len(one) == 1 and one.isalpha() and one not in "KMGTPkmgtpiB" for one in field.times)
+        faults = {
+            f"from: must name a column, got {field.source!r}": not all(field.sources),
+            f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}": (
+                field.unit and field.unit not in units
+            ),
+            f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}": field.empty not in EMPTY,
+            f"empty: 'unknown' is only for {', '.join(UNKNOWN)}": (
+                field.empty == "unknown" and name not in UNKNOWN
+            ),
+            "empty: 'zero' is only for cpus and memory": field.empty == "zero" and not sized,
+            "optional: no trace can lack it": field.optional and name in ("submit", "duration", "end"),
+            "letters: only for cpus and memory": field.letters and not sized,
+            "before: only for names": field.before and units,
+            "times: needs letters of memory": field.times and not (field.letters and name == "memory"),
+            "times: must name letters other than those of units": not all(further),
+        }
         with placed(name, ": "):
-            units = known[name]
-            if not all(field.sources):
-                raise InvalidParameter(f"from: must name a column, got {field.source!r}")
-            if field.unit and field.unit not in units:
-                raise InvalidParameter(
-                    f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}"
-                )
+            for reason, holds in faults.items():
+                if holds:
+                    raise InvalidParameter(reason)
             if field.format != "ISO8601":
                 _check_format(field.format)
-            if field.empty not in EMPTY:
-                raise InvalidParameter(f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}")
-            if field.empty == "unknown" and name not in UNKNOWN:
-                raise InvalidParameter(f"empty: 'unknown' is only for {', '.join(UNKNOWN)}")
-            if field.empty == "zero" and name not in ("cpus", "memory"):
-                raise InvalidParameter("empty: 'zero' is only for cpus and memory")
-            if field.optional and name in ("submit", "duration", "end"):
-                raise InvalidParameter("optional: no trace can lack it")
-            if field.letters and name not in ("cpus", "memory"):
-                raise InvalidParameter("letters: only for cpus and memory")
-            if field.before and units:
-                raise InvalidParameter("before: only for names")
-            if field.times and not (field.letters and name == "memory"):
-                raise InvalidParameter("times: needs letters of memory")
-            if any(
-                len(letter) != 1 or letter in "KMGTPkmgtpiB" or not letter.isalpha() for letter in field.times
-            ):
-                raise InvalidParameter("times: must name letters other than those of units")
 
 
 def find_reader(name: str) -> ModuleType:
@@ -408,7 +391,12 @@ def _check_format(form: str) -> None:
         raise InvalidParameter(f"format: {' '.join(str(error).split())}") from None
 
 
-def _check_layout(layout: TableLayout) -> None:
+def _check_layout(layout: TableLayout, known: Mapping[str, Units], needed: Sequence[str]) -> None:
+    """Raise InvalidParameter or UnknownName unless a layout can be read, and has the quantities needed."""
+    with placed("columns", "."):
+        _check_columns(layout.columns, known)
+        if missing := [name for name in needed if name not in layout.columns]:
+            raise InvalidParameter(f"{missing[0]}: must be given")
     if not isinstance(layout.delimiter, str) or layout.delimiter[1:] or layout.delimiter in tuple('"\r\n'):
         raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
     if layout.rows:
@@ -421,13 +409,10 @@ def _check_layout(layout: TableLayout) -> None:
         given = [name for name in CONDITIONS if getattr(own, name)]
         if len(given) != 1:
             raise InvalidParameter(f"filters[{i}]: must have one of {', '.join(CONDITIONS)}")
-    names = layout.names
-    if names is not None:
-        if len(set(names)) != len(names):
-            raise InvalidParameter("names: a name is there twice")
-        for i, own in enumerate(layout.filters):
-            if not set(own.columns) & set(names):
-                raise UnknownName(f"column in filters[{i}]", own.columns[0], names)
+        if layout.names is not None and not set(own.columns) & set(layout.names):
+            raise UnknownName(f"column in filters[{i}]", own.columns[0], layout.names)
+    if layout.names is not None and len(set(layout.names)) != len(layout.names):
+        raise InvalidParameter("names: a name is there twice")
 
 
 # YAML -----------------------------------------------------------------------------------------------------

@@ -2,11 +2,7 @@
 
 Reiss, Wilkes, Hellerstein: Google cluster-usage traces: format + schema, 2011 (version 2.1). Tables of
 events, each cut into gzip-compressed CSV files ``part-?????-of-?????.csv.gz`` without a header, rows in order
-of time. Two of them are read:
-
-    task_events: timestamp, missing info, job id, task index, machine id, event type, user, scheduling class,
-        priority, cpu request, memory request, disk request, different machine constraint
-    machine_events: timestamp, machine id, event type, platform id, cpu capacity, memory capacity
+of time. Two of them are read, task_events and machine_events, whose columns are named below.
 
 Timestamps are microseconds, 600 s at the start of the trace; 0 means before it, 2**63 - 1 after its end.
 Requests and capacities are published as shares of the largest capacity of any machine, per resource.
@@ -14,9 +10,9 @@ Requests and capacities are published as shares of the largest capacity of any m
 
 from __future__ import annotations
 
-import heapq
 import math
 from array import array
+from bisect import insort
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -200,7 +196,7 @@ class _Tasks:
         self.kept = array("d")  # of each task its number, arrival, duration, cores, memory and job
         self.dropped: Counter[str] = Counter()
         self.left_out: list[tuple[int, str]] = []  # with a limit: decided at the end which of them count
-        self.selected: list[int] = []  # heap of the negated numbers of the first tasks that finished
+        self.selected: list[int] = []  # sorted numbers of the first tasks that finished
         self.waiting: deque[_Task] | None = None  # once enough have finished: those that may come before
 
     def add(self, key: int, time: float, event: float, cpu: float, memory: float) -> None:
@@ -232,7 +228,7 @@ class _Tasks:
             fault = NO_EXECUTION
         if fault is not None:
             self._leave_out(task, fault)
-        elif self.limit is None or len(self.selected) < self.limit or task.number < -self.selected[0]:
+        elif self.limit is None or len(self.selected) < self.limit or task.number < self.selected[-1]:
             duration = (end - task.start) / MICROSECONDS
             arrival = task.arrival / MICROSECONDS
             self.kept.extend((task.number, arrival, duration, task.cpu, task.memory, job))
@@ -241,13 +237,11 @@ class _Tasks:
         if self.waiting is not None:
             while self.waiting and self.waiting[0].closed:
                 self.waiting.popleft()
-            self.complete = not self.waiting or self.waiting[0].number > -self.selected[0]
+            self.complete = not self.waiting or self.waiting[0].number > self.selected[-1]
 
     def _select(self, number: int, limit: int) -> None:
-        if len(self.selected) < limit:
-            heapq.heappush(self.selected, -number)
-        else:
-            heapq.heappushpop(self.selected, -number)
+        insort(self.selected, number)
+        del self.selected[limit:]
         if len(self.selected) == limit and self.waiting is None:
             # in the order of their numbers, since entries of a dict stand in the order they were made
             self.waiting = deque(task for task in self.open.values() if task.fault is None)
@@ -263,7 +257,7 @@ class _Tasks:
         for task in self.open.values():
             self._leave_out(task, task.fault or UNFINISHED + task.state)
         enough = self.waiting is not None
-        last = -self.selected[0] if enough else self.count
+        last = self.selected[-1] if enough else self.count
         self.dropped.update(reason for number, reason in self.left_out if number < last)
         numbers, *columns = np.asarray(self.kept).reshape(-1, 6).T
         order = np.argsort(numbers)[: self.limit]

@@ -29,9 +29,9 @@ from schedgym.traces.declaration import (
     TableLayout,
     Units,
 )
-from schedgym.traces.pieces import Chunk, chunks, packed_columns
+from schedgym.traces.pieces import Chunk, chunks, is_text, packed_columns
 from schedgym.traces.table import FLAGS
-from schedgym.traces.texts import first_line, is_json
+from schedgym.traces.texts import first_line
 from schedgym.traces.units import Guess, epoch_unit, hold_units
 
 __all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
@@ -228,14 +228,14 @@ def _sampled(
     empty: Sequence[str] = (),
 ) -> tuple[TableLayout, Chunk, dict[str, Field]]:
     """The layout of a table, without columns, its first rows, and what :func:`_columns` finds in them."""
-    is_text = isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source)
-    delimiter = find_delimiter(first_line(source)) if is_text else ","
+    delimiter = find_delimiter(first_line(source)) if is_text(source) else ","
     layout = TableLayout(columns={}, delimiter=delimiter, empty=tuple(empty))
     piece = next(chunks(source, layout, SAMPLE))
     piece = piece._replace(names=(*piece.names, *packed_columns(piece)))
     if layout.delimiter != ",":
         found = _columns(_with_points(piece), names, asked, units)
-        if _has_commas(piece, _read(piece, found)):
+        numbers = [own for quantity, own in found.items() if TASKS[quantity] and own.unit != DATE]
+        if _has_commas(piece, {name for own in numbers for name in own.reads(piece.names) or ()}):
             return dataclasses.replace(layout, decimal=","), piece, found
     return layout, piece, _columns(piece, names, asked, units)
 
@@ -248,12 +248,6 @@ def _with_points(piece: Chunk) -> Chunk:
         return [text.replace(",", ".") if _COMMA.fullmatch(text) else text for text in texts]
 
     return piece._replace(column=column)
-
-
-def _read(piece: Chunk, fields: Mapping[str, Field]) -> set[str]:
-    """The columns of which the fields read numbers."""
-    numbers = [own for quantity, own in fields.items() if TASKS[quantity] and own.unit != DATE]
-    return {name for own in numbers for name in own.reads(piece.names) or ()}
 
 
 def _has_commas(piece: Chunk, names: Collection[str]) -> bool:

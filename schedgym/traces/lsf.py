@@ -11,7 +11,7 @@ import re
 
 from schedgym.traces.base import Fault
 
-__all__ = ["begins", "facts"]
+__all__ = ["BEGINS", "facts"]
 
 FINISH = "JOB_FINISH"
 OTHER = "record of another kind"  # than the end of a job
@@ -20,13 +20,8 @@ END, JOB, SLOTS, SUBMIT, START, USER, QUEUE, ASKED = 2, 3, 6, 7, 10, 11, 12, 22
 #: the same, from the hosts on on which the job ran
 MEMORY = 30
 
-_BEGIN = re.compile(r'"[A-Z_]+" "[0-9.]+" [0-9]+ .*')
+BEGINS = re.compile(r'"[A-Z_]+" "[0-9.]+" [0-9]+ .*')
 _SEVERAL = re.compile(r"([0-9]{1,7})\*.*")
-
-
-def begins(line: str) -> bool:
-    """Return True if a file may begin with this line."""
-    return _BEGIN.fullmatch(line) is not None
 
 
 def facts(text: str) -> tuple[str, ...] | Fault:

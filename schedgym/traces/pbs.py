@@ -12,25 +12,20 @@ from collections.abc import Mapping
 
 from schedgym.traces.base import Fault
 
-__all__ = ["begins", "facts"]
+__all__ = ["BEGINS", "facts"]
 
 ENDED = "E"
 OTHER = "record of another kind"  # than the end of a job
 POWERS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t", "p"))}
 
-_RECORD = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};[A-Za-z]+;[^;]*;.*")
+BEGINS = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};[A-Za-z]+;[^;]*;.*")
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)([bw]?)", re.IGNORECASE)
 _PROCESSORS = re.compile(r"(?:^|:)ppn=([0-9]{1,7})")
 
 
-def begins(line: str) -> bool:
-    """Return True if a file may begin with this line."""
-    return _RECORD.fullmatch(line) is not None
-
-
 def facts(text: str) -> tuple[str, ...] | Fault:
     """Job, submission, start, end [s since 1970], cores, bytes, queue and user of a line; or ValueError."""
-    if not _RECORD.fullmatch(text):
+    if not BEGINS.fullmatch(text):
         raise ValueError(f"must be date;type;job;values, got {text[:40]!r}")
     _, kind, job, values = text.split(";", 3)
     if kind != ENDED:

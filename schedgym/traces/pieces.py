@@ -37,6 +37,8 @@ _NAME = re.compile(r"\S+(?: \S+)*")  # of a column, two blanks before the next o
 #: several values in one field: cpu=4,gres/gpu=2 or {'cpus': 0.5}, and one in the latter
 _PACKED = re.compile(r"\{.*:.*\}|[\w/:]+=[^,=]*(,[\w/:]+=[^,=]*)*")
 _ITEM = re.compile(r"""['"]([^'"]+)['"]\s*:\s*['"]?([^,'"{}\[\]]*)""")
+#: types of texts in a Parquet file
+TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
 #: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
 PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
 
@@ -124,24 +126,31 @@ def _chunks(source: Any, layout: TableLayout, rows: int) -> Iterator[Chunk]:
     elif Path(source).suffix == ".parquet":
         yield from _parquet_chunks(Path(source), rows)
     elif layout.rows:
-        unit = "line" if hasattr(find_reader(layout.rows), "begins") else JOB
-        yield from row_chunks(layout.names or (), _record_rows(Path(source), layout, unit), rows, unit=unit)
+        reader, names = find_reader(layout.rows), layout.names or ()
+        if hasattr(reader, "BEGINS"):  # a record a line
+            lines = text_lines(Path(source), layout.comment.encode())
+            yield from row_chunks(names, _rows(lines, reader.facts), rows)
+        else:
+            yield from row_chunks(names, _rows(json_items(Path(source)), reader.facts), rows, unit=JOB)
     elif layout.names is None and is_json(source):
         yield from row_chunks(*json_rows(Path(source)), rows, unit=JOB)
     else:
         yield from _text_chunks(Path(source), layout, rows)
 
 
-def _record_rows(path: Path, layout: TableLayout, unit: str) -> Iterator[tuple[int, Row]]:
-    """The number and row of each record of a file that is no table: a line each, or an object in JSON."""
-    facts = find_reader(layout.rows).facts
-    lines: Iterator[tuple[int, Any]] = text_lines(path, layout.comment.encode())
-    for number, record in json_items(path) if unit == JOB else lines:
+def _rows(records: Iterator[tuple[int, Any]], row: Callable[[Any], Row]) -> Iterator[tuple[int, Row]]:
+    """The number and row of each record, a line or an object in JSON, or why it is none."""
+    for number, record in records:
         try:
-            yield number, record if isinstance(record, Fault) else facts(record)
+            yield number, record if isinstance(record, Fault) else row(record)
         except ValueError as error:
             column, reason = ("", *error.args)[-2:]
             yield number, Fault(MALFORMED, column, reason)
+
+
+def is_text(source: Any) -> bool:
+    """Return True for a text table: a file that is neither Parquet nor JSON."""
+    return isinstance(source, str | Path) and Path(source).suffix != ".parquet" and not is_json(source)
 
 
 def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
@@ -202,7 +211,9 @@ def _text_chunks(path: Path, layout: TableLayout, rows: int) -> Iterator[Chunk]:
     lines = text_lines(path, layout.comment.encode())
     if layout.names is not None:
         split = functools.partial(split_fields, delimiter=layout.delimiter)
-        yield from row_chunks(layout.names, _text_rows(lines, layout.names, split), rows)
+        found = _rows(lines, functools.partial(_fields, split, layout.names))
+        named = [*layout.names]  # a first line of names, though none are needed, is no row
+        yield from row_chunks(layout.names, (own for own in found if own != (1, named)), rows)
         return
     number, header = next(lines, (0, Fault(MALFORMED, "", "is empty, must start with a header")))
     if isinstance(header, Fault):
@@ -226,7 +237,7 @@ def _text_chunks(path: Path, layout: TableLayout, rows: int) -> Iterator[Chunk]:
         raise TraceFormatError(path, number, "", str(error)) from None
     if rule and spans:
         more["widths"] = {name: end - first for name, (first, end) in zip(names, spans, strict=True)}
-    yield from row_chunks(names, _text_rows(lines, names, split), rows, **more)
+    yield from row_chunks(names, _rows(lines, functools.partial(_fields, split, names)), rows, **more)
 
 
 def _spans(header: str, rule: str, texts: Sequence[str]) -> tuple[list[tuple[int, int]], str]:
@@ -246,23 +257,12 @@ def _cut(spans: Sequence[tuple[int, int]], text: str) -> list[str]:
     return [text[first:end] for first, end in spans]
 
 
-def _text_rows(
-    lines: Iterator[tuple[int, str | Fault]], names: Sequence[str], split: Callable[[str], list[str]]
-) -> Iterator[tuple[int, Row]]:
-    """The number and fields of each row, or why it is none."""
-    for number, text in lines:
-        try:
-            fields = text if isinstance(text, Fault) else split(text)
-        except ValueError as error:
-            fields = Fault(MALFORMED, "", str(error))
-        if isinstance(fields, Fault):
-            yield number, fields
-        elif number == 1 and fields == list(names):  # names, though none are needed
-            continue
-        elif len(fields) != len(names):
-            yield number, Fault(MALFORMED, "", f"expected {len(names)} columns, got {len(fields)}")
-        else:
-            yield number, fields
+def _fields(split: Callable[[str], list[str]], names: Sequence[str], text: str) -> list[str]:
+    """The fields of a line, as many as there are names; ValueError says what is wrong."""
+    fields = split(text)
+    if len(fields) != len(names):
+        raise ValueError(f"expected {len(names)} columns, got {len(fields)}")
+    return fields
 
 
 def _frame_chunks(frame: Any, rows: int, before: int = 0) -> Iterator[Chunk]:
@@ -317,9 +317,10 @@ def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
     with open_trace(path) as stream:
         try:
             schema = parquet.read_schema(stream)
-            fields = [field for field in schema if _is_flat(arrow.types, field.type)]
+            nested, raw = arrow.types.is_nested, arrow.types.is_fixed_size_binary
+            fields = [field for field in schema if not (nested(field.type) or raw(field.type))]
             flat = [field.name for field in fields]
-            texts = [field.name for field in fields if _is_text(arrow.types, field.type)]
+            texts = [field.name for field in fields if str(field.type) in TEXTS]
             file = parquet.ParquetFile(stream, read_dictionary=texts, buffer_size=BUFFER)
             _check_size(file.metadata, path, stream)
             size, before = max(1, min(rows, MOST_CELLS // max(len(flat), 1))), 0
@@ -334,15 +335,6 @@ def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
         except (OSError, arrow.ArrowException) as error:  # a damaged file
             reason = " ".join(str(error).split())[:200]
             raise TraceFormatError(path, 0, "", f"not a readable Parquet file: {reason}") from None
-
-
-def _is_flat(types: Any, kind: Any) -> bool:
-    return not (types.is_nested(kind) or types.is_fixed_size_binary(kind))
-
-
-def _is_text(types: Any, kind: Any) -> bool:
-    tests = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    return any(getattr(types, f"is_{test}")(kind) for test in tests)
 
 
 def _check_size(metadata: Any, path: Path, stream: IO[bytes]) -> None:

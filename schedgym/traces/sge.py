@@ -7,11 +7,12 @@ takes all its slots.
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 
-from schedgym.traces.base import Fault, is_number
+from schedgym.traces.base import DECIMAL, Fault, is_number
 
-__all__ = ["begins", "facts"]
+__all__ = ["BEGINS", "facts"]
 
 #: places of fields
 QUEUE, OWNER, JOB, SUBMIT, START, END, USAGE = 0, 3, 5, 8, 9, 10, 13
@@ -20,11 +21,8 @@ SLOTS, TASK_OF_JOB, MEMORY = 3, 10, 11
 PART = "task of a parallel job"
 NEVER = "0"
 
-
-def begins(line: str) -> bool:
-    """Return True if a file may begin with this line."""
-    fields = line.split(":")
-    return len(fields) > USAGE + MEMORY and all(map(is_number, fields[SUBMIT : USAGE + 1]))
+#: eight fields, the numbers from the submission to the first of getrusage(2), and eleven fields or more
+BEGINS = re.compile(rf"([^:]*:){{8}}( *{DECIMAL.pattern} *:){{6}}[^:]*(:[^:]*){{10,}}")
 
 
 def facts(text: str) -> tuple[str, ...] | Fault:

@@ -19,18 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.errors import TraceFormatError
-from schedgym.traces.base import (
-    LARGEST,
-    MACHINE,
-    MALFORMED,
-    NO_EXECUTION,
-    Column,
-    Format,
-    LeftOut,
-    Trace,
-    check_reading,
-)
+from schedgym.traces.base import LARGEST, MALFORMED, NO_EXECUTION, Column, Format, Trace, check_reading
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader, Verdict, read_tasks
 from schedgym.traces.texts import raw_lines
@@ -110,16 +99,15 @@ def read_swf(
     large as the whole computer. Comments without a valid size count as malformed machines.
     """
     check_reading(on_error, limit)
-    cores, strange = _machines(Path(path), on_error) if nodes is None else (None, [])
+    comments = TableReader(path, LAYOUT, on_error, machines=True)
+    cores = _machines(comments) if nodes is None else None
     reader = TableReader(path, LAYOUT, on_error, numbers=COLUMNS, derive=_tasks)
     trace = read_tasks(reader, "swf", nodes=nodes, limit=limit)
     if cores is None:
         return trace
+    left_out = (*comments.left_out, *trace.left_out)
     return dataclasses.replace(
-        trace,
-        machine_cores=cores,
-        machine_memory=np.zeros_like(cores),
-        left_out=(*strange, *trace.left_out),
+        trace, machine_cores=cores, machine_memory=np.zeros_like(cores), left_out=left_out
     )
 
 
@@ -141,17 +129,12 @@ def _tasks(values: dict[str, Any], rows: Verdict) -> dict[str, Any]:
     }
 
 
-def _machines(path: Path, on_error: str) -> tuple[npt.NDArray[np.float64], list[LeftOut]]:
-    """Processors of each node by the comments before the first job, and which of these are left out."""
+def _machines(comments: TableReader) -> npt.NDArray[np.float64]:
+    """Processors of each node by the comments before the first job; their reader counts those left out."""
     sizes: dict[str, int] = {}
-    strange: list[LeftOut] = []
-
-    def refuse(line: int, name: str, reason: str) -> None:
-        if on_error == "raise":
-            raise TraceFormatError(path, line, name, reason)
-        strange.append(LeftOut(MACHINE + MALFORMED, 1, line, name, reason))
-
-    for line, raw in enumerate(raw_lines(path), 1):
+    for line, raw in enumerate(raw_lines(Path(comments.path)), 1):
+        comments.line = line
+        # comments are in whatever encoding their author used
         text = raw.decode("utf-8-sig", "replace").strip()
         if text and not text.startswith(";"):
             break
@@ -161,16 +144,17 @@ def _machines(path: Path, on_error: str) -> tuple[npt.NDArray[np.float64], list[
         count = _COUNT.fullmatch(found[2])
         if count is None or not 1 <= int(count[1]) <= LARGEST_CLUSTER:
             reason = f"must be a whole number from 1 to {LARGEST_CLUSTER}, got {found[2][:40]!r}"
-            refuse(line, found[1], reason)
+            comments.leave_out(MALFORMED, found[1], reason)
         else:
             sizes[found[1]] = int(count[1])
     nodes = sizes.get("MaxNodes", sizes.get("MaxProcs", 0))
     processors = sizes.get("MaxProcs", nodes)
     if processors < nodes:
-        refuse(0, "MaxProcs", f"must be at least MaxNodes, {nodes}, got {processors}")
+        comments.line = 0
+        comments.leave_out(MALFORMED, "MaxProcs", f"must be at least MaxNodes, {nodes}, got {processors}")
         nodes = 0
     each, rest = divmod(processors, max(nodes, 1))
-    return np.where(np.arange(nodes) < rest, each + 1.0, float(each)), strange
+    return np.where(np.arange(nodes) < rest, each + 1.0, float(each))
 
 
 def _recognises(line: str) -> bool:

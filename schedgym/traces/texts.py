@@ -48,20 +48,16 @@ TARS = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", re.IGNORECASE)
 def first_line(path: str | Path) -> str:
     """The first line of a (compressed) text file, without its end; "" for an empty file.
 
-    Lines that begin with "#" do not count.
+    Blank lines do not count, nor do those that begin with "#".
 
     Raises:
         FileNotFoundError: when there is no such file.
         TraceFormatError: when the line is not text.
     """
-    for number, raw in enumerate(raw_lines(Path(path)), 1):
-        try:
-            line = decode(raw, first=number == 1)
-        except ValueError as error:
-            raise TraceFormatError(path, number, "", str(error)) from None
-        if not line.startswith("#"):
-            return line
-    return ""
+    number, line = next(text_lines(Path(path), b"#"), (0, ""))
+    if isinstance(line, Fault):
+        raise TraceFormatError(path, number, "", line.detail)
+    return line
 
 
 def is_json(path: str | Path) -> bool:
@@ -209,15 +205,12 @@ def _zipped(packed: IO[bytes], path: Path) -> IO[bytes]:
     return archive.open(files[0])
 
 
-def decode(raw: bytes, first: bool = False, errors: str = "strict") -> str:
-    """A line as text, without its end (the first: and byte order mark); ValueError says what is wrong.
-
-    With ``errors`` "replace" no character is wrong: comments are in whatever encoding their author used.
-    """
+def decode(raw: bytes, first: bool = False) -> str:
+    """A line as text, without its end (the first: and byte order mark); ValueError says what is wrong."""
     if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
         raise ValueError(f"line is longer than {LONGEST_LINE} bytes")
     try:
-        text = raw.decode("utf-8-sig" if first else "utf-8", errors)
+        text = raw.decode("utf-8-sig" if first else "utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 text (byte {error.start + 1} of the line)") from None
     return text.removesuffix("\n").removesuffix("\r")
