@@ -119,7 +119,7 @@ class FlowtimePackingEnv(SchedulingEnv):
     job may get, even if they do not show its true demand.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM

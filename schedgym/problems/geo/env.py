@@ -127,7 +127,7 @@ class GeoAssignEnv(SchedulingEnv):
     If no task waits at an event, there is no decision, as it would change nothing.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM
@@ -225,7 +225,7 @@ class GeoFairEnv(SchedulingEnv):
     else is as in :class:`GeoAssignEnv`.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM

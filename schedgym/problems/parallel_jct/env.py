@@ -147,7 +147,7 @@ class ParallelJCTEnv(SchedulingEnv):
     completions gets the same with `"events"` and `"all"`. Rounds that the MAR test ends also draw E_MAX.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM

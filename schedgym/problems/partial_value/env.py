@@ -120,7 +120,7 @@ class PartialValueEnv(SchedulingEnv):
     go to the larger value, then the earlier arrival.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM

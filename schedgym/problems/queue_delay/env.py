@@ -113,7 +113,7 @@ class QueueDelayEnv(SchedulingEnv):
     epochs. Under its first fit schemes as printed some tasks never start; then the episode is truncated.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM

@@ -136,7 +136,7 @@ class SingleJobEnv(SchedulingEnv):
     :mod:`~schedgym.problems.single_job.workload` says what is done then.
 
     ## Version History
-    * v0: first version.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
     """
 
     problem = PROBLEM
