@@ -30,7 +30,6 @@ from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.snapshots import Snapshot, restore, save
-from schedgym.core.snapshots import resample as resample_future
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
@@ -427,6 +426,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def save(self) -> EnvState:
         """Copy the state of the environment, for :meth:`restore`: faster than ``copy.deepcopy``."""
+        if not self.simulator.seeded[0]:
+            raise ResetNeeded("call reset before save")
         return EnvState(save(self.simulator, 0), self._running, self._left)
 
     @_one_at_a_time
@@ -446,12 +447,10 @@ class SchedulingEnv(gym.Env[Any, Any]):
             the observation.
 
         Raises:
-            InvalidParameter: if the environment was made with a workload, and there is nothing to draw from.
+            InvalidParameter: before anything changes: for a state of another id or other parameters, a seed
+                that is none, or if the environment was made with a workload and nothing draws another.
         """
-        restore(self.simulator, 0, state.snapshot)
-        if resample is not None:
-            seed = _check_seed(resample)
-            resample_future(self.simulator, 0, int(seed or 0))
+        restore(self.simulator, 0, state.snapshot, _check_seed(resample))
         self._running, self._left = state.running, state.left
         if self.simulator.observation is not self._buffers:
             self._bind()

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
@@ -73,6 +74,13 @@ def test_what_has_not_arrived_is_drawn_anew(id: str) -> None:
         shown = env.restore(state, resample=11)
         assert not difference(shown, observation), "what the agent sees has changed"
         workload = env.record().workload
+        if id != "schedgym/SingleJob-v0":
+            (time, arrived), arrival = env.simulator.now(0), workload.jobs["arrival"]
+            assert (arrival[:arrived] <= time).all() and (arrival[arrived:] > time).all()
+            kinds = [
+                (jobs["arrival"] == np.floor(jobs["arrival"])).all() for jobs in (before.jobs, workload.jobs)
+            ]
+            assert kinds[0] == kinds[1], "slots stay whole"
         assert env.restore(state, resample=11) is not shown and env.record().workload == workload
         changed += workload != before
         other.reset(seed=0, options={"workload": workload})
@@ -86,6 +94,19 @@ def test_what_has_not_arrived_is_drawn_anew(id: str) -> None:
         env.restore(state)
         assert env.record().workload == before
     assert changed or id == "schedgym/SingleJob-v0"
+
+
+@pytest.mark.parametrize("id", ["schedgym/FlowtimePacking-v0", "schedgym/PartialValue-v0"])
+def test_the_next_slot_may_bring_a_job_that_is_drawn_anew(id: str) -> None:
+    env = gym.make(id).unwrapped
+    env.reset(seed=3)
+    env.step(env.action_space.sample())
+    state, found = env.save(), set()
+    for seed in range(20):
+        env.restore(state, resample=seed)
+        time, arrived = env.simulator.now(0)
+        found.add(env.record().workload.jobs["arrival"][arrived] - time)
+    assert min(found) == 1
 
 
 def test_arrays_that_have_grown_take_an_earlier_state() -> None:
@@ -125,6 +146,19 @@ def test_without_a_generator_nothing_is_drawn_anew(tmp_path: Any) -> None:
     env.reset(seed=0)
     save_workload(env.record().workload, tmp_path / "four.json")
     env = gym.make(ID, workload=str(tmp_path / "four.json")).unwrapped
+    with pytest.raises(ResetNeeded, match="call reset before save"):
+        env.save()
     env.reset(seed=0)
-    with pytest.raises(InvalidParameter, match="made with a workload, and has no generator"):
-        env.restore(env.save(), resample=1)
+    state = env.save()
+    env.step(0)
+    before = env.record().digest()
+    other = gym.make(ID, tasks=5, servers=1).unwrapped
+    other.reset(seed=0)
+    for given, resample, match in (
+        (state, 1, "made with a workload, and has no generator"),
+        (state, -1, "seed: must be a whole number from 0, got -1"),
+        (other.save(), None, "another id or other parameters"),
+    ):
+        with pytest.raises(InvalidParameter, match=match):
+            env.restore(given, resample=resample)
+        assert env.record().digest() == before

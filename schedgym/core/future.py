@@ -104,7 +104,7 @@ def join_future(
         instants: names of the jobs' fields that are times; their distance from the arrival stays.
     """
     arrival = other.jobs["arrival"]
-    whole = arrival.dtype.kind == "i"
+    whole = bool((arrival == np.floor(arrival)).all())  # slots, of which some problems keep real numbers
     before = arrival[arrived - 1] if arrived else arrival.dtype.type(0)
     soonest = time + 1 if whole else np.nextafter(time, np.inf)
     later = np.maximum(arrival[arrived:] - before + arrival.dtype.type(time), soonest)

@@ -19,7 +19,7 @@ from schedgym.core.tables import accessor
 
 __all__ = [
     *("Dynamics", "Scoring", "ViewDynamics"),
-    *("acting_bundles", "draw_kernel", "made_kernel", "measure_kernel"),
+    *("draw_kernel", "made_kernel", "measure_kernel"),
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,6 +98,7 @@ class Dynamics:
 
     Attributes:
         access: accessor of the environment.
+        module: as given.
         step: the kernel that carries out decisions.
         decide: functions of a view -> the kernel that takes its actions.
     """
@@ -111,22 +112,23 @@ class Dynamics:
         observe: Any,
         views: Sequence[ViewDynamics],
     ) -> None:
-        self.access = access = accessor(environment)
+        self.module, self.access = module, accessor(environment)
+        access = self.access
         self.advance, self.observe, self.views = advance, observe, tuple(views)
 
         def step(table: Any, tools: Any, command: Any) -> int:
             return advance_each(access, begin, advance, observe, table, tools, command)
 
         self.step = made_kernel(module, "step", step)
-        self.decide = {own: self._decide(module, own) for own in self.views}
+        self.decide = {own: self._decide(own) for own in self.views}
 
-    def _decide(self, module: str, own: ViewDynamics) -> Any:
+    def _decide(self, own: ViewDynamics) -> Any:
         access, decode, decide = self.access, own.decode, own.decide
 
         def take(table: Any, tools: Any, command: Any) -> int:
             return decide_each(access, decode, decide, table, tools, command)
 
-        return made_kernel(module, own.name, take)
+        return made_kernel(self.module, own.name, take)
 
     def functions_of(self, simulator: Any) -> ViewDynamics:
         """The first functions of a simulator's view that serve it."""
@@ -138,8 +140,8 @@ class Dynamics:
         return [own for own in self.views if own.view == view][-1]
 
 
-def acting_bundles(seen: Any, memo: Any) -> Any:
-    """The bundles of a scorer in one environment; Seen and Memo are those of the module ``columns``."""
+def _acting_bundles(seen: Any, memo: Any) -> Any:
+    """The bundles of a scorer in one environment."""
     make: Any = NamedTuple  # type checkers know it only with types that are written out
     made = make(
         "Acting",
@@ -160,10 +162,9 @@ class Scoring:
     """The kernels of scorers; see :mod:`schedgym.core.scorer`.
 
     Args:
-        module: name of the module whose kernels they are.
-        dynamics: of the problem.
-        acting: result of :func:`acting_bundles`.
-        prepare, token_columns, pair_columns: functions of the problem's module ``columns``.
+        dynamics: of the problem; the kernels are of the same module.
+        columns: the problem's module ``columns``: its Seen, Memo, ``prepare``, ``token_columns`` and
+            ``pair_columns``.
         played: the action views in which scorers play whole episodes compiled.
 
     Attributes:
@@ -173,23 +174,16 @@ class Scoring:
             (:func:`~schedgym.core.scorer.play_each`).
     """
 
-    def __init__(
-        self,
-        module: str,
-        dynamics: Dynamics,
-        acting: type[Any],
-        prepare: Any,
-        token_columns: Any,
-        pair_columns: Any,
-        played: Collection[str],
-    ) -> None:
-        self.acting, self.played, self._dynamics = acting, tuple(played), dynamics
-        regard = accessor(acting)
+    def __init__(self, dynamics: Dynamics, columns: Any, played: Collection[str]) -> None:
+        self.acting: Any = _acting_bundles(columns.Seen, columns.Memo)
+        self.played, self._dynamics = tuple(played), dynamics
+        regard, module = accessor(self.acting), dynamics.module
+        prepare, token_columns, pair_columns = columns.prepare, columns.token_columns, columns.pair_columns
 
         def score(table: Any, tools: Any, count: int) -> None:
             score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
 
-        def columns(table: Any, tools: Any, rows: Any) -> None:
+        def write(table: Any, tools: Any, rows: Any) -> None:
             columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
 
         @helper
@@ -197,18 +191,18 @@ class Scoring:
             return act(regard(table, tools, b), prepare, token_columns, pair_columns)
 
         self.score = made_kernel(module, "score", score)
-        self.columns = made_kernel(module, "columns", columns)
+        self.columns = made_kernel(module, "columns", write)
         views = [own for own in dynamics.views if own.view in played]
-        self.play = {own: self._play(module, own, choose) for own in views}
+        self.play = {own: self._play(own, choose) for own in views}
 
-    def _play(self, module: str, own: ViewDynamics, choose: Any) -> Any:
+    def _play(self, own: ViewDynamics, choose: Any) -> Any:
         access, advance, observe = self._dynamics.access, self._dynamics.advance, self._dynamics.observe
         decode, decide = own.decode, own.decide
 
         def play(tables: Any, played: Any) -> int:
             return play_each(access, decode, decide, advance, observe, choose, tables, played)
 
-        return made_kernel(module, f"play.{own.name}", play)
+        return made_kernel(self._dynamics.module, f"play.{own.name}", play)
 
     def play_kernel(self, simulator: Any) -> Any:
         """The kernel that plays whole episodes of a simulator, in one of the views ``played``."""

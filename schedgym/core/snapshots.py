@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.future import join_future
+from schedgym.core.problem import Parameters
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter
@@ -23,6 +24,7 @@ class Snapshot:
     """The state of one environment.
 
     Attributes:
+        made: id and parameters of the environment.
         sizes: lengths of its arrays' dimensions.
         state: its arrays, but for those of the workload.
         jobs: the arrays of the workload; of all snapshots of an episode they are the same objects.
@@ -31,6 +33,7 @@ class Snapshot:
         seeding: seed, number of the next episode, whether it has been seeded.
     """
 
+    made: tuple[str, Parameters]
     sizes: dict[str, int]
     state: Arrays
     jobs: Arrays
@@ -48,11 +51,27 @@ def save(simulator: Simulator, index: int) -> Snapshot:
     given = (mapping.get(index) for mapping in (simulator.loaded, simulator.once, simulator.repeated))
     seeding = tuple(array[index] for array in (simulator.seeds, simulator.episodes, simulator.seeded))
     state = [array[index].copy() for array, _ in simulator.changing]
-    return Snapshot(simulator.sizes, state, kept[1], loading, tuple(given), seeding)
+    made = simulator.id, simulator.parameters
+    return Snapshot(made, simulator.sizes, state, kept[1], loading, tuple(given), seeding)
 
 
-def restore(simulator: Simulator, index: int, snapshot: Snapshot) -> None:
-    """Bring environment ``index`` to a saved state, of this or another simulator of the same parameters."""
+def restore(simulator: Simulator, index: int, snapshot: Snapshot, seed: int | None = None) -> None:
+    """Bring environment ``index`` to a saved state, of this or another simulator made alike.
+
+    Args:
+        simulator: the simulator.
+        index: the environment.
+        snapshot: the state.
+        seed: by which :func:`resample` draws the jobs anew that have not arrived yet; None: they stay.
+
+    Raises:
+        InvalidParameter: before anything changes: if the state is of an environment with another id or other
+            parameters, or nothing draws jobs, as the environment was made with a workload.
+    """
+    if seed is not None and simulator.source is None:
+        raise InvalidParameter("resample: the environment was made with a workload, and has no generator")
+    if snapshot.made != (simulator.id, simulator.parameters):
+        raise InvalidParameter("restore: the state is of an environment with another id or other parameters")
     if snapshot.sizes is not simulator.sizes:
         simulator.reserve(**snapshot.sizes)
     for (array, declared), values in zip(simulator.changing, snapshot.state, strict=True):
@@ -72,6 +91,8 @@ def restore(simulator: Simulator, index: int, snapshot: Snapshot) -> None:
         (simulator.seeds, simulator.episodes, simulator.seeded), snapshot.seeding, strict=True
     ):
         array[index] = value
+    if seed is not None:
+        resample(simulator, index, seed)
 
 
 def _put(array: Any, index: int, values: Any, fill: float) -> None:
@@ -93,12 +114,7 @@ def resample(simulator: Simulator, index: int, seed: int) -> None:
         simulator: the simulator.
         index: an environment whose episode has begun.
         seed: the jobs come from episode 0 of this seed.
-
-    Raises:
-        InvalidParameter: if the environment was made with a workload: nothing draws another.
     """
-    if simulator.source is None:
-        raise InvalidParameter("resample: the environment was made with a workload, and has no generator")
     module = simulator.problem.module("workload")
     if "arrival" not in {field.name for field in module.SCHEMA.jobs}:
         return  # one job, which has arrived

@@ -30,9 +30,10 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.flowtime import columns
 from schedgym.problems.flowtime.columns import (
     CLOCK_SCALE,
     COUNT_SCALE,
@@ -43,12 +44,7 @@ from schedgym.problems.flowtime.columns import (
     WORK_SCALE,
     GlobalToken,
     JobToken,
-    Memo,
-    Seen,
     ServerToken,
-    pair_columns,
-    prepare,
-    token_columns,
 )
 from schedgym.problems.flowtime.metrics import Objective, Schedule
 from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
@@ -719,12 +715,4 @@ DYNAMICS = Dynamics(
         ViewDynamics("rule", always_feasible, decide_rule),
     ),
 )
-SCORING = Scoring(
-    __name__,
-    DYNAMICS,
-    acting_bundles(Seen, Memo),
-    prepare,
-    token_columns,
-    pair_columns,
-    ("priority", "pick"),
-)
+SCORING = Scoring(DYNAMICS, columns, ("priority", "pick"))

@@ -79,6 +79,11 @@ class FlowtimeSimulator(Simulator):
         cores = int(self.server_cpu.sum())
         return rules.locality_rows(jobs, self.most_tasks, cores) if self.latency else 0
 
+    def now(self, index: int) -> tuple[float, int]:
+        """See :meth:`Simulator.now`; what comes in the slot to be decided has not arrived yet."""
+        slot, arrived = super().now(index)
+        return slot - 1, arrived
+
     def _initialise(self) -> None:
         arrays, parameters = self.arrays, self.parameters
         arrays.objective.weights[()] = parameters.norm, parameters.alpha

@@ -35,10 +35,11 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.order import sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.geo import columns
 from schedgym.problems.geo.columns import (
     AGE_SCALE,
     CLOCK_SCALE,
@@ -47,12 +48,7 @@ from schedgym.problems.geo.columns import (
     JOB_FEATURES,
     SITE,
     GlobalToken,
-    Memo,
-    Seen,
     SiteToken,
-    pair_columns,
-    prepare,
-    token_columns,
 )
 from schedgym.problems.geo.metrics import Schedule
 from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
@@ -1136,12 +1132,4 @@ DYNAMICS = Dynamics(
         ViewDynamics("pick", decode_pick, decide_pick),
     ),
 )
-SCORING = Scoring(
-    __name__,
-    DYNAMICS,
-    acting_bundles(Seen, Memo),
-    prepare,
-    token_columns,
-    pair_columns,
-    ("priority", "pick"),
-)
+SCORING = Scoring(DYNAMICS, columns, ("priority", "pick"))

@@ -13,15 +13,9 @@ import math
 from typing import Any
 
 from schedgym.core.jit import helper, subroutine
-from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import resetter
-from schedgym.problems.parallel_jct.columns import (
-    Memo,
-    Seen,
-    pair_columns,
-    prepare,
-    token_columns,
-)
+from schedgym.problems.parallel_jct import columns
 from schedgym.problems.parallel_jct.metrics import CRUMB, INSTANT
 from schedgym.problems.parallel_jct.observation import clear_tasks, observe
 from schedgym.problems.parallel_jct.state import (
@@ -728,12 +722,4 @@ DYNAMICS = Dynamics(
         ViewDynamics("search", decode_search, decide_search),
     ),
 )
-SCORING = Scoring(
-    __name__,
-    DYNAMICS,
-    acting_bundles(Seen, Memo),
-    prepare,
-    token_columns,
-    pair_columns,
-    ("pick", "place", "search"),
-)
+SCORING = Scoring(DYNAMICS, columns, ("pick", "place", "search"))

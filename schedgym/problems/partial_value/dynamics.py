@@ -28,9 +28,10 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.partial_value import columns
 from schedgym.problems.partial_value.columns import (
     COUNT_SCALE,
     DENSITY_SCALE,
@@ -41,12 +42,7 @@ from schedgym.problems.partial_value.columns import (
     TASK_SCALE,
     VALUE_SCALE,
     GlobalToken,
-    Memo,
     ResourceToken,
-    Seen,
-    pair_columns,
-    prepare,
-    token_columns,
 )
 from schedgym.problems.partial_value.metrics import FULL, Schedule
 from schedgym.problems.partial_value.rules import (
@@ -521,12 +517,4 @@ DYNAMICS = Dynamics(
         ViewDynamics("rule", decode_rule, decide_rule),
     ),
 )
-SCORING = Scoring(
-    __name__,
-    DYNAMICS,
-    acting_bundles(Seen, Memo),
-    prepare,
-    token_columns,
-    pair_columns,
-    ("priority", "prices"),
-)
+SCORING = Scoring(DYNAMICS, columns, ("priority", "prices"))

@@ -31,9 +31,10 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
+from schedgym.problems.queue_delay import columns
 from schedgym.problems.queue_delay.columns import (
     COUNT_SCALE,
     DAY,
@@ -42,13 +43,8 @@ from schedgym.problems.queue_delay.columns import (
     TASK,
     WAITING_SCALE,
     GlobalToken,
-    Memo,
-    Seen,
     ServerToken,
     TaskToken,
-    pair_columns,
-    prepare,
-    token_columns,
 )
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
@@ -768,12 +764,4 @@ DYNAMICS = Dynamics(
         ViewDynamics("rule", always_feasible, decide_rule),
     ),
 )
-SCORING = Scoring(
-    __name__,
-    DYNAMICS,
-    acting_bundles(Seen, Memo),
-    prepare,
-    token_columns,
-    pair_columns,
-    ("placement", "pick", "route"),
-)
+SCORING = Scoring(DYNAMICS, columns, ("placement", "pick", "route"))

@@ -23,9 +23,10 @@ from schedgym.core.arrays import (
     length,
 )
 from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
-from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics, acting_bundles
+from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import resetter
 from schedgym.core.stepping import ActionSpace, Exchange
+from schedgym.problems.single_job import columns
 from schedgym.problems.single_job.columns import (
     COUNT_SCALE,
     GLOBAL,
@@ -35,11 +36,6 @@ from schedgym.problems.single_job.columns import (
     SERVER,
     GlobalToken,
     JobToken,
-    Memo,
-    Seen,
-    pair_columns,
-    prepare,
-    token_columns,
 )
 from schedgym.problems.single_job.metrics import Schedule
 from schedgym.problems.single_job.workload import LONGEST, MOST_ENERGY, Jobs
@@ -704,15 +700,7 @@ DYNAMICS = Dynamics(
         ViewDynamics("search", decode_search, decide_search_or_fall_back),
     ),
 )
-SCORING = Scoring(
-    __name__,
-    DYNAMICS,
-    acting_bundles(Seen, Memo),
-    prepare,
-    token_columns,
-    pair_columns,
-    ("place", "search"),
-)
+SCORING = Scoring(DYNAMICS, columns, ("place", "search"))
 
 access = DYNAMICS.access
 
