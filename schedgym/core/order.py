@@ -7,7 +7,16 @@ from typing import Any
 
 from schedgym.core.jit import helper
 
-__all__ = ["percentile", "sort", "sort_rows"]
+__all__ = ["differ", "percentile", "sort", "sort_rows"]
+
+#: computed numbers that differ relatively by less count as equal: the difference may be rounding
+TIE = 1e-9
+
+
+@helper
+def differ(a: float, b: float) -> Any:
+    """Return True if two computed numbers differ by more than rounding can make of equal ones."""
+    return abs(a - b) > TIE * max(abs(a), abs(b))
 
 
 @helper

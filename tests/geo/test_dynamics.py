@@ -190,6 +190,26 @@ def test_random_shares_run_as_the_model_says(seed: int, options: dict[str, Any],
             assert info["metrics"][name] == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("policy", ["imf", "amf", "sig-amf", "opt-amf", "gamf", "sig-gamf", "opt-gamf"])
+def test_rounding_of_shares_changes_no_episode(policy: str) -> None:
+    rng = np.random.default_rng(3)
+    parameters = {"jobs": 60, "durations": "per-job", "view": "shares", "window": "all"}
+    env = gym.make(FAIR, disable_env_checker=True, **parameters).unwrapped
+    for seed in trials(6):
+        starts = []
+        for size in (0.0, 1e-13, 1e-12):
+            player = schedgym.make_policy(f"geo/{policy}")
+            player.reset(env.interface, np.random.default_rng(0))
+            observation, _ = env.reset(seed=seed)
+            done = False
+            while not done:
+                action = player(observation) * (1.0 + size * rng.uniform(-1.0, 1.0, env.action_space.shape))
+                observation, _, done, _, _ = env.step(action)
+            starts.append(env.record().start)
+        for other in starts[1:]:
+            np.testing.assert_array_equal(starts[0], other)
+
+
 def group_for(waiting: Any, observation: dict[str, Any], dispatch_sites: str) -> int:
     """The group of a job that takes the open slot: most waiting tasks for each slot of its sites."""
     j, slots = int(observation["open_site"]), observation["slots"]

@@ -36,7 +36,7 @@ from schedgym.core.arrays import (
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
-from schedgym.core.order import sort_rows
+from schedgym.core.order import differ, sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.geo import columns
@@ -66,6 +66,7 @@ ORDER, RATIO, SLOT = 0, 1, 2
 #: shares that exceed a demand or a site's slots by less than this share are rounding, and are not repaired
 SHARE_TOLERANCE = 1e-6
 LARGEST_SHARE = 1e15  # slots
+LEAST_SHARE = 1e-12  # slots; less is none: a solver may leave so much where nothing is meant
 LEAST_TIME = 1e-9  # s, of tasks that have not ended, whose sum is kept up to rounding
 
 SCALARS = record_dtype(
@@ -460,15 +461,16 @@ def before(share: float, held: int, other: int, best_share: float, best_held: in
     """Return True if a candidate is served before the best so far; on a tie the best stays.
 
     The order is by least held / share, then by larger share; candidates without a share come last, by fewest
-    held, then by fewest ``other``.
+    held, then by fewest ``other``. Solvers round shares, so ratios and shares are tied up to rounding.
     """
-    if share > 0.0:
-        if best_share <= 0.0:
+    if share > LEAST_SHARE:
+        if best_share <= LEAST_SHARE:
             return True
-        ratio = held / share
-        best_ratio = best_held / best_share
-        return ratio < best_ratio or (ratio == best_ratio and share > best_share)
-    return best_share <= 0.0 and (held < best_held or (held == best_held and other < best_other))
+        scaled, best_scaled = held * best_share, best_held * share  # held / share, times both shares
+        if differ(scaled, best_scaled):
+            return scaled < best_scaled
+        return share > best_share and differ(share, best_share)
+    return best_share <= LEAST_SHARE and (held < best_held or (held == best_held and other < best_other))
 
 
 @helper
@@ -493,7 +495,7 @@ def next_by_ratio(env: Environment, j: int, conserving: Any) -> tuple[int, int]:
             if part >= 0.0:
                 share += part
                 possible |= state.waiting[r, jobs.entry_groups[position]] > 0
-        if not possible or (share <= 0.0 and not conserving):
+        if not possible or (share <= LEAST_SHARE and not conserving):
             continue
         other = state.occupied[r]
         if best < 0 or before(share, held, other, best_share, best_held, best_other):

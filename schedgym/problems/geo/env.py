@@ -152,7 +152,8 @@ class GeoFairEnv(SchedulingEnv):
     slots of site j for the tasks of job i's group k. Shares are targets, as tasks are not preempted: a free
     slot goes to the waiting job with the least (running tasks / share) at that site, and within the job to
     the group with the least (running tasks / share). Ties go to the larger share, then to the earlier arrival
-    or the lower index. Jobs without a share get a slot only if no other job wants it: first those with the
+    or the lower index; ratios and shares within a relative 1e-9 are tied, so that no episode hangs on how a
+    share was rounded. Jobs without a share get a slot only if no other job wants it: first those with the
     fewest running tasks at the site, then with the fewest in total, then the earlier arrival. With
     `work_conserving=False` such a slot stays empty, unless nothing else runs or will arrive.
 

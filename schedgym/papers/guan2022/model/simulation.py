@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from schedgym.papers.guan2022.model.assignment import assign_policy
 from schedgym.papers.guan2022.model.instances import (
@@ -21,6 +21,7 @@ from schedgym.papers.guan2022.model.sharing import fair_policy
 
 __all__ = ["AssignRule", "FairRule", "simulate_assign", "simulate_fair"]
 
+T = TypeVar("T")
 AssignRule = Callable[[View], tuple[Sequence[int], Mapping[int, Counts]]]
 """returns the order of the active jobs, and where their waiting tasks are assigned"""
 FairRule = Callable[[View], Mapping[tuple[int, int, int], Number]]
@@ -192,6 +193,18 @@ def _ratio(running: int, share: Number) -> Number:
     return Fraction(running) / share if isinstance(share, int | Fraction) else running / share
 
 
+def _least(candidates: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> T:
+    """Return the first candidate of least key; numbers within a relative 1e-9 are equal."""
+    first, *rest = ((key(candidate), candidate) for candidate in candidates)
+    for found in rest:
+        differing = (
+            a < b for a, b in zip(found[0], first[0], strict=True) if abs(a - b) > 1e-9 * max(abs(a), abs(b))
+        )
+        if next(differing, False):
+            first = found
+    return first[1]
+
+
 def _next_fair(
     world: _World, shares: Mapping[tuple[int, int, int], Number], j: int, sites: str, work_conserving: bool
 ) -> tuple[int, int] | None:
@@ -200,7 +213,8 @@ def _next_fair(
     Jobs: least running/share at the site, then larger share, earlier arrival, lower index. With share 0 last:
     fewest running at the site, then overall, then earlier arrival, lower index. Choice: the groups of a job
     likewise: least running/share, larger share, lower index; with share 0 last: fewest running at the site,
-    lower index. A job with a share may use it for any of its groups.
+    lower index. Ratios and shares within a relative 1e-9 are equal. A job with a share may use it for any
+    of its groups.
     """
     groups = world.instance.groups
 
@@ -218,12 +232,12 @@ def _next_fair(
 
     def group_key(i: int, k: int) -> tuple[Any, ...]:
         running, share = world.running[i, k, j], shares.get((i, k, j), 0)
-        return (0, _ratio(running, share), -share, k) if share > 0 else (1, running, k)
+        return (0, _ratio(running, share), -share, k) if share > 0 else (1, running, 0, k)
 
     jobs = [i for i in world.active if any(can_run(i, k) for k in range(len(groups)))]
     if not work_conserving:
         jobs = [i for i in jobs if share_of(i) > 0]
     if not jobs:
         return None
-    best = min(jobs, key=job_key)
-    return best, min((k for k in range(len(groups)) if can_run(best, k)), key=lambda k: group_key(best, k))
+    best = _least(jobs, job_key)
+    return best, _least((k for k in range(len(groups)) if can_run(best, k)), lambda k: group_key(best, k))
