@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Evaluation, Outcome, Panel, Run, Series
 from schedgym.papers.figures import band, bound
-from schedgym.papers.guan2022 import readings
-from schedgym.papers.guan2022.findings import PAPER
 from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
-from schedgym.papers.registry import figures_in
+from schedgym.papers.registry import figures_of
 
 F8 = npt.NDArray[np.float64]
 
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("guan2022")
 
 SKEW_AXIS, SITES_AXIS = "Zipf skew parameter", "number of available sites"
 COMMON = (

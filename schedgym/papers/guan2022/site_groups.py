@@ -25,14 +25,13 @@ from schedgym.papers.guan2022.properties import (
     spread_of,
 )
 from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
-from schedgym.papers.judging import found_if
+from schedgym.papers.searches import Sentences
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)
-def _check_gamf_sharing(run: Run) -> Finding:
+def _check_gamf_sharing(run: Run, say: Sentences) -> Finding:
     found = search("gamf", below_floors, steps_of("gamf", run.small))
-    text = f"this is the smallest example in {found.looked()} with A_i < X_i"
-    return found_if(found.found, text, witness=found.found)
+    return say(judge(found.found), {}, witness=found.found, looked=found.looked())
 
 
 @claim("sig-gamf-is-sig-amf", confirm=confirm_below_floors)

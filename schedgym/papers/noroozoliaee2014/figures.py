@@ -7,19 +7,14 @@ machines of the generator stand in for them. The statements on both figures are 
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from schedgym.documents import read_yaml
-from schedgym.papers import Evaluation, Outcome, Panel, Run, get_paper
+from schedgym.papers import Evaluation, Outcome, Panel, Run
 from schedgym.papers.figures import bound, lines
-from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import sweep_policies
-from schedgym.papers.registry import figures_in
+from schedgym.papers.registry import figures_of
 
-PAPER = get_paper("noroozoliaee2014")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("noroozoliaee2014")
 ZERO = "a bound of 0, as with many servers, is not shown on the logarithmic axis"
 STAND_IN = (
     "the workload is a synthetic stand-in for the 2011 Google trace, as the paper does not say which "

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Evaluation, Outcome, Panel, Run, Series, get_paper
+from schedgym.papers import Evaluation, Outcome, Panel, Run, Series
 from schedgym.papers.figures import bound, lines
-from schedgym.papers.registry import figures_in
-from schedgym.papers.shi2017 import readings, runs
+from schedgym.papers.registry import figures_of
+from schedgym.papers.shi2017 import runs
 from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
 
 Floats = npt.NDArray[np.float64]
 
-PAPER = get_paper("shi2017")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("shi2017")
 JCT = "average JCT [s]"
 
 SERVERS = "each server's own vCPU is a limit, too, which the paper's list of limits does not contain"

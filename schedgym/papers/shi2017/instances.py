@@ -7,21 +7,17 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedgym.documents import read_yaml
-from schedgym.papers import CORRECTED, Finding, Run, Shown, get_paper
+from schedgym.papers import CORRECTED, Finding, Run, Shown
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Details, Searched, Sentences, smallest_flaw
-from schedgym.papers.shi2017 import readings
 from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements, tapra_fast
 
-PAPER = get_paper("shi2017")
-claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
+claim = Claims.of("shi2017")
 HALF = Fraction(1, 2)
 FACTORS: tuple[Number, ...] = (1, HALF)
 SHARES = (Fraction(3, 10), Fraction(2, 10), Fraction(2, 10))  # beta of racks, pods, the data centre

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.documents import read_yaml
 from schedgym.evaluation.episodes import make_env
-from schedgym.papers import IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, get_paper, judge
+from schedgym.papers import IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, judge
 from schedgym.papers.figures import distribution, lines
 from schedgym.papers.judging import (
     PERCENT,
@@ -37,8 +35,8 @@ from schedgym.papers.judging import (
     tell,
     verdict_of,
 )
-from schedgym.papers.registry import figures_in
-from schedgym.papers.xu2021 import readings, runs, shared
+from schedgym.papers.registry import figures_of
+from schedgym.papers.xu2021 import runs, shared
 from schedgym.papers.xu2021.readings import ESTIMATION, NORM
 from schedgym.papers.xu2021.runs import ID, OCORP, OCORP_M, RULES, SLOT, describe
 from schedgym.papers.xu2021.shared import tell_seconds, tell_share
@@ -46,8 +44,7 @@ from schedgym.problems.flowtime.problem import parse_servers
 
 F8 = npt.NDArray[np.float64]
 
-PAPER = get_paper("xu2021")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("xu2021")
 NONE, MOST = runs.alpha_label(runs.ALPHAS[0]), runs.alpha_label(runs.ALPHAS[-1])
 
 # rules of verdicts, where the paper names no number

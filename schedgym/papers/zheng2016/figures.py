@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.documents import read_yaml
-from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper
+from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, excess, grows, judge_better, judge_claim, level
-from schedgym.papers.registry import figures_in
-from schedgym.papers.zheng2016 import readings
+from schedgym.papers.registry import figures_of
 from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
 
 F8 = npt.NDArray[np.float64]
 
-PAPER = get_paper("zheng2016")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("zheng2016")
 ID = "schedgym/PartialValue-v0"
 CONTINUOUS = {"Algorithm 1": "concave"}
 DISCRETE = {"m-greedy": "m-greedy", "primal-dual": "primal-dual"}
