@@ -148,6 +148,7 @@ class Figure(Entry):
 
 
 Row = Mapping[str, Any]  # of a claim, in a YAML file
+OF_THE_RUN = "of the run"  # in place of a remark's name
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -247,21 +248,29 @@ def figure(
 def figures_of(key: str) -> Callable[[str], Callable[[Make], Make]]:
     """Return :func:`figure` for the paper of a key, whose ``figures.yaml`` has the rest by figures' names.
 
-    There ``under`` names open points of the paper, and ``claims`` the claims that a figure shows, which are
-    judged after its own statements.
+    There ``under`` names open points of the paper, ``claims`` the claims that a figure shows, which are
+    judged after its own statements, and ``remarks`` texts of ``remarks.yaml``, which may name open points for
+    their default choices. ``OF_THE_RUN`` stands among them for the remarks that the function returns; else
+    these are the first.
     """
     paper, rows, points = get_paper(key), _file(key, "figures"), points_of(key)
+    defaults = {name: point.default for name, point in points.items()}
+    texts = {name: text.format_map(defaults) for name, text in _file(key, "remarks").items()}
 
     def enter(name: str) -> Callable[[Make], Make]:
         row = dict(rows[name])
         under = [points[point] for point in row.pop("under", ())]
-        claims = row.pop("claims", ())
+        claims, named = row.pop("claims", ()), row.pop("remarks", [])
+        remarks = [None if name == OF_THE_RUN else texts[name] for name in named]
+        if None not in remarks:
+            remarks = [None, *remarks]
 
         def add_claims(make: Make) -> Make:
             def made(run: Run) -> Outcome:
                 outcome = make(run)
                 judged = (judged_claim(run, f"{paper.key}/{claim}") for claim in claims)
-                return dataclasses.replace(outcome, judged=[*outcome.judged, *judged])
+                told = itertools.chain(*(outcome.remarks if one is None else [one] for one in remarks))
+                return dataclasses.replace(outcome, judged=[*outcome.judged, *judged], remarks=[*told])
 
             return figure(paper, name, under=under, **row)(made)
 

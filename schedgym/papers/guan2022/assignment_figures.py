@@ -54,11 +54,7 @@ def _example(run: Run) -> Outcome:
         Panel("", "response time [s]", times, title="(a) response times", kind="bars"),
         Panel("", "tasks not started at 2 s", waiting, title="(b) outstanding tasks", kind="bars"),
     ]
-    order = (
-        "BTAwJ and BTAaJ serve jobs in order of arrival here, as in the printed times, and not in SWAG's "
-        "order"
-    )
-    return Outcome(shown, said, "3 jobs with 29 tasks of 1 s on 3 slots", (order,))
+    return Outcome(shown, said, "3 jobs with 29 tasks of 1 s on 3 slots")
 
 
 def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[float]) -> Judged:
@@ -73,7 +69,7 @@ def _responses(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.assigned(run, jobs)
     shown = panels.by_utilization(played, "zipf", panels.SKEW_AXIS)
-    remarks = (*jobs.remarks, runs.assigning_remark(run), panels.COMMON)
+    remarks = (*jobs.remarks, runs.assigning_remark(run))
     return Outcome(shown, judge_all("assigning", played), jobs.sizes, remarks)
 
 
@@ -97,5 +93,5 @@ def _by_sites(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
     shown = panels.by_utilization(played, "choices", panels.SITES_AXIS)
-    remarks = (*jobs.remarks, runs.assigning_remark(run), panels.COMMON)
+    remarks = (*jobs.remarks, runs.assigning_remark(run))
     return Outcome(shown, judge_all("by sites", played), jobs.sizes, remarks)

@@ -18,10 +18,6 @@ F8 = npt.NDArray[np.float64]
 figure = figures_of("guan2022")
 
 SKEW_AXIS, SITES_AXIS = "Zipf skew parameter", "number of available sites"
-COMMON = (
-    "intervals are of the differences between algorithms within an episode: most of the variation "
-    "between episodes is due to a few long jobs, and is common to all algorithms"
-)
 
 Make = Callable[[Run, Trace], Outcome]
 

@@ -30,16 +30,6 @@ from schedgym.traces import read_trace
 
 F8 = npt.NDArray[np.float64]
 
-NO_DRAIN = (
-    "only the time up to the last arrival counts, as most of the time after it belongs to a few jobs "
-    "with long tasks"
-)
-SHARED_BOUND = "the lower bound is that of tasks with two available sites, as in chapter 5"
-RECOMPUTED = (
-    "shares are decided again when a group of a job has finished, as it is not defined when a job with a "
-    "choice of sites has finished at a site"
-)
-
 
 @figure("fig4.2")
 def _traces(run: Run) -> Outcome:
@@ -117,7 +107,7 @@ def _recomputation(run: Run) -> Outcome:
     said = [*judge_all("recomputation", played), so_at_others]
     shown = [panels.deviation_panel("", curves)]
     sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites; {panels.closeness(shown)}"
-    return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN))
+    return Outcome(shown, said, sizes, jobs.remarks)
 
 
 def _at_skews(run: Run, jobs: runs.Jobs, policies: Iterable[str]) -> tuple[Evaluation, list[Panel]]:
@@ -140,7 +130,7 @@ def _deviation_of_amf(run: Run, trace: runs.Trace) -> Outcome:
         *([_aggressive_facebook(run, jobs)] if trace is runs.facebook else []),
     ]
     sizes = f"{jobs.sizes}; {panels.closeness(shown)}"
-    return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN))
+    return Outcome(shown, said, sizes, jobs.remarks)
 
 
 def _aggressive_facebook(run: Run, jobs: runs.Jobs) -> Judged:
@@ -154,8 +144,7 @@ def _response_of_amf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.only(runs.shared(run, jobs), ["IMF", *runs.AMF])
     shown = panels.by_utilization(played, "zipf", panels.SKEW_AXIS)
-    remarks = (*jobs.remarks, SHARED_BOUND, panels.COMMON)
-    return Outcome(shown, judge_all("responses of AMF", played), jobs.sizes, remarks)
+    return Outcome(shown, judge_all("responses of AMF", played), jobs.sizes, jobs.remarks)
 
 
 # chapter 5: sharing sites whose tasks have a choice ---------------------------------------------------
@@ -172,7 +161,7 @@ def _deviation_of_gamf(run: Run, trace: runs.Trace) -> Outcome:
         judge_incentive(run, jobs, "GAMF"),
     ]
     sizes = f"{jobs.sizes}; {panels.closeness(shown, {'AMF': [*runs.AMF], 'GAMF': [*runs.GAMF]})}"
-    return Outcome(shown, said, sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
+    return Outcome(shown, said, sizes, jobs.remarks)
 
 
 @panels.register_pair("fig5.3", "fig5.4")
@@ -180,5 +169,4 @@ def _response_of_gamf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.only(runs.shared(run, jobs), [*runs.AMF, *runs.GAMF])
     shown = panels.by_utilization(played, "zipf", panels.SKEW_AXIS)
-    remarks = (*jobs.remarks, RECOMPUTED, panels.COMMON)
-    return Outcome(shown, judge_all("responses of GAMF", played), jobs.sizes, remarks)
+    return Outcome(shown, judge_all("responses of GAMF", played), jobs.sizes, jobs.remarks)

@@ -58,26 +58,10 @@ MIDDLE_JOBS = (150, 250)  # slots: 1500 to 2500 s, about the paper's 2000 s
 LONG_JOBS = 1000  # slots: 10000 s
 ROUNDING = 0.042  # of the variance: the largest deviation that the paper gives, 0.383 for 0.4
 
-BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
-STAND_IN = (
-    "the workload is a synthetic stand-in for ten hours of Google's 2011 trace, as the paper does not "
-    "say which ones it uses"
-)
-MEMORY = "jobs have about 2 GB of memory per core, and servers 4 GB per core; the paper gives neither"
-TWO_NUMBERS = (
-    "the paper contradicts itself: for OCORP+M the introduction states 34% and section VI-C 24%; section "
-    "VI-A states 34% for OCORP, without memory"
-)
-NONE_DRAWN = "on the logarithmic axis classes without any are left out"
-BIG = (
-    "an alpha of 100 has little effect, as prices / demands differ by up to 1e11, and lambda changes by "
-    "about t^2.5 per slot; the paper does not have the values 10,000 and 1,000,000, which are not drawn"
-)
-
 
 def _outcome(played: Evaluation, panels: Sequence[Panel], said: Sequence[Judged], *remarks: str) -> Outcome:
     """Return what a figure of runs on the stand-in shows."""
-    return Outcome(panels, said, runs.sizes_of(played), (STAND_IN, *remarks))
+    return Outcome(panels, said, runs.sizes_of(played), remarks)
 
 
 # 1D -----------------------------------------------------------------------------------------------------
@@ -114,7 +98,7 @@ def _demands(run: Run) -> Outcome:
         ),
     ]
     likeness = _likeness(processing, cpu, parse_servers(parameters["servers"]))
-    return Outcome(panels, [], f"{draws} draws of {describe(parameters)}", (STAND_IN, *likeness))
+    return Outcome(panels, [], f"{draws} draws of {describe(parameters)}", likeness)
 
 
 def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, F8]]:
@@ -163,7 +147,7 @@ def _flowtime(run: Run) -> Outcome:
         _surrogate(run, played),
         _near_bound(run, played),
     ]
-    return _outcome(played, [panel], said, BOUND, _by_draw(played), _narrowest(played))
+    return _outcome(played, [panel], said, _by_draw(played), _narrowest(played))
 
 
 def _surrogate(run: Run, played: Evaluation) -> Judged:
@@ -291,12 +275,7 @@ def _waiting(run: Run) -> Outcome:
             more=f"{tell_seconds(gaps[OCORP])} under OCORP, for all jobs {every}",
         ),
     ]
-    remarks = (
-        "jobs are grouped into classes of sizes, as a draw has few jobs of the same length above 1000 s",
-        "the greatest and the least waiting, two curves of one panel in the paper, are two panels here",
-        "long jobs are those with at least 60% of the longest time, about 20000 s at this size",
-    )
-    return _outcome(played, shared.wait_panels(played, [OCORP, *RULES]), said, *remarks)
+    return _outcome(played, shared.wait_panels(played, [OCORP, *RULES]), said)
 
 
 def _short_waits(played: Evaluation) -> Judged:
@@ -336,7 +315,7 @@ def _charged(run: Run) -> Outcome:
             judge(same.all()),
         ),
     ]
-    return _outcome(played, [panel], said, BOUND, BIG)
+    return _outcome(played, [panel], said)
 
 
 def _counts(played: Evaluation, name: str) -> Panel:
@@ -384,8 +363,7 @@ def _preemptions(run: Run) -> Outcome:
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
         ),
     ]
-    told = "a preemption is a slot in which an unfinished job loses all its cores"
-    return _outcome(played, [_counts(played, "preemptions")], said, BIG, NONE_DRAWN, told)
+    return _outcome(played, [_counts(played, "preemptions")], said)
 
 
 def _less_by_class(played: Evaluation, name: str) -> Judged:
@@ -441,15 +419,7 @@ def _migrations(run: Run) -> Outcome:
             more=f"the norm: {tell(against(MOST, norms[MOST], {NONE: norms[NONE]}))}",
         ),
     ]
-    remarks = (
-        BIG,
-        NONE_DRAWN,
-        "a migration is a slot in which a job runs on a server on which it did not run when it last ran",
-        "with alpha = 0 jobs are packed anew in each slot, as in section IV-A, and thus migrate; if they "
-        "stay where possible (packing 'sticky', 3 draws), long jobs still migrate several times as often "
-        "as with alpha = 10",
-    )
-    return _outcome(played, [_counts(played, "migrations")], said, *remarks)
+    return _outcome(played, [_counts(played, "migrations")], said)
 
 
 # 2D -----------------------------------------------------------------------------------------------------
@@ -469,14 +439,14 @@ def _memory_flowtime(run: Run) -> Outcome:
             Statement("", OCORP_M, ("SVF", "SRVF", "SRPT", "SRF"), run.choice(NORM), STATED),
         ),
     ]
-    return _outcome(played, [panel], said, BOUND, MEMORY, TWO_NUMBERS)
+    return _outcome(played, [panel], said)
 
 
 @figure("fig9")
 def _memory_unfinished(run: Run) -> Outcome:
     played = runs.play(run, "2d")
     said = [shared.judge_least_work(run, played, OCORP_M, "Fig. 9"), shared.judge_done(played, OCORP_M)]
-    return _outcome(played, shared.work_panels(played, [OCORP_M, *RULES]), said, MEMORY)
+    return _outcome(played, shared.work_panels(played, [OCORP_M, *RULES]), said)
 
 
 @figure("fig10")
@@ -487,7 +457,7 @@ def _memory_waiting(run: Run) -> Outcome:
             run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF"
         )
     ]
-    return _outcome(played, shared.wait_panels(played, [OCORP_M, *RULES]), said, MEMORY)
+    return _outcome(played, shared.wait_panels(played, [OCORP_M, *RULES]), said)
 
 
 # wrong declarations -------------------------------------------------------------------------------------
@@ -527,8 +497,7 @@ def _declared(run: Run) -> Outcome:
     ]
     if 0.4 in few:
         said.append(_same(run, two.where(variance=0.4)))
-    reserved = "in 2D the declared memory is reserved under every reading"
-    return _outcome(one, panels, said, MEMORY, reserved)
+    return _outcome(one, panels, said)
 
 
 def _rounded(played: Evaluation) -> Judged:
@@ -594,11 +563,7 @@ def _mapreduce(run: Run) -> Outcome:
         ),
         _same_work(played, OCORP),
     ]
-    cut = (
-        "jobs of the stand-in are divided into map and reduce tasks; the paper does not say how its own "
-        "are made"
-    )
-    return _outcome(played, panels, said, BOUND, cut)
+    return _outcome(played, panels, said)
 
 
 def _same_work(played: Evaluation, policy: str) -> Judged:
