@@ -11,7 +11,7 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.searches import Details, Sentences, count, smallest_flaw
+from schedgym.papers.searches import Details, Sentences, confirm_by, count, smallest_flaw
 from schedgym.papers.shi2017.instances import HALF, claim, draw_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, least_time, optra
 
@@ -60,23 +60,16 @@ def _check_energy(run: Run, say: Sentences) -> Finding:
     return say.counted(count(range(500 if run.small else 20_000), exact), "differ")
 
 
-def _confirm_equation_9(shown: Shown) -> bool:
-    energies = [Fraction(x) for x in shown["energy"]]
-    literal = [len(energies) * x for x in energies]
-    return (
-        as_texts(literal) == shown["printed"]
-        and as_text(sum(energies)) == shown["meant"] not in shown["printed"]
-    )
+def _summed(energies: Sequence[int]) -> Details:
+    """Return the sum for each task t as printed, and the sum that is meant, if they differ."""
+    printed = [len(energies) * x for x in energies]
+    return None if sum(energies) in printed else {"printed": printed, "meant": sum(energies)}
 
 
-@claim("equation-9", confirm=_confirm_equation_9)
+@claim("equation-9", confirm=confirm_by(lambda shown: shown["energy"], _summed))
 def _check_equation_9(run: Run, say: Sentences) -> Finding:
-    def flaw(energies: Sequence[int]) -> Details:
-        printed = [len(energies) * x for x in energies]
-        return None if sum(energies) in printed else {"printed": printed, "meant": sum(energies)}
-
     cases = (own for n in (1, 2) for own in itertools.combinations_with_replacement((1, 2, 3), n))
-    searched = smallest_flaw(cases, flaw, size=sum, show=lambda energies: {"energy": list(energies)})
+    searched = smallest_flaw(cases, _summed, size=sum, show=lambda energies: {"energy": list(energies)})
     figures = {"checked": searched.checked, "different": searched.flawed}
     return say(CORRECTED if searched.found else HOLDS, figures, counterexample=searched.found)
 

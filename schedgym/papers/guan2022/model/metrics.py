@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from schedgym.papers.exact import quotient
 from schedgym.papers.guan2022.model.instances import Decision, Instance, Interval, Number, Outcome
 from schedgym.papers.guan2022.model.sharing import Problem, isolated_shares, site_demand, subsets
 
@@ -28,10 +29,6 @@ __all__ = [
 PERCENTILES = (50, 90, 95, 99)
 
 
-def _divide(a: Number, b: Number) -> Number:
-    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / Fraction(b)
-
-
 def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
     """Return response times, use of the slots, and recomputations.
 
@@ -44,16 +41,16 @@ def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
     response = [c - a for c, a in zip(outcome.completion, arrivals, strict=True)]
     span, slots = instance.span, sum(instance.slots)
     result: dict[str, Any] = {
-        "mean_response": _divide(sum(response), len(response)),
+        "mean_response": quotient(sum(response), len(response)),
         "max_response": max(response),
         "makespan": max(outcome.completion) - min(arrivals),
-        "utilisation": _divide(sum(durations), slots * (max(outcome.completion) - min(arrivals))),
-        "load": _divide(sum(durations), slots * span) if span else None,
+        "utilisation": quotient(sum(durations), slots * (max(outcome.completion) - min(arrivals))),
+        "load": quotient(sum(durations), slots * span) if span else None,
         "recomputations": len(outcome.decisions),
         "recomputations_waiting": sum(
             any(map(any, decision.view.waiting.values())) for decision in outcome.decisions
         ),
-        "longest_over_span": _divide(max(durations), span) if span else None,
+        "longest_over_span": quotient(max(durations), span) if span else None,
     }
     for q in PERCENTILES:
         result[f"p{q}_response"] = float(np.percentile([float(x) for x in response], q))
@@ -151,7 +148,7 @@ def job_bound(instance: Instance, i: int) -> Number:
     for inside in subsets(len(instance.slots)):
         work = sum(duration for duration, sites in tasks if inside.issuperset(sites))
         if work:
-            bound = max(bound, _divide(work, sum(instance.slots[j] for j in inside)))
+            bound = max(bound, quotient(work, sum(instance.slots[j] for j in inside)))
     return bound
 
 
@@ -169,7 +166,7 @@ def pooled_srpt(instance: Instance) -> Number:
             clock = min(future)
             continue
         i = min(ready, key=lambda i: (left[i], i))
-        done_at = clock + _divide(left[i], speed)
+        done_at = clock + quotient(left[i], speed)
         if future and min(future) < done_at:
             left[i] -= (min(future) - clock) * speed
             clock = min(future)
@@ -177,10 +174,10 @@ def pooled_srpt(instance: Instance) -> Number:
             clock = done_at
             total += clock - instance.jobs[i].arrival
             open_jobs.remove(i)
-    return _divide(total, len(left))
+    return quotient(total, len(left))
 
 
 def lower_bounds(instance: Instance) -> dict[str, Number]:
     """Return bounds on the mean response under any policy."""
     per_job = [job_bound(instance, i) for i in range(len(instance.jobs))]
-    return {"per_job": _divide(sum(per_job), len(per_job)), "pooled_srpt": pooled_srpt(instance)}
+    return {"per_job": quotient(sum(per_job), len(per_job)), "pooled_srpt": pooled_srpt(instance)}

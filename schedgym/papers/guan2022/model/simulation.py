@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
+from schedgym.papers.exact import quotient
 from schedgym.papers.guan2022.model.assignment import assign_policy
 from schedgym.papers.guan2022.model.instances import (
     Counts,
@@ -188,10 +188,6 @@ def simulate_fair(
     return world.outcome()
 
 
-def _ratio(running: int, share: Number) -> Number:
-    return Fraction(running) / share if isinstance(share, int | Fraction) else running / share
-
-
 def _next_fair(
     world: _World, shares: Mapping[tuple[int, int, int], Number], j: int, sites: str, work_conserving: bool
 ) -> tuple[int, int] | None:
@@ -213,12 +209,12 @@ def _next_fair(
     def job_key(i: int) -> tuple[Any, ...]:
         running, arrival = world.running_at(i, j), world.instance.jobs[i].arrival
         if (share := share_of(i)) > 0:
-            return 0, _ratio(running, share), -share, arrival, i
+            return 0, quotient(running, share), -share, arrival, i
         return 1, running, world.running_at(i), arrival, i
 
     def group_key(i: int, k: int) -> tuple[Any, ...]:
         running, share = world.running[i, k, j], shares.get((i, k, j), 0)
-        return (0, _ratio(running, share), -share, k) if share > 0 else (1, running, k)
+        return (0, quotient(running, share), -share, k) if share > 0 else (1, running, k)
 
     jobs = [i for i in world.active if any(can_run(i, k) for k in range(len(groups)))]
     if not work_conserving:

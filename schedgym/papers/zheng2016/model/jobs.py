@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
+
+from schedgym.papers.exact import quotient
 
 __all__ = [
     "Amounts",
@@ -159,14 +160,9 @@ def window(instance: Instance, j: int) -> list[int]:
     return [t for t in range(1, horizon(instance) + 1) if job.arrival <= t <= job.deadline]
 
 
-def ratio(a: Number, b: Number) -> Number:
-    """Return a / b, exactly where both are exact."""
-    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b
-
-
 def share(instance: Instance, j: int, i: int) -> Number:
     """Return r_ij, the share of resource i that a task of job j takes."""
-    return ratio(instance.jobs[j].demand[i], instance.capacity[i])
+    return quotient(instance.jobs[j].demand[i], instance.capacity[i])
 
 
 def shares(instance: Instance, j: int) -> list[Number]:
@@ -322,7 +318,7 @@ def metrics(instance: Instance, outcome: Outcome) -> Metrics:
     used: list[Number] = [0] * len(instance.capacity)
     for x in outcome.allocation:
         for i, total in enumerate(load(instance, x)):
-            used[i] += ratio(total, last)
+            used[i] += quotient(total, last)
     return Metrics(
         value_of(instance, outcome.served),
         tuple(used),

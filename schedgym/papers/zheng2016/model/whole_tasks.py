@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from schedgym.papers.exact import quotient
 from schedgym.papers.zheng2016.model.jobs import (
     TOLERANCE,
     Amounts,
@@ -20,7 +21,6 @@ from schedgym.papers.zheng2016.model.jobs import (
     gain,
     horizon,
     load,
-    ratio,
     shares,
     slot_cap,
     worth,
@@ -108,7 +108,7 @@ def m_greedy(state: State, skip: bool = False) -> Amounts:
 
     def key(task: Task) -> tuple[Number, ...]:
         largest = dominant[task.j]
-        density = ratio(task.value, largest) if largest else math.inf
+        density = quotient(task.value, largest) if largest else math.inf
         return (-density, -task.value, task.j, task.k)
 
     taken, misfit = _prefix(state, sorted(candidates(state), key=key), skip)
@@ -183,7 +183,7 @@ def deadline_aware(state: State, p: int | None = None, rho: Number = None) -> Am
     order = _by_value(state)
     if len(order) <= c:
         return _counts(state, order)
-    least = rho * ratio(sum(s.value for s in order[:p]), p)
+    least = rho * quotient(sum(s.value for s in order[:p]), p)
     if order[c].value <= least:
         return _counts(state, order[:c])
     near = [s for s in order[p:] if s.value >= least]
