@@ -136,7 +136,7 @@ def literal_run(
         gamma: Gamma; the target of lambda per slot is p / (Gamma - a).
         slots: number of slots after which to stop at the latest.
         start: lambda of a job in its first slot, which the paper does not give.
-        options: others of :class:`~schedgym.papers.xu2021.model.simulation.Options`; by default those of the
+        options: others of :class:`~schedgym.papers.xu2021.model.Options`; by default those of the
             experiments: k = 2, mu = t^(k + 1/2).
     """
     name = "ocorp+" if options.get("alpha") else "ocorp"
