@@ -10,16 +10,18 @@ import numpy as np
 
 from schedgym.papers import Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.algorithms import (
+from schedgym.papers.guan2022.batches import Batch, Floats, Integers
+from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
+from schedgym.papers.guan2022.properties import (
     check_completion,
     check_printed,
+    confirm_balance,
+    confirm_below_floors,
     confirm_printed_check,
     count_programs,
     run_programs,
+    spread_of,
 )
-from schedgym.papers.guan2022.batches import Batch, Floats, Integers
-from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
-from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
     Flaws,

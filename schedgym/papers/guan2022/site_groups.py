@@ -9,19 +9,17 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.algorithms import (
-    check_completion,
-    check_printed,
-    confirm_printed_check,
-    count_programs,
-    run_both_programs,
-)
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares
 from schedgym.papers.guan2022.properties import (
+    check_completion,
+    check_printed,
     confirm_balance,
     confirm_below_floors,
+    confirm_printed_check,
+    count_programs,
+    run_both_programs,
     spread_of,
 )
 from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
