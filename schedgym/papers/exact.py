@@ -7,9 +7,14 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["Number", "Optimum", "as_text", "as_texts", "simplex"]
+__all__ = ["Number", "Optimum", "as_text", "as_texts", "quotient", "simplex"]
 
 Number = int | Fraction
+
+
+def quotient(a: Number | float, b: Number | float) -> Number | float:
+    """Return a / b, exactly where both are exact."""
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a, b)
 
 
 def as_text(number: Number | float) -> int | str:

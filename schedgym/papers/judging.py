@@ -50,7 +50,6 @@ __all__ = [
     "average",
     "between",
     "excess",
-    "found_if",
     "confirm_finding",
     "grows",
     "judge",
@@ -120,21 +119,6 @@ class Judged:
 def judge(good: object) -> Verdict:
     """Return "holds" if ``good`` is true, else "not reproduced"."""
     return HOLDS if good else NOT_REPRODUCED
-
-
-def found_if(right: object, text: str, verdict: Verdict = HOLDS, **parts: Any) -> Finding:
-    """Return the finding that a text tells if what was counted is right, else "not reproduced".
-
-    Args:
-        right: true if so.
-        text: the evidence.
-        verdict: the verdict if so.
-        parts: counterexample, witness and figures of the finding. The figures are the evidence if not.
-    """
-    if right:
-        return Finding(verdict, text, **parts)
-    figures = parts.get("figures", {})
-    return Finding(NOT_REPRODUCED, f"not so: {figures or text}", figures=figures)
 
 
 def verdict_of(cases: Iterable[str]) -> Verdict:

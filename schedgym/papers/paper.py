@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
+from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 
 __all__ = ["PAPERS", "Paper", "get_paper"]
@@ -35,47 +37,9 @@ class Paper:
         return f"{self.authors}: {self.title}. {self.published}."
 
 
-PAPERS = (
-    Paper(
-        "xu2021",
-        "online packing",
-        "Optimal Job Scheduling With Resource Packing for Heterogeneous Servers",
-        "Huanle Xu, Yang Liu, Wing Cheong Lau",
-        "IEEE/ACM Transactions on Networking, 2021",
-        ("schedgym/FlowtimePacking-v0",),
-    ),
-    Paper(
-        "shi2017",
-        "parallel jobs",
-        "Energy-aware Scheduling of Embarrassingly Parallel Jobs and Resource Allocation in Cloud",
-        "Li Shi, Zhemin Zhang, Thomas Robertazzi",
-        "IEEE Transactions on Parallel and Distributed Systems, 2017",
-        ("schedgym/SingleJob-v0", "schedgym/ParallelJCT-v0"),
-    ),
-    Paper(
-        "zheng2016",
-        "partial values",
-        "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values in the Cloud",
-        "Zizhan Zheng, Ness B. Shroff",
-        "IEEE INFOCOM, 2016",
-        ("schedgym/PartialValue-v0",),
-    ),
-    Paper(
-        "noroozoliaee2014",
-        "task completion",
-        "Online Multi-Resource Scheduling for Minimum Task Completion Time in Cloud Servers",
-        "MohammadJavad NoroozOliaee, Bechir Hamdaoui, Mohsen Guizani, Mahdi Ben Ghorbel",
-        "IEEE INFOCOM Workshops, 2014",
-        ("schedgym/QueueDelay-v0",),
-    ),
-    Paper(
-        "guan2022",
-        "distributed jobs",
-        "Task Allocation and Scheduling for Distributed Job Execution",
-        "Guan Yitong",
-        "Thesis, Nanyang Technological University, Singapore, 2022",
-        ("schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"),
-    ),
+PAPERS = tuple(
+    Paper(**{**row, "problems": tuple(row["problems"])})
+    for row in read_yaml(Path(__file__).with_name("papers.yaml"))
 )
 
 

@@ -1,18 +1,21 @@
 """Readings: the points that a paper leaves open, the choices, and the verdicts under each of them.
 
-A paper names its open points in ``readings.py`` of its folder. A claim or figure that depends on some of them
-runs under all combinations of their choices; its verdict is that under the default one, under which the
+A paper lists its open points in ``readings.yaml`` of its folder. A claim or figure that depends on some of
+them runs under all combinations of their choices; its verdict is that under the default one, under which the
 paper's own statements hold best; if another choice changes the verdict, the result says so.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
 
@@ -23,6 +26,7 @@ __all__ = [
     "count_verdicts",
     "kind_of",
     "name_reading",
+    "points_of",
     "readings_of",
     "sum_up",
 ]
@@ -57,6 +61,13 @@ class OpenPoint:
     def __post_init__(self) -> None:
         if self.default not in self.choices:
             raise UnknownName("choice", self.default, self.choices)
+
+
+@functools.cache
+def points_of(key: str) -> dict[str, OpenPoint]:
+    """Return the open points of a paper by the names that ``readings.yaml`` of its folder gives them."""
+    rows = read_yaml(Path(__file__).with_name(key) / "readings.yaml")
+    return {name: OpenPoint(**row) for name, row in rows.items()}
 
 
 def readings_of(points: Sequence[OpenPoint]) -> list[dict[str, str]]:

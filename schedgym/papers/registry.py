@@ -1,7 +1,7 @@
 """The registry: the claims and figures of all papers, how they are registered and found by their names.
 
 The modules of a paper's package register its claims, which a file lists (:class:`Claims`), and its figures
-(:func:`figures_in`). Verdicts come from runs: the verdict that the file records with a claim is the one that
+(:func:`figures_of`). Verdicts come from runs: the verdict that the file records with a claim is the one that
 an earlier run found, and serves only to notice changes. Nothing else states it: ``docs/claims.json`` is what
 a run writes. The data that are written for a figure are those that are drawn.
 """
@@ -15,13 +15,15 @@ import itertools
 import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 from schedgym.evaluation.pictures import Panel
 from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
-from schedgym.papers.paper import PAPERS, Paper
-from schedgym.papers.readings import OpenPoint, name_reading, readings_of, sum_up
+from schedgym.papers.paper import PAPERS, Paper, get_paper
+from schedgym.papers.readings import OpenPoint, name_reading, points_of, readings_of, sum_up
 from schedgym.papers.run import Run
 from schedgym.papers.searches import Sentences
 
@@ -32,7 +34,7 @@ __all__ = [
     "Figure",
     "Outcome",
     "figure",
-    "figures_in",
+    "figures_of",
     "judged_claim",
     "list_claims",
     "list_figures",
@@ -146,6 +148,7 @@ class Figure(Entry):
 
 
 Row = Mapping[str, Any]  # of a claim, in a YAML file
+OF_THE_RUN = "of the run"  # in place of a remark's name
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -153,6 +156,12 @@ def _register(entry: Entry) -> None:
     if _ENTRIES.get(entry.name, entry) != entry:
         raise ValueError(f"{entry.name!r} is registered already")
     _ENTRIES[entry.name] = entry
+
+
+def _file(key: str, name: str) -> dict[str, Any]:
+    """Return the content of a YAML file of a paper."""
+    rows: dict[str, Any] = read_yaml(Path(__file__).with_name(key) / f"{name}.yaml")
+    return rows
 
 
 class Claims:
@@ -175,6 +184,11 @@ class Claims:
     ) -> None:
         self._paper, self.sections, self._points = paper, sections, points
         self._rows = {row["name"]: row for row in itertools.chain.from_iterable(sections.values())}
+
+    @classmethod
+    def of(cls, key: str) -> Claims:
+        """Return the claims of the paper of a key, read from its folder."""
+        return cls(get_paper(key), _file(key, "claims"), points_of(key))
 
     def __call__(
         self, name: str, confirm: Confirm | None = None
@@ -231,28 +245,32 @@ def figure(
     return enter
 
 
-def figures_in(
-    paper: Paper, rows: Mapping[str, Row], points: Mapping[str, OpenPoint]
-) -> Callable[[str], Callable[[Make], Make]]:
-    """Return :func:`figure` for a paper whose ``figures.yaml`` has the rest by the names of the figures.
+def figures_of(key: str) -> Callable[[str], Callable[[Make], Make]]:
+    """Return :func:`figure` for the paper of a key, whose ``figures.yaml`` has the rest by figures' names.
 
-    Args:
-        paper: the paper.
-        rows: what the file has; ``under`` names open points, and ``claims`` the claims that the figure shows,
-            which are judged after its own statements.
-        points: the paper's open points, by the names that rows give them.
+    There ``under`` names open points of the paper, ``claims`` the claims that a figure shows, which are
+    judged after its own statements, and ``remarks`` texts of ``remarks.yaml``, which may name open points for
+    their default choices. ``OF_THE_RUN`` stands among them for the remarks that the function returns; else
+    these are the first.
     """
+    paper, rows, points = get_paper(key), _file(key, "figures"), points_of(key)
+    defaults = {name: point.default for name, point in points.items()}
+    texts = {name: text.format_map(defaults) for name, text in _file(key, "remarks").items()}
 
     def enter(name: str) -> Callable[[Make], Make]:
         row = dict(rows[name])
         under = [points[point] for point in row.pop("under", ())]
-        claims = row.pop("claims", ())
+        claims, named = row.pop("claims", ()), row.pop("remarks", [])
+        remarks = [None if name == OF_THE_RUN else texts[name] for name in named]
+        if None not in remarks:
+            remarks = [None, *remarks]
 
         def add_claims(make: Make) -> Make:
             def made(run: Run) -> Outcome:
                 outcome = make(run)
                 judged = (judged_claim(run, f"{paper.key}/{claim}") for claim in claims)
-                return dataclasses.replace(outcome, judged=[*outcome.judged, *judged])
+                told = itertools.chain(*(outcome.remarks if one is None else [one] for one in remarks))
+                return dataclasses.replace(outcome, judged=[*outcome.judged, *judged], remarks=[*told])
 
             return figure(paper, name, under=under, **row)(made)
 

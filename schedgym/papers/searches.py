@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 Case = TypeVar("Case")
+NOT_SO = "not so: {figures}"  # the evidence of "not reproduced" where a claim has no text for it
 Details = Mapping[str, Any] | None  # of what is wrong with a case; None if nothing is
 
 
@@ -151,7 +152,7 @@ class Sentences:
 
     Args:
         texts: verdict -> text in the language of ``str.format``; "otherwise" stands for all other verdicts;
-            one text alone is for all of them.
+            one text alone is for all of them. Without a text, "not reproduced" has the figures as evidence.
 
     Raises:
         ValueError: there is no such verdict.
@@ -160,7 +161,7 @@ class Sentences:
     def __init__(self, texts: str | Mapping[str, str]) -> None:
         known = {"otherwise": texts} if isinstance(texts, str) else dict(texts)
         rest = known.pop("otherwise", None)
-        self._texts = {} if rest is None else dict.fromkeys(Verdict, rest)
+        self._texts = {Verdict.NOT_REPRODUCED: NOT_SO} if rest is None else dict.fromkeys(Verdict, rest)
         self._texts |= {Verdict(verdict): text for verdict, text in known.items()}
 
     def __call__(
@@ -184,7 +185,8 @@ class Sentences:
         Raises:
             KeyError: there is no text for the verdict, or a text, of any verdict, names an unknown number.
         """
-        filled = {one: text.format_map({**figures, **numbers}) for one, text in self._texts.items()}
+        known = {"figures": figures, **figures, **numbers}
+        filled = {one: text.format_map(known) for one, text in self._texts.items()}
         against = verdict in (Verdict.REFUTED, Verdict.CORRECTED)
         return Finding(
             verdict,
@@ -200,9 +202,14 @@ class Sentences:
         return self(judge(not counted.false), figures, true=counted.true)
 
     def against(
-        self, verdict: Verdict, searched: Searched, figures: Mapping[str, Any] | None = None, **numbers: Any
+        self,
+        verdict: Verdict,
+        searched: Searched,
+        figures: Mapping[str, Any] | None = None,
+        what: str = "instances",
+        **numbers: Any,
     ) -> Finding:
         """Return the finding of a search: :func:`found_against` with the text of ``verdict``."""
         known = {"checked": searched.checked, "flawed": searched.flawed, **(figures or {})}
         text = self(verdict, known, counterexample=searched.found, **numbers).evidence
-        return found_against(verdict, searched, text, figures=figures)
+        return found_against(verdict, searched, text, what, figures=figures)

@@ -193,8 +193,10 @@ def test_every_row_of_a_file_has_its_function(paper) -> None:
     folder = Path(registry.__file__).parent / paper.key
     rows = [row["name"] for section in read_yaml(folder / "claims.yaml").values() for row in section]
     assert [entry.short for entry in list_claims(paper.key)] == rows
-    figures = {entry.short for entry in registry.list_figures(paper.key)}
-    assert figures == set(read_yaml(folder / "figures.yaml"))
+    figures = read_yaml(folder / "figures.yaml")
+    assert {entry.short for entry in registry.list_figures(paper.key)} == set(figures)
+    remarks = {name for row in figures.values() for name in row.get("remarks", ())}
+    assert remarks - {registry.OF_THE_RUN} == set(read_yaml(folder / "remarks.yaml"))
 
 
 def test_importing_the_claims_is_light() -> None:

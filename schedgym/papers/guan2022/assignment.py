@@ -16,7 +16,7 @@ from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.batches import Groups, settings
 from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.runs import ASSIGN, placements
-from schedgym.papers.searches import Smallest
+from schedgym.papers.searches import Details, Sentences, Smallest, confirm_by, smallest_flaw
 from schedgym.problems.geo.workload import make_workload
 
 
@@ -39,31 +39,27 @@ def _confirm_figure(instance: Shown) -> bool:
 
 
 @claim("figure-1.1", confirm=_confirm_figure)
-def _check_figure(run: Run) -> Finding:
+def _check_figure(run: Run, say: Sentences) -> Finding:
     printed = [4, 7, 10]
     three, one = _figure_1_1(10, [3, 3, 3]), _figure_1_1(10, [1, 1, 1])
-    if three == printed:
-        return Finding(HOLDS, f"completions {three}")
-    verdict = CORRECTED if one == printed else REFUTED
-    text = f"with 3 tasks at a time they end at {three}; with one task at a time at {one}"
+    verdict = HOLDS if three == printed else CORRECTED if one == printed else REFUTED
     shown = {"slots": [3, 3, 3], "tasks": 10, "completions": three, "printed": printed}
-    return Finding(verdict, text, counterexample=shown, figures={"three_slots": three, "one_slot": one})
+    return say(verdict, {"three_slots": three, "one_slot": one}, counterexample=shown)
 
 
 TABLE_3_1 = model.make_instance([1, 1, 1], [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])
 
 
 @claim("table-3.1")
-def _check_table_3_1(run: Run) -> Finding:
+def _check_table_3_1(run: Run, say: Sentences) -> Finding:
     printed = {"btawj-fcfs": "22/3", "btaaj-fcfs": "20/3", "scta": "19/3", "ata": "17/3"}
     found = {}
     for policy in printed:
         ends = model.simulate_assign(TABLE_3_1, policy, fine=False).completion
         found[policy] = [end - job.arrival for end, job in zip(ends, TABLE_3_1.jobs, strict=True)]
     means = {policy: str(Fraction(sum(values), 3)) for policy, values in found.items()}
-    verdict = judge(means == printed)
-    text = ", ".join(f"{policy} {means[policy]} {values}" for policy, values in found.items())
-    return Finding(verdict, f"mean and responses [s]: {text}", figures=means)
+    told = ", ".join(f"{policy} {means[policy]} {values}" for policy, values in found.items())
+    return say(judge(means == printed), means, told=told)
 
 
 def _splits(row: Sequence[int], groups: Groups) -> Iterator[model.Counts]:
@@ -86,7 +82,10 @@ def _least_level(tasks: Sequence[int], groups: Groups, slots: Sequence[int], loa
     )
 
 
-def _levels(case: Shown) -> tuple[Fraction, Fraction, Fraction]:
+Levels = tuple[Fraction, Fraction, Fraction]
+
+
+def _levels(case: Shown) -> Levels:
     """Return C, the largest number of tasks per slot that the flow gives, and the least possible one."""
     slots, load, tasks = case["slots"], case["load"], case["tasks"]
     level, placed = model.balance(tasks, case["groups"], slots, load)
@@ -107,37 +106,30 @@ def _small_jobs(slots: int, most: int, load: int) -> Iterator[dict[str, Any]]:
                             yield case | {"tasks": [*tasks], "load": [*before]}
 
 
-def _confirm_level(instance: Shown) -> bool:
-    level, got, best = _levels(instance)
-    stated = instance["C"], instance["got"], instance["best"]
-    return stated == (str(level), str(got), str(best)) and got > best
+def _above_least(levels: Levels) -> Details:
+    """Return the three levels, if the flow gives more than the least."""
+    level, got, best = map(str, levels)
+    return {"C": level, "got": got, "best": best} if levels[1] > levels[2] else None
 
 
-@claim("balanced-allocation", confirm=_confirm_level)
-def _check_balanced_allocation(run: Run) -> Finding:
-    checked = whole = worse = 0
-    smallest = Smallest()
-    for case in _small_jobs(*((4, 4, 2) if run.small else (6, 6, 3))):
-        level, got, best = _levels(case)
-        checked += 1
+@claim("balanced-allocation", confirm=confirm_by(_levels, _above_least))
+def _check_balanced_allocation(run: Run, say: Sentences) -> Finding:
+    whole = 0
+
+    def flaw(case: Shown) -> Details:
+        nonlocal whole
+        level, got, best = levels = _levels(case)
         whole += level == math.ceil(best) and got <= level
-        if got > best:
-            worse += 1
-            size = (len(case["slots"]), sum(case["slots"]), sum(case["tasks"]), sum(case["load"]))
-            smallest.see(size, case | {"C": str(level), "got": str(got), "best": str(best)})
-    figures = {"checked": checked, "least_whole_C": whole, "above_the_least": worse}
-    if whole < checked:
-        return Finding(
-            NOT_REPRODUCED, f"C is not the least whole number in {checked - whole} cases", figures=figures
-        )
-    if smallest.found is None:
-        return Finding(HOLDS, f"{checked:,} jobs against all placements", figures=figures)
-    text = (
-        f"C is the least value, rounded up to a whole number, in all {checked:,} jobs compared with all "
-        "placements; below this number any maximum flow is allowed: ours is above the least value in "
-        f"{worse:,}"
+        return _above_least(levels)
+
+    cases = _small_jobs(*((4, 4, 2) if run.small else (6, 6, 3)))
+    parts = ("slots", "tasks", "load")
+    checked, worse, found = smallest_flaw(
+        cases, flaw, size=lambda case: (len(case["slots"]), *(sum(case[part]) for part in parts)), show=dict
     )
-    return Finding(CORRECTED, text, counterexample=smallest.found, figures=figures)
+    figures = {"checked": checked, "least_whole_C": whole, "above_the_least": worse}
+    verdict = NOT_REPRODUCED if whole < checked else HOLDS if found is None else CORRECTED
+    return say(verdict, figures, counterexample=found, others=checked - whole)
 
 
 def _estimates(instance: Shown) -> tuple[list[Fraction], list[int]]:
@@ -161,7 +153,7 @@ def _confirm_estimate(instance: Shown) -> bool:
 
 
 @claim("completion-estimate", confirm=_confirm_estimate)
-def _check_completion_estimate(run: Run) -> Finding:
+def _check_completion_estimate(run: Run, say: Sentences) -> Finding:
     checked = equal = 0
     worst = Smallest()
     for total in range(2, 6):
@@ -181,14 +173,9 @@ def _check_completion_estimate(run: Run) -> Finding:
                     worst.see(sum(map(sum, pair)), case)
         if worst.found is not None:
             break
-    if worst.found is None:
-        return Finding(HOLDS, f"{checked:,} pairs of jobs on two sites")
-    verdict = CORRECTED if equal == 0 else REFUTED
-    text = (
-        "with the division by u_j that section 3.2.3 describes; without it only where sites have equal slots"
-    )
+    verdict = HOLDS if worst.found is None else CORRECTED if equal == 0 else REFUTED
     figures = {"checked": checked, "different_order_with_equal_slots": equal}
-    return Finding(verdict, text, counterexample=worst.found, figures=figures)
+    return say(verdict, figures, counterexample=worst.found)
 
 
 def _greedy_levels(loads: Sequence[int], tasks: int, strict: bool) -> list[tuple[int, int]]:
@@ -214,7 +201,7 @@ def _confirm_greedy(instance: Shown) -> bool:
 
 
 @claim("greedy-level", confirm=_confirm_greedy)
-def _check_greedy_level(run: Run) -> Finding:
+def _check_greedy_level(run: Run, say: Sentences) -> Finding:
     most = (3, 3, 7) if run.small else (4, 4, 12)
     checked = none = right = 0
     smallest: dict[str, Any] | None = None
@@ -232,12 +219,8 @@ def _check_greedy_level(run: Run) -> Finding:
                     none += 1
                     smallest = smallest or {"loads": list(loads), "tasks": tasks}
     figures = {"checked": checked, "no_level_as_printed": none, "one_level_with_<=": right}
-    if smallest is None:
-        return Finding(HOLDS, f"{checked:,} groups", figures=figures)
-    verdict = CORRECTED if right == checked else REFUTED
-    text = f"no such integer in {none:,} of {checked:,} groups (the tasks fill the level exactly); "
-    text += "with |T| <= sum_x (p - r_x) exactly one in all"
-    return Finding(verdict, text, counterexample=smallest, figures=figures)
+    verdict = HOLDS if smallest is None else CORRECTED if right == checked else REFUTED
+    return say(verdict, figures, counterexample=smallest)
 
 
 #: labels of Table 3.2 -> the policies that sections 3.2.1 and 3.2.2 call so
@@ -263,7 +246,7 @@ def _confirm_swap(instance: Shown) -> bool:
 
 
 @claim("table-3.2", confirm=_confirm_swap)
-def _check_table_3_2(run: Run) -> Finding:
+def _check_table_3_2(run: Run, say: Sentences) -> Finding:
     checked = 0
     moved = dict.fromkeys(SWAPPED, 0)
     example: dict[str, Any] | None = None
@@ -276,17 +259,13 @@ def _check_table_3_2(run: Run) -> Finding:
                 moved[label] += beside[label] != alone[label]
             if beside["BTAAJ"] != alone["BTAAJ"] and example is None:
                 example = {"slots": slots, "outstanding": ahead, "tasks": tasks} | beside
-    text = ", ".join(f"{label}'s in {count}" for label, count in moved.items())
-    text = (
-        f"waiting tasks of another job change the allocation of a new job in {checked} cases: "
-        f"differs under {text}"
-    )
+    told = ", ".join(f"{label}'s in {count}" for label, count in moved.items())
     figures = {"checked": checked} | {f"changed_{label}": count for label, count in moved.items()}
     if moved["BTAAJ"] == 0:
-        return Finding(judge(moved["BTAWJ"]), text, figures=figures)
+        return say(judge(moved["BTAWJ"]), figures, told=told, more="")
     verdict = REFUTED if moved["BTAWJ"] else CORRECTED
     more = "; with the two names swapped the table says what sections 3.2.1 and 3.2.2 do"
-    return Finding(verdict, text + more, counterexample=example, figures=figures)
+    return say(verdict, figures, counterexample=example, told=told, more=more)
 
 
 def _count_allocations(rows: Sequence[Sequence[int]], policy: str) -> int:
@@ -308,7 +287,7 @@ def _count_allocations(rows: Sequence[Sequence[int]], policy: str) -> int:
 
 
 @claim("task-allocations")
-def _check_allocations(run: Run) -> Finding:
+def _check_allocations(run: Run, say: Sentences) -> Finding:
     policies = ("BTAWJ", "BTAAJ", "SCTA", "ATA")
     numbers = range(1, 9 if run.small else 17)
     most = dict.fromkeys(policies, 0)
@@ -321,13 +300,8 @@ def _check_allocations(run: Run) -> Finding:
         between = all(1 <= scta <= jobs for scta in counts["SCTA"])
         ordered &= alone and between and set(counts["ATA"]) == {jobs * (jobs + 1) // 2}
     counted = ", ".join(f"{policy} {count}" for policy, count in most.items())
-    text = (
-        "ATA computes g (g + 1) / 2 allocations, SCTA up to g, BTAWJ and BTAAJ one: "
-        f"{'true' if ordered else 'false'} in 20 draws for each g up to {numbers[-1]}; most for "
-        f"{numbers[-1]} jobs: {counted}"
-    )
     figures = {"most_jobs": numbers[-1]} | {f"most_{policy}": count for policy, count in most.items()}
-    return Finding(judge(ordered), text, figures=figures)
+    return say(judge(ordered), figures, ordered="true" if ordered else "false", counted=counted)
 
 
 def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]) -> int:
@@ -376,14 +350,14 @@ def _swag_total(
     return sum(map(math.ceil, plan.estimate.values()))
 
 
-def _confirm_ratio(instance: Shown) -> bool:
-    groups = tuple(map(tuple, instance["groups"]))
-    got = _arrivals(instance["arrivals"], groups, instance["slots"])
-    return list(got) == [instance["scta"], instance["optimum"]] and got[0] > len(instance["slots"]) * got[1]
+def _exceeds(case: Shown) -> Details:
+    """Return the sums of :func:`_arrivals`, if SCTA has more than m times the optimum."""
+    got, best = _arrivals(case["arrivals"], tuple(map(tuple, case["groups"])), case["slots"])
+    return {"scta": got, "optimum": best} if got > len(case["slots"]) * best else None
 
 
-@claim("m-approximation", confirm=_confirm_ratio)
-def _check_m_approximation(run: Run) -> Finding:
+@claim("m-approximation", confirm=confirm_by(dict, _exceeds))
+def _check_m_approximation(run: Run, say: Sentences) -> Finding:
     worst = {1: Fraction(0), 2: Fraction(0), 3: Fraction(0)}
     checked = 0
     for rows, groups, sites, scta in _outstanding(run):
@@ -394,25 +368,14 @@ def _check_m_approximation(run: Run) -> Finding:
         checked += len(found)
     figures: dict[str, Any] = {"decisions": checked}
     figures |= {f"worst_ratio_{m}_sites": str(ratio) for m, ratio in worst.items()}
-    if any(ratio > m for m, ratio in worst.items()):
-        return Finding(
-            NOT_REPRODUCED, f"with one slot a site the worst ratios are {figures}", figures=figures
-        )
+    told = ", ".join(f"{float(ratio):.2f} at m = {m}" for m, ratio in worst.items())
     ata = _worst_ata(run)
     figures["worst_ratio_over_m_of_ata_with_several_slots"] = str(ata)
-    text = (
-        f"with one slot per site it holds in {checked:,} decisions compared with all possible ones, worst "
-        "ratio "
-    )
-    text += ", ".join(f"{float(ratio):.2f} at m = {m}" for m, ratio in worst.items())
+    if any(ratio > m for m, ratio in worst.items()):
+        return say(NOT_REPRODUCED, figures, told=told, ata=float(ata))
     beyond = _beyond_m()
-    if beyond is None:
-        return Finding(HOLDS, text, figures=figures)
-    text += (
-        "; with several slots SCTA can exceed m, whatever flow is taken (the proof counts tasks, not time)"
-    )
-    text += f"; in random instances ATA is at most {float(ata):.2f} m times the least"
-    return Finding(CORRECTED, text, counterexample=beyond, figures=figures)
+    verdict = HOLDS if beyond is None else CORRECTED
+    return say(verdict, figures, counterexample=beyond, told=told, ata=float(ata))
 
 
 def _beyond_m() -> dict[str, Any] | None:
@@ -421,15 +384,12 @@ def _beyond_m() -> dict[str, Any] | None:
     One job fills two sites for exactly C instants, so its flow is unique. A job with c tasks at the first
     site overtakes it there. When the second site is done, a task arrives that can run at the first site only.
     """
-    groups = ((0,), (0, 1))
     for fast in range(2, 7):
         for level, ahead in itertools.product(range(3, 9), range(1, 7)):
             arrivals = [[0, [0, level * (1 + fast)]], [1, [ahead, 0]], [level, [1, 0]]]
-            if ahead < level - 1:
-                got, best = _arrivals(arrivals, groups, [1, fast])
-                if got > 2 * best:
-                    shown = {"slots": [1, fast], "groups": [[*group] for group in groups]}
-                    return shown | {"arrivals": arrivals, "scta": got, "optimum": best}
+            case = {"slots": [1, fast], "groups": [[0], [0, 1]], "arrivals": arrivals}
+            if ahead < level - 1 and (found := _exceeds(case)):
+                return {**case, **found}
     return None
 
 

@@ -1,4 +1,4 @@
-"""Max-min shares of many small instances at once: ``model.sharing`` in whole numbers, for searches.
+"""Max-min shares of many small instances at once: the shares of ``model`` in whole numbers, for searches.
 
 All amounts are multiples of 1 / :func:`unit` slots, as every level of up to six jobs is, so nothing is
 rounded. All sets T of sites are enumerated, with D_i(T) and u(T) as in the model.

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from schedgym.documents import read_yaml
-from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict, get_paper
-from schedgym.papers.guan2022 import readings
+from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict
 from schedgym.papers.guan2022.share_search import Search
 from schedgym.papers.registry import Claims
 
-PAPER = get_paper("guan2022")
-claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
+claim = Claims.of("guan2022")
 NAMES = {"imf": "IMF", "amf": "AMF", "sig-amf": "SIG-AMF", "gamf": "GAMF", "sig-gamf": "SIG-GAMF"}
 CLOSE = 1e-9  # of the solvers' floating-point shares, in slots
 LEVELS = 1e-6  # levels of up to six jobs are multiples of 1/360 slots

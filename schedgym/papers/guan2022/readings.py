@@ -14,12 +14,10 @@ arrival; with it AMF's is up to 6% below IMF's, not 4% (3 draws of the claims' j
 
 from __future__ import annotations
 
-from pathlib import Path
+from schedgym.papers.readings import points_of
 
-from schedgym.documents import read_yaml
-from schedgym.papers.readings import OpenPoint
-
-_ROWS = read_yaml(Path(__file__).with_name("readings.yaml"))
-DURATIONS, EVENNESS, BALANCE, INCENTIVE = (
-    OpenPoint(**_ROWS[name]) for name in ("DURATIONS", "EVENNESS", "BALANCE", "INCENTIVE")
-)
+POINTS = points_of("guan2022")
+DURATIONS = POINTS["DURATIONS"]
+EVENNESS = POINTS["EVENNESS"]
+BALANCE = POINTS["BALANCE"]
+INCENTIVE = POINTS["INCENTIVE"]

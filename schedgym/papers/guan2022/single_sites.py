@@ -10,16 +10,18 @@ import numpy as np
 
 from schedgym.papers import Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.algorithms import (
+from schedgym.papers.guan2022.batches import Batch, Floats, Integers
+from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
+from schedgym.papers.guan2022.properties import (
     check_completion,
     check_printed,
+    confirm_balance,
+    confirm_below_floors,
     confirm_printed_check,
     count_programs,
     run_programs,
+    spread_of,
 )
-from schedgym.papers.guan2022.batches import Batch, Floats, Integers
-from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
-from schedgym.papers.guan2022.properties import confirm_balance, confirm_below_floors, spread_of
 from schedgym.papers.guan2022.share_search import (
     SINGLE,
     Flaws,
@@ -31,20 +33,17 @@ from schedgym.papers.guan2022.share_search import (
     steps_of,
 )
 from schedgym.papers.guan2022.shares import completion_shares, water_filling
-from schedgym.papers.judging import found_if
+from schedgym.papers.searches import Sentences
 
 
 @claim("water-filling-example")
-def _check_water_filling(run: Run) -> Finding:
+def _check_water_filling(run: Run, say: Sentences) -> Finding:
     found = water_filling([[2], [4], [10], [40]], [20])[:, 0].tolist()
     shares = batches.fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
     other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * batches.unit(4))
     fair = bool(batches.satisfies_definition(shares)[0]), bool(batches.satisfies_definition(other)[0])
     right = found == [2.0, 4.0, 7.0, 7.0] and fair == (True, False)
-    verdict = judge(right)
-    return Finding(
-        verdict, f"the solver gives {found}, fair by Definition 4.1: {fair[0]}; the other: {fair[1]}"
-    )
+    return say(judge(right), {}, solver=found, fair=fair)
 
 
 def _confirm_imf_sharing(instance: Shown) -> bool:
@@ -75,7 +74,7 @@ def _confirm_two_matrices(instance: Shown) -> bool:
 
 
 @claim("amf-matrix", confirm=_confirm_two_matrices)
-def _check_amf_matrix(run: Run) -> Finding:
+def _check_amf_matrix(run: Run, say: Sentences) -> Finding:
     def flaw(batch: Batch) -> Flaws:
         shares = batch.shares()
         kinds = len(batch.groups)
@@ -86,9 +85,7 @@ def _check_amf_matrix(run: Run) -> Finding:
             yield np.diff(spread)[:, 0] != 0, {"job": i, "group": k, "least_and_most": spread}
 
     found = search("amf", flaw, steps_of("amf", run.small))
-    text = f"this is the smallest example in {found.looked()} in which a job can have more or fewer slots"
-    text += " of a site"
-    return found_if(found.found, text, witness=found.found)
+    return say(judge(found.found), {}, witness=found.found, looked=found.looked())
 
 
 def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
@@ -106,21 +103,16 @@ def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
 
 
 @claim("amf-lying-per-site")
-def _check_lemma_4_3(run: Run) -> Finding:
+def _check_lemma_4_3(run: Run, say: Sentences) -> Finding:
     checked, grown = 0, 0.0
     for demand, honest, lying in _lying_matrices(run):
         checked += 1
         grown = max(grown, float((np.minimum(lying, demand) - honest).sum(axis=0).max()))
-    figures = {"checked": checked, "largest_growth": grown}
-    text = (
-        f"{checked:,} random misreports, with matrices of Algorithm 6 for jobs in a random order: the "
-        f"largest growth is {grown:.1e} slots"
-    )
-    return Finding(judge(grown < LEVELS), text, figures=figures)
+    return say(judge(grown < LEVELS), {"checked": checked, "largest_growth": grown})
 
 
 @claim("amf-lying-spreads")
-def _check_lemma_4_4(run: Run) -> Finding:
+def _check_lemma_4_4(run: Run, say: Sentences) -> Finding:
     checked = met = broken = 0
     for demand, honest, lying in _lying_matrices(run):
         change = np.minimum(lying, demand) - honest
@@ -130,27 +122,19 @@ def _check_lemma_4_4(run: Run) -> Finding:
             if k and total[h] > LEVELS and ((change[h] > LEVELS) & (change[k] < -LEVELS)).any():
                 met += 1
                 broken += bool(total[k] < LEVELS)
-    text = (
-        f"{checked:,} random misreports: the conditions hold {met:,} times, and {broken} times the job "
-        "does not benefit"
-    )
     figures = {"checked": checked, "conditions_met": met, "broken": broken}
-    return Finding(judge(met and not broken), text, figures=figures)
+    return say(judge(met and not broken), figures)
 
 
 @claim("amf-sharing", confirm=confirm_below_floors)
-def _check_amf_sharing(run: Run) -> Finding:
+def _check_amf_sharing(run: Run, say: Sentences) -> Finding:
     example, slots, groups = [[2, 2], [0, 3]], [4, 4], batches.single_sites(2)
     own = model.aggregates_of(example, slots, groups, "amf")
     spread = model.useful_range(example, slots, groups, "amf", 0, [0, 2])
     sig = model.aggregates_of(example, slots, groups, "sig-amf")
     found = search("amf", below_floors, steps_of("amf", run.small))
-    text = (
-        "the proof's example: aggregates (3, 3), job 1 has 1 slot of site B in every matrix, SIG-AMF (4, 2)"
-        f"; this is the smallest example in {found.looked()} in which no matrix meets (4.3) and (4.4)"
-    )
     as_printed = own == [3, 3] and [*spread] == [1, 1] and sig == [4, 2]
-    return found_if(as_printed and found.found, text, witness=found.found)
+    return say(judge(as_printed and found.found), {}, witness=found.found, looked=found.looked())
 
 
 @claim("amf-decided-balance", confirm=confirm_balance)
@@ -163,7 +147,7 @@ def _check_amf_balance(run: Run) -> Finding:
 
 
 @claim("demand-beyond-slots")
-def _check_demand_beyond_slots(run: Run) -> Finding:
+def _check_demand_beyond_slots(run: Run, say: Sentences) -> Finding:
     sizes = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (2, 3)]
     top = 3 if run.small else 5
     checked = {"amf": 0, "sig-amf": 0, "gamf": 0, "sig-gamf": 0}
@@ -182,18 +166,14 @@ def _check_demand_beyond_slots(run: Run) -> Finding:
                     checked[policy] += len(batch.demand)
                     broken[policy] += int((batch.aggregates() != cut.aggregates()).any(axis=1).sum())
     figures = {f"checked_{policy}": count for policy, count in checked.items()}
-    text = (
-        "the aggregates are the same if demands are limited to the slots of their sites, in all instances: "
-        + ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
-    )
-    return found_if(not any(broken.values()), text, figures=figures)
+    told = ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
+    return say(judge(not any(broken.values())), figures, told=told)
 
 
 @claim("algorithm-5")
-def _check_algorithm_5(run: Run) -> Finding:
+def _check_algorithm_5(run: Run, say: Sentences) -> Finding:
     found = run_programs(run, "amf", literal=True)
-    text = f"as printed, with HiGHS: right in {found.right:,} of {sum(found):,} random instances"
-    return Finding(judge(found.all_right), text, figures={"right": found.right, "wrong": found.wrong})
+    return say(judge(found.all_right), {"right": found.right, "wrong": found.wrong}, of=sum(found))
 
 
 @claim("algorithm-5-sig", confirm=confirm_printed_check)

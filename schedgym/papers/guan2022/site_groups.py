@@ -9,30 +9,27 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.algorithms import (
-    check_completion,
-    check_printed,
-    confirm_printed_check,
-    count_programs,
-    run_both_programs,
-)
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
 from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares
 from schedgym.papers.guan2022.properties import (
+    check_completion,
+    check_printed,
     confirm_balance,
     confirm_below_floors,
+    confirm_printed_check,
+    count_programs,
+    run_both_programs,
     spread_of,
 )
 from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
-from schedgym.papers.judging import found_if
+from schedgym.papers.searches import Sentences
 
 
 @claim("gamf-sharing", confirm=confirm_below_floors)
-def _check_gamf_sharing(run: Run) -> Finding:
+def _check_gamf_sharing(run: Run, say: Sentences) -> Finding:
     found = search("gamf", below_floors, steps_of("gamf", run.small))
-    text = f"this is the smallest example in {found.looked()} with A_i < X_i"
-    return found_if(found.found, text, witness=found.found)
+    return say(judge(found.found), {}, witness=found.found, looked=found.looked())
 
 
 @claim("sig-gamf-is-sig-amf", confirm=confirm_below_floors)

@@ -21,7 +21,7 @@ from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Run, judge
 from schedgym.papers.guan2022.batches import at_associated, single_sites
-from schedgym.papers.guan2022.findings import PAPER, claim
+from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.readings import INCENTIVE
 from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
 from schedgym.papers.guan2022.shares import isolated_share, max_min, water_filling
@@ -51,7 +51,7 @@ ALMOST_ALL = 0.9  # of the percentiles
 
 
 def _named(judged: Judged, name: str) -> Judged:
-    return dataclasses.replace(judged, name=f"{PAPER.key}/{name}")
+    return dataclasses.replace(judged, name=f"guan2022/{name}")
 
 
 # rules -----------------------------------------------------------------------------------------------

@@ -7,24 +7,14 @@ machines of the generator stand in for them. The statements on both figures are 
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from schedgym.documents import read_yaml
-from schedgym.papers import Evaluation, Outcome, Panel, Run, get_paper
+from schedgym.papers import Evaluation, Outcome, Panel, Run
 from schedgym.papers.figures import bound, lines
-from schedgym.papers.noroozoliaee2014 import readings
 from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import sweep_policies
-from schedgym.papers.registry import figures_in
+from schedgym.papers.registry import figures_of
 
-PAPER = get_paper("noroozoliaee2014")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
-ZERO = "a bound of 0, as with many servers, is not shown on the logarithmic axis"
-STAND_IN = (
-    "the workload is a synthetic stand-in for the 2011 Google trace, as the paper does not say which "
-    "part of it is used"
-)
+figure = figures_of("noroozoliaee2014")
 
 
 def _labels(run: Run) -> dict[str, str]:
@@ -47,8 +37,7 @@ def _utilization(run: Run) -> Outcome:
         own = lines(played, "servers", f"utilization_{resource}{window}", labels=_labels(run), factor=100.0)
         title = f"({letter}) {'CPU' if resource == 'cpu' else resource}"
         panels.append(Panel("number of servers", "utilisation [%]", own, title=title))
-    drawn = f"choices in this figure: {HEAD.default}, {WINDOW.default}"
-    return Outcome(panels, (), _sizes(played), (STAND_IN, drawn))
+    return Outcome(panels, (), _sizes(played))
 
 
 @figure("fig3")
@@ -56,4 +45,4 @@ def _delay(run: Run) -> Outcome:
     played = sweep_policies(run, COMPARED)
     series = [*lines(played, "servers", labels=_labels(run)), bound(played, "servers")]
     panel = Panel("number of servers", "mean queuing delay [s]", series, y_scale="log")
-    return Outcome([panel], (), _sizes(played), (STAND_IN, ZERO))
+    return Outcome([panel], (), _sizes(played))

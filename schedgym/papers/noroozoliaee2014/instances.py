@@ -6,20 +6,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedgym.documents import read_yaml
-from schedgym.papers import Run, Shown, get_paper
-from schedgym.papers.noroozoliaee2014 import readings
+from schedgym.papers import Run, Shown
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task, earliest
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Details, Searched, smallest_flaw
 
-PAPER = get_paper("noroozoliaee2014")
-claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
+claim = Claims.of("noroozoliaee2014")
 
 
 def pairs(unit: int, least: int = 1) -> list[Server]:

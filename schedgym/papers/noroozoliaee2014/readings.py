@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from schedgym.papers.readings import points_of
 
-from schedgym.documents import read_yaml
-from schedgym.papers.readings import OpenPoint
-
-POINTS = {name: OpenPoint(**row) for name, row in read_yaml(Path(__file__).with_suffix(".yaml")).items()}
+POINTS = points_of("noroozoliaee2014")
 OUTPERFORMING = POINTS["OUTPERFORMING"]
 HEAD = POINTS["HEAD"]
 WINDOW = POINTS["WINDOW"]

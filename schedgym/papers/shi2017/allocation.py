@@ -6,14 +6,12 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from schedgym.papers import CORRECTED, HOLDS, Finding, Run, Shown, judge
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import found_if
-from schedgym.papers.searches import count, smallest_flaw
+from schedgym.papers.searches import Details, Sentences, confirm_by, count, smallest_flaw
 from schedgym.papers.shi2017.instances import HALF, claim, draw_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, group_times, least_time, optra
 
@@ -47,7 +45,7 @@ def _own_servers(job: SingleJob) -> tuple[int, ...]:
 
 
 @claim("energy")
-def _check_energy(run: Run) -> Finding:
+def _check_energy(run: Run, say: Sentences) -> Finding:
     def exact(_: int) -> bool:
         alpha, load, parts = (int(x) for x in run.rng.integers(1, 9, 3))
         left = own = Fraction(load) / Fraction(int(run.rng.integers(1, 5)), 4)
@@ -59,35 +57,21 @@ def _check_energy(run: Run) -> Finding:
             left -= vcpu * lasts
         return spent == alpha * own and left == 0
 
-    checked, _, differ = count(range(500 if run.small else 20_000), exact)
-    text = f"exactly true in {checked:,} runs of a task, with up to 8 changes of its vCPU"
-    return Finding(judge(not differ), text, figures={"checked": checked, "differ": differ})
+    return say.counted(count(range(500 if run.small else 20_000), exact), "differ")
 
 
-def _confirm_equation_9(shown: Shown) -> bool:
-    energies = [Fraction(x) for x in shown["energy"]]
-    literal = [len(energies) * x for x in energies]
-    return (
-        as_texts(literal) == shown["printed"]
-        and as_text(sum(energies)) == shown["meant"] not in shown["printed"]
-    )
+def _summed(energies: Sequence[int]) -> Details:
+    """Return the sum for each task t as printed, and the sum that is meant, if they differ."""
+    printed = [len(energies) * x for x in energies]
+    return None if sum(energies) in printed else {"printed": printed, "meant": sum(energies)}
 
 
-@claim("equation-9", confirm=_confirm_equation_9)
-def _check_equation_9(run: Run) -> Finding:
-    def flaw(energies: Sequence[int]) -> dict[str, Any] | None:
-        printed = [len(energies) * x for x in energies]
-        return None if sum(energies) in printed else {"printed": printed, "meant": sum(energies)}
-
+@claim("equation-9", confirm=confirm_by(lambda shown: shown["energy"], _summed))
+def _check_equation_9(run: Run, say: Sentences) -> Finding:
     cases = (own for n in (1, 2) for own in itertools.combinations_with_replacement((1, 2, 3), n))
-    searched = smallest_flaw(cases, flaw, size=sum, show=lambda energies: {"energy": list(energies)})
-    text = (
-        "the summand does not contain t, so that the sum is N times the energy of one task; the index i is "
-        "meant, as in the second sum. Likewise the VMs are VM_1 to VM_N, not to VM_M"
-    )
+    searched = smallest_flaw(cases, _summed, size=sum, show=lambda energies: {"energy": list(energies)})
     figures = {"checked": searched.checked, "different": searched.flawed}
-    verdict = CORRECTED if searched.found else HOLDS
-    return Finding(verdict, text, counterexample=searched.found, figures=figures)
+    return say(CORRECTED if searched.found else HOLDS, figures, counterexample=searched.found)
 
 
 # section 4.1: OptRA ----------------------------------------------------------------------------------
@@ -106,7 +90,7 @@ def _confirm_convexity(shown: Shown) -> bool:
 
 
 @claim("convexity", confirm=_confirm_convexity)
-def _check_convexity(run: Run) -> Finding:
+def _check_convexity(run: Run, say: Sentences) -> Finding:
     def convex(_: int) -> bool:
         n = int(run.rng.integers(1, 5))
         loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
@@ -119,15 +103,11 @@ def _check_convexity(run: Run) -> Finding:
     checked, _, bent = count(range(300 if run.small else 20_000), convex)
     figures = {"checked": checked, "not_convex": bent}
     shown = {"load": 1, "vcpu": [1, 2], "second_derivative": [2, "1/4"]}
-    text = (
-        "the second derivative 2 L / c^3 decreases; convexity only needs that it is positive, and the "
-        f"largest time is convex on all {checked:,} random segments"
-    )
-    return found_if(not bent, text, CORRECTED, counterexample=shown, figures=figures)
+    return say(CORRECTED if not bent else NOT_REPRODUCED, figures, counterexample=shown)
 
 
 @claim("lemma-1")
-def _check_lemma_1(run: Run) -> Finding:
+def _check_lemma_1(run: Run, say: Sentences) -> Finding:
     def proportional(job: SingleJob) -> Iterator[bool]:
         alone = group_times(job, _own_servers(job))  # the times if there were no other constraint
         times, vcpu, longest, _ = optra(job, _own_servers(job))
@@ -137,28 +117,24 @@ def _check_lemma_1(run: Run) -> Finding:
 
     jobs = (_draw_allocation(run.rng) for _ in range(1_000 if run.small else 50_000))
     _, checked, broken = count(jobs, proportional)
-    text = (
-        f"{checked:,} pairs of a longest task and a constraint that decides, with coefficients 0 to 2: "
-        "exactly true in all"
-    )
-    return Finding(judge(not broken), text, figures={"checked": checked, "broken": broken})
+    return say(judge(not broken), {"checked": checked, "broken": broken})
 
 
 @claim("theorem-1")
-def _check_theorem_1(run: Run) -> Finding:
+def _check_theorem_1(run: Run, say: Sentences) -> Finding:
     from schedgym.solvers.planning import plan
 
-    checked = infeasible = worse = 0
-    for _ in range(250 if run.small else 10_000):
+    infeasible = worse = 0
+    checked = 250 if run.small else 10_000
+    for _ in range(checked):
         job = _draw_allocation(run.rng)
         vcpu = optra(job, _own_servers(job)).vcpus
         used = [sum(p * c for p, c in zip(row, vcpu, strict=True)) for row in job.matrix()]
         infeasible += min(vcpu) < 0 or any(x > b for x, b in zip(used, job.limits, strict=True))
         longest = max(x / c for x, c in zip(job.load, vcpu, strict=True))
         worse += longest != least_time(job, _own_servers(job))
-        checked += 1
-    planned = differ = 0
-    for _ in range(50 if run.small else 1_000):  # the same of the policies' kernel
+    differ, planned = 0, 50 if run.small else 1_000
+    for _ in range(planned):  # the same of the policies' kernel
         job = draw_job(run.rng)
         efficiency = [[float(x) for x in row] for row in job.efficiency]
         load, limits = [float(x) for x in job.load], [float(b) for b in job.limits]
@@ -169,13 +145,10 @@ def _check_theorem_1(run: Run) -> Finding:
             raise AssertionError("the cap can be kept, and all limits are positive")
         placement = tuple(own.placement.tolist())
         exact = [float(c) for c in optra(job, placement).vcpus]
-        planned += 1
         differ += not np.allclose(own.vcpu, exact, rtol=1e-12)
     figures = {"checked": checked, "infeasible": infeasible, "worse": worse}
     figures |= {"planned": planned, "kernel_differs": differ}
-    text = f"feasible, and the optimum of an exact linear programme in all {checked:,} instances with"
-    text += f" coefficients 0 to 2; the policies' kernel agrees on {planned} plans"
-    return found_if(not infeasible and not worse and not differ, text, figures=figures)
+    return say(judge(not infeasible and not worse and not differ), figures)
 
 
 def _confirm_coefficients(shown: Shown) -> bool:
@@ -189,7 +162,7 @@ def _confirm_coefficients(shown: Shown) -> bool:
 
 
 @claim("coefficients", confirm=_confirm_coefficients)
-def _check_coefficients(run: Run) -> Finding:
+def _check_coefficients(run: Run, say: Sentences) -> Finding:
     checked = 0
     bad: dict[int, bool] = {}
     for a, load, b in itertools.product((-2, -1, 1, 2), (1, 2, 3), (1, 2, 3)):
@@ -198,12 +171,8 @@ def _check_coefficients(run: Run) -> Finding:
         bad[a] = bad.get(a, False) or vcpu < 0 or a * vcpu > b
     figures = {"checked": checked, "not_solved": [a for a in bad if bad[a]]}
     shown = {"coefficient": [-1], "load": [1], "limit": [1], "vcpu": -1}
-    text = "with a negative one Eq. 16 gives negative vCPU, and OptRA may have no optimum; Theorem 1 needs"
-    text += (
-        " A >= 0, and a positive one for every server used (else the minimum in Eq. 16 is over an empty set)"
-    )
     right = figures["not_solved"] == [-2, -1]
-    return found_if(right, text, CORRECTED, counterexample=shown, figures=figures)
+    return say(CORRECTED if right else NOT_REPRODUCED, figures, counterexample=shown)
 
 
 def _confirm_equation_24(shown: Shown) -> bool:
@@ -220,8 +189,8 @@ def _confirm_equation_24(shown: Shown) -> bool:
 
 
 @claim("equation-24", confirm=_confirm_equation_24)
-def _check_equation_24(run: Run) -> Finding:
-    def flaw(case: Shown) -> dict[str, Any] | None:
+def _check_equation_24(run: Run, say: Sentences) -> Finding:
+    def flaw(case: Shown) -> Details:
         job = _allocation(**case)
         vcpu, alone = optra(job, _own_servers(job)).vcpus, group_times(job, _own_servers(job))
         u = alone.index(max(alone))
@@ -244,17 +213,11 @@ def _check_equation_24(run: Run) -> Finding:
 
     checked, different, found = smallest_flaw(cases, flaw, size=size, show=dict)
     figures = {"checked": checked, "different": different}
-    if found is None:
-        return Finding(HOLDS, f"for all i in {checked} instances", figures=figures)
-    text = (
-        f"j is the index of the sum, so that as printed i is any task: this is false in {different} of "
-        f"{checked} instances with two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
-    )
-    return Finding(CORRECTED, text, counterexample=found, figures=figures)
+    return say(HOLDS if found is None else CORRECTED, figures, counterexample=found)
 
 
 @claim("closed-form-is-faster")
-def _check_faster(run: Run) -> Finding:
+def _check_faster(run: Run, say: Sentences) -> Finding:
     seconds = {"closed form": 0.0, "simplex method": 0.0}
     for _ in range(20 if run.small else 200):
         job = _draw_allocation(run.rng, 8, 8)
@@ -263,7 +226,4 @@ def _check_faster(run: Run) -> Finding:
             solve(job, _own_servers(job))
             seconds[name] += time.process_time() - began
     ratio = seconds["simplex method"] / seconds["closed form"]
-    figures = {"ratio": round(ratio, 1)}
-    text = "with both in exact arithmetic, the simplex method takes"
-    text += f" {ratio:.0f} times as long with up to 8 tasks and 8 constraints"
-    return Finding(judge(ratio > 2), text, figures=figures)
+    return say(judge(ratio > 2), {"ratio": round(ratio, 1)}, times=ratio)

@@ -10,49 +10,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Evaluation, Outcome, Panel, Run, Series, get_paper
+from schedgym.papers import Evaluation, Outcome, Panel, Run, Series
 from schedgym.papers.figures import bound, lines
-from schedgym.papers.registry import figures_in
-from schedgym.papers.shi2017 import readings, runs
-from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
+from schedgym.papers.registry import figures_of
+from schedgym.papers.shi2017 import runs
 
 Floats = npt.NDArray[np.float64]
 
-PAPER = get_paper("shi2017")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("shi2017")
 JCT = "average JCT [s]"
-
-SERVERS = "each server's own vCPU is a limit, too, which the paper's list of limits does not contain"
-SEARCH = "MM-GA and GSA have populations of 30 placements and 60 generations; the paper gives no sizes"
-CLOCK = "running times are medians of compiled code on a shared machine; only their ratios are compared"
-ONE_JOB = (
-    f"drawn: {SIZING.default}",
-    "with equal shares MM-GA and GSA find placements of about the same JCT: their curves coincide",
-    SERVERS,
-    "if no placement meets the energy cap, another cap is drawn; the paper does not say what is done then",
-    SEARCH,
-    CLOCK,
-)
-MANY_JOBS = (
-    f"drawn: {SIZING.default}, {MAR.default}; number of tasks: {TASKS.default}",
-    "DRC: running tasks share the capacity that no job has reserved, NDRC: they do not; the MAR test ends a "
-    "round of launches when little capacity is available",
-    SERVERS,
-    "ticks of 10 s and a MAR threshold of 30% are ours: the paper gives neither (at 50% the impact of DRC is "
-    "nearer to the paper's numbers)",
-    "FCFS also decides when tasks complete: by arrivals alone, as described, the last jobs never start",
-    "with MM-GA and GSA all schedulers make the MAR test",
-    SEARCH,
-    CLOCK,
-)
 
 
 def _series(label: str, x: Sequence[Any], episodes: Sequence[Floats], *, timed: bool = False) -> Series:
@@ -89,7 +61,7 @@ def _tasks(run: Run) -> Outcome:
     sweep = runs.by_tasks(run)
     servers = sweep.played.parameters["arity"] ** 3 // 4
     sizes = f"{_episodes(sweep.played)} of a job, {servers} servers"
-    return Outcome(_panels(sweep), (), sizes, ONE_JOB)
+    return Outcome(_panels(sweep), (), sizes)
 
 
 @figure("fig5")
@@ -97,7 +69,7 @@ def _servers(run: Run) -> Outcome:
     sweep = runs.by_servers(run)
     tasks = sweep.played.parameters["tasks"]
     sizes = f"{_episodes(sweep.played)} of a job of {tasks} tasks"
-    return Outcome(_panels(sweep), (), sizes, ONE_JOB)
+    return Outcome(_panels(sweep), (), sizes)
 
 
 # Fig. 6: many jobs -----------------------------------------------------------------------------------
@@ -148,10 +120,10 @@ def _online(run: Run) -> Outcome:
         Panel("", JCT, averages, title=f"(a) average JCT, {fewer} jobs", **bars),
         Panel("", "running time [s]", times, title=f"(b) running time, {fewer} jobs", y_scale="log", **bars),
     ]
-    sizes, remarks = f"{_episodes(planners)} of {fewer} jobs", [*MANY_JOBS]
+    sizes, remarks = f"{_episodes(planners)} of {fewer} jobs", []
     if fewer < jobs:
         series = _of_schedulers(schedulers)
         panels.append(Panel("", JCT, series, title=f"(a) average JCT, {jobs} jobs, TaPRA-fast", **bars))
         sizes += f", with TaPRA-fast alone {_episodes(schedulers)} of {jobs}"
-        remarks.insert(0, f"planners are compared on {fewer} jobs, as GSA takes long")
+        remarks.append(f"planners are compared on {fewer} jobs, as GSA takes long")
     return Outcome(panels, (), sizes, remarks)

@@ -5,23 +5,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedgym.documents import read_yaml
-from schedgym.papers import CORRECTED, Finding, Run, Shown, get_paper
+from schedgym.papers import CORRECTED, Finding, Run, Shown
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.registry import Claims
-from schedgym.papers.searches import Searched, found_against, smallest_flaw
-from schedgym.papers.shi2017 import readings
-from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements
+from schedgym.papers.searches import Details, Searched, Sentences, smallest_flaw
+from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements, tapra_fast
 
-PAPER = get_paper("shi2017")
-claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
+claim = Claims.of("shi2017")
 HALF = Fraction(1, 2)
 FACTORS: tuple[Number, ...] = (1, HALF)
 SHARES = (Fraction(3, 10), Fraction(2, 10), Fraction(2, 10))  # beta of racks, pods, the data centre
@@ -60,14 +56,21 @@ def _size(job: SingleJob) -> tuple[Number, ...]:
     return (job.tasks, job.servers, len(job.groups), *sums, *job.load, *job.limits)
 
 
-def find_flaw(cases: Iterable[SingleJob], flaw: Callable[[SingleJob], dict[str, Any] | None]) -> Searched:
+def find_flaw(cases: Iterable[SingleJob], flaw: Callable[[SingleJob], Details]) -> Searched:
     """Find the smallest job with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=_size, show=show_job)
 
 
-def found_correction(searched: Searched, text: str, **figures: Any) -> Finding:
+def never_planned(job: SingleJob) -> Details:
+    """Return nothing to be added to a job that TaPRA-fast cannot plan; None for others."""
+    return {} if tapra_fast(job) is None else None
+
+
+def found_correction(
+    say: Sentences, searched: Searched, figures: Mapping[str, Any] | None = None, **numbers: Any
+) -> Finding:
     """Return the finding of a search against the printed form of a claim whose correction holds."""
-    return found_against(CORRECTED, searched, text, "jobs", figures=figures)
+    return say.against(CORRECTED, searched, figures, "jobs", **numbers)
 
 
 def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> Iterator[SingleJob]:

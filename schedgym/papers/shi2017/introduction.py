@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown
 from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.searches import Sentences
 from schedgym.papers.shi2017.instances import claim, read_job, show_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, best, equal_share, optra, placements
 from schedgym.papers.shi2017.runs import STATED
@@ -34,7 +35,7 @@ def _confirm_figure_2(shown: Shown) -> bool:
 
 
 @claim("figure-2", confirm=_confirm_figure_2)
-def _check_figure_2(run: Run) -> Finding:
+def _check_figure_2(run: Run, say: Sentences) -> Finding:
     job, stated = FIGURE_2, Fraction(100, 3)
     shared = {p: equal_share(job, p).jct for p in placements(job)}
     least, _ = best(job)
@@ -47,12 +48,8 @@ def _check_figure_2(run: Run) -> Finding:
         "both": len(both),
     }
     if least != 20 or not both:
-        return Finding(NOT_REPRODUCED, f"the optimum is {least}", figures=figures)
+        return say(NOT_REPRODUCED, figures)
     placement = both[0]
-    text = (
-        f"20 is the optimum of {len(shared)} placements; in {len(both)} of them the JCT is 33.33 with equal "
-        "shares of the racks, and 20 with Eq. 16, so that schedule A does not use Eq. 16"
-    )
     witness = show_job(job) | {
         "placement": list(placement),
         "schedule_a": as_texts(equal_share(job, placement).vcpus),
@@ -60,7 +57,7 @@ def _check_figure_2(run: Run) -> Finding:
         "jct_a": as_text(shared[placement]),
         "jct_b": as_text(least),
     }
-    return Finding(HOLDS, text, witness=witness, figures=figures)
+    return say(HOLDS, figures, witness=witness)
 
 
 def _confirm_stated(shown: Shown) -> bool:
@@ -69,7 +66,7 @@ def _confirm_stated(shown: Shown) -> bool:
 
 
 @claim("stated-ranges", confirm=_confirm_stated)
-def _check_stated(run: Run) -> Finding:
+def _check_stated(run: Run, say: Sentences) -> Finding:
     ranges = {"Fig. 4(a)": (40, 430), "Fig. 5(a)": (40, 430)}
     ranges |= dict.fromkeys(("Fig. 6(a)", "Fig. 6(a), without DRC"), (60, 280))
     beyond = [
@@ -79,11 +76,9 @@ def _check_stated(run: Run) -> Finding:
         if not ranges[figure][0] <= number <= ranges[figure][1]
     ]
     figures = {"numbers": sum(map(len, STATED.values())), "beyond": len(beyond)}
-    if not beyond:
-        return Finding(HOLDS, "the text's own numbers are in the ranges", figures=figures)
     rest = ", ".join(f"{b['rival']} {b['stated']}% in {b['figure']}" for b in beyond)
-    text = f"the text's own numbers say 30% to 430%, and 5% to 280%: {rest}"
-    return Finding(CORRECTED, text, counterexample=beyond[0], figures=figures)
+    verdict = CORRECTED if beyond else HOLDS
+    return say(verdict, figures, counterexample=next(iter(beyond), None), rest=rest)
 
 
 def _confirm_percentages(shown: Shown) -> bool:
@@ -93,14 +88,10 @@ def _confirm_percentages(shown: Shown) -> bool:
 
 
 @claim("percentages", confirm=_confirm_percentages)
-def _check_percentages(run: Run) -> Finding:
+def _check_percentages(run: Run, say: Sentences) -> Finding:
     numbers = [number for figure in STATED.values() for number in figure.values()]
     impossible = sum(number >= 100 for number in numbers)
     most = 100 - Fraction(10_000, 100 + max(numbers))
     shown = {"own": 1, "rival": 2, "smaller": 50, "longer": 100}
-    text = (
-        f"{impossible} of {len(numbers)} numbers would need a time of 0 or less; the paper means that the "
-        f"other algorithm takes so much longer: {max(numbers)}% longer is {float(most):.0f}% smaller"
-    )
     figures = {"at_least_100": impossible, "numbers": len(numbers), "most_smaller": float(most)}
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    return say(CORRECTED, figures, counterexample=shown, largest=max(numbers))

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Evaluation, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
-from schedgym.papers.judging import Effect, Rule, excess, found_if, larger, level
+from schedgym.papers.judging import Effect, Rule, excess, larger, level
+from schedgym.papers.searches import Sentences
 from schedgym.papers.shi2017 import runs
-from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, read_job
+from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, never_planned, read_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +50,7 @@ def _confirm_weibull(shown: Shown) -> bool:
 
 
 @claim("weibull", confirm=_confirm_weibull)
-def _check_weibull(run: Run) -> Finding:
+def _check_weibull(run: Run, say: Sentences) -> Finding:
     tasks = {name: _mean_tasks(*reading, 70) for name, reading in READINGS.items()}
     # offered load: arrivals x tasks x mean load over 54 x 10 vCPU, at efficiency 1
     load = {name: 0.15 * mean * 500 / 540 for name, mean in tasks.items()}
@@ -66,22 +67,16 @@ def _check_weibull(run: Run) -> Finding:
     numbers = {name: [own.value, own.low, own.high] for name, own in best_rival.items()}
     figures = {"mean_tasks": tasks, "load": load, "capped": capped, "best_rival": numbers}
     order = [name for name in READINGS if best_rival[name].above] == ["x70"]
-    if off > 0.05 or not order:
-        return Finding(NOT_REPRODUCED, f"samples differ by {off:.1%}; best rivals {numbers}", figures=figures)
-    text = "one must be the shape: "
-    text += "; ".join(
+    told = "; ".join(
         f"{name}: {tasks[name]:.2f} tasks, load {load[name]:.0%}, best rival {best_rival[name]}"
         for name in READINGS
-    )
-    text += (
-        f". Only in the workload x70 does the limit of 70 tasks matter ({capped['x70']:.1%} of jobs), and "
-        "is OnTaPRA the best"
     )
     shown = {
         "readings": [list(reading) for reading in READINGS.values()],
         "mean_tasks": [f"{mean:.4f}" for mean in tasks.values()],
     }
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    verdict = NOT_REPRODUCED if off > 0.05 or not order else CORRECTED
+    return say(verdict, figures, counterexample=shown, off=off, told=told)
 
 
 def _confirm_never(shown: Shown) -> bool:
@@ -91,7 +86,7 @@ def _confirm_never(shown: Shown) -> bool:
 
 
 @claim("simulation-ends", confirm=_confirm_never)
-def _check_simulation_ends(run: Run) -> Finding:
+def _check_simulation_ends(run: Run, say: Sentences) -> Finding:
     never = {}
     for name, (factor, scale, shape) in READINGS.items():
         sample = 20_000 if run.small else 500_000
@@ -106,15 +101,10 @@ def _check_simulation_ends(run: Run) -> Finding:
     played = runs.play_jobs(run, {"OnTaPRA": "ontapra"}, 100, 3, mar=True, reading="scale-half")
     finished = played.metric("OnTaPRA", "finished").tolist()
     figures = {"never": never, "finished_of_100": finished}
-    text = "a job whose least energy is above 1.1 times its load is never scheduled: in "
-    text += ", ".join(f"{x['runs_of_540']:.0%} ({name})" for name, x in never.items())
-    text += (
-        " of the runs with 540 jobs there is one. If its energy cap is at least its least energy, all "
-        "jobs finish"
-    )
+    told = ", ".join(f"{x['runs_of_540']:.0%} ({name})" for name, x in never.items())
     shown = {"load": [1], "efficiency": [["1/2"]], "least": 2}
     right = min(finished) >= 100 and all(x["jobs"] > 0 for n, x in never.items() if n != "x70")
-    return found_if(right, text, CORRECTED, counterexample=shown, figures=figures)
+    return say(CORRECTED if right else NOT_REPRODUCED, figures, counterexample=shown, told=told)
 
 
 def _confirm_last_arrival(shown: Shown) -> bool:
@@ -124,7 +114,7 @@ def _confirm_last_arrival(shown: Shown) -> bool:
 
 
 @claim("fcfs-arrivals", confirm=_confirm_last_arrival)
-def _check_fcfs(run: Run) -> Finding:
+def _check_fcfs(run: Run, say: Sentences) -> Finding:
     waiting = []
     for _ in range(200 if run.small else 2_000):
         left = 0
@@ -143,22 +133,13 @@ def _check_fcfs(run: Run) -> Finding:
         )
         alone[name] = alone.get(name, 0) + (not record.truncated)
     figures = {"runs_with_a_job_left": share, "finished_of_60": finished, "alone_of_8": alone}
-    if share == 0 or alone["slf"] < 8:
-        return Finding(NOT_REPRODUCED, f"left in {share:.1%} of runs, alone {alone}", figures=figures)
-
-    def flaw(job: SingleJob) -> dict[str, Any] | None:
-        return {} if tapra_fast(job) is None else None
-
+    never = {name: 8 - ended for name, ended in alone.items()}
+    told: dict[str, Any] = {"left": 60 - min(finished), "never": never}
+    if share == 0 or never["slf"]:
+        return say(NOT_REPRODUCED, figures, **told)
     numbers = itertools.product((19, 20), (101, 106))
     cases = (SingleJob((1,), ((Fraction(x, 20),),), ((0,),), (1,), Fraction(cap, 100)) for x, cap in numbers)
-    text = (
-        f"the last job may fail when it arrives, and is then not tried again: in {share:.0%} of runs (jobs "
-        "of 30 tasks, 54 servers) a job is left only because of the values drawn for E_MAX. If FCFS is also "
-        f"called at completions, {60 - min(finished):.0f} of 60 jobs are left, but a single job never runs "
-        f"({8 - alone['fcfs']} of 8); with periodic calls, as of SLF, it does ({8 - alone['slf']} of 8 are "
-        "left)"
-    )
-    return found_correction(find_flaw(cases, flaw), text, **figures)
+    return found_correction(say, find_flaw(cases, never_planned), figures, **told)
 
 
 # section 6.2.4: schedulers and planners, with DRC and without ----------------------------------------
@@ -195,7 +176,7 @@ def _jobs(played: Evaluation) -> str:
 
 
 @claim("slf-approximates-sjf")
-def _check_slf(run: Run) -> Finding:
+def _check_slf(run: Run, say: Sentences) -> Finding:
     from scipy.stats import spearmanr
 
     from schedgym.problems.single_job.topology import fat_tree_groups, group_limits
@@ -215,11 +196,7 @@ def _check_slf(run: Run) -> Finding:
     rank = float(spearmanr(loads, times).statistic)
     # 95% interval by Fisher's transformation
     low, high = (math.tanh(math.atanh(rank) + z / math.sqrt(len(loads) - 3)) for z in (-1.96, 1.96))
-    text = (
-        f"rank correlation {rank:.2f} ({low:.2f} to {high:.2f}) in {len(loads)} plans of TaPRA-fast on 54 "
-        "empty servers (workload x70)"
-    )
-    return Finding(judge(low > 0.5), text, figures={"rank_correlation": [rank, low, high]})
+    return say(judge(low > 0.5), {"rank_correlation": [rank, low, high]}, plans=len(loads))
 
 
 @claim("figure-6a-slf")

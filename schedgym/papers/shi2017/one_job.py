@@ -13,7 +13,8 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import excess, found_if, grows, larger
+from schedgym.papers.judging import excess, grows, larger
+from schedgym.papers.searches import Details, Sentences, count, smallest_flaw
 from schedgym.papers.shi2017 import model, runs
 from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
 from schedgym.papers.shi2017.readings import SIZING
@@ -44,7 +45,7 @@ def fat_tree_network(arity: int) -> networkx.Graph[Any]:
 
 
 @claim("fat-tree")
-def _check_fat_tree(run: Run) -> Finding:
+def _check_fat_tree(run: Run, say: Sentences) -> Finding:
     from schedgym.problems.single_job.topology import fat_tree_groups
 
     sizes, wrong = {}, 0
@@ -53,10 +54,9 @@ def _check_fat_tree(run: Run) -> Finding:
         groups = len(fat_tree_groups(y, server_caps=False).matrix)
         sizes[y] = servers
         wrong += servers * 4 != y**3 or groups != 1 + y + y * y // 2
-    figures = {"servers": sizes}
-    text = f"counted in the networks: {', '.join(f'y = {y}: {m}' for y, m in sizes.items())} servers"
     good = not wrong and (sizes[6], sizes[8], sizes[12]) == (54, 128, 432)
-    return Finding(judge(good), text, figures=figures)
+    counted = ", ".join(f"y = {y}: {m}" for y, m in sizes.items())
+    return say(judge(good), {"servers": sizes}, counted=counted)
 
 
 def _tree_job(capacity: Sequence[int], arity: int, server_caps: bool) -> model.SingleJob:
@@ -81,30 +81,26 @@ def _confirm_server_capacity(shown: Shown) -> bool:
 
 
 @claim("server-capacity", confirm=_confirm_server_capacity)
-def _check_server_capacity(run: Run) -> Finding:
-    found: list[tuple[int, dict[str, Any]]] = []
-    checked = within = 0
+def _check_server_capacity(run: Run, say: Sentences) -> Finding:
+    within = 0
+
+    def flaw(tree: tuple[int, list[int]]) -> Details:
+        nonlocal within
+        arity, capacity = tree
+        vcpu, kept = (model.optra(_tree_job(capacity, arity, caps), (0,)).vcpus[0] for caps in (False, True))
+        within += kept <= capacity[0]
+        return {"arity": arity, "capacity": capacity, "vcpu": as_text(vcpu)} if vcpu > capacity[0] else None
+
     trees = [(2, list(capacity)) for capacity in itertools.product(range(1, 9), repeat=2)]
     trees += [(4, [1, *own, *[1] * 12]) for own in itertools.product(range(1, 5), repeat=3)]
-    for arity, capacity in trees:
-        vcpu, kept = (model.optra(_tree_job(capacity, arity, caps), (0,)).vcpus[0] for caps in (False, True))
-        checked += 1
-        within += kept <= capacity[0]
-        if vcpu > capacity[0]:
-            shown = {"arity": arity, "capacity": capacity, "vcpu": as_text(vcpu)}
-            found.append((sum(capacity), shown))
+    checked, flawed, found = smallest_flaw(trees, flaw, size=lambda tree: sum(tree[1]))
     episodes = 30 if run.small else 200
     size = {"tasks": 40, "arity": 8, "server_caps": False}
     played = run.play(runs.SINGLE, ["tapra-fast"], episodes, parameters=size, observe=_overloads)
     beyond = played.values("tapra-fast")
-    figures = {"checked": checked, "beyond": len(found), "jobs": len(beyond), "overloaded": sum(beyond)}
-    if not found or within < checked:
-        return Finding(NOT_REPRODUCED, f"{checked - within} beyond with server rows", figures=figures)
-    text = (
-        f"a server's own capacity (Eq. 5) is missing: {sum(beyond)} of {episodes} plans of TaPRA-fast for 40 "
-        f"tasks and 128 servers overload one; with a constraint per server no plan in {checked} trees does"
-    )
-    return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
+    figures = {"checked": checked, "beyond": flawed, "jobs": len(beyond), "overloaded": sum(beyond)}
+    verdict = NOT_REPRODUCED if not flawed or within < checked else CORRECTED
+    return say(verdict, figures, counterexample=found, outside=checked - within, episodes=episodes)
 
 
 def _overloads(env: Any) -> bool:
@@ -126,9 +122,10 @@ def _confirm_data_centre(shown: Shown) -> bool:
 
 
 @claim("data-centre-row", confirm=_confirm_data_centre)
-def _check_data_centre(run: Run) -> Finding:
-    checked = matters = slower = looser = 0
-    for _ in range(200 if run.small else 10_000):
+def _check_data_centre(run: Run, say: Sentences) -> Finding:
+    matters = slower = looser = 0
+    checked = 200 if run.small else 10_000
+    for _ in range(checked):
         arity = 2 if run.rng.integers(2) else 4
         servers = arity**3 // 4
         capacity = [int(x) for x in run.rng.integers(1, 9, servers)]
@@ -144,22 +141,16 @@ def _check_data_centre(run: Run) -> Finding:
             model.optra(model.job_on(limits, capacity, loads, efficiency), placement)
             for limits in (others, [*others, row], [*others, half])
         )
-        checked += 1
         matters += with_row.jct != without.jct
         slower += with_row.times != without.times
         looser += with_half.jct != without.jct
     figures = {"checked": checked, "jct_differs": matters, "a_task_is_slower": slower, "with_0.1": looser}
     if matters or not looser:
-        return Finding(judge(matters), f"it decides in {matters} placements", figures=figures)
+        return say(judge(matters), figures, looser=looser)
     *_, first, second, whole = model.limits_now(model.fat_tree(2, *SHARES), (1, 1))
     shown: dict[str, Any] = {"arity": 2, "capacity": [1, 1]}
     shown |= {"pods": as_texts([first, second]), "data_centre": as_text(whole)}
-    text = (
-        f"the limit is the sum of the pods' limits, and determines the JCT in none of {checked} random "
-        f"placements (with beta_DC = 0.1 in {looser}); in Eq. 16 it only makes tasks slower that are not the "
-        f"longest (in {slower} placements)"
-    )
-    return Finding(REFUTED, text, counterexample=shown, figures=figures)
+    return say(REFUTED, figures, counterexample=shown, looser=looser)
 
 
 def _confirm_least_energy(shown: Shown) -> bool:
@@ -168,10 +159,11 @@ def _confirm_least_energy(shown: Shown) -> bool:
 
 
 @claim("minimum-energy", confirm=_confirm_least_energy)
-def _check_least_energy(run: Run) -> Finding:
-    below = 0
-    for job in jobs_to_place(run):
-        below += min(job.energy(placement) for placement in model.placements(job)) < sum(job.load)
+def _check_least_energy(run: Run, say: Sentences) -> Finding:
+    below = count(
+        jobs_to_place(run),
+        lambda job: min(map(job.energy, model.placements(job))) >= sum(job.load),
+    ).false
     failed = {}
     for servers in (54, 128, 250, 432):
         shares = []
@@ -182,29 +174,19 @@ def _check_least_energy(run: Run) -> Finding:
         failed[servers] = float(np.mean(shares))
     figures = {"below": below, "infeasible": failed}
     shown = {"load": [1], "efficiency": ["1/2"], "least": 2}
-    text = (
-        "it is the sum of load / (largest lambda), of which the sum of the loads is a lower bound; no "
-        "plan meets "
-    )
-    text += ", ".join(f"{share:.1%} ({m} servers)" for m, share in failed.items())
-    text += " of the caps drawn for jobs of 100 tasks, and REC as printed has no move for these"
+    told = ", ".join(f"{share:.1%} ({m} servers)" for m, share in failed.items())
     right = not below and min(failed.values()) > 0
-    return found_if(right, text, CORRECTED, counterexample=shown, figures=figures)
+    return say(CORRECTED if right else NOT_REPRODUCED, figures, counterexample=shown, failed=told)
 
 
 @claim("mm-ga-min-min")
-def _check_mm_ga(run: Run) -> Finding:
+def _check_mm_ga(run: Run, say: Sentences) -> Finding:
     names = [name + run.choice(SIZING) for name in ("min-min", "mm-ga")]
     episodes = 20 if run.small else 100
     found = run.play(runs.SINGLE, names, episodes, parameters={"tasks": 20, "arity": 6})
     first, evolved = (found.metric(name, "jct") for name in names)
     worse, better = int((evolved > first * (1 + 1e-12)).sum()), int((evolved < first).sum())
-    figures = {"jobs": episodes, "worse": worse, "better": better}
-    text = (
-        f"for a single plan, as it keeps the best placement found: better in {better} of {episodes} plans, "
-        f"worse in {worse}; nothing follows from it for the average JCT online"
-    )
-    return Finding(judge(not worse), text, figures=figures)
+    return say(judge(not worse), {"jobs": episodes, "worse": worse, "better": better})
 
 
 # section 6.1: one job --------------------------------------------------------------------------------

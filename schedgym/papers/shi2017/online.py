@@ -12,9 +12,18 @@ import numpy.typing as npt
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
-from schedgym.papers.judging import excess, found_if, larger
+from schedgym.papers.judging import excess, larger
+from schedgym.papers.searches import Sentences
 from schedgym.papers.shi2017 import model
-from schedgym.papers.shi2017.instances import FACTORS, SHARES, claim, find_flaw, found_correction, read_job
+from schedgym.papers.shi2017.instances import (
+    FACTORS,
+    SHARES,
+    claim,
+    find_flaw,
+    found_correction,
+    never_planned,
+    read_job,
+)
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
 Floats = npt.NDArray[np.float64]
@@ -28,27 +37,20 @@ def _confirm_none_planned(shown: Shown) -> bool:
 
 
 @claim("algorithm-4", confirm=_confirm_none_planned)
-def _check_algorithm_4(run: Run) -> Finding:
-    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
-        return {} if model.tapra_fast(job) is None else None
-
+def _check_algorithm_4(run: Run, say: Sentences) -> Finding:
     cases = (
         model.SingleJob((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
         for m in (1, 2)
         for row in itertools.product(FACTORS, repeat=m)
         for cap in (Fraction(1), Fraction(11, 10))
     )
-    searched = find_flaw(cases, flaw)
+    searched = find_flaw(cases, never_planned)
     played = play_jobs(run, OWN, 40, 3 if run.small else 10, mar=True)
     failures, left = played.metric("OnTaPRA", "failures"), 40 - played.metric("OnTaPRA", "finished")
     figures = {"failures": failures.tolist(), "unfinished": left.tolist()}
     if left.any() or not failures.all():
-        return Finding(NOT_REPRODUCED, f"{left.tolist()} of 40 jobs are left", figures=figures)
-    text = (
-        "if the plans of all waiting jobs fail, line 10 is a minimum over an empty set. If the round ends "
-        f"then, all of 40 jobs finish, after {failures.mean():.0f} failed plans on average"
-    )
-    return found_correction(searched, text, **figures)
+        return say(NOT_REPRODUCED, figures, mean=failures.mean())
+    return found_correction(say, searched, figures, mean=failures.mean())
 
 
 def _alone(load: int, capacity: int, arity: int) -> model.Outcome:
@@ -91,7 +93,7 @@ def _beyond_equation_59(env: Any) -> Floats:
 
 
 @claim("equation-59", confirm=_confirm_equation_59)
-def _check_equation_59(run: Run) -> Finding:
+def _check_equation_59(run: Run, say: Sentences) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_equation_59)
     beyond = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
     with_drc, without = beyond[True], beyond[False]
@@ -105,12 +107,9 @@ def _check_equation_59(run: Run) -> Finding:
     shown: dict[str, Any] = {"load": 1, "capacity": 1, "arity": 2, "waiting": 0}
     planned = found.launches[0].plan.evaluation.jct
     shown |= {"jct_off": as_text(planned), "jct_on": as_text(found.charged[0])}
-    text = (
-        f"with DRC it is an upper bound: the JCT is {-100 * with_drc.mean():.0f}% less in the mean of "
-        f"{len(with_drc)} jobs, and never more; without DRC equal in all {len(without)}"
-    )
     right = with_drc.max() <= 1e-9 and np.abs(without).max() <= 1e-9
-    return found_if(right, text, CORRECTED, counterexample=shown, figures=figures)
+    told = {"less": -100 * with_drc.mean(), "others": len(without)}
+    return say(CORRECTED if right else NOT_REPRODUCED, figures, counterexample=shown, **told)
 
 
 def _confirm_drc_limits(shown: Shown) -> bool:
@@ -139,23 +138,18 @@ def _beyond_the_rack(env: Any) -> list[int]:
 
 
 @claim("drc-limits", confirm=_confirm_drc_limits)
-def _check_drc_limits(run: Run) -> Finding:
+def _check_drc_limits(run: Run, say: Sentences) -> Finding:
     played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_the_rack)
     counts = {drc: np.sum(played.values("OnTaPRA", drc=drc), axis=0).tolist() for drc in (True, False)}
     figures = {"rows": counts[True][0], "beyond": counts[True][1], "beyond_without_drc": counts[False][1]}
     (task,) = _alone(1, 1, 2).intervals[0].running
     shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(task.base), "extra": as_text(task.extra)}
-    text = (
-        f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks by themselves have "
-        "more than a job's share of the rack. The limits hold for the vCPU reserved at the launch (checked "
-        "in every run), and without DRC at any time"
-    )
     right = counts[True][1] and not counts[False][1]
-    return found_if(right, text, CORRECTED, counterexample=shown, figures=figures)
+    return say(CORRECTED if right else NOT_REPRODUCED, figures, counterexample=shown)
 
 
 @claim("work-conserving")
-def _check_conserving(run: Run) -> Finding:
+def _check_conserving(run: Run, say: Sentences) -> Finding:
     calls = idle = drift = 0
     for _ in range(300 if run.small else 20_000):
         n = int(run.rng.integers(1, 6))
@@ -175,12 +169,7 @@ def _check_conserving(run: Run) -> Finding:
             drift += any(held[i] != base[i] + extra for i, extra in zip(here, once, strict=True))
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
-    text = (
-        f"exactly true after all {calls:,} calls; the additional vCPU of a task is always the same share of "
-        "the vCPU that the reserved vCPU leaves, as if DRC were called once (with the whole loads of the "
-        "tasks, not the loads left)"
-    )
-    return Finding(judge(not idle and not drift), text, figures=figures)
+    return say(judge(not idle and not drift), figures)
 
 
 @claim("mar")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text, as_texts
-from schedgym.papers.judging import excess, found_if, level
+from schedgym.papers.judging import excess, level
+from schedgym.papers.searches import Details, Sentences, count
 from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import (
     FACTORS,
@@ -34,25 +36,16 @@ CLOSE = 1e-7  # relative, of floating-point optima
 
 
 @claim("relaxation")
-def _check_relaxation(run: Run) -> Finding:
-    checked = above = 0
-    worst = Fraction(1)
-    for job in jobs_to_place(run):
-        ratio = Fraction(model.best(job)[0]) / model.relaxation(job).bound
-        checked += 1
-        above += ratio < 1
-        worst = max(worst, ratio)
+def _check_relaxation(run: Run, say: Sentences) -> Finding:
+    ratios = [Fraction(model.best(job)[0]) / model.relaxation(job).bound for job in jobs_to_place(run)]
+    above, worst = sum(ratio < 1 for ratio in ratios), max(ratios)
     family = {}
     for m in (2, 4, 8):
         alone = model.SingleJob((1,), ((1,) * m,), tuple((j,) for j in range(m)), (1,) * m)
         family[m] = Fraction(model.best(alone)[0]) / model.relaxation(alone).bound
-    figures = {"checked": checked, "above": above, "worst": str(worst)}
+    figures = {"checked": len(ratios), "above": above, "worst": str(worst)}
     figures |= {f"one_task_{m}_servers": str(ratio) for m, ratio in family.items()}
-    text = (
-        f"exactly true in all {checked:,} jobs; the least completion time is at most {float(worst):.3f} times"
-    )
-    text += f" this bound in these jobs, and M times for one task on M equal servers (M = 8: {family[8]})"
-    return Finding(judge(not above), text, figures=figures)
+    return say(judge(not above), figures, largest=float(worst))
 
 
 def _literal(job: model.SingleJob, horizon: float | None = None) -> Any:
@@ -84,7 +77,7 @@ def _literal(job: model.SingleJob, horizon: float | None = None) -> Any:
 
 
 @claim("equivalent-lp")
-def _check_equivalent(run: Run) -> Finding:
+def _check_equivalent(run: Run, say: Sentences) -> Finding:
     checked = broken = searched = apart = solved = 0
     for job in jobs_to_place(run):
         bound, parts = model.relaxation(job)
@@ -116,12 +109,7 @@ def _check_equivalent(run: Run) -> Finding:
         apart += abs(high - bound) > 10 * CLOSE * bound or abs(printed - bound) > CLOSE * bound
     figures = {"checked": checked, "broken": broken, "bisections": searched, "apart": apart}
     figures["programmes"] = solved
-    text = (
-        f"c = p / T fulfils Eqs. 40 to 43 and takes exactly T in all {checked:,} jobs; in {searched} of them "
-        f"bisection over {solved / searched:.0f} feasibility programmes gives the same optimum, and so does "
-        "the single programme as printed"
-    )
-    return found_if(not broken and not apart, text, figures=figures)
+    return say(judge(not broken and not apart), figures, each=solved / searched)
 
 
 def _confirm_quotients(shown: Shown) -> bool:
@@ -140,8 +128,8 @@ def _confirm_quotients(shown: Shown) -> bool:
 
 
 @claim("quotients", confirm=_confirm_quotients)
-def _check_quotients(run: Run) -> Finding:
-    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+def _check_quotients(run: Run, say: Sentences) -> Finding:
+    def flaw(job: model.SingleJob) -> Details:
         bound, parts = model.relaxation(job)
         # what the idle part gets, the other one lacks
         return {"infimum": as_text(bound)} if parts[0][1] == 0 else None
@@ -151,15 +139,8 @@ def _check_quotients(run: Run) -> Finding:
         for load, limit in itertools.product((1, 2, 3), repeat=2)
     )
     searched = find_flaw(pooled, flaw)
-    checked = idle = 0
-    for job in jobs_to_place(run):
-        checked += 1
-        idle += not all(map(all, model.relaxation(job).parts))
-    text = f"a part without load and vCPU takes 0 / 0, as in the optima of {idle:,} of {checked:,} tiny jobs;"
-    text += (
-        " with c > 0 there may be no minimum. The quotient must count as 0, as in Eq. 47 (p >= l / lambda)"
-    )
-    return found_correction(searched, text, optima_with_idle_parts=idle)
+    jobs, _, idle = count(jobs_to_place(run), lambda job: all(map(all, model.relaxation(job).parts)))
+    return found_correction(say, searched, {"optima_with_idle_parts": idle}, jobs=jobs)
 
 
 def _confirm_equation_54(shown: Shown) -> bool:
@@ -171,7 +152,7 @@ def _confirm_equation_54(shown: Shown) -> bool:
 
 
 @claim("equation-54", confirm=_confirm_equation_54)
-def _check_equation_54(run: Run) -> Finding:
+def _check_equation_54(run: Run, say: Sentences) -> Finding:
     checked = differ = negative = 0
     for job in itertools.islice(jobs_to_place(run), 0, None, 8 if run.small else 40):
         found = _literal(job)  # without p >= 0
@@ -182,11 +163,8 @@ def _check_equation_54(run: Run) -> Finding:
         negative += min(found.x[pairs : 2 * pairs].tolist()) < -CLOSE
     figures = {"checked": checked, "differ": differ, "negative_p": negative}
     shown = {"load": 1, "efficiency": 1, "limit": 1, "l": 1, "p": 1, "T": 1, "c": 0}
-    text = (
-        "c is no variable of the programme, and as printed it need not be p / T; p >= 0 is meant, which "
-        f"follows from Eq. 50 and l >= 0 (the same optimum without it in all {checked} jobs)"
-    )
-    return found_if(not differ and not negative, text, CORRECTED, counterexample=shown, figures=figures)
+    verdict = CORRECTED if not differ and not negative else NOT_REPRODUCED
+    return say(verdict, figures, counterexample=shown)
 
 
 # section 4.3: TaPRA ----------------------------------------------------------------------------------
@@ -213,8 +191,8 @@ def _confirm_rounding(shown: Shown) -> bool:
 
 
 @claim("rounding", confirm=_confirm_rounding)
-def _check_rounding(run: Run) -> Finding:
-    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+def _check_rounding(run: Run, say: Sentences) -> Finding:
+    def flaw(job: model.SingleJob) -> Details:
         parts = model.relaxation(job).parts
         shown = {"parts": [as_texts(row) for row in parts]}
         placed = model.largest_parts(parts)
@@ -223,14 +201,11 @@ def _check_rounding(run: Run) -> Finding:
     grid = itertools.product((Fraction(x, 10) for x in range(10, 20)), range(1, 11))
     cases = (model.SingleJob((1,), ((1, HALF),), ((0,), (1,)), (1, limit), cap) for cap, limit in grid)
     searched = find_flaw(cases, flaw)
-    beyond = checked = 0
-    for job in jobs_to_place(run):
-        start = model.largest_parts(model.relaxation(job).parts)
-        checked += 1
-        beyond += not job.keeps_cap(start)
+    checked, _, beyond = count(
+        jobs_to_place(run), lambda job: job.keeps_cap(model.largest_parts(model.relaxation(job).parts))
+    )
     figures = {"checked": checked, "beyond_the_cap": beyond}
-    text = f"the cap is exceeded in {beyond} of {checked:,} tiny jobs; the witness has only one optimum"
-    return found_if(searched.found, text, witness=searched.found, figures=figures)
+    return say(judge(searched.found), figures, witness=searched.found)
 
 
 def _confirm_rec(shown: Shown) -> bool:
@@ -241,10 +216,10 @@ def _confirm_rec(shown: Shown) -> bool:
 
 
 @claim("rec", confirm=_confirm_rec)
-def _check_rec(run: Run) -> Finding:
+def _check_rec(run: Run, say: Sentences) -> Finding:
     starts = wrong = 0
 
-    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+    def flaw(job: model.SingleJob) -> Details:
         nonlocal starts, wrong
         feasible = job.least_energy() <= job.energy_cap
         for placement in itertools.product(range(job.servers), repeat=len(job.load)):
@@ -259,15 +234,8 @@ def _check_rec(run: Run) -> Finding:
     ]
     searched = find_flaw(itertools.chain(below, jobs_to_place(run)), flaw)
     if wrong:
-        return Finding(
-            NOT_REPRODUCED, f"REC is wrong from {wrong} of {starts} placements", figures={"wrong": wrong}
-        )
-    text = (
-        "if the least energy is above E_MAX, the minimum in line 8 is over an empty set; otherwise REC ends "
-        f"within the cap (all {starts:,} placements), as every move lowers the energy, and there are moves "
-        "until it is the least"
-    )
-    return found_correction(searched, text, starts=starts)
+        return say(NOT_REPRODUCED, {"wrong": wrong}, starts=starts)
+    return found_correction(say, searched, {"starts": starts}, wrong=wrong)
 
 
 def _confirm_rec_delta(shown: Shown) -> bool:
@@ -284,10 +252,10 @@ def _confirm_rec_delta(shown: Shown) -> bool:
 
 
 @claim("rec-change", confirm=_confirm_rec_delta)
-def _check_rec_delta(run: Run) -> Finding:
+def _check_rec_delta(run: Run, say: Sentences) -> Finding:
     undefined = same = 0
 
-    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+    def flaw(job: model.SingleJob) -> Details:
         nonlocal undefined, same
         for start in range(job.servers):
             before = model.optra(job, (start,)).jct
@@ -313,16 +281,11 @@ def _check_rec_delta(run: Run) -> Finding:
         for limits in itertools.product((0, 1, 2), repeat=m)
     )
     searched = find_flaw(cases, flaw)
-    text = (
-        "online a server group may have no vCPU left, and the time is infinite: then the change is -inf "
-        "for all moves to a finite time,"
-    )
-    text += f" and inf - inf for the others ({undefined} cases). The smallest new time is meant"
-    return found_correction(searched, text, undefined=undefined, same_order=same)
+    return found_correction(say, searched, {"undefined": undefined, "same_order": same})
 
 
 @claim("local-search-ends")
-def _check_ends(run: Run) -> Finding:
+def _check_ends(run: Run, say: Sentences) -> Finding:
     paths = steps = most = rising = longer = 0
     for job in jobs_to_place(run):
         for start in model.placements(job):
@@ -334,11 +297,7 @@ def _check_ends(run: Run) -> Finding:
             rising += any(after >= before for before, after in itertools.pairwise(levels))
             longer += any(after[0] > before[0] for before, after in itertools.pairwise(levels))
     figures = {"paths": paths, "moves": steps, "most_moves": most, "not_falling": rising, "longer": longer}
-    text = (
-        f"{paths:,} searches, {steps:,} moves, at most {most} in one: the sorted times of the groups fall "
-        "lexicographically with every move, so no placement occurs twice; the completion time never increases"
-    )
-    return Finding(judge(not rising and not longer), text, figures=figures)
+    return say(judge(not rising and not longer), figures)
 
 
 def _confirm_local_optimum(shown: Shown) -> bool:
@@ -355,11 +314,11 @@ def _confirm_local_optimum(shown: Shown) -> bool:
 
 
 @claim("local-search-optimal", confirm=_confirm_local_optimum)
-def _check_local_optimum(run: Run) -> Finding:
+def _check_local_optimum(run: Run, say: Sentences) -> Finding:
     ends = improvable = 0
     worst: dict[str, model.Number] = {"tapra": 1, "tapra-fast": 1}
 
-    def flaw(job: model.SingleJob) -> dict[str, Any] | None:
+    def flaw(job: model.SingleJob) -> Details:
         nonlocal ends, improvable
         for start in model.placements(job):
             ended = model.local_search(job, start)[-1]
@@ -387,28 +346,21 @@ def _check_local_optimum(run: Run) -> Finding:
         "improvable_by_one_move": improvable,
         "worst": {n: str(w) for n, w in worst.items()},
     }
+    takes = ", ".join(f"{n} takes {float(w):.2f}" for n, w in worst.items())
     if improvable:
-        return Finding(NOT_REPRODUCED, f"one move improves {improvable} of {ends} ends", figures=figures)
-    text = f"not by moving one task (none of {ends:,} ends), but by moving two at once, after TaPRA-fast's"
-    text += " start; at worst " + ", ".join(f"{n} takes {float(w):.2f}" for n, w in worst.items())
-    text += " times the optimum here"
-    return found_correction(searched, text, **figures)
+        return say(NOT_REPRODUCED, figures, takes=takes)
+    return found_correction(say, searched, figures, takes=takes)
 
 
 @claim("fast-start")
-def _check_fast_start(run: Run) -> Finding:
-    checked = wrong = 0
-    for job in jobs_to_place(run):
-        least = min(job.energy(placement) for placement in model.placements(job))
-        checked += 1
-        wrong += least != job.least_energy() or model.tapra_fast(job) is None
+def _check_fast_start(run: Run, say: Sentences) -> Finding:
+    def starts_cheapest(job: model.SingleJob) -> Iterator[bool]:
+        least = min(map(job.energy, model.placements(job)))
+        yield least == job.least_energy() and model.tapra_fast(job) is not None
         tight = dataclasses.replace(job, energy_cap=least - Fraction(1, 100))
-        wrong += model.tapra_fast(tight) is not None or any(True for _ in model.placements(tight))
-    text = (
-        f"its first placement has the least energy of all placements in {checked:,} jobs, so it fails only "
-        "if every algorithm does"
-    )
-    return Finding(judge(not wrong), text, figures={"checked": checked, "wrong": wrong})
+        yield model.tapra_fast(tight) is None and not any(True for _ in model.placements(tight))
+
+    return say.counted(count(jobs_to_place(run), starts_cheapest), "wrong")
 
 
 def _two_tasks(n: int) -> model.SingleJob:

@@ -10,12 +10,11 @@ DRC's impact turns; with 5% or 10% the rivals without DRC are further from the p
 
 from __future__ import annotations
 
-from pathlib import Path
+from schedgym.papers.readings import points_of
 
-from schedgym.documents import read_yaml
-from schedgym.papers.readings import OpenPoint
-
-_ROWS = read_yaml(Path(__file__).with_name("readings.yaml"))
-SIZING, MAR, THRESHOLD, TASKS, RESPECTIVELY = (
-    OpenPoint(**_ROWS[name]) for name in ("SIZING", "MAR", "THRESHOLD", "TASKS", "RESPECTIVELY")
-)
+POINTS = points_of("shi2017")
+SIZING = POINTS["SIZING"]
+MAR = POINTS["MAR"]
+THRESHOLD = POINTS["THRESHOLD"]
+TASKS = POINTS["TASKS"]
+RESPECTIVELY = POINTS["RESPECTIVELY"]

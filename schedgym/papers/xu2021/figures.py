@@ -11,19 +11,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.documents import read_yaml
 from schedgym.evaluation.episodes import make_env
-from schedgym.papers import IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, get_paper, judge
-from schedgym.papers.figures import distribution, lines
+from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.papers import (
+    HOLDS,
+    IN_PART,
+    NOT_REPRODUCED,
+    Evaluation,
+    Judged,
+    Outcome,
+    Panel,
+    Run,
+    Series,
+    judge,
+)
+from schedgym.papers.figures import band, distribution, lines
 from schedgym.papers.judging import (
     PERCENT,
+    Effect,
     against,
     at_most,
     average,
@@ -37,17 +48,17 @@ from schedgym.papers.judging import (
     tell,
     verdict_of,
 )
-from schedgym.papers.registry import figures_in
-from schedgym.papers.xu2021 import readings, runs, shared
+from schedgym.papers.registry import figures_of
+from schedgym.papers.xu2021 import runs
+from schedgym.papers.xu2021.curves import Sizes
+from schedgym.papers.xu2021.instances import GAMMA
 from schedgym.papers.xu2021.readings import ESTIMATION, NORM
 from schedgym.papers.xu2021.runs import ID, OCORP, OCORP_M, RULES, SLOT, describe
-from schedgym.papers.xu2021.shared import tell_seconds, tell_share
-from schedgym.problems.flowtime.problem import parse_servers
+from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
 
 F8 = npt.NDArray[np.float64]
 
-PAPER = get_paper("xu2021")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("xu2021")
 NONE, MOST = runs.alpha_label(runs.ALPHAS[0]), runs.alpha_label(runs.ALPHAS[-1])
 
 # rules of verdicts, where the paper names no number
@@ -61,26 +72,193 @@ MIDDLE_JOBS = (150, 250)  # slots: 1500 to 2500 s, about the paper's 2000 s
 LONG_JOBS = 1000  # slots: 10000 s
 ROUNDING = 0.042  # of the variance: the largest deviation that the paper gives, 0.383 for 0.4
 
-BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
-STAND_IN = (
-    "the workload is a synthetic stand-in for ten hours of Google's 2011 trace, as the paper does not "
-    "say which ones it uses"
-)
-MEMORY = "jobs have about 2 GB of memory per core, and servers 4 GB per core; the paper gives neither"
-TWO_NUMBERS = (
-    "the paper contradicts itself: for OCORP+M the introduction states 34% and section VI-C 24%; section "
-    "VI-A states 34% for OCORP, without memory"
-)
-NONE_DRAWN = "on the logarithmic axis classes without any are left out"
-BIG = (
-    "an alpha of 100 has little effect, as prices / demands differ by up to 1e11, and lambda changes by "
-    "about t^2.5 per slot; the paper does not have the values 10,000 and 1,000,000, which are not drawn"
-)
+HOUR = 3600.0  # s
+NAMES = {"ocorp": OCORP, "ocorp+m": OCORP_M, **{name: label for label, name in RULES.items()}}
+#: classes of processing times [slots], some five of them per factor of ten
+CLASSES = np.array([1, 2, 3, 5, 8, 12, 20, 35, 60, 101, 150, 250, 400, 650, 1000, 1500, 2200, 3400]) - 0.5
+LONGEST = 0.6  # of the longest processing time: about the paper's 20000 s, as in the metric waiting_longest
+
+
+# what is drawn ----------------------------------------------------------------------------------------
+
+
+def mean_curve(played: Evaluation, policy: str, name: str, label: str = "", factor: float = 1.0) -> Series:
+    """Return the mean curve of a policy over time [s]; after its end, an episode keeps its last value."""
+    step = played.values(policy, "step")[0]
+    count = max(len(curve) for entry in played.policies for curve in played.values(entry, name))
+    padded = [np.pad(curve, (0, count - len(curve)), mode="edge") for curve in played.values(policy, name)]
+    return band(label or policy, np.arange(count) * step * SLOT, [factor * curve for curve in padded])
+
+
+def norm_curves(played: Evaluation, policies: Sequence[str], fractional: str = "") -> list[Series]:
+    """Return norms so far [s] of policies, one policy's fractional norm, and the paper's lower bound."""
+    series = [mean_curve(played, policy, "flowtime", factor=SLOT) for policy in policies]
+    if fractional:
+        series.append(mean_curve(played, fractional, "fractional", f"{fractional}, fractional", SLOT))
+    alone = mean_curve(played, policies[0], "alone", factor=SLOT)
+    return [*series, Series("lower bound", alone.x, alone.y, bound=True)]
+
+
+def work_panels(played: Evaluation, policies: Sequence[str]) -> list[Panel]:
+    """Return the panel of offered and unfinished work over time [core-h], and one of the latter alone."""
+    factor = SLOT / HOUR
+    left = [mean_curve(played, policy, "unfinished", factor=factor) for policy in policies]
+    offered = mean_curve(played, policies[0], "offered", "offered", factor)
+    titles = ("offered and unfinished work", "unfinished work, enlarged")
+    return [
+        Panel("time [s]", "work [core-h]", series, title=title, kind="curves")
+        for title, series in zip(titles, ([*left, offered], left), strict=True)
+    ]
+
+
+def by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 1.0) -> Series:
+    """Return the least, mean or greatest value over jobs of each class of sizes, averaged over draws.
+
+    Draws without jobs in a class do not count there.
+
+    Args:
+        label: label of the series.
+        episodes: values by size of each draw.
+        value: "least", "mean" or "greatest".
+        factor: factor by which values are multiplied.
+    """
+    found: dict[int, list[float]] = {}
+    for sizes in episodes:
+        place = np.digitize(sizes.size, CLASSES)
+        for x in np.unique(place):
+            here = place == x
+            own = getattr(sizes, value)[here]
+            if value == "mean":
+                result = float(np.average(own, weights=sizes.jobs[here]))
+            else:
+                result = float(own.min() if value == "least" else own.max())
+            found.setdefault(int(x), []).append(factor * result)
+    places = sorted(found)
+    ends = [bootstrap_interval(found[x], resamples=2000) for x in places]
+    return Series(
+        label,
+        [_middle(x) * SLOT for x in places],
+        [float(np.mean(found[x])) for x in places],
+        [low for low, _ in ends],
+        [high for _, high in ends],
+    )
+
+
+def _middle(place: int) -> float:
+    """Return the geometric mean of the smallest and the greatest size of a class [slots]."""
+    return float(np.sqrt((CLASSES[place - 1] + 0.5) * (CLASSES[place] - 0.5)))
+
+
+def mean_of_sizes(sizes: Sizes, low: float, high: float = np.inf) -> float:
+    """Return the mean over jobs of sizes from ``low`` to below ``high`` [slots]; nan if there are none."""
+    here = (sizes.size >= low) & (sizes.size < high)
+    return float(np.average(sizes.mean[here], weights=sizes.jobs[here])) if here.any() else float("nan")
+
+
+def longest_value(sizes: Sizes) -> float:
+    """Return the greatest value of jobs with at least 60% of the longest processing time."""
+    return float(sizes.greatest[sizes.size >= LONGEST * sizes.size.max()].max())
+
+
+def wait_panels(played: Evaluation, policies: Sequence[str]) -> list[Panel]:
+    """Return panels of the greatest and the least waiting by size."""
+    return [
+        Panel(
+            "processing time [s]",
+            f"{value} waiting [s]",
+            [by_class(policy, played.values(policy, "waiting"), value, SLOT) for policy in policies],
+            title=f"({letter}) {value} waiting of a class of sizes",
+            x_scale="log",
+            kind="curves",
+        )
+        for letter, value in (("a", "greatest"), ("b", "least"))
+    ]
+
+
+# what is said -----------------------------------------------------------------------------------------
+
+
+def metrics_of(played: Evaluation, policies: Sequence[str], metric: str) -> dict[str, F8]:
+    """Return a metric of each draw, by policy."""
+    return {policy: played.metric(policy, metric) for policy in policies}
+
+
+def compare_metric(played: Evaluation, policy: str, rivals: Sequence[str], metric: str) -> list[Effect]:
+    """Compare a policy's metric with that of others."""
+    return against(policy, played.metric(policy, metric), metrics_of(played, rivals, metric))
+
+
+def judge_stated(run: Run, played: Evaluation, source: str, claim: str, metric: str = "") -> Judged:
+    """Judge a statement that the problem declares.
+
+    Args:
+        run: the run, under a reading of the norm.
+        played: the runs.
+        source: the figure.
+        claim: the claim in our words.
+        metric: metric of the statement, which selects one of the figure's statements.
+    """
+    (found,) = (
+        statement
+        for statement in PROBLEM.statements
+        if statement.source.endswith(source) and statement.metric == (metric or statement.metric)
+    )
+    own = run.choice(NORM) if found.metric == "l2" else found.metric
+    rivals = tuple(NAMES[rival] for rival in found.rivals)
+    return judge_better(played, claim, Statement("", NAMES[found.policy], rivals, own, found.by))
+
+
+def tell_share(values: npt.ArrayLike, digits: int = 0) -> str:
+    """Write the mean of the draws' shares in percent, with its interval."""
+    shares = 100 * np.asarray(values, dtype=float)
+    low, high = bootstrap_interval(shares)
+    text = f"{float(np.mean(shares)):.{digits}f}%"
+    return text if np.isnan(low) else f"{text} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def tell_seconds(values: Sequence[float] | F8) -> str:
+    """Write the mean [s] of values in slots, with its interval."""
+    low, high = bootstrap_interval(values)
+    text = f"{SLOT * float(np.mean(values)):,.0f} s"
+    return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
+
+
+def judge_least_work(run: Run, played: Evaluation, policy: str, source: str) -> Judged:
+    """Judge that a policy always has the least unfinished work, by its mean and by the share of time."""
+    stated = judge_stated(
+        run,
+        played,
+        source,
+        f"{policy} has the least unfinished work of all schemes at all times",
+        "mean_unfinished",
+    )
+    own = np.array(mean_curve(played, policy, "unfinished").y)
+    texts, always = [], True
+    for rival in RULES.values():
+        other = np.array(mean_curve(played, NAMES[rival], "unfinished").y)
+        some = (own > 0) | (other > 0)
+        held = float((own <= other)[some].mean())
+        texts.append(f"{NAMES[rival]} {100 * held:.0f}%")
+        always &= held == 1.0
+    verdict = IN_PART if stated.verdict == HOLDS and not always else stated.verdict
+    text = (
+        f"{stated.measured}; share of the time in which its mean is at most that of the other scheme: "
+        f"{', '.join(texts)}"
+    )
+    return Judged(stated.claim, text, verdict)
+
+
+def judge_done(played: Evaluation, policy: str) -> Judged:
+    """Judge that most jobs have finished by Gamma."""
+    done = played.values(policy, "done")
+    verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED
+    text = f"{tell_share(done, 1)} of the jobs, and at least {tell_share([min(done)], 1)} in every draw"
+    return Judged(f"most jobs have finished by Gamma = {GAMMA} slots under {policy}", text, verdict)
 
 
 def _outcome(played: Evaluation, panels: Sequence[Panel], said: Sequence[Judged], *remarks: str) -> Outcome:
     """Return what a figure of runs on the stand-in shows."""
-    return Outcome(panels, said, runs.sizes_of(played), (STAND_IN, *remarks))
+    return Outcome(panels, said, runs.sizes_of(played), remarks)
 
 
 # 1D -----------------------------------------------------------------------------------------------------
@@ -117,7 +295,7 @@ def _demands(run: Run) -> Outcome:
         ),
     ]
     likeness = _likeness(processing, cpu, parse_servers(parameters["servers"]))
-    return Outcome(panels, [], f"{draws} draws of {describe(parameters)}", (STAND_IN, *likeness))
+    return Outcome(panels, [], f"{draws} draws of {describe(parameters)}", likeness)
 
 
 def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, F8]]:
@@ -157,16 +335,16 @@ def _likeness(processing: Sequence[F8], cpu: Sequence[F8], servers: Sequence[int
 @figure("fig2")
 def _flowtime(run: Run) -> Outcome:
     played = runs.play(run, "1d")
-    series = shared.norm_curves(played, [OCORP, *RULES], OCORP)
+    series = norm_curves(played, [OCORP, *RULES], OCORP)
     panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
     said = [
-        shared.judge_stated(
+        judge_stated(
             run, played, "Fig. 2", "OCORP's norm is 34% below that of SVF, SRVF and SRPT at the end"
         ),
         _surrogate(run, played),
         _near_bound(run, played),
     ]
-    return _outcome(played, [panel], said, BOUND, _by_draw(played), _narrowest(played))
+    return _outcome(played, [panel], said, _by_draw(played), _narrowest(played))
 
 
 def _surrogate(run: Run, played: Evaluation) -> Judged:
@@ -214,20 +392,18 @@ def _by_draw(played: Evaluation) -> str:
 
 def _narrowest(played: Evaluation) -> str:
     """Describe the norm of SRF in this figure."""
-    found = tell(shared.compare_metric(played, "SRF", [OCORP], "l2"))
+    found = tell(compare_metric(played, "SRF", [OCORP], "l2"))
     return f"the paper does not compare with SRF here; norm: {found}"
 
 
 @figure("fig3")
 def _unfinished(run: Run) -> Outcome:
     played = runs.play(run, "1d")
-    spans = shared.metrics_of(played, [OCORP, *RULES], "makespan")
+    spans = metrics_of(played, [OCORP, *RULES], "makespan")
     said = [
-        shared.judge_least_work(run, played, OCORP, "Fig. 3"),
-        shared.judge_done(played, OCORP),
-        shared.judge_stated(
-            run, played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"
-        ),
+        judge_least_work(run, played, OCORP, "Fig. 3"),
+        judge_done(played, OCORP),
+        judge_stated(run, played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"),
         judge_claim(
             "OCORP's makespan is that of SRF, about 40000 s",
             [
@@ -246,13 +422,13 @@ def _unfinished(run: Run) -> Outcome:
         ),
         judge_claim(
             "SRF, too, has a much shorter makespan than the other rules",
-            shared.compare_metric(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
+            compare_metric(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
             lower(),
             what="makespan",
         ),
         _plateau(played),
     ]
-    return _outcome(played, shared.work_panels(played, [OCORP, *RULES]), said)
+    return _outcome(played, work_panels(played, [OCORP, *RULES]), said)
 
 
 def _plateau(played: Evaluation) -> Judged:
@@ -274,11 +450,11 @@ def _waiting(run: Run) -> Outcome:
     played = runs.play(run, "1d")
     spread = {policy: played.values(policy, "spread") for policy in (OCORP, *RULES)}
     served = (OCORP, "SRPT", "SVF")
-    gaps = {name: [shared.longest_value(sizes) for sizes in played.values(name, "gaps")] for name in served}
+    gaps = {name: [longest_value(sizes) for sizes in played.values(name, "gaps")] for name in served}
     every = tell_seconds(played.metric(OCORP, "longest_gap"))
     longest = "jobs of 20000 s and more wait 40% less under OCORP than under SVF and SRPT"
     said = [
-        shared.judge_stated(run, played, "Fig. 4", longest),
+        judge_stated(run, played, "Fig. 4", longest),
         _short_waits(played),
         judge_claim(
             "the waiting of jobs of the same size varies much under SRF, and less under all others",
@@ -294,18 +470,13 @@ def _waiting(run: Run) -> Outcome:
             more=f"{tell_seconds(gaps[OCORP])} under OCORP, for all jobs {every}",
         ),
     ]
-    remarks = (
-        "jobs are grouped into classes of sizes, as a draw has few jobs of the same length above 1000 s",
-        "the greatest and the least waiting, two curves of one panel in the paper, are two panels here",
-        "long jobs are those with at least 60% of the longest time, about 20000 s at this size",
-    )
-    return _outcome(played, shared.wait_panels(played, [OCORP, *RULES]), said, *remarks)
+    return _outcome(played, wait_panels(played, [OCORP, *RULES]), said)
 
 
 def _short_waits(played: Evaluation) -> Judged:
     """Judge that the shorter half of the jobs waits equally long, up to one slot."""
     claim = "small jobs wait (nearly) as little under OCORP as under SVF and SRPT"
-    waits = shared.metrics_of(played, [OCORP, "SVF", "SRPT"], "waiting_small")
+    waits = metrics_of(played, [OCORP, "SVF", "SRPT"], "waiting_small")
     text = ", ".join(f"{name} {tell_seconds(values)}" for name, values in waits.items())
     verdicts = [
         between(-math.inf, 1.0)(average(name, waits[OCORP] - waits[name])) for name in ("SVF", "SRPT")
@@ -321,10 +492,10 @@ def _charged(run: Run) -> Outcome:
     played = runs.play_switching(run)
     labels = list(map(runs.alpha_label, runs.ALPHAS))
     panel = Panel(
-        "time [s]", "l2 norm of the flowtimes so far [s]", shared.norm_curves(played, labels), kind="curves"
+        "time [s]", "l2 norm of the flowtimes so far [s]", norm_curves(played, labels), kind="curves"
     )
     beyond = list(map(runs.alpha_label, runs.BEYOND))
-    norms = shared.metrics_of(played, [OCORP, *labels, *beyond], "l2")
+    norms = metrics_of(played, [OCORP, *labels, *beyond], "l2")
     same = norms[OCORP] == norms[NONE]
     said = [
         judge_claim(
@@ -339,7 +510,7 @@ def _charged(run: Run) -> Outcome:
             judge(same.all()),
         ),
     ]
-    return _outcome(played, [panel], said, BOUND, BIG)
+    return _outcome(played, [panel], said)
 
 
 def _counts(played: Evaluation, name: str) -> Panel:
@@ -348,7 +519,7 @@ def _counts(played: Evaluation, name: str) -> Panel:
     return Panel(
         "processing time [s]",
         f"{name} per job",
-        [shared.by_class(label, played.values(label, name), "mean") for label in labels],
+        [by_class(label, played.values(label, name), "mean") for label in labels],
         x_scale="log",
         y_scale="log",
         kind="curves",
@@ -359,7 +530,7 @@ def _counts(played: Evaluation, name: str) -> Panel:
 def _preemptions(run: Run) -> Outcome:
     played = runs.play_switching(run)
     middle = {
-        label: [shared.mean_of_sizes(sizes, *MIDDLE_JOBS) for sizes in played.values(label, "preemptions")]
+        label: [mean_of_sizes(sizes, *MIDDLE_JOBS) for sizes in played.values(label, "preemptions")]
         for label in (NONE, MOST, *map(runs.alpha_label, runs.BEYOND))
     }
     rate = played.values(MOST, "at_rate")
@@ -387,13 +558,12 @@ def _preemptions(run: Run) -> Outcome:
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
         ),
     ]
-    told = "a preemption is a slot in which an unfinished job loses all its cores"
-    return _outcome(played, [_counts(played, "preemptions")], said, BIG, NONE_DRAWN, told)
+    return _outcome(played, [_counts(played, "preemptions")], said)
 
 
 def _less_by_class(played: Evaluation, name: str) -> Judged:
     """Judge that all classes of sizes have far fewer at alpha = 100."""
-    none, most = (shared.by_class("", played.values(label, name), "mean") for label in (NONE, MOST))
+    none, most = (by_class("", played.values(label, name), "mean") for label in (NONE, MOST))
     pairs = [(x, y) for x, y in zip(none.y, most.y, strict=True) if x > 0]
     drops = [1.0 - y / x for x, y in pairs]
     held = [drop >= SUBSTANTIAL for drop in drops]
@@ -412,11 +582,11 @@ def _migrations(run: Run) -> Outcome:
     played = runs.play_switching(run)
     labels, beyond = (list(map(runs.alpha_label, alphas)) for alphas in (runs.ALPHAS, runs.BEYOND))
     long = {
-        label: [shared.mean_of_sizes(sizes, LONG_JOBS) for sizes in played.values(label, "migrations")]
+        label: [mean_of_sizes(sizes, LONG_JOBS) for sizes in played.values(label, "migrations")]
         for label in labels
     }
     moved, stopped, norms = (
-        shared.metrics_of(played, [*labels, *beyond], name) for name in ("migrations", "preemptions", "l2")
+        metrics_of(played, [*labels, *beyond], name) for name in ("migrations", "preemptions", "l2")
     )
     said = [
         judge_claim(
@@ -444,15 +614,7 @@ def _migrations(run: Run) -> Outcome:
             more=f"the norm: {tell(against(MOST, norms[MOST], {NONE: norms[NONE]}))}",
         ),
     ]
-    remarks = (
-        BIG,
-        NONE_DRAWN,
-        "a migration is a slot in which a job runs on a server on which it did not run when it last ran",
-        "with alpha = 0 jobs are packed anew in each slot, as in section IV-A, and thus migrate; if they "
-        "stay where possible (packing 'sticky', 3 draws), long jobs still migrate several times as often "
-        "as with alpha = 10",
-    )
-    return _outcome(played, [_counts(played, "migrations")], said, *remarks)
+    return _outcome(played, [_counts(played, "migrations")], said)
 
 
 # 2D -----------------------------------------------------------------------------------------------------
@@ -461,36 +623,32 @@ def _migrations(run: Run) -> Outcome:
 @figure("fig8")
 def _memory_flowtime(run: Run) -> Outcome:
     played = runs.play(run, "2d")
-    series = shared.norm_curves(played, [OCORP_M, *RULES], OCORP_M)
+    series = norm_curves(played, [OCORP_M, *RULES], OCORP_M)
     panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
     introduction = "OCORP+M reduces the total flowtime by nearly 34% against existing schemes (section I)"
     said = [
-        shared.judge_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes"),
+        judge_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes"),
         judge_better(
             played,
             introduction,
             Statement("", OCORP_M, ("SVF", "SRVF", "SRPT", "SRF"), run.choice(NORM), STATED),
         ),
     ]
-    return _outcome(played, [panel], said, BOUND, MEMORY, TWO_NUMBERS)
+    return _outcome(played, [panel], said)
 
 
 @figure("fig9")
 def _memory_unfinished(run: Run) -> Outcome:
     played = runs.play(run, "2d")
-    said = [shared.judge_least_work(run, played, OCORP_M, "Fig. 9"), shared.judge_done(played, OCORP_M)]
-    return _outcome(played, shared.work_panels(played, [OCORP_M, *RULES]), said, MEMORY)
+    said = [judge_least_work(run, played, OCORP_M, "Fig. 9"), judge_done(played, OCORP_M)]
+    return _outcome(played, work_panels(played, [OCORP_M, *RULES]), said)
 
 
 @figure("fig10")
 def _memory_waiting(run: Run) -> Outcome:
     played = runs.play(run, "2d")
-    said = [
-        shared.judge_stated(
-            run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF"
-        )
-    ]
-    return _outcome(played, shared.wait_panels(played, [OCORP_M, *RULES]), said, MEMORY)
+    said = [judge_stated(run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF")]
+    return _outcome(played, wait_panels(played, [OCORP_M, *RULES]), said)
 
 
 # wrong declarations -------------------------------------------------------------------------------------
@@ -530,8 +688,7 @@ def _declared(run: Run) -> Outcome:
     ]
     if 0.4 in few:
         said.append(_same(run, two.where(variance=0.4)))
-    reserved = "in 2D the declared memory is reserved under every reading"
-    return _outcome(one, panels, said, MEMORY, reserved)
+    return _outcome(one, panels, said)
 
 
 def _rounded(played: Evaluation) -> Judged:
@@ -554,7 +711,7 @@ def _best_rule(run: Run, played: Evaluation) -> Judged:
     claim = "at a variance of 0.8 OCORP is 20% below SRVF, the best of the others"
     found = judge_claim(
         claim,
-        shared.compare_metric(played, OCORP, ["SRVF"], run.choice(NORM)),
+        compare_metric(played, OCORP, ["SRVF"], run.choice(NORM)),
         lower(0.2),
         what="norm",
         more=f"the best of the others is {best}",
@@ -573,7 +730,7 @@ def _stable(run: Run, played: Evaluation, most: float) -> Judged:
 def _same(run: Run, played: Evaluation) -> Judged:
     """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
-    found = shared.compare_metric(played, OCORP_M, list(RULES), run.choice(NORM))
+    found = compare_metric(played, OCORP_M, list(RULES), run.choice(NORM))
     return judge_claim(claim, found, level(CLOSE), what="norm")
 
 
@@ -584,10 +741,10 @@ def _same(run: Run, played: Evaluation) -> Judged:
 def _mapreduce(run: Run) -> Outcome:
     played = runs.play(run, "mapreduce")
     policies, norm = [OCORP, *RULES], run.choice(NORM)
-    label, series = "l2 norm of the flowtimes so far [s]", shared.norm_curves(played, policies)
+    label, series = "l2 norm of the flowtimes so far [s]", norm_curves(played, policies)
     panels = [
         Panel("time [s]", label, series, title="l2 norm", kind="curves"),
-        *shared.work_panels(played, policies),
+        *work_panels(played, policies),
     ]
     closest = "OCORP's norm is the closest to the lower bound of all schemes"
     said = [
@@ -597,23 +754,17 @@ def _mapreduce(run: Run) -> Outcome:
         ),
         _same_work(played, OCORP),
     ]
-    cut = (
-        "jobs of the stand-in are divided into map and reduce tasks; the paper does not say how its own "
-        "are made"
-    )
-    return _outcome(played, panels, said, BOUND, cut)
+    return _outcome(played, panels, said)
 
 
 def _same_work(played: Evaluation, policy: str) -> Judged:
     """Judge that the work done by any time differs by at most a tenth; the work left may differ by more."""
-    offered = np.array(shared.mean_curve(played, policy, "offered").y)
-    done = {
-        name: offered - np.array(shared.mean_curve(played, name, "unfinished").y) for name in (policy, *RULES)
-    }
+    offered = np.array(mean_curve(played, policy, "offered").y)
+    done = {name: offered - np.array(mean_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
     begun = np.min(list(done.values()), axis=0) > 0
     apart = {name: float(np.abs(done[policy][begun] / done[name][begun] - 1.0).max()) for name in RULES}
     texts = [f"{name} {100 * share:.1f}%" for name, share in apart.items()]
-    left = tell(shared.compare_metric(played, policy, list(RULES), "mean_unfinished"))
+    left = tell(compare_metric(played, policy, list(RULES), "mean_unfinished"))
     verdicts = [judge(share <= CLOSE) for share in apart.values()]
     return Judged(
         "all schemes have done about the same work at all times",

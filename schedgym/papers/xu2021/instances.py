@@ -5,21 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from schedgym.documents import read_yaml
-from schedgym.papers import Run, Shown, get_paper
+from schedgym.papers import Run, Shown
 from schedgym.papers.exact import Number
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
-from schedgym.papers.xu2021 import model, readings
+from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job, PooledJob, Schedule
 from schedgym.papers.xu2021.readings import HORIZON, START
 
-PAPER = get_paper("xu2021")
-claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
+claim = Claims.of("xu2021")
 K = 2  # of the paper's experiments
 GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slots]
 Case = tuple[tuple[PooledJob, ...], int]  # jobs, cores
@@ -139,7 +136,7 @@ def literal_run(
         gamma: Gamma; the target of lambda per slot is p / (Gamma - a).
         slots: number of slots after which to stop at the latest.
         start: lambda of a job in its first slot, which the paper does not give.
-        options: others of :class:`~schedgym.papers.xu2021.model.simulation.Options`; by default those of the
+        options: others of :class:`~schedgym.papers.xu2021.model.Options`; by default those of the
             experiments: k = 2, mu = t^(k + 1/2).
     """
     name = "ocorp+" if options.get("alpha") else "ocorp"

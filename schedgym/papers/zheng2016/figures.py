@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.documents import read_yaml
-from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series, get_paper
+from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, excess, grows, judge_better, judge_claim, level
-from schedgym.papers.registry import figures_in
-from schedgym.papers.zheng2016 import readings
+from schedgym.papers.registry import figures_of
 from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
 
 F8 = npt.NDArray[np.float64]
 
-PAPER = get_paper("zheng2016")
-figure = figures_in(PAPER, read_yaml(Path(__file__).with_name("figures.yaml")), vars(readings))
+figure = figures_of("zheng2016")
 ID = "schedgym/PartialValue-v0"
 CONTINUOUS = {"Algorithm 1": "concave"}
 DISCRETE = {"m-greedy": "m-greedy", "primal-dual": "primal-dual"}
@@ -38,11 +34,6 @@ SHORT = 2.0  # windows [slots] up to which the optimum must be near
 SAME = 0.01  # curves that differ by less cannot be told apart
 WINDOW = "mean availability window size [slots]"
 VALUE = "utility gain (total value of all jobs)"
-OUR_POINTS = "the paper's text does not state the values on its x axis, so they are chosen here"
-RELAXED = (
-    "the upper bound is for divisible tasks, so the optimum may be below it; the paper's text mentions "
-    "neither"
-)
 
 
 # runs ------------------------------------------------------------------------------------------------
@@ -156,9 +147,7 @@ def _coinciding(played: Evaluation) -> list[str]:
     return told
 
 
-def _outcome(
-    played: Evaluation, x: str, bound: str, said: Sequence[Judged], remarks: Sequence[str], sizes: str = ""
-) -> Outcome:
+def _outcome(played: Evaluation, x: str, bound: str, said: Sequence[Judged], sizes: str = "") -> Outcome:
     """Return a figure of one panel with all policies and the bound."""
     table = played.summary("bound")
     rows = table[table["policy"] == played.policies[0]]
@@ -168,7 +157,7 @@ def _outcome(
         Series(bound, _places(played), mean, low, high, bound=True),
     ]
     own = f"{played.episodes} draws of {played.parameters['jobs']} jobs{sizes}"
-    return Outcome([Panel(x, VALUE, series)], said, own, (OUR_POINTS, *remarks, *_coinciding(played)))
+    return Outcome([Panel(x, VALUE, series)], said, own, _coinciding(played))
 
 
 @figure("fig2a")
@@ -196,8 +185,7 @@ def _continuous(run: Run) -> Outcome:
         ),
         _better(logarithmic, "the order is the same with logarithmic utilities", CONTINUOUS, 0.0),
     ]
-    optimum = "the offline optimum is shown by a certified upper bound on it"
-    return _outcome(played, WINDOW, OFFLINE, said, [optimum])
+    return _outcome(played, WINDOW, OFFLINE, said)
 
 
 @figure("fig2b")
@@ -208,7 +196,7 @@ def _discrete(run: Run) -> Outcome:
         _more_with_window(played),
         _alike(played),
     ]
-    return _outcome(played, WINDOW, UPPER, said, [RELAXED])
+    return _outcome(played, WINDOW, UPPER, said)
 
 
 @figure("fig2c")
@@ -227,7 +215,7 @@ def _heterogeneity(run: Run) -> Outcome:
         for rival in HEURISTICS
     ]
     x = "R (demands for the heavy resource are uniform in [1, R])"
-    return _outcome(played, x, UPPER, [*said, _alike(played)], [RELAXED], ", mean window of 6 slots")
+    return _outcome(played, x, UPPER, [*said, _alike(played)], ", mean window of 6 slots")
 
 
 @figure("fig2d")
@@ -235,9 +223,4 @@ def _single(run: Run) -> Outcome:
     played = _play(run, SINGLE, _windows(run), single=True)
     leads = _leads(run, played, SINGLE, "s-greedy")
     claim = "the lead of Algorithm 3 over the greedy algorithm grows with the window"
-    remarks = [
-        "the greedy algorithm is s-greedy, which differs from m-greedy only where demands differ",
-        "the offline optimum is exact (a greedy algorithm on a matroid); the paper's text does not say "
-        "how it is computed",
-    ]
-    return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, leads)], remarks)
+    return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, leads)])

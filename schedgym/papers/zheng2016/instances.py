@@ -5,22 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedgym.documents import read_yaml
-from schedgym.papers import Shown, get_paper
+from schedgym.papers import Shown
 from schedgym.papers.exact import Number, as_text
 from schedgym.papers.judging import Confirm
 from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
-from schedgym.papers.zheng2016 import model, readings
+from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
 
-PAPER = get_paper("zheng2016")
-claim = Claims(PAPER, read_yaml(Path(__file__).with_name("claims.yaml")), vars(readings))
+claim = Claims.of("zheng2016")
 CLOSE = 1e-5  # relative, of floating-point optima
 ROUGH = 1e-3  # relative, of their prices
 

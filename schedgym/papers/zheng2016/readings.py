@@ -6,12 +6,9 @@ of equal deadlines in Algorithm 3, equal-opp by totals, by shares or at random, 
 
 from __future__ import annotations
 
-from pathlib import Path
+from schedgym.papers.readings import points_of
 
-from schedgym.documents import read_yaml
-from schedgym.papers.readings import OpenPoint
-
-POINTS = {name: OpenPoint(**row) for name, row in read_yaml(Path(__file__).with_suffix(".yaml")).items()}
+POINTS = points_of("zheng2016")
 FRACTIONAL = POINTS["FRACTIONAL"]
 EXPONENT = POINTS["EXPONENT"]
 HEAVY = POINTS["HEAVY"]

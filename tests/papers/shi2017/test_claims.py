@@ -170,23 +170,6 @@ def test_readings_that_turn_verdicts(results) -> None:
             assert better > worse
 
 
-# confirmations can fail --------------------------------------------------------------------------------
-
-
-def test_what_is_stated_of_a_search_is_recomputed(results) -> None:
-    """A better placement beyond the cap, one that a single move reaches, another completion time."""
-    (entry,) = list_claims(f"{PAPER}/local-search-optimal")
-    found = dict(instance_of(results["shi2017/local-search-optimal"]))
-    for change in (
-        {"better": [1, 1]},
-        {"jct": [3, 1]},
-        {"ended": [1, 1]},
-        {"energy_cap": 2},
-        {"limits": [2, 2]},
-    ):
-        assert not entry.confirm(found | change)
-
-
 @pytest.mark.parametrize("arity", [2, 4, 6, 12])
 def test_the_network_is_a_fat_tree(arity: int) -> None:
     graph = fat_tree_network(arity)

@@ -15,7 +15,7 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run, list_claims, list_figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, excess, larger
 from schedgym.papers.shi2017 import runs
-from schedgym.papers.shi2017.readings import MAR, SIZING
+from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
 from tests.long import long
 
 pytestmark = long
@@ -29,6 +29,12 @@ def run(tiny_run) -> Run:
 @pytest.fixture(scope="module")
 def outcomes(run):
     return {entry.name: entry.make(run) for entry in list_figures("shi2017")}
+
+
+def test_remarks_name_the_defaults_after_those_of_the_run(outcomes) -> None:
+    first, second, *_ = outcomes["shi2017/fig6"].remarks
+    assert first.startswith("planners are compared on 5 jobs")
+    assert second == f"drawn: {SIZING.default}, {MAR.default}; number of tasks: {TASKS.default}"
 
 
 def points(outcome, title: str, label: str) -> dict:

@@ -14,8 +14,8 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.papers import Run
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
+from schedgym.papers.xu2021.figures import by_class, longest_value, mean_of_sizes
 from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
-from schedgym.papers.xu2021.shared import by_class, longest_value, mean_of_sizes
 from tests.long import long
 
 pytestmark = long

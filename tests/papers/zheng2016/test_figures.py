@@ -63,6 +63,12 @@ def test_values_against_other_runs(name, outcomes) -> None:
             assert series.low[i] <= series.y[i] <= panel.series[-1].y[i]
 
 
+def test_remarks_of_the_run_stand_where_the_file_says(outcomes) -> None:
+    first, second, *others = outcomes["zheng2016/fig2b"].remarks
+    assert "chosen here" in first and "divisible tasks" in second
+    assert others and all("coincide" in told for told in others)
+
+
 @pytest.mark.parametrize("name", ["zheng2016/fig2a", "zheng2016/fig2d"])
 def test_offline_optimum(name, outcomes) -> None:
     """What is drawn as the optimum is it, by another solver."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from schedgym.papers.exact import simplex
+from schedgym.papers.exact import quotient, simplex
 
 __all__ = [
     "PLANNERS",
@@ -57,7 +57,6 @@ __all__ = [
     "optra",
     "place_mask",
     "placements",
-    "quotient",
     "random_placement",
     "rec",
     "relaxation",
@@ -84,11 +83,6 @@ def total(values: Iterable[Number]) -> Number:
     for value in values:
         result = result + value
     return result
-
-
-def quotient(a: Number, b: Number) -> Number:
-    """Divide; whole numbers exactly."""
-    return Fraction(a, b) if isinstance(a, int) and isinstance(b, int) else a / b
 
 
 def tolerance(number: Number, share: float) -> float:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
+from schedgym.papers.exact import quotient
 from schedgym.papers.shi2017.model.one_job import (
     PLANNERS,
     Limit,
@@ -30,7 +31,6 @@ from schedgym.papers.shi2017.model.one_job import (
     Planner,
     SingleJob,
     job_on,
-    quotient,
     tolerance,
     total,
 )
