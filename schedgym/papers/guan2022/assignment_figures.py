@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from schedgym.evaluation.runner import compare
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, Series
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.guan2022 import panels, runs
 from schedgym.papers.guan2022.panels import figure
 from schedgym.papers.guan2022.statements import judge_all
@@ -29,12 +29,9 @@ def _example(run: Run) -> Outcome:
     workload, optimum = toy("table-3.1")
     policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
 
-    def make() -> Evaluation:
-        return compare(
-            runs.ASSIGN, policies, {}, 1, run.seed, observe=runs.worked_example, workloads=[workload]
-        )
-
-    played = run.once("table3.1", make)
+    played = compare(
+        runs.ASSIGN, policies, {}, 1, run.seed, observe=runs.worked_example, workloads=[workload]
+    )
     jobs = ["job 1", "job 2", "job 3", "mean"]
     times, waiting = [], []
     said = []
