@@ -1043,7 +1043,8 @@ class Stores(Family):
 
     def __init__(self, folder: Path, everywhere: bool = False) -> None:
         super().__init__(folder, everywhere)
-        from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
+        from schedgym.evaluation.episodes import BOUNDS
+        from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 
         self.setting = Setting(
             "queue-delay", "schedgym/QueueDelay-v0", {"tasks": 4}, "mean_delay", "min", "1"
@@ -1137,7 +1138,7 @@ class Stores(Family):
             for setting in store.settings():
                 for own in store.contenders(setting):
                     counts[own.policy] += len(own.values)
-            return counts, store.frame(), store.failed(), store.manifests(), store.has("key")
+            return counts, store.frame(), store.failed(), store.manifests()
 
     def use(self, paths: Paths, found: Any, draw: random.Random) -> None:
         from schedgym.evaluation.store import ResultsStore

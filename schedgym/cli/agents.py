@@ -8,20 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from schedgym.cli.common import (
-    Id,
-    application,
-    make_table,
-    pairs,
-    say,
-    takes,
-    write_json,
-)
+from schedgym.cli.common import Id, application, make_table, pairs, say, takes, write_json
 from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import four_digits, interval_text, make_console, percent_text
-
-__all__ = ["Training", "list_agents", "show_agent", "train"]
 
 agents = typer.Typer(help="List and show trained agents.", rich_markup_mode=None)
 application.add_typer(agents, name="agents")
@@ -29,107 +19,57 @@ application.add_typer(agents, name="agents")
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """The arguments of ``schedgym train``: the agent to train, and its files."""
+    """The arguments of ``schedgym train``: the agent to train, and its files.
+
+    Attributes:
+        algo (NAME): The algorithm: cma, ppo or sb3-ppo. Default: that of the configuration.
+        config (FILE): A configuration (YAML), or the name of a shipped one. Default: the one shipped for
+            the id.
+        set (NAME=VALUE): Change the configuration: NAME is a field, section.field, or parameters.name.
+        seed: The seed of the training. Default: that of the configuration.
+        seeds (N): Train with N seeds, from that of --seed on; a command that was cut off goes on.
+        engine (local|ray): With --seeds: train in processes of this machine (local) or on a Ray cluster
+            (ray).
+        n_jobs: With --seeds: trainings at once. Default: one per core.
+        unit_timeout (SECONDS): With --seeds: the longest that one training may take; longer ones have
+            failed for now.
+        output: Write the agent to this file (.npz); with --seeds, all agents and results to this folder.
+        resume: Continue a training from its checkpoint.
+        restart: Begin anew, even if there is a checkpoint.
+        logs (FOLDER): Write logs for TensorBoard to this folder.
+        device (NAME): Where algorithm ppo runs its environments and computes: cpu, cuda, or auto: a GPU where
+            there is one (experimental, speed not yet measured; needs the extra cuda). Default: cpu.
+    """
 
     id: Id
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algo",
-            metavar="NAME",
-            help="The algorithm: cma, ppo or sb3-ppo. Default: that of the configuration.",
-        ),
-    ] = None
-    config: Annotated[
-        str | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="A configuration (YAML), or the name of a shipped one. Default: the one shipped for the id.",
-        ),
-    ] = None
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change the configuration: NAME is a field, section.field, or parameters.name.",
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", help="The seed of the training. Default: that of the configuration."),
-    ] = None
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--seeds",
-            metavar="N",
-            help="Train with N seeds, from that of --seed on; a command that was cut off goes on.",
-        ),
-    ] = None
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="local|ray",
-            help="With --seeds: train in processes of this machine (local) or on a Ray cluster (ray).",
-        ),
-    ] = None
-    n_jobs: Annotated[
-        int | None,
-        typer.Option("--n-jobs", help="With --seeds: trainings at once. Default: one per core."),
-    ] = None
-    unit_timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--unit-timeout",
-            metavar="SECONDS",
-            help="With --seeds: the longest that one training may take; longer ones have failed for now.",
-        ),
-    ] = None
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the agent to this file (.npz); with --seeds, all agents and results to this folder.",
-        ),
-    ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a training from its checkpoint.")] = False
-    restart: Annotated[bool, typer.Option("--restart", help="Begin anew, even if there is a checkpoint.")] = (
-        False
-    )
-    logs: Annotated[
-        Path | None,
-        typer.Option("--logs", metavar="FOLDER", help="Write logs for TensorBoard to this folder."),
-    ] = None
-
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="Where algorithm ppo runs its environments and computes: cpu, cuda, or auto: a GPU where "
-            "there is one (experimental, speed not yet measured; needs the extra cuda). Default: cpu.",
-        ),
-    ] = None
+    algo: str | None = None
+    config: str | None = None
+    set: list[str] | None = None
+    seed: int | None = None
+    seeds: int | None = None
+    engine: str | None = None
+    n_jobs: int | None = None
+    unit_timeout: float | None = None
+    output: Path | None = None
+    resume: bool = False
+    restart: bool = False
+    logs: Path | None = None
+    device: str | None = None
 
     def configuration(self, id: str) -> tuple[str, Any]:
         """The configuration file's name and its content, changed by the settings."""
         from schedgym.agents import config as configs
 
-        if self.algorithm is not None and self.algorithm not in configs.ALGORITHMS:
-            raise UnknownName("algorithm", self.algorithm, configs.ALGORITHMS)
-        changes = pairs(self.settings, "--set")
+        if self.algo is not None and self.algo not in configs.ALGORITHMS:
+            raise UnknownName("algorithm", self.algo, configs.ALGORITHMS)
+        changes = pairs(self.set, "--set")
         if self.seed is not None:
             if "seed" in changes:
                 raise InvalidParameter("--seed: is set by --set, too")
             changes["seed"] = str(self.seed)
-        source = configs.config_for(id, self.algorithm) if self.config is None else self.config
+        source = configs.config_for(id, self.algo) if self.config is None else self.config
         config = configs.load_config(source, changes)
-        for what, wanted, given in (("id", id, config.id), ("algorithm", self.algorithm, config.algorithm)):
+        for what, wanted, given in (("id", id, config.id), ("algorithm", self.algo, config.algorithm)):
             if wanted is not None and wanted != given:
                 raise InvalidParameter(f"--config: {source} is for {what} {given!r}, not {wanted!r}")
         return source, config
@@ -166,7 +106,7 @@ class Training:
     def command(self, id: str, source: str) -> str:
         """The command that repeats the training, up to its seed and its file."""
         words = ["schedgym", "train", id, "--config", source]
-        words += [word for text in self.settings or () for word in ("--set", text)]
+        words += [word for text in self.set or () for word in ("--set", text)]
         words += [] if self.device is None else ["--device", self.device]
         return shlex.join(words)
 

@@ -7,8 +7,6 @@ import typer
 from schedgym.cli.common import Json, Processes, application, say
 from schedgym.core.files import check_output
 
-__all__ = ["bench", "warmup"]
-
 
 @application.command("bench")
 def bench(

@@ -17,8 +17,6 @@ from schedgym.evaluation.wording import (
     value_text,
 )
 
-__all__ = ["describe", "list_all"]
-
 
 @application.command("list")
 def list_all(

@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import re
+import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -20,24 +21,6 @@ from schedgym.core.files import atomic_write
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.wording import make_console
-
-__all__ = [
-    "FEW",
-    "Id",
-    "Json",
-    "Pool",
-    "Processes",
-    "Seed",
-    "Settings",
-    "application",
-    "make_table",
-    "pairs",
-    "policy_names",
-    "policy_options",
-    "say",
-    "takes",
-    "write_json",
-]
 
 FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 
@@ -96,11 +79,14 @@ def takes(
     """Decorator of a command that is handed its arguments and options as one dataclass.
 
     Args:
-        group: the dataclass, whose fields are annotated as typer wants the parameters of a command.
+        group: the dataclass. A field is annotated as typer wants the parameter of a command, or has a plain
+            type and a line of the docstring's attributes, "name (METAVAR): help": without a default it is
+            an argument, else the option of its name.
         more: further options, which the command takes as keyword arguments.
     """
     names = {field.name for field in dataclasses.fields(group)}  # type: ignore[arg-type]
     own = inspect.signature(group)
+    told = _told(group)
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(command)
@@ -108,11 +94,37 @@ def takes(
             rest = {name: value for name, value in given.items() if name not in names}
             return command(group(**{name: given[name] for name in names}), **rest)
 
-        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own.parameters.values()]
+        parameters = [
+            p.replace(
+                kind=p.KEYWORD_ONLY,
+                annotation=_annotated(p, *told[p.name]) if p.name in told else p.annotation,
+            )
+            for p in own.parameters.values()
+        ]
         run.__signature__ = own.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def _told(group: type[Any]) -> dict[str, tuple[str | None, str]]:
+    """Field -> metavar, if one is given, and help, of the attributes in a dataclass's docstring."""
+    text = (inspect.getdoc(group) or "").partition("Attributes:\n")[2]
+    lines = re.sub(r"\n {5,}", " ", text).splitlines()  # a line each
+    found = (re.fullmatch(r" *(\w+)(?: \((.*?)\))?: (.*)", line) for line in lines)
+    return {said[1]: (said[2], said[3]) for said in found if said}
+
+
+def _annotated(field: inspect.Parameter, metavar: str | None, text: str) -> Any:
+    """The annotation of a dataclass's field as typer wants it."""
+    if metavar is None and Path in (field.annotation, *typing.get_args(field.annotation)):
+        metavar = "FILE"
+    if field.default is field.empty:
+        return Annotated[field.annotation, typer.Argument(metavar=metavar, help=text)]
+    flags = [f"--{field.name.replace('_', '-')}", *["-o"] * (field.name == "output")]
+    if field.default is True:
+        flags[0] += f"/--no-{flags[0][2:]}"
+    return Annotated[field.annotation, typer.Option(*flags, metavar=metavar, help=text)]
 
 
 # input ---------------------------------------------------------------------------------------------

@@ -9,9 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from schedgym.cli.common import (
     FEW,
@@ -45,99 +43,51 @@ from schedgym.evaluation.wording import (
 from schedgym.extras import require
 
 if TYPE_CHECKING:
-    from schedgym.evaluation.comparison import Evaluation
+    from schedgym.evaluation.comparison import Difference, Evaluation
     from schedgym.evaluation.plan import Policies
-
-__all__ = ["Asked", "compare"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """The arguments of ``schedgym compare``, except for the problem's parameters."""
+    """The arguments of ``schedgym compare``, except for the problem's parameters.
+
+    Attributes:
+        policies (A,B): Names, 'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default: those
+            listed for the id.
+        agents (A,B): Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.
+        episodes: Episodes per policy. Default: 20, or all windows of a trace.
+        preset: Use a named set of parameters; `schedgym describe ID` lists them.
+        option (POLICY.NAME=VALUE): Set an option of a policy; may be given repeatedly.
+        tuned ([FILE]): Give policies the options that `schedgym tune` found: those shipped, or those of a
+            file.
+        best_known (BUDGET): Add the best schedule that an offline search finds in each episode, which knows
+            all of it; e.g. 5000 (schedules that it tries) or 20s (CPU time), for each episode.
+        csv: Write the values of all episodes to this CSV file.
+        plot: Write the picture to this file (.png, .svg, .pdf); 'none' draws no picture.
+        width (LENGTH): Width of the picture, e.g. 3.5in or 88mm.
+        title: Write the problem and the settings above the picture.
+        format (KIND): Kind of the picture's file: png, svg or pdf.
+        reference: The policy that the others are compared with. Default: that of the id.
+    """
 
     id: Id
-    policies: Annotated[
-        str | None,
-        typer.Option(
-            "--policies",
-            metavar="A,B",
-            help="Names, "
-            "'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default: those listed for the id.",
-        ),
-    ] = None
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            "--agents",
-            metavar="A,B",
-            help="Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.",
-        ),
-    ] = None
-    episodes: Annotated[
-        int | None,
-        typer.Option("--episodes", help="Episodes per policy. Default: 20, or all windows of a trace."),
-    ] = None
+    policies: str | None = None
+    agents: str | None = None
+    episodes: int | None = None
     seed: Seed = 0
-    preset: Annotated[
-        str | None,
-        typer.Option("--preset", help="Use a named set of parameters; `schedgym describe ID` lists them."),
-    ] = None
+    preset: str | None = None
     set: Settings = None
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="POLICY.NAME=VALUE",
-            help="Set an option of a policy; may be given repeatedly.",
-        ),
-    ] = None
-    tuned: Annotated[
-        str | None,
-        typer.Option(
-            "--tuned",
-            metavar="[FILE]",
-            help="Give policies the options that `schedgym tune` found: those shipped, or those of a file.",
-        ),
-    ] = None
-    best_known: Annotated[
-        str | None,
-        typer.Option(
-            "--best-known",
-            metavar="BUDGET",
-            help="Add the best schedule that an offline search finds in each episode, which knows all of it; "
-            "e.g. 5000 (schedules that it tries) or 20s (CPU time), for each episode.",
-        ),
-    ] = None
+    option: list[str] | None = None
+    tuned: str | None = None
+    best_known: str | None = None
     n_jobs: Processes = 1
     json: Json = None
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Write the values of all episodes to this CSV file."),
-    ] = None
-    plot: Annotated[
-        Path,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Write the picture to this file (.png, .svg, .pdf); 'none' draws no picture.",
-        ),
-    ] = Path("compare.png")
-    width: Annotated[
-        str, typer.Option("--width", metavar="LENGTH", help="Width of the picture, e.g. 3.5in or 88mm.")
-    ] = "11.5in"
-    title: Annotated[
-        bool, typer.Option("--title/--no-title", help="Write the problem and the settings above the picture.")
-    ] = True
-    format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="KIND", help="Kind of the picture's file: png, svg or pdf."),
-    ] = None
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            "--reference", help="The policy that the others are compared with. Default: that of the id."
-        ),
-    ] = None
+    csv: Path | None = None
+    plot: Path = Path("compare.png")
+    width: str = "11.5in"
+    title: bool = True
+    format: str | None = None
+    reference: str | None = None
 
     @property
     def picture(self) -> Path | None:
@@ -433,49 +383,41 @@ def _print_statements(evaluation: "Evaluation") -> None:
 
 
 def _print_comparison(evaluation: "Evaluation", reference: str, context: str) -> None:
-    from schedgym.evaluation.comparison import plain
-
     problem, swept = evaluation.problem, evaluation.swept
-    summary = evaluation.summary()
-    differences = evaluation.differences(reference)
-    groups = evaluation.frame.groupby([*swept, "policy", "metric"], dropna=False, sort=False)
-    means: dict[Any, Any] = groups["value"].mean().to_dict()
-    averages = {tuple(plain(part) for part in key): float(value) for key, value in means.items()}
-
-    def key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
-        return tuple(plain(row[name]) for name in (*swept, "policy"))
-
-    other = {key(row): row for row in differences.to_dict("records")}
-    bounded = bool(summary["bound"].notna().any())
+    objective, variant = evaluation.objective, problem.ids[evaluation.id]
+    comparisons = list(evaluation.comparisons())
+    against = [
+        {label: own.against(label, reference) for label in own.tables if label != reference}
+        for _, own in comparisons
+    ]
     # a reference close to 0 in some episodes has no relative interval
-    many = evaluation.episodes > 1
-    absolute = bool(differences["relative_low" if many else "relative"].isna().any())
-    objective, variant = evaluation.objective.name, problem.ids[evaluation.id]
-    names = [name for name in variant.table if name != objective]
-    unit = evaluation.objective.unit
-    fixed = [*swept, "policy", _heading(problem, objective), "95% interval"]
+    relative = [found.relative for row in against for found in row.values()]
+    absolute = any(math.isnan(own.low if evaluation.episodes > 1 else own.value) for own in relative)
+    bounded = any(own.bound(label).size for _, own in comparisons for label in own.tables)
+    names = [name for name in variant.table if name != objective.name]
+    fixed = [*swept, "policy", _heading(problem, objective.name), "95% interval"]
     fixed += ["ratio to bound"] * bounded
-    took = {key(row): 1000 * row["seconds"] for row in evaluation.policy_seconds}
-    fixed += [f"vs {reference} [{unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
+    fixed += [f"vs {reference} [{objective.unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
     fixed.append("policy time [ms]")
+    took = iter(evaluation.policy_seconds)  # in the order of the settings and of their policies
     rows: list[list[str] | None] = []
-    before: tuple[Any, ...] | None = None
     truncated: list[str] = []
-    for row in summary.to_dict("records"):
-        place = key(row)
-        if before is not None and place[:-1] != before:
-            rows.append(None)
-        shown = [value_text(value) if place[:-1] != before else "" for value in place[:-1]]
-        before = place[:-1]
-        shown += [row["policy"], four_digits(row["mean"]), interval_text(row["low"], row["high"])]
-        shown += [four_digits(row["ratio"])] * bounded
-        shown += _difference(other.get(place), absolute)
-        shown.append(four_digits(took[place]))
-        shown += [four_digits(averages[*place, name]) for name in names]
-        rows.append(shown)
-        if share := averages[*place, "truncated"]:
-            count = round(share * row["episodes"])
-            truncated.append(f"{row['policy']} ({count} of {row['episodes']})")
+    for (setting, comparison), differences in zip(comparisons, against, strict=True):
+        rows += [None] if rows else []
+        shown = [value_text(value) for value in setting.values()]
+        for label, table in comparison.tables.items():
+            mean, bound = comparison.mean(label), comparison.bound(label)
+            cells = [label, four_digits(mean.value), interval_text(mean.low, mean.high)]
+            if bounded:
+                least = float(bound.mean()) if bound.size else math.nan
+                cells.append(four_digits(mean.value / least if least > 0 else math.nan))
+            cells += _difference(differences.get(label), absolute)
+            cells.append(four_digits(1000 * next(took)["seconds"]))
+            cells += [four_digits(float(evaluation.metric(label, name, **setting).mean())) for name in names]
+            rows.append([*shown, *cells])
+            shown = [""] * len(setting)
+            if share := evaluation.metric(label, "truncated", **setting).mean():
+                truncated.append(f"{label} ({round(share * table.size)} of {table.size})")
     _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
     _print_notes(evaluation, bounded, truncated)
     say(context)
@@ -592,15 +534,15 @@ def _signed(value: float) -> str:
     return ("+" if value > 0 else "") + four_digits(value)
 
 
-def _difference(row: Mapping[Any, Any] | None, absolute: bool) -> list[str]:
+def _difference(found: "Difference | None", absolute: bool) -> list[str]:
     """Cells of a paired difference: relative with its interval, or absolute with its own and relative."""
-    if row is None:
+    if found is None:
         return ["reference", "", ""] if absolute else ["reference", ""]
-    mean, low, high = (row[name] for name in ("difference", "low", "high"))
+    own, relative = found.difference, percent_text(100 * found.relative.value)
     # both intervals resample the same episodes, but only this one always exists
-    mark = " *" if low > 0 or high < 0 else "  "
+    mark = " *" if own.low > 0 or own.high < 0 else "  "
     if absolute:
-        return [_signed(mean) + mark, interval_text(low, high, _signed), percent_text(100 * row["relative"])]
-    low, high = 100 * row["relative_low"], 100 * row["relative_high"]
+        return [_signed(own.value) + mark, interval_text(own.low, own.high, _signed), relative]
+    low, high = 100 * found.relative.low, 100 * found.relative.high
     mark = " *" if low > 0 or high < 0 else "  "
-    return [percent_text(100 * row["relative"]) + mark, interval_text(low, high, percent_text)]
+    return [relative + mark, interval_text(low, high, percent_text)]

@@ -14,8 +14,6 @@ from schedgym.core.problem import Parameters, Problem, list_problems
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import value_text
 
-__all__ = ["command_of", "find_preset", "parameter_options", "parse_parameters"]
-
 TRACE_PRESET = "trace"
 ARGUMENTS, SHOWN = "schedgym.arguments", "schedgym.shown"  # keys of click's dictionary of a call
 

@@ -26,42 +26,27 @@ from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, make_console
 
-__all__ = ["RunAsked", "run"]
-
 
 @dataclasses.dataclass(frozen=True)
 class RunAsked:
-    """The arguments of ``schedgym run``."""
+    """The arguments of ``schedgym run``.
+
+    Attributes:
+        workload: The workload file (.json or .npz). Default: one drawn from the seed.
+        option (NAME=VALUE): Set an option of the policy; may be given repeatedly.
+        gantt: Draw who ran where and when into this file (.png, .svg, .pdf).
+        gif: Record the episode into this file (.gif, .mp4).
+    """
 
     id: Id
     policy: Annotated[str, typer.Option("--policy", help="Its name, 'score: EXPRESSION', or FILE.py:NAME.")]
-    workload: Annotated[
-        Path | None,
-        typer.Option(
-            "--workload",
-            metavar="FILE",
-            help="The workload file (.json or .npz). Default: one drawn from the seed.",
-        ),
-    ] = None
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", metavar="NAME=VALUE", help="Set an option of the policy; may be given repeatedly."
-        ),
-    ] = None
+    workload: Path | None = None
+    option: list[str] | None = None
     settings: Settings = None
     seed: Seed = 0
     json: Json = None
-    gantt: Annotated[
-        Path | None,
-        typer.Option(
-            "--gantt", metavar="FILE", help="Draw who ran where and when into this file (.png, .svg, .pdf)."
-        ),
-    ] = None
-    gif: Annotated[
-        Path | None,
-        typer.Option("--gif", metavar="FILE", help="Record the episode into this file (.gif, .mp4)."),
-    ] = None
+    gantt: Path | None = None
+    gif: Path | None = None
 
 
 @application.command("run")

@@ -9,8 +9,6 @@ import typer
 from schedgym.cli.common import Processes, application, say, takes
 from schedgym.core.files import check_output
 
-__all__ = ["export", "report", "sweep", "verify"]
-
 stores = typer.Typer(help="Look after results stores.", rich_markup_mode=None)
 application.add_typer(stores, name="store")
 
@@ -23,34 +21,29 @@ Code = Annotated[
 ]
 
 
+@dataclasses.dataclass
+class Sweep:
+    """The arguments of a sweep.
+
+    Attributes:
+        spec: The specification of the sweep (YAML).
+        output: The results store. Default: FILE with .db.
+        engine (local|ray): Run in processes of this machine (local) or on a Ray cluster (ray).
+        unit_timeout (SECONDS): The longest that the episodes of one unit may take; longer ones have failed.
+        retry_failed: Run units that have failed before again.
+    """
+
+    spec: Path
+    output: Path | None = None
+    engine: str = "local"
+    n_jobs: Processes = -1
+    unit_timeout: float | None = None
+    retry_failed: bool = False
+
+
 @application.command("sweep")
-def sweep(
-    spec: Annotated[Path, typer.Argument(metavar="FILE", help="The specification of the sweep (YAML).")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The results store. Default: FILE with .db."),
-    ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            metavar="local|ray",
-            help="Run in processes of this machine (local) or on a Ray cluster (ray).",
-        ),
-    ] = "local",
-    n_jobs: Processes = -1,
-    unit_timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--unit-timeout",
-            metavar="SECONDS",
-            help="The longest that the episodes of one unit may take; longer ones have failed.",
-        ),
-    ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run units that have failed before again.")
-    ] = False,
-) -> int:
+@takes(Sweep)
+def sweep(asked: Sweep) -> int:
     """Run the policies, parameters and seeds of a specification, and store each result as it ends.
 
     Results that the store holds are not run again, so that a sweep that was cut off can be continued. The
@@ -58,12 +51,11 @@ def sweep(
     """
     from schedgym.evaluation.sweeps import load_spec, run_sweep
 
-    wanted = load_spec(spec)
-    store = output or spec.with_suffix(".db")
+    how = vars(asked).copy()
+    path, output = how.pop("spec"), how.pop("output")
+    spec, store = load_spec(path), output or path.with_suffix(".db")
     check_output(store)
-    result = run_sweep(
-        wanted, store, engine=engine, n_jobs=n_jobs, unit_timeout=unit_timeout, retry_failed=retry_failed
-    )
+    result = run_sweep(spec, store, **how)
     known = f", {result.skipped:,} were there" if result.skipped else ""
     say(f"{result.done:,} units in {result.seconds:.1f} s{known}; {store}")
     for unit in result.failed:
@@ -77,36 +69,26 @@ def sweep(
 
 @dataclasses.dataclass
 class Report:
-    """The arguments of a report."""
+    """The arguments of a report.
+
+    Attributes:
+        output: The HTML file. Default: STORE with .html.
+        policy: Draw the schedule of this policy. Default: the best and the reference.
+        episode: Draw the schedule of this episode. Default: the first.
+        seed: The seed of that episode. Default: the first.
+        trust: Open files that the store names (workloads, traces, agents) to draw schedules.
+        title: The title. Default: the store's name.
+        confidence: The confidence level of all intervals.
+    """
 
     store: Store
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The HTML file. Default: STORE with .html."),
-    ] = None
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy", help="Draw the schedule of this policy. Default: the best and the reference."
-        ),
-    ] = None
-    episode: Annotated[
-        int | None,
-        typer.Option("--episode", help="Draw the schedule of this episode. Default: the first."),
-    ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="The seed of that episode. Default: the first.")
-    ] = None
-    trust: Annotated[
-        bool,
-        typer.Option(
-            "--trust", help="Open files that the store names (workloads, traces, agents) to draw schedules."
-        ),
-    ] = False
-    title: Annotated[str | None, typer.Option("--title", help="The title. Default: the store's name.")] = None
-    confidence: Annotated[
-        float, typer.Option("--confidence", help="The confidence level of all intervals.")
-    ] = 0.95
+    output: Path | None = None
+    policy: str | None = None
+    episode: int | None = None
+    seed: int | None = None
+    trust: bool = False
+    title: str | None = None
+    confidence: float = 0.95
     code: Code = None
 
 

@@ -4,9 +4,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from schedgym.cli.common import (
     FEW,
@@ -28,39 +26,28 @@ from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, interval_text, make_console, options_text, percent_text
 
-__all__ = ["Asked", "tune"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """The arguments of ``schedgym tune``, except for the problem's parameters."""
+    """The arguments of ``schedgym tune``, except for the problem's parameters.
+
+    Attributes:
+        policy: The name of the policy.
+        option (NAME=VALUE): Try this value of an option instead of the declared candidates; may be given
+            repeatedly.
+        episodes: Episodes that choose, and as many others that judge the best. Default: 20, or at most a
+            quarter of a trace's windows.
+        preset: Use a named set of parameters; `schedgym describe ID` lists them.
+        output: The results store.
+    """
 
     id: Id
-    policy: Annotated[str, typer.Argument(help="The name of the policy.")]
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE",
-            help="Try this value of an option instead of the declared candidates; may be given repeatedly.",
-        ),
-    ] = None
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            "--episodes",
-            help="Episodes that choose, and as many others that judge the best. Default: 20, or at most a "
-            "quarter of a trace's windows.",
-        ),
-    ] = None
-    preset: Annotated[
-        str | None,
-        typer.Option("--preset", help="Use a named set of parameters; `schedgym describe ID` lists them."),
-    ] = None
+    policy: str
+    option: list[str] | None = None
+    episodes: int | None = None
+    preset: str | None = None
     set: Settings = None
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The results store.")] = Path(
-        "tune.db"
-    )
+    output: Path = Path("tune.db")
     n_jobs: Processes = -1
     json: Json = None
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from schedgym.evaluation.plot import plot_comparison
     from schedgym.evaluation.recording import record_episode
     from schedgym.evaluation.report import write_report
-    from schedgym.evaluation.runner import How, compare, evaluate
-    from schedgym.evaluation.scoring import score
+    from schedgym.evaluation.runner import How, compare, evaluate, score
     from schedgym.evaluation.statistics import bootstrap_interval
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import SweepSpec, load_spec, make_spec, run_sweep
@@ -57,8 +56,7 @@ _MODULES = {
     "recording": ("record_episode",),
     "report": ("write_report",),
     "episodes": ("play",),
-    "runner": ("How", "compare", "evaluate"),
-    "scoring": ("score",),
+    "runner": ("How", "compare", "evaluate", "score"),
     "statistics": ("bootstrap_interval",),
     "store": ("ResultsStore",),
     "sweeps": ("SweepSpec", "load_spec", "make_spec", "run_sweep"),

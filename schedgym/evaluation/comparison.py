@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "DIFFERENCES",
     "Comparison",
     "Difference",
     "Evaluation",
@@ -43,7 +42,7 @@ F8 = npt.NDArray[np.float64]
 NAN = float("nan")
 
 CERTIFICATES = ("bound", "gap", "truncated")  # metrics of every problem, of which less is better
-DIFFERENCES = "policy episodes difference low high relative relative_low relative_high won tied"
+DIFFERENCES = "difference low high relative relative_low relative_high won tied".split()
 LEAST_RESAMPLES, MOST_RESAMPLES = 400, 10_000
 
 
@@ -69,6 +68,11 @@ class Difference:
     relative: Estimate = Estimate()
     won: float = NAN
     tied: float = NAN
+
+    def row(self) -> dict[str, float]:
+        """The numbers under the names of DIFFERENCES."""
+        numbers = *dataclasses.astuple(self.difference), *dataclasses.astuple(self.relative)
+        return dict(zip(DIFFERENCES, (*numbers, self.won, self.tied), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,6 +233,8 @@ class Evaluation:
         views: policy -> view, of those that do not act in the baselines' view.
         policy_seconds: time per episode that a policy took to decide [s], for each setting and policy.
         observed: results of the observer, for each setting, policy and episode.
+        spent: key in the store -> time that the episode took of a core, now or before [s]; empty without one.
+        ran: the part of it that was spent now [s].
     """
 
     problem: Problem
@@ -243,6 +249,8 @@ class Evaluation:
     views: Mapping[str, str] = dataclasses.field(default_factory=dict)
     policy_seconds: Sequence[Mapping[str, Any]] = ()
     observed: Sequence[Observed] = ()
+    spent: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    ran: float = 0.0
 
     @property
     def policies(self) -> list[str]:
@@ -352,11 +360,9 @@ class Evaluation:
                 raise InvalidParameter(f"{name}: not every policy ran every episode, nothing to pair")
             for label in comparison.tables:
                 if label != reference:
-                    own = comparison.against(label, reference)
-                    numbers = *dataclasses.astuple(own.difference), *dataclasses.astuple(own.relative)
-                    row = (label, comparison.values(label).size, *numbers, own.won, own.tied)
-                    rows.append(setting | dict(zip(DIFFERENCES.split(), row, strict=True)))
-        columns = [*self.swept, *DIFFERENCES.split()]
+                    row = {"policy": label, "episodes": comparison.values(label).size}
+                    rows.append(setting | row | comparison.against(label, reference).row())
+        columns = [*self.swept, "policy", "episodes", *DIFFERENCES]
         return cast("pd.DataFrame", require("pandas").DataFrame(rows, columns=columns))
 
     def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:

@@ -15,11 +15,12 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.policy import Policy
@@ -30,6 +31,7 @@ from schedgym.errors import InvalidAction
 from schedgym.evaluation.plan import Entrant, baseline, resolve_id
 
 __all__ = [
+    "BOUNDS",
     "Environments",
     "Job",
     "Observer",
@@ -46,8 +48,12 @@ __all__ = [
     "run_job",
     "slack_of",
     "steps",
+    "values_of",
 ]
 
+F8 = npt.NDArray[np.float64]
+
+BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known
 RELATIVE_TOLERANCE = 1e-9
 CLOCK_TOLERANCE = 1e-12  # rounding of sums of times, as a share of the workload's largest number
 
@@ -364,3 +370,9 @@ def run_episodes(job: Job) -> Iterator[Result]:
 def run_job(job: Job) -> list[Result]:
     """All episodes of a job."""
     return list(run_episodes(job))
+
+
+def values_of(label: str | None, results: Sequence[Result]) -> tuple[tuple[str, ...], F8]:
+    """Names and values [episodes, metrics] of an entrant's results; nan: an episode has no such value."""
+    names = BOUNDS if label is None else tuple(dict.fromkeys(name for own in results for name in own.values))
+    return names, np.array([[own.values.get(name, math.nan) for name in names] for own in results])

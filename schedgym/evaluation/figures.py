@@ -31,8 +31,6 @@ from schedgym.evaluation.pictures import (
 )
 from schedgym.evaluation.wording import number
 
-__all__ = ["Figure", "figure_of", "formulas", "gantt_figure"]
-
 Figure = dict[str, Any]
 F8 = npt.NDArray[np.float64]
 

@@ -196,6 +196,7 @@ class _Page:
 
     most_variants: ClassVar[int] = MOST_VARIANTS
     most_failures: ClassVar[int] = MOST_FAILURES
+    few: ClassVar[int] = FEW
 
     boards: list[Board]
     failures: Sequence[Mapping[str, Any]]
@@ -307,37 +308,6 @@ class _Page:
         if count := len(self.failures):
             facts.append((*_counted(count, "failed unit")[:2], "bad"))
         return facts
-
-    def notes(self, board: Board) -> list[str]:
-        """The notes above a leaderboard."""
-        metric, several = board.metric, len(board.settings) > 1
-        less, side = ("more", "upper") if metric.better == "max" else ("less", "lower")
-        bounds = [s.bound for s in board.settings if math.isfinite(s.bound)]
-        note = f"Objective: {self.objective(board)}{self.unit(board)}; {less} is better. "
-        note += f"Brackets: {self.percent} interval. "
-        if not bounds:
-            note += "There is no bound on this objective here."
-        elif several:
-            note += f"The grey ticks in the drawn intervals: the mean {side} bound."
-        else:
-            unit = formulas(f" {metric.unit}") if metric.unit else ""
-            note += (
-                f"The grey tick in the drawn intervals: the mean {side} bound ({number(bounds[0])}{unit})."
-            )
-        if min((e.episodes for s in board.settings for e in s.entries), default=0) < FEW:
-            return [note, f"Intervals of fewer than {FEW} episodes are noticeably too narrow."]
-        return [note]
-
-    def failed(self) -> list[tuple[str, str]]:
-        """The units that failed, and their errors."""
-        found = []
-        for unit in self.failures[:MOST_FAILURES]:
-            setting = setting_text(unit["setting"])
-            what = f"{unit['id']}, {unit['policy'] or 'bounds'}, seed {unit['seed']}"
-            last = unit["first"] + unit["episodes"] - 1
-            what += f", episodes {unit['first']}–{last}" + (f", {setting}" if setting else "")
-            found.append((what, str(unit["error"] or "").strip()))
-        return found
 
     def overall(self, board: Board) -> list[tuple[Estimate, str, int, int]]:
         """(factor to the best, policy, settings, times it was first), best first; empty for one setting."""
@@ -479,6 +449,7 @@ def _environment() -> Any:
         "pairs": _pairs,
         "repr": repr,
         "seconds": effort_text,
+        "setting": setting_text,
         "share": "{:.0%}".format,
         "short_value": short_value,
         "thousands": "{:,}".format,

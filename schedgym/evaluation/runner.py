@@ -1,9 +1,15 @@
-"""Evaluations: every policy on the same workloads, in this process or in several, with the same result."""
+"""Evaluations: every policy on the same workloads, in this process or in several, with the same result.
+
+:func:`score` is for programs that search expressions: the objective of one, and nothing else.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import inspect
+import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +17,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
+from schedgym.core.expression import SCORE
 from schedgym.core.problem import Metric, Problem
+from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.score_policy import ScorePolicy
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
+from schedgym.documents import check_whole
+from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.comparison import Evaluation, Observed
 from schedgym.evaluation.engines import Engine, Failure, make_engine, progress_bar
@@ -24,25 +35,30 @@ from schedgym.evaluation.episodes import (
     Result,
     check_entrant,
     checked_gap,
+    make_env,
+    play,
     run_job,
+    values_of,
 )
-from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.plan import (
     Entrant,
+    Policies,
     acting_parameters,
     check_counts,
+    content_of,
     entrants,
     expand_grid,
     find_objective,
     resolve_id,
     resolve_policies,
 )
+from schedgym.evaluation.store import Line, ResultsStore, Unit, policy_line, setting_of
 from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "check_keywords", "compare", "evaluate"]
+__all__ = ["How", "check_keywords", "compare", "evaluate", "score"]
 
 EPISODES = 20  # with the generator
 
@@ -114,7 +130,7 @@ def compare(
     seed: int = 0,
     *,
     observe: Observer | None = None,
-    memory: Memory | None = None,
+    store: ResultsStore | None = None,
     engine: Engine | None = None,
     **how: Unpack[How],
 ) -> Evaluation:
@@ -128,7 +144,8 @@ def compare(
         seed: as for :func:`evaluate`, the same in every setting.
         observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
             function of a module, as other processes call it, too. None: nothing is observed.
-        memory: episodes that it knows are not run again; the others are added to it.
+        store: open for writing; episodes that it holds are not run again, the others are added to it.
+            Policies are then named, and not objects.
         engine: takes the place of ``n_jobs``: who compares again and again keeps its workers.
         **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
 
@@ -137,26 +154,31 @@ def compare(
         statistics.
 
     Raises:
-        InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
-            objectives.
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values, values with different
+            objectives, or a policy object where there is a store.
+        InvalidStore: if the store cannot be written, or if a file that parameters name had other contents
+            when its results were stored.
     """
     check_keywords("compare", how, How)
     grid = grid or {}
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
     base = dict(how.get("parameters") or {})
-    given = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings).acting
+    resolved = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings)
+    named = policies.values() if isinstance(policies, Mapping) else policies
+    if store is not None and not all(isinstance(policy, str) for policy in named or ()):
+        raise InvalidParameter("policies: a store knows them by their names: one is an object")
+    given = resolved.acting
     engine = engine or make_engine("local", how.get("n_jobs", 1))
     check_counts(episodes, seed)
     objective = find_objective(problem, id, [{**base, **setting} for setting in settings])
     with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
         workloads = how.get("workloads")
         files = () if workloads is None else _store(problem, workloads, Path(folder))
-        runs = _Runs(problem, id, given, files, episodes, seed, observe)
+        runs = _Runs(problem, id, resolved, files, episodes, seed, observe, store)
         jobs = runs.plan([{**base, **setting} for setting in settings], engine.processes)
-        known, jobs = ([], jobs) if memory is None else memory.recall(jobs)
-        new = _run(jobs, engine, how.get("progress"))
-        results = [*known, *(new if memory is None else memory.keep(new))]
+        new = list(runs.keep(_run(jobs, engine, how.get("progress"))))
+        results = [*runs.known, *new]
     order = list(given)
     ran = [result for result in results if result.label is not None]
     ran.sort(key=lambda result: (result.setting, order.index(str(result.label)), result.episode))
@@ -178,20 +200,79 @@ def compare(
         views={label: str(view) for label, view in views.items() if view not in usual},
         policy_seconds=_policy_seconds(settings, ran),
         observed=[Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran],
+        spent={} if store is None else {runs.unit(result).key: result.cpu for result in results},
+        ran=sum(result.cpu for result in new),
     )
+
+
+# one expression ------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4)
+def _environment(id: str, parameters: str) -> SchedulingEnv:
+    return make_env(id, json.loads(parameters))
+
+
+def score(
+    id: str,
+    expression: str,
+    *,
+    episodes: int = 5,
+    seed: int = 0,
+    parameters: Mapping[str, Any] | None = None,
+) -> float:
+    """The mean objective of the policy that serves the jobs by an expression, the highest value first.
+
+    It plays the episodes that :func:`schedgym.evaluate` plays with ``score: EXPRESSION``, to the same
+    objective, but computes no bounds and checks no schedules, and keeps the environment for the next call.
+
+    Args:
+        id: environment id, or the problem's name.
+        expression: arithmetic over the columns of jobs, see :class:`schedgym.core.score_policy.ScorePolicy`.
+        episodes: number of episodes.
+        seed: seed of the episodes.
+        parameters: parameters of the environment.
+
+    Returns:
+        the mean of the metric that the rewards sum to, in its unit; the metric says whether less is better.
+
+    Raises:
+        UnknownName: for a name that is no column, or an unknown id.
+        InvalidParameter: for what is no expression, or another argument that is wrong.
+    """
+    problem, id = resolve_id(id)
+    check_whole(episodes, "episodes", 1, EVALUATION_SEEDS - 1)
+    check_whole(seed, "seed", 0, EVALUATION_SEEDS - 1)
+    policy = ScorePolicy(expression if expression.startswith(SCORE) else f"{SCORE} {expression}")
+    used = policy.acting_parameters(id, parameters or {})
+    env = _environment(id, json.dumps(used, sort_keys=True))
+    name, total = problem.objective_of(env.simulator.parameters), 0.0
+    for episode in range(episodes):
+        outcome = play(env, policy, seed=seed, episode=episode, label=expression, check=False)
+        total += outcome.metrics[name]
+    return total / episodes
+
+
+# how it is run -------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
 class _Runs:
-    """The episodes of an evaluation, and in ``counts`` and ``distinct`` how many they are in each setting."""
+    """The episodes of an evaluation, and in ``counts`` and ``distinct`` how many they are in each setting.
+
+    With a store, ``known`` are the results that it holds, and ``lines`` those of each setting and label.
+    """
 
     problem: Problem
     id: str
-    policies: Mapping[str, Any]
+    policies: Policies
     files: tuple[str, ...]
     episodes: int | None
     seed: int
     observe: Observer | None
+    store: ResultsStore | None
+    known: list[Result] = dataclasses.field(default_factory=list)
+    lines: dict[tuple[int, str | None], Line] = dataclasses.field(default_factory=dict)
     counts: list[int] = dataclasses.field(default_factory=list)
     distinct: list[int] = dataclasses.field(default_factory=list)
     environments: Environments = dataclasses.field(default_factory=Environments)
@@ -202,9 +283,8 @@ class _Runs:
         Raises an error if something cannot run.
         """
         jobs: list[Job] = []
-        for own, acting in zip(
-            settings, entrants(self.problem, self.id, settings, self.policies.items()), strict=True
-        ):
+        everyone = self.policies.acting.items()
+        for own, acting in zip(settings, entrants(self.problem, self.id, settings, everyone), strict=True):
             if self.files and own.get("workload") is not None:
                 raise InvalidParameter("workloads: the parameters name a workload file already")
             count, different = self._count(acting)
@@ -212,14 +292,54 @@ class _Runs:
             self.distinct.append(different)
             size = max(1, min(count, count * len(acting) * len(settings) // (4 * processes)))
             if processes == 1:
-                size = 1  # nothing is sent, and what is remembered is lost by the episode
+                size = 1  # nothing is sent, and what is not stored yet is lost by the episode
             for entrant in acting:
-                for first in range(0, count, size):
-                    chunk = tuple(range(first, min(first + size, count)))
+                left = self._left(own, entrant, count)
+                for first in range(0, len(left), size):
+                    chunk = tuple(left[first : first + size])
                     where = (self.environments, entrant.setting, self.id, entrant.parameters, self.files)
                     who = (self.seed, entrant.label, entrant.policy)
                     jobs.append(Job(*where, *who, chunk, self.observe))
         return jobs
+
+    def _left(self, own: Mapping[str, Any], entrant: Entrant, count: int) -> list[int]:
+        """The episodes of an entrant that must be run, as the store does not hold them."""
+        if self.store is None:
+            return list(range(count))
+        more: dict[str, Any] = {"workloads": list(map(content_of, self.files))} if self.files else {}
+        if self.observe is not None and entrant.label is not None:
+            source = content_of(str(inspect.getsourcefile(self.observe)))
+            more["observe"] = [self.observe.__module__, self.observe.__qualname__, source]
+        line = policy_line(setting_of(self.problem, self.id, own), entrant, self.policies.options, **more)
+        if line.policy is not None:  # of one label there may be several, with other options or observers
+            line = dataclasses.replace(line, policy=f"{line.policy} {line.digest}")
+        self.lines[entrant.setting, entrant.label] = line
+        found = {result.episode: result for result in self.store.results(line, self.seed)}
+        self.known += [
+            dataclasses.replace(found[episode], setting=entrant.setting, label=entrant.label)
+            for episode in range(count)
+            if episode in found
+        ]
+        return [episode for episode in range(count) if episode not in found]
+
+    def unit(self, result: Result) -> Unit:
+        """The unit of a result."""
+        return Unit(self.lines[result.setting, result.label], self.seed, result.episode, 1)
+
+    def keep(self, results: Iterable[Result]) -> Iterator[Result]:
+        """Hand results on, each of which is first stored, if there is a store."""
+        kept = set()  # settings may be equal
+        for result in results:
+            if self.store is not None and (unit := self.unit(result)).key not in kept:
+                kept.add(unit.key)
+                self.store.add(
+                    unit,
+                    *values_of(result.label, [result]),
+                    seconds=result.cpu,
+                    policy_seconds=result.seconds,
+                    observed=result.observed,
+                )
+            yield result
 
     def _count(self, acting: Sequence[Entrant]) -> tuple[int, int]:
         """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).

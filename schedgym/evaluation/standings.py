@@ -28,8 +28,6 @@ from schedgym.evaluation.store import Contender, ResultsStore, swept_names
 from schedgym.evaluation.store import Setting as Stored
 from schedgym.evaluation.wording import setting_text
 
-__all__ = ["Board", "Entry", "Setting", "board_of", "read_boards"]
-
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
 

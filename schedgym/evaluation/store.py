@@ -14,17 +14,20 @@ The SQL view ``units`` shows all of it in one table.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import errno
 import functools
 import hashlib
+import importlib
 import itertools
 import json
 import os
 import sqlite3
 import time
 import urllib.parse
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -32,10 +35,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.problem import get_problem, sign_of
+from schedgym.core.policy import get_policy_spec
+from schedgym.core.problem import Problem, get_problem, sign_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, RunAborted, SchedgymError, UnknownName
-from schedgym.evaluation.episodes import checked_gap
+from schedgym.evaluation.episodes import Result, checked_gap
+from schedgym.evaluation.plan import (
+    Entrant,
+    code_version,
+    depends_on,
+    find_objective,
+    foreign_code,
+)
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -44,11 +55,11 @@ if TYPE_CHECKING:
 __all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "swept_names"]
 
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
-SCHEMA = 2
+SCHEMA = 3
 PATIENCE = 30.0  # s to wait for a reader that holds the file
 LARGEST = 2**28  # bytes of one text or array of a store
 MOST_STEPS = 5_000  # millions of SQLite's instructions that one statement may take: some minutes
-BOUNDS = ("bound", "slack")  # the metrics of the bounds' line; nan: no bound is known
+ARRAY, TUPLE = "array", "named tuple"  # the names under which they are written
 
 F8 = npt.NDArray[np.float64]
 
@@ -70,8 +81,9 @@ CREATE TABLE results(
     checksum TEXT NOT NULL
 ) STRICT;
 CREATE INDEX board ON results(line, status, seed, first, episodes, mean, bound, policy_seconds);
-CREATE TABLE outcomes(unit INTEGER PRIMARY KEY REFERENCES results, metrics TEXT NOT NULL, data BLOB NOT NULL)
-    STRICT;
+CREATE TABLE outcomes(
+    unit INTEGER PRIMARY KEY REFERENCES results, metrics TEXT NOT NULL, observed TEXT, data BLOB NOT NULL
+) STRICT;
 CREATE TABLE manifests(created REAL NOT NULL, manifest TEXT NOT NULL) STRICT;
 CREATE VIEW units AS SELECT
     key, problem, id, parameters AS setting, policy, options, seed, first, episodes, status, objective,
@@ -106,6 +118,7 @@ class _Stored(NamedTuple):
     error: str | None
     finished: float
     metrics: str | None
+    observed: str | None
     data: bytes | None
     checksum: str
     unit: int
@@ -215,6 +228,32 @@ class Line:
     def clashes(self, training_seed: int | None) -> bool:
         """Return True if a line of this setting, label and training seed cannot stand beside it."""
         return training_seed == self.training_seed or None in (training_seed, self.training_seed)
+
+
+def setting_of(problem: Problem, id: str, parameters: Mapping[str, Any]) -> Setting:
+    """The setting of these parameters under the code of this version."""
+    metric = find_objective(problem, id, [parameters])
+    return Setting(problem.name, id, parameters, metric.name, metric.better, code_version())
+
+
+def line_of(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
+    """The line of an entrant; ``more`` is what its results depend on beside its options."""
+    digest = depends_on(
+        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
+    )
+    return Line(setting, entrant.label, options, more.get("training_seed"), digest)
+
+
+def policy_line(
+    setting: Setting, entrant: Entrant, options: Mapping[str, Mapping[str, Any]], **more: Any
+) -> Line:
+    """The line of the bounds, or of a registered policy: ``options`` are those of all labels."""
+    if entrant.label is None:
+        return line_of(setting, entrant, {}, **more)
+    name = entrant.policy.name
+    source = foreign_code(get_policy_spec(name, setting.problem).factory)
+    chosen = {"policy": name, **options.get(entrant.label, {})}
+    return line_of(setting, entrant, chosen, source=source, **more)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -440,6 +479,7 @@ class ResultsStore:
         *,
         seconds: float = 0.0,
         policy_seconds: float = 0.0,
+        observed: Any = None,
     ) -> list[str]:
         """Store a finished unit, in one transaction, and check it against the bounds if both are there.
 
@@ -451,6 +491,8 @@ class ResultsStore:
             values: [episodes, metrics].
             seconds: time that the unit took [s].
             policy_seconds: the part of it for the policy's decisions [s].
+            observed: what an observer returned at its end, of dicts, lists, named tuples of this package,
+                numbers, texts and arrays; None: nothing.
 
         Returns:
             messages on what failed, one line each.
@@ -463,10 +505,12 @@ class ResultsStore:
             raise ValueError(f"values: must be [{unit.episodes}, {len(names)}], got {list(table.shape)}")
         main = "bound" if unit.line.policy is None else unit.line.setting.objective
         mean = float(table[:, list(names).index(main)].mean())
+        seen = None if observed is None else json.dumps(_encode(observed))
         with self._errors(), self._transaction():
             row = self._insert(unit, "done", mean, seconds, policy_seconds, None)
             self._connection.execute(
-                "INSERT INTO outcomes VALUES (?, ?, ?)", (row, canonical(list(names)), table.tobytes())
+                "INSERT INTO outcomes VALUES (?, ?, ?, ?)",
+                (row, canonical(list(names)), seen, table.tobytes()),
             )
             self._seal(row)
             return self._certify(unit, row)
@@ -652,12 +696,6 @@ class ResultsStore:
                     faults.append(str(error))
             return run("SELECT count(*) FROM results").fetchone()[0], faults
 
-    def has(self, key: str) -> bool:
-        """Return True if the unit with this key is stored and did not fail."""
-        with self._errors():
-            query = "SELECT 1 FROM results WHERE key = ? AND status = 'done'"
-            return self._connection.execute(query, (key,)).fetchone() is not None
-
     def spans(self, line: Line, status: str = "done") -> dict[int, list[tuple[int, int]]]:
         """For a line, seed -> (first, episodes) of each unit that is "done" or "failed".
 
@@ -671,6 +709,22 @@ class ResultsStore:
             for seed, first, episodes in self._connection.execute(query, (row, status)):
                 found.setdefault(seed, []).append((first, episodes))
         return found
+
+    def results(self, line: Line, seed: int) -> Iterator[Result]:
+        """The results of a line's units that are done, each of which is one episode.
+
+        Their number of the setting is 0, and ``cpu`` is the time that :meth:`add` was told.
+
+        Raises:
+            InvalidStore: if the line's label means something else in this store.
+        """
+        with self._errors():
+            for stored in self._stored("line = ? AND status = 'done' AND seed = ?", self._find(line), seed):
+                names, ((*values,),) = stored.outcome()
+                found = {name: value for name, value in zip(names, values, strict=True) if value == value}
+                seen = None if stored.observed is None else _decode(json.loads(stored.observed))
+                times = stored.policy_seconds, seen, stored.seconds
+                yield Result(0, line.policy, stored.first, found, *times)
 
     def failed(self, code: str | None = None) -> list[dict[str, Any]]:
         """The units that failed.
@@ -749,26 +803,23 @@ class ResultsStore:
         pandas = require("pandas")
         settings = self.settings(code, id)
         swept = list(dict.fromkeys(name for _, group in _by_id(settings) for name in swept_names(group)))
-        heads: list[tuple[Any, ...]] = []
-        parts = [pandas.DataFrame(columns=["seed", "episode", "metric", "value"])]
+        heads = ["id", *swept, "policy", "training_seed"]
+        columns = [*heads, "episode", "seed", "metric", "value"]
+        parts = [pandas.DataFrame(columns=columns)]
         known: dict[str, None] = {}
         for setting in settings:
             own = [setting.parameters.get(name) for name in swept]
             for line in self.contenders(setting):
                 known |= dict.fromkeys(line.values.columns)
-                parts.append(line.tidy(metrics))
-                heads.append((setting.id, *own, line.policy, line.training_seed))
+                values = (setting.id, *own, line.policy, line.training_seed)
+                parts.append(line.tidy(metrics).assign(**dict(zip(heads, values, strict=True))))
         for name in metrics or ():
             if name not in known:
                 raise UnknownName("metric", name, known)
-        frame = pandas.DataFrame(heads, columns=["id", *swept, "policy", "training_seed"])
+        frame = pandas.concat(parts[1:] or parts, ignore_index=True)[columns]
         frame["training_seed"] = frame["training_seed"].astype("Int64")
-        frame = frame.loc[frame.index.repeat([len(part) for part in parts[1:]])].reset_index(drop=True)
         if frame["training_seed"].isna().all():
             del frame["training_seed"]
-        tidy = pandas.concat(parts[1:] or parts, ignore_index=True)
-        for name in ("episode", "seed", "metric", "value"):
-            frame[name] = tidy[name]
         return cast("pd.DataFrame", frame)
 
     def contenders(self, setting: Setting) -> Iterator[Contender]:
@@ -843,4 +894,39 @@ def swept_names(settings: Sequence[Setting]) -> list[str]:
         values = [setting.parameters.get(name, missing) for setting in settings]
         if any(value != values[0] for value in values):
             found.append(name)
+    return found
+
+
+# what observers return -----------------------------------------------------------------------------
+
+
+def _encode(value: Any) -> Any:
+    """JSON data of what an observer returned."""
+    if isinstance(value, np.ndarray):
+        content = base64.b64encode(zlib.compress(value.tobytes())).decode()
+        return {ARRAY: [value.dtype.str, value.shape, content]}
+    if isinstance(value, Mapping):
+        return {name: _encode(item) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {TUPLE: [type(value).__module__, type(value).__name__], **_encode(value._asdict())}
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        if ARRAY in value:
+            kind, shape, content = value[ARRAY]
+            return np.frombuffer(zlib.decompress(base64.b64decode(content)), kind).reshape(shape).copy()
+        fields = {name: _decode(item) for name, item in value.items() if name != TUPLE}
+        return _named_tuple(*value[TUPLE])(**fields) if TUPLE in value else fields
+    return [_decode(item) for item in value] if isinstance(value, list) else value
+
+
+def _named_tuple(module: str, name: str) -> Any:
+    """Return a class of named tuples of this package; no other class, whatever a file says."""
+    found = getattr(importlib.import_module(module), name) if module.startswith("schedgym.") else None
+    if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")):
+        raise ValueError(f"{module}.{name} is not a named tuple of schedgym")
     return found

@@ -34,31 +34,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.policy import get_policy_spec
 from schedgym.core.policy_files import typed_policy
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine, progress_bar
-from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_job
+from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_job, values_of
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
     Entrant,
     Policies,
     code_version,
-    depends_on,
     entrants,
     expand_grid,
-    find_objective,
-    foreign_code,
     named_files,
     package_version,
     resolve_id,
     resolve_policies,
 )
 from schedgym.evaluation.runner import EPISODES
-from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
+from schedgym.evaluation.store import Line, ResultsStore, Unit, line_of, policy_line, setting_of
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "load_spec", "make_spec", "run_sweep"]
 
@@ -186,14 +182,6 @@ def _loaded(named: Any, problem: Problem) -> Any:
     return None if named is None else [typed_policy(policy, problem.name) for policy in named]
 
 
-def _line(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
-    """The line of an entrant; ``more`` is what its results depend on beside its options."""
-    digest = depends_on(
-        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
-    )
-    return Line(setting, entrant.label, options, more.get("training_seed"), digest)
-
-
 def _plain(value: Any) -> Any:
     """A parameter's value, or list of values, with Python's own types in the place of numpy's."""
     if isinstance(value, (list, tuple)):
@@ -231,17 +219,13 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     everyone = [*policies.acting.items(), *agents]
     planned = entrants(problem, id, settings, everyone, index)
     for own, (bounds, *acting) in zip(settings, planned, strict=True):
-        metric = find_objective(problem, id, [own])
-        setting = Setting(problem.name, id, own, metric.name, metric.better, code_version())
-        yield _Contender(_line(setting, bounds, {}), bounds)
-        for entrant in acting[: len(policies.acting)]:
-            chosen = {"policy": entrant.policy.name, **policies.options.get(str(entrant.label), {})}
-            source = foreign_code(get_policy_spec(entrant.policy.name, problem.name).factory)
-            yield _Contender(_line(setting, entrant, chosen, source=source), entrant)
+        setting = setting_of(problem, id, own)
+        for entrant in (bounds, *acting[: len(policies.acting)]):
+            yield _Contender(policy_line(setting, entrant, policies.options), entrant)
         for entrant in acting[len(policies.acting) :]:
             agent = entrant.policy.agent
             training = agent.metadata["training"].get("seed")
-            line = _line(setting, entrant, {"agent": agent.sha256}, training_seed=training)
+            line = line_of(setting, entrant, {"agent": agent.sha256}, training_seed=training)
             yield _Contender(line, entrant)
 
 
@@ -310,9 +294,7 @@ def _execute(task: tuple[Unit, Job]) -> _Ran:
     began = time.perf_counter()
     unit, job = task
     results = run_job(job)
-    named = dict.fromkeys(name for result in results for name in result.values)
-    names = BOUNDS if job.label is None else tuple(named)
-    values = np.array([[result.values.get(name, np.nan) for name in names] for result in results])
+    names, values = values_of(job.label, results)
     spent = sum(result.seconds for result in results)
     return _Ran(names, values, time.perf_counter() - began, spent, code_version())
 

@@ -27,7 +27,7 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.documents import canonical, check_whole
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError
-from schedgym.evaluation.comparison import DIFFERENCES, Comparison, Difference
+from schedgym.evaluation.comparison import Comparison, Difference
 from schedgym.evaluation.episodes import Environments, check_entrant
 from schedgym.evaluation.plan import code_version, entrants, find_objective, resolve_id
 from schedgym.evaluation.runner import EPISODES
@@ -285,15 +285,7 @@ class _Trial:
         for options in candidates:
             label = self.label(options)
             own = comparison.against(label, self.policy) if options else Difference()
-            numbers = *dataclasses.astuple(own.difference), *dataclasses.astuple(own.relative)
-            names = DIFFERENCES.split()[2:]
-            rows.append(
-                {
-                    "options": options,
-                    "mean": comparison.mean(label).value,
-                    **dict(zip(names, (*numbers, own.won, own.tied), strict=True)),
-                }
-            )
+            rows.append({"options": options, "mean": comparison.mean(label).value, **own.row()})
         return rows
 
 

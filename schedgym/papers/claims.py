@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from schedgym.evaluation.store import ResultsStore
 from schedgym.papers.judging import Finding, Shown, Verdict, confirm_finding
 from schedgym.papers.readings import sum_up
 from schedgym.papers.registry import Claim, list_claims
@@ -99,15 +102,19 @@ def check_claims(
     run = Run(scale, seed, progress=False)
     claims = list_claims(*names)
     results = []
-    for done, entry in enumerate(claims):
-        if progress is not None:
-            progress(done, len(claims), entry.name)
-        began = time.perf_counter()
-        findings = {}
-        for words, reading in entry.readings.items():
-            findings[words] = entry.check(run.alone(entry.stream, reading))
-            confirm_finding(entry.name, findings[words], entry.confirm)
-        results.append(Result(entry, findings, time.perf_counter() - began))
+    with (
+        tempfile.TemporaryDirectory(prefix="schedgym-") as folder,
+        ResultsStore(Path(folder) / "episodes.db", "w") as run.store,
+    ):
+        for done, entry in enumerate(claims):
+            if progress is not None:
+                progress(done, len(claims), entry.name)
+            began = time.perf_counter()
+            findings = {}
+            for words, reading in entry.readings.items():
+                findings[words] = entry.check(run.alone(entry.stream, reading))
+                confirm_finding(entry.name, findings[words], entry.confirm)
+            results.append(Result(entry, findings, time.perf_counter() - began))
     if progress is not None:
         progress(len(claims), len(claims), "")
     return results

@@ -25,10 +25,10 @@ from schedgym.evaluation.canvas import draw_panels, save_figure
 from schedgym.evaluation.comparison import plain
 from schedgym.evaluation.engines import count_processes
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.pictures import Panel, Series
 from schedgym.evaluation.plan import package_version
 from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.evaluation.store import ResultsStore
 from schedgym.extras import require
 from schedgym.papers.judging import Judged
 from schedgym.papers.readings import count_verdicts, sum_up
@@ -41,7 +41,7 @@ F8 = npt.NDArray[np.float64]
 WIDTH, ALONE, HEIGHT = 11.5, 8.0, 3.9  # inches: of two panels, of a single one, of a row of panels
 DPI = 110
 SAME = 0.01  # of the y axis: curves that are nowhere further apart cannot be told apart
-EPISODES = ".episodes"  # file of the episodes that were run for figures that are not made yet
+EPISODES = ".episodes.db"  # store of the episodes that were run for figures that are not made yet
 
 # from runs to what is drawn --------------------------------------------------------------------------
 
@@ -213,14 +213,14 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    run.memory.mark()
+    run.spent.clear()
     readings = dict(itertools.islice(entry.readings.items(), None if run.small else 1))  # the default first
     began, runs = time.process_time(), [run.alone(entry.name, own) for own in readings.values()]
     outcomes = dict(zip(readings, map(entry.make, runs), strict=True))
     outcome = next(iter(outcomes.values()))
-    seconds = time.process_time() - began + sum(own.shared for own in runs) + run.memory.saved
-    if count_processes(run.n_jobs) > 1:  # this process has run none
-        seconds += run.memory.ran
+    seconds = time.process_time() - began + sum(run.spent.values())
+    if run.store is not None and count_processes(run.n_jobs) == 1:  # this process has run them
+        seconds -= sum(own.ran for own in runs)
     claims = judged_under({reading: own.judged for reading, own in outcomes.items()})
     files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
     data = io.StringIO()
@@ -309,7 +309,7 @@ def reproduce(
     """Make figures, and write their files.
 
     Files that an earlier run of the same code, scale and seed has written are kept. Episodes that were run
-    are noted in a file in the folder until all figures are made, so an interrupted run resumes with the
+    are kept in a store in the folder until all figures are made, so an interrupted run resumes with the
     episode at which it stopped. If a figure cannot be made, for example because its trace is missing, the
     others are made all the same.
 
@@ -330,22 +330,23 @@ def reproduce(
     Raises:
         UnknownName: there is no such figure, paper or scale.
         InvalidParameter: a seed out of range.
+        InvalidStore: if the store of the episodes cannot be written, or another process uses it.
     """
     entries, folder = list_figures(*names), Path(folder)
     run = Run(scale, seed, n_jobs, progress)
     folder.mkdir(parents=True, exist_ok=True)
     episodes = folder / EPISODES
-    run.memory = Memory(episodes)
     contents = []
-    for entry in entries:
-        kept = None if again else _kept(entry, run, folder)
-        try:
-            content = kept or make_figure(entry, run, folder)
-        except (SchedgymError, GymnasiumError) as error:
-            content = {"figure": entry.name, "error": " ".join(str(error).split())}
-        if tell is not None:
-            tell(content, kept is not None)
-        contents.append(content)
+    with ResultsStore(episodes, "w") as run.store:
+        for entry in entries:
+            kept = None if again else _kept(entry, run, folder)
+            try:
+                content = kept or make_figure(entry, run, folder)
+            except (SchedgymError, GymnasiumError) as error:
+                content = {"figure": entry.name, "error": " ".join(str(error).split())}
+            if tell is not None:
+                tell(content, kept is not None)
+            contents.append(content)
     if not any("error" in content for content in contents):
         episodes.unlink(missing_ok=True)
     return contents

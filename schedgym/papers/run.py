@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,8 +17,8 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.engines import Engine, make_engine
 from schedgym.evaluation.episodes import make_env, play
-from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import compare
+from schedgym.evaluation.store import ResultsStore
 from schedgym.papers.readings import OpenPoint
 
 __all__ = ["SCALES", "Evaluation", "Run", "play_workload"]
@@ -51,7 +50,7 @@ def play_workload(
 
 @dataclasses.dataclass
 class Run:
-    """Scale, seed, reading and processes of claims and figures; what several of them need is run once.
+    """Scale, seed, reading and processes of claims and figures; episodes that several of them need run once.
 
     Attributes:
         scale: one of ``SCALES``.
@@ -61,8 +60,9 @@ class Run:
         rng: random numbers of one claim or figure; see :meth:`alone`.
         reading: open point of the paper -> choice; other points have their defaults.
         engine: runs the episodes.
-        memory: the episodes that were run.
-        shared: CPU seconds that took what :meth:`once` returned again; episodes are counted by ``memory``.
+        store: of the episodes that were run; None: they are run again when they are needed again.
+        spent: CPU seconds of the episodes, run now or before, by their keys in the store.
+        ran: CPU seconds of those that were run for this claim or figure.
 
     Raises:
         UnknownName: there is no such scale.
@@ -76,9 +76,9 @@ class Run:
     rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
     reading: Mapping[str, str] = dataclasses.field(default_factory=dict)
     engine: Engine | None = dataclasses.field(default=None, repr=False)
-    memory: Memory = dataclasses.field(default_factory=Memory, repr=False)
-    _done: dict[str, tuple[Any, float]] = dataclasses.field(default_factory=dict, repr=False)
-    shared: float = 0.0
+    store: ResultsStore | None = dataclasses.field(default=None, repr=False)
+    spent: dict[str, float] = dataclasses.field(default_factory=dict, repr=False)
+    ran: float = 0.0
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -101,7 +101,7 @@ class Run:
             reading: open point -> choice; None: the defaults.
         """
         rng = np.random.default_rng([self.seed, zlib.crc32(stream.encode())])
-        return dataclasses.replace(self, rng=rng, reading=reading or {}, shared=0.0)
+        return dataclasses.replace(self, rng=rng, reading=reading or {}, ran=0.0)
 
     def choice(self, point: OpenPoint) -> Any:
         """Return the value of the choice that is made at an open point of the paper."""
@@ -110,18 +110,6 @@ class Run:
     def size(self, small: T, paper: T, tiny: T) -> T:
         """Return the value for the scale of this run."""
         return {"small": small, "paper": paper, "tiny": tiny}[self.scale]
-
-    def once(self, key: str, make: Callable[[], T]) -> T:
-        """Return what ``make`` returns, calling it once for each ``key`` and reading."""
-        key = f"{key} {sorted(self.reading.items())}"
-        if key not in self._done:
-            began = time.process_time()
-            made = make()
-            self._done[key] = made, time.process_time() - began
-        else:
-            self.shared += self._done[key][1]
-        value: T = self._done[key][0]
-        return value
 
     def play(
         self,
@@ -147,16 +135,19 @@ class Run:
             options: label -> options of the policy.
             observe: called with the environment at the end of an episode; must be a function of a module.
         """
-        return compare(
+        played = compare(
             id,
             policies,
             grid,
             episodes,
             self.seed,
             observe=observe,
-            memory=self.memory,
+            store=self.store,
             engine=self.engine,
             parameters=parameters,
             options=options,
             progress=self.progress,
         )
+        self.spent |= played.spent
+        self.ran += played.ran
+        return played

@@ -11,6 +11,7 @@ import pytest
 
 import schedgym
 from schedgym import cli
+from schedgym.cli import _application as application
 from schedgym.evaluation import evaluate, wording
 from schedgym.problems.queue_delay.workload import from_trace, make_workload
 from schedgym.traces import read_trace
@@ -558,6 +559,10 @@ def test_the_help_without_an_id_is_short_and_says_where_the_parameters_are(capsy
     assert out.endswith("\n`schedgym compare ID --help` shows the parameters of an environment, too.\n")
     assert cli.main(["tune", "--help"]) == 0
     out = capsys.readouterr().out
+    every = application()
+    commands = [every, *every.commands.values()]
+    unsaid = [(own.name, option.name) for own in commands for option in own.params if not option.help]
+    assert len(commands) > 10 and not unsaid
     assert "`schedgym tune ID --help` shows" in out and not flags(out) & {"--tasks", "--jobs", "--servers"}
 
 

@@ -9,9 +9,10 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.episodes import BOUNDS
 from schedgym.evaluation.export import RESERVED, export, leaderboard_frame
 from schedgym.evaluation.standings import read_boards
-from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
+from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 
 QUEUE, VALUE = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
 EPISODES = 3

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from schedgym.errors import InvalidParameter
+from schedgym.core.policy import make_policy
+from schedgym.errors import InvalidParameter, InvalidStore
 from schedgym.evaluation import evaluate, run_sweep
-from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.plan import depends_on
 from schedgym.evaluation.runner import compare
+from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.test_packaging import FOLDERS, ROOT
@@ -107,38 +108,44 @@ def test_a_changed_format_of_traces_makes_results_stale(copy: Path, tmp_path: Pa
     assert run(copy, SWEEP, store, *files) == [2, 0]
 
 
-@pytest.mark.parametrize("kept", ["in a file", "in memory"])
-def test_remembered_episodes_are_known_by_the_contents_of_files(tmp_path: Path, kept: str) -> None:
+def test_stored_episodes_are_known_by_the_contents_of_files(tmp_path: Path) -> None:
     """They were known by the trace's path; workloads in memory by that of a temporary file."""
-    memory = Memory(tmp_path / "episodes" if kept == "in a file" else None)
+    with ResultsStore(tmp_path / "episodes.db", "w") as store:
 
-    def mean(seconds: int) -> tuple[float, bool]:
-        trace, nodes = write_trace(tmp_path, seconds)
-        given = {"trace": str(trace), "nodes": str(nodes), "trace_format": "alibaba2020", "tasks": 8}
-        given |= {"servers": 1}
-        memory.mark()
-        found = compare(ID, ["fcfs"], episodes=1, parameters=given, memory=memory, progress=False)
-        frame = found.frame
-        own = evaluate(ID, ["fcfs"], 1, parameters=given, progress=False)
-        names = ["policy", "episode", "metric", "value"]
-        assert frame[names].equals(own[names])
-        return float(frame.loc[frame["metric"] == "mean_delay", "value"].iloc[0]), memory.ran > 0
+        def ran(seconds: int) -> float:
+            trace, nodes = write_trace(tmp_path, seconds)
+            given = {"trace": str(trace), "nodes": str(nodes), "trace_format": "alibaba2020", "tasks": 8}
+            given |= {"servers": 1}
+            found = compare(ID, ["fcfs"], episodes=1, parameters=given, store=store, progress=False)
+            assert found.frame.equals(evaluate(ID, ["fcfs"], 1, parameters=given, progress=False))
+            return found.ran
 
-    first, ran = mean(10)
-    assert ran and mean(10) == (first, False)
-    second, ran = mean(30)
-    assert ran and second > first
-    assert mean(10) == (first, False)
+        assert ran(10) > 0 and ran(10) == 0
+        with pytest.raises(InvalidStore, match="holds results of the bounds that were run with other"):
+            ran(30)
+        assert ran(10) == 0
+        tasks = [[0.0, 2.0, 0.5, 0.5], [1.0, 2.0, 0.5, 0.5]]
+        workloads = [make_workload(tasks[:count], [[1.0, 1.0]]) for count in (1, 2)]
+        how: Any = {"store": store, "progress": False}
+        assert compare(ID, ["fcfs"], workloads=workloads, **how).ran > 0
+        assert compare(ID, ["fcfs"], workloads=workloads, **how).ran == 0
+        with pytest.raises(InvalidStore, match="other options or files"):
+            compare(ID, ["fcfs"], workloads=workloads[::-1], **how)
 
 
-def test_workloads_in_memory_are_remembered_by_their_contents(tmp_path: Path) -> None:
-    memory = Memory(tmp_path / "episodes")
-    tasks = [[0.0, 2.0, 0.5, 0.5], [1.0, 2.0, 0.5, 0.5]]
-    workloads = [make_workload(tasks[:count], [[1.0, 1.0]]) for count in (1, 2)]
-    for given, runs in ((workloads, True), (workloads, False), (workloads[::-1], True)):
-        memory.mark()
-        compare(ID, ["fcfs"], workloads=given, memory=memory, progress=False)
-        assert (memory.ran > 0) is runs
+def test_a_store_knows_policies_by_their_options(tmp_path: Path) -> None:
+    with ResultsStore(tmp_path / "episodes.db", "w") as store:
+        how: Any = {"episodes": 2, "parameters": {"tasks": 20}, "store": store, "progress": False}
+        means = []
+        for options in ({}, {"a": {"p": 1.0}}, {}):
+            found = compare(ID, {"a": "bf"}, options=options, **how)
+            own = evaluate(ID, {"a": "bf"}, 2, parameters={"tasks": 20}, options=options, progress=False)
+            assert found.frame.equals(own)
+            means.append((found.ran > 0, found.summary()["mean"][0]))
+            assert len(found.spent) == 4 and sum(found.spent.values()) >= found.ran
+        assert [ran for ran, _ in means] == [True, True, False] and means[0][1] == means[2][1]
+        with pytest.raises(InvalidParameter, match="a store knows them by their names"):
+            compare(ID, [make_policy("queue-delay/fcfs")], **how)
 
 
 def test_a_sweep_refuses_what_evaluate_refuses(tmp_path: Path) -> None:

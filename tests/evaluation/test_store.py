@@ -8,9 +8,11 @@ import pytest
 
 from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, UnknownName
+from schedgym.evaluation.episodes import BOUNDS
 from schedgym.evaluation.export import leaderboard_frame
 from schedgym.evaluation.standings import read_boards
-from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
+from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
+from schedgym.papers.xu2021.curves import Sizes
 from tests.evaluations import evaluation_of
 
 QUEUE, VALUE = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
@@ -126,6 +128,28 @@ def test_without_a_bound_there_is_no_gap(path):
     assert frame[["episode", "metric", "value"]].values.tolist() == [[1, "bound", 1.0], [1, "gap", 5.0]]
 
 
+def test_what_observers_return_is_kept(path):
+    who = line(setting(), "a")
+    sizes = Sizes(*(np.arange(2) for _ in Sizes._fields))
+    values = {"curve": np.arange(3.0), "share": np.float64(0.25), "more": [sizes, "text", None]}
+    with ResultsStore(path, "w") as store:
+        add(store, who, [np.nan], first=4, seconds=2.0, policy_seconds=0.5, observed=values)
+        (found,) = store.results(who, 0)
+        assert list(store.results(who, 1)) == []
+        assert (found.episode, found.values, found.seconds, found.cpu) == (4, {"truncated": 0.0}, 0.5, 2.0)
+        seen = found.observed
+        assert seen["curve"].tolist() == [0.0, 1.0, 2.0] and seen["share"] == 0.25
+        assert isinstance(seen["more"][0], Sizes) and seen["more"][0].mean.tolist() == [0, 1]
+        assert seen["more"][1:] == ["text", None]
+        run = store._connection.execute
+        run("UPDATE outcomes SET observed = replace(observed, 'schedgym.papers.xu2021.curves', 'os')")
+        with pytest.raises(InvalidStore, match="its checksum does not fit"):
+            list(store.results(who, 0))
+        store._seal(1)
+        with pytest.raises(InvalidStore, match=r"damaged: os\.Sizes is not a named tuple of schedgym"):
+            list(store.results(who, 0))
+
+
 def test_no_episode_is_stored_twice(path):
     who = line(setting(), "a")
     with ResultsStore(path, "w") as store:
@@ -139,8 +163,6 @@ def test_no_episode_is_stored_twice(path):
         add(store, who, [9.0], first=5)
         assert store.frame(metrics=["mean_delay"])["value"].tolist() == [0.0, 0.5, 1.0, 2.0, 3.0, 9.0]
         assert store.spans(who) == {0: [(0, 2), (2, 3), (5, 1)]}
-        assert store.has(Unit(who, 0, 2, 3).key)
-        assert not store.has(Unit(who, 0, 2, 2).key)
 
 
 def test_a_failed_unit_makes_way_for_a_finished_one(path):
@@ -150,7 +172,7 @@ def test_a_failed_unit_makes_way_for_a_finished_one(path):
         store.fail(Unit(who, 0, 0, 4), "Traceback 2")
         store.fail(Unit(who, 1, 0, 4), "Traceback 3")
         assert [row["error"] for row in store.failed()] == ["Traceback 2", "Traceback 3"]
-        assert not store.has(Unit(who, 0, 0, 4).key)
+        assert store.spans(who) == {} and store.spans(who, "failed") == {0: [(0, 4)], 1: [(0, 4)]}
         assert read_boards(store) == [] and store.frame().empty
         add(store, who, [1.0, 1.0])
         assert [row["seed"] for row in store.failed()] == [1]

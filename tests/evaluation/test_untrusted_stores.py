@@ -11,9 +11,10 @@ import pytest
 from schedgym.cli import main
 from schedgym.errors import InvalidStore
 from schedgym.evaluation import report, store
+from schedgym.evaluation.episodes import BOUNDS
 from schedgym.evaluation.export import export
 from schedgym.evaluation.report import write_report
-from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
+from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from schedgym.evaluation.store import ResultsStore
 from schedgym.papers import Claim, Run, check_claims, list_claims, registry
 from schedgym.papers.claims import Result
 from tests.papers.recorded import takes_minutes
@@ -61,6 +62,7 @@ def results(tmp_path_factory, worker_id) -> Results:
 
 
 @pytest.fixture(scope="session")
-def tiny_run() -> Callable[[str], Run]:
+def tiny_run(tmp_path_factory) -> Iterator[Callable[[str], Run]]:
     """A run on the tiny scale for each paper, so that its experiments are run once."""
-    return functools.cache(lambda paper: Run("tiny", n_jobs=1, progress=False))
+    with ResultsStore(tmp_path_factory.mktemp("run") / "episodes.db", "w") as store:
+        yield functools.cache(lambda paper: Run("tiny", n_jobs=1, progress=False, store=store))

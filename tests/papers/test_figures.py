@@ -12,13 +12,10 @@ import pandas
 import pytest
 
 from schedgym.cli import main as command
-from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
-from schedgym.evaluation import episodes, plan
+from schedgym.evaluation import episodes
 from schedgym.evaluation.canvas import draw_panels, save_figure
-from schedgym.evaluation.episodes import Environments, Job, Result
-from schedgym.evaluation.memory import Memory
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import (
     PAPERS,
@@ -35,7 +32,6 @@ from schedgym.papers import (
 )
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, judge_better
 from schedgym.papers.readings import NO_CLAIM
-from schedgym.papers.xu2021.curves import Sizes
 from tests.long import long
 
 pytestmark = long
@@ -136,8 +132,6 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
         patched.setattr(episodes, "run_episodes", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reproduce("nn2000/fig2", **arguments)
-    with (tmp_path / figures.EPISODES).open("ab") as stream:
-        stream.write(b"cut off in the middle of a li")
     again = []
     monkeypatch.setattr(episodes, "run_episodes", lambda job: again.append(job.episodes) or original(job))
     (resumed,) = reproduce("nn2000/fig2", **arguments)
@@ -146,29 +140,6 @@ def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeyp
     written = (tmp_path / "nn2000-fig2.csv").read_bytes()
     (whole,) = reproduce("nn2000/fig2", **arguments, again=True)
     assert (tmp_path / "nn2000-fig2.csv").read_bytes() == written and whole["claims"] == resumed["claims"]
-
-
-def test_results_of_other_code_are_not_recalled(tmp_path, monkeypatch) -> None:
-    job = Job(Environments(), 0, ID, {}, (), 0, "a", make_policy("queue-delay/fcfs"), (0, 1))
-    path = tmp_path / "episodes"
-    first = Memory(path)
-    assert first.recall([job]) == ([], [job])
-    sizes = Sizes(*(np.arange(2) for _ in Sizes._fields))
-    values = {"curve": np.arange(3.0), "share": np.float64(0.25), "more": [sizes, "text", None]}
-    list(first.keep([Result(0, "a", 1, {"cost": math.nan}, 0.5, values, 2.0)]))
-    known, (left,) = Memory(path).recall([dataclasses.replace(job, setting=3)])
-    assert left.episodes == (0,) and (known[0].setting, known[0].episode) == (3, 1)
-    seen = known[0].observed
-    assert math.isnan(known[0].values["cost"]) and seen["share"] == 0.25
-    assert seen["curve"].tolist() == [0.0, 1.0, 2.0] and seen["more"][1:] == ["text", None]
-    assert isinstance(seen["more"][0], Sizes) and seen["more"][0].mean.tolist() == [0, 1]
-    with monkeypatch.context() as patched:
-        patched.setattr(plan, "code_version", lambda: "another")
-        assert Memory(path).recall([job]) == ([], [job])
-    assert Memory(path).recall([dataclasses.replace(job, seed=1)])[0] == []
-    path.write_bytes(path.read_bytes().replace(b"schedgym.papers.xu2021.curves", b"os"))
-    with pytest.raises(ValueError, match=r"os\.Sizes is not a named tuple of schedgym"):
-        Memory(path).recall([job])
 
 
 def test_what_is_written(three, tmp_path) -> None:

@@ -144,24 +144,22 @@ def test_readings_judge_the_same_statements() -> None:
         judged_under({"a": [one], "b": [two]})
 
 
-def test_policies_that_a_reading_leaves_alone_run_once(monkeypatch) -> None:
+def test_policies_that_a_reading_leaves_alone_run_once(tiny_run, monkeypatch) -> None:
     from schedgym.evaluation import episodes
 
     ran = []
     original = episodes.run_episodes
     monkeypatch.setattr(episodes, "run_episodes", lambda job: ran.append(job.label) or original(job))
-    shared = Run("tiny")
+    shared = tiny_run("nn2000")
     arguments = {"episodes": 2, "parameters": {"tasks": 20, "servers": 2}}
     first = shared.alone("fig").play("schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], **arguments)
     assert set(ran) == {None, "bf-exec", "fcfs"}
     ran.clear()
     again = shared.alone("fig", {"start": "at zero"})
     second = again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
-    assert set(ran) == {"ffd-nb"} and shared.memory.saved == 0.0  # nothing is of before the mark
-    shared.memory.mark()
-    again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
-    saved = shared.memory.saved
-    again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
-    assert set(ran) == {"ffd-nb"} and shared.memory.saved == saved > 0.0  # counted once
+    spent = dict(shared.spent)
+    third = again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
+    assert set(ran) == {"ffd-nb"} and third.ran == 0.0 and shared.spent == spent  # counted once
+    assert again.ran == second.ran > 0.0 and len(spent) == 2 * 4
     assert second.metric("bf-exec", "bound").tolist() == first.metric("bf-exec", "bound").tolist()
     assert second.metric("bf-exec", "mean_delay").tolist() == first.metric("bf-exec", "mean_delay").tolist()

@@ -257,17 +257,13 @@ def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
     by_job = run.choice(INCENTIVE) == "job"
     met = jobs_with_incentive if by_job else has_incentive
 
-    def make() -> list[list[tuple[int, int]]]:
-        most = run.size(40, 200, 10)
-        counts = []
-        for skew in jobs.skews:
-            env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
-            episodes = range(jobs.episodes)
-            counts.append([count_incentives(env, met, kind.lower(), run.seed, most, i) for i in episodes])
-        return counts
-
-    counts = np.array(run.once(f"incentive {jobs.name} {kind}", make), dtype=float)
-    kept, seen = np.moveaxis(counts, -1, 0)
+    most = run.size(40, 200, 10)
+    counts = []
+    for skew in jobs.skews:
+        env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
+        episodes = range(jobs.episodes)
+        counts.append([count_incentives(env, met, kind.lower(), run.seed, most, i) for i in episodes])
+    kept, seen = np.moveaxis(np.array(counts, dtype=float), -1, 0)
     texts, verdicts = [], []
     for skew, shares in zip(jobs.skews, kept / seen, strict=True):
         low, high = bootstrap_interval(shares)
@@ -365,18 +361,6 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
     Both decide on the same jobs, those that meet at the decisions of AMF, so that only shares differ.
     """
 
-    def make() -> dict[str, list[list[float]]]:
-        found: dict[str, list[list[float]]] = {"IMF": [], "AMF": [], "GAMF": []}
-        for skew in jobs.skews:
-            env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
-            rows = [
-                np.mean([_spreads(*seen) for seen in _decisions(env, "amf", run.seed, 50, episode)], axis=0)
-                for episode in range(jobs.episodes)
-            ]
-            for name, column in zip(found, np.transpose(rows), strict=True):
-                found[name].append(column.tolist())
-        return found
-
     def _spreads(tasks: Any, sites: Any) -> list[float]:
         slots = np.full(jobs.parameters["sites"], jobs.parameters["slots"])
         demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
@@ -386,7 +370,15 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
             for x in (alone, max_min(demand, single, slots)[0], max_min(tasks, sites, slots)[0])
         ]
 
-    spreads = run.once(f"decided {jobs.name}", make)
+    spreads: dict[str, list[list[float]]] = {"IMF": [], "AMF": [], "GAMF": []}
+    for skew in jobs.skews:
+        env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
+        rows = [
+            np.mean([_spreads(*seen) for seen in _decisions(env, "amf", run.seed, 50, episode)], axis=0)
+            for episode in range(jobs.episodes)
+        ]
+        for name, column in zip(spreads, np.transpose(rows), strict=True):
+            spreads[name].append(column.tolist())
     cases = [
         excess(f"{policy} against {rival}", own, other, f"at zipf {skew:g}")
         for skew, own, other in zip(jobs.skews, spreads[policy], spreads[rival], strict=True)

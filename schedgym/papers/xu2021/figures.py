@@ -268,9 +268,7 @@ def _outcome(played: Evaluation, panels: Sequence[Panel], said: Sequence[Judged]
 def _demands(run: Run) -> Outcome:
     parameters = runs.stand_in(run, kind="2d")
     draws = run.size(20, 100, 2)
-    found = run.once(
-        f"{ID} workloads {parameters} {draws} {run.seed}", lambda: _drawn(run, parameters, draws)
-    )
+    found = _drawn(run, parameters, draws)
     processing, cpu, memory = ([jobs[name] for jobs in found] for name in ("processing", "cpu", "memory"))
     most = [max(int(values.max()) for values in column) for column in (processing, cpu, memory)]
     kinds = np.unique(np.concatenate(cpu))
