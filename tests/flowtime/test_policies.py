@@ -343,13 +343,6 @@ EVERY = [spec.name for spec in list_policies("flowtime")]
 KIND = {"flowtime/ocorp+m": "2d"}
 
 
-def arrivals(name: str, given: list[Instance]) -> list[Instance]:
-    """svf-transient needs jobs that are there at the start."""
-    if name != "flowtime/svf-transient":
-        return given
-    return [g._replace(jobs=[job._replace(arrival=0) for job in g.jobs]) for g in given]
-
-
 def test_every_algorithm_is_a_policy() -> None:
     assert {f"flowtime/{name}" for name in (*model.POLICIES, "random")} == set(EVERY)
 
