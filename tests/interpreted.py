@@ -9,19 +9,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_interpreted", "results_of"]
+__all__ = ["check_interpreted", "python", "results_of"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def results_of(program: str, **environment: str) -> Any:
+def python(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder, with variables of the environment added, to an end without an error."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def results_of(program: str, *arguments: str, folder: Path = ROOT, **variables: str) -> Any:
     """What a program prints, as JSON."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=variables
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(python("-c", program, *arguments, folder=folder, **variables).stdout)
 
 
 def check_interpreted(program: str) -> None:

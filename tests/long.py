@@ -56,13 +56,20 @@ def all_but(names: Iterable[str], slow: Iterable[str]) -> list[Any]:
     return [pytest.param(name, marks=long) if name in late else name for name in names]
 
 
-def some(cases: Iterable[Any], keep: int = 1, of: int | None = None) -> list[Any]:
-    """Mark all cases as long but the first ``keep`` of every ``of`` (None: of all)."""
-    chosen = []
+def some(cases: Iterable[Any], keep: int = 1, of: int | None = None, late: int = 1) -> list[Any]:
+    """Mark all cases as long but the first ``keep`` of every ``of`` (None: of all).
+
+    Of those that are long, only the first of every ``late`` is not left to ``.ci/checks``.
+    """
+    chosen, passed = [], 0
     for number, case in enumerate(cases):
         if (number if of is None else number % of) < keep:
             chosen.append(case)
-        elif isinstance(case, type(pytest.param())):
+            continue
+        passed += 1
+        if not WEEKLY and (passed - 1) % late:
+            continue
+        if isinstance(case, type(pytest.param())):
             chosen.append(pytest.param(*case.values, id=case.id, marks=(*case.marks, long)))
         else:
             values = case if isinstance(case, tuple) else (case,)

@@ -6,12 +6,11 @@ import ast
 import importlib.util
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import schedgym
+from tests.interpreted import python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -213,11 +212,8 @@ def test_nothing_stands_beside_the_package() -> None:
 def test_importing_schedgym_is_light() -> None:
     heavy = ("torch", "numba", "pandas", "matplotlib", "scipy", "networkx", "joblib", "rich", "typer")
     code = f"import sys, schedgym; print([m for m in {heavy} if m in sys.modules])"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert result.stdout.strip() == "[]"
-    assert result.stderr == ""
+    done = python("-c", code)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_the_descriptors_are_light() -> None:
@@ -225,10 +221,7 @@ def test_the_descriptors_are_light() -> None:
         "import sys, schedgym; schedgym.get_problem('queue-delay').parameters.build(); "
         "print('numba' in sys.modules)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert result.stdout.strip() == "False"
+    assert python("-c", code).stdout == "False\n"
 
 
 def test_no_part_outgrows_its_budget() -> None:

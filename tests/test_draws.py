@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from schedgym.core.problem import list_problems
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import tabled
 from schedgym.errors import InvalidParameter
+from tests.interpreted import python
 from tests.long import long
 from tests.tables import declared
 
@@ -211,17 +209,6 @@ print(digest.hexdigest())
 
 @long
 def test_compiled_and_interpreted_draw_the_same(tmp_path: Path) -> None:
-    outputs = set()
-    for disabled in ("0", "1"):
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
-        result = subprocess.run(
-            [sys.executable, "-c", SCRIPT, str(tmp_path)],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env=variables,
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stderr == ""
-        outputs.add(result.stdout)
-    assert len(outputs) == 1
+    both = [python("-c", SCRIPT, str(tmp_path), NUMBA_DISABLE_JIT=disabled) for disabled in ("0", "1")]
+    assert both[0].stderr == both[1].stderr == ""
+    assert both[0].stdout == both[1].stdout

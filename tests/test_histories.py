@@ -158,7 +158,7 @@ class Histories(RuleBasedStateMachine):
             assert mine.workload == theirs.workload and mine.digest() == theirs.digest()
 
 
-@pytest.mark.parametrize(("id", "view"), some(thinned(CASES, of=2), of=10))
+@pytest.mark.parametrize(("id", "view"), some(thinned(CASES, of=2), of=10, late=3))
 def test_histories(id: str, view: dict[str, Any]) -> None:
     check = settings(max_examples=8, stateful_step_count=10, phases=[Phase.generate])
     run_state_machine_as_test(lambda: Histories(id, view), settings=check)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import importlib
-import json
 import os
 import pkgutil
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -26,7 +24,7 @@ from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.solvers.max_min import water_into
-from tests.interpreted import results_of
+from tests.interpreted import python, results_of
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,7 +110,7 @@ def test_a_kernel_is_stamped_by_the_contents_of_what_it_is_made_of(tmp_path) -> 
     shutil.copytree(ROOT / "schedgym", package, ignore=shutil.ignore_patterns("__pycache__"))
 
     def stamps() -> list[str]:
-        return run_there(STAMPS, tmp_path, PYTHONPATH=str(tmp_path))[0]
+        return results_of(STAMPS, folder=tmp_path, PYTHONPATH=str(tmp_path))[0]
 
     before = stamps()
     assert before == stamps()
@@ -158,7 +156,7 @@ def test_an_edited_helper_is_compiled_anew(tmp_path) -> None:
 
     def answer() -> list:
         variables = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        number, path, found = run_there(code, tmp_path, **variables)
+        number, path, found = results_of(code, folder=tmp_path, **variables)
         assert path.startswith(str(tmp_path))
         return [number, found]
 
@@ -169,18 +167,6 @@ def test_an_edited_helper_is_compiled_anew(tmp_path) -> None:
     time.sleep(0.01)
     helper.write_text(source.format(2))
     assert answer() == [2, 0]
-
-
-def run_there(code: str, folder: Path, **environment: str) -> list:
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, **environment},
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
 
 
 NOWHERE = """
@@ -209,13 +195,9 @@ def test_kernels_compile_where_nothing_can_be_kept(tmp_path) -> None:
         (tmp_path / name / "kernels.py").write_text(f"from schedgym.core.jit import kernel\n\n\n{code}")
     home = tmp_path / "home"
     home.write_text("no folder")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
-    environment |= {"XDG_CACHE_HOME": str(home), "NUMBA_CACHE_DIR": ""}
-    command = [sys.executable, "-c", NOWHERE]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 1 and done.stdout.startswith(str(home))
-    assert "compiled kernels cannot be kept (Not a directory)" in done.stdout
+    found = python("-c", NOWHERE, folder=tmp_path, XDG_CACHE_HOME=str(home), NUMBA_CACHE_DIR="").stdout
+    assert found.count("\n") == 1 and found.startswith(str(home))
+    assert "compiled kernels cannot be kept (Not a directory)" in found
 
 
 @long
@@ -234,7 +216,7 @@ def test_kernels_that_the_package_brings(tmp_path) -> None:
 
     def result(change: str = "", **variables: str) -> list:
         own = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"), **variables}
-        found = run_there(code.format(change), tmp_path, **own)
+        found = results_of(code.format(change), folder=tmp_path, **own)
         shutil.rmtree(tmp_path / "cache", ignore_errors=True)
         return found
 
@@ -306,40 +288,6 @@ def test_read_only_arrays_take_the_same_code() -> None:
     assert len(fill.overloads) == 3 and len(set(map(id, fill.overloads.values()))) == 1
 
 
-FULL = """
-import resource, sys, warnings
-soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), hard))  # as a disk with so many bytes left
-sys.path.insert(0, sys.argv[2])
-import kernels_on_a_full_disk as made
-with warnings.catch_warnings(record=True) as seen:
-    warnings.simplefilter("always")
-    assert (made.one(1), made.one(1.5), made.two(2)) == (2, 2.5, 4)
-print(*(warning.message for warning in seen), sep="\\n")
-"""
-
-
-@long
-def test_a_full_disk_stops_no_kernel(tmp_path) -> None:
-    """Whatever part of it can still be written; afterwards nothing is damaged."""
-    text = "from schedgym.core.jit import kernel\n"
-    for name, code in (("one", "x + 1"), ("two", "x * 2")):
-        text += f"\n\n@kernel\ndef {name}(x):\n    return {code}\n"
-    (tmp_path / "kernels_on_a_full_disk.py").write_text(text, encoding="utf-8")
-    kept = tmp_path / "kept"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept), "PYTHONDONTWRITEBYTECODE": "1"}
-    for room in (0, 1, 1000, 2**30):
-        command = [sys.executable, "-c", FULL, str(room), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        lines = done.stdout.split("\n")[:-1]
-        if room == 2**30:
-            assert lines == [""] and list(kept.rglob("*.nbc"))
-        else:
-            assert len(lines) == 1 and "compiled kernels cannot be kept (File too large)" in lines[0]
-            assert lines[0].startswith(str(kept)) and not list(kept.rglob("*.tmp.*"))
-
-
 BOUNDS = """
 import sys, warnings
 from typing import Annotated, NamedTuple
@@ -372,10 +320,7 @@ del table
 
 def test_debug_modes_find_what_a_kernel_writes_beyond_its_arrays() -> None:
     def touched(*places: int, **variables: str) -> tuple[str, str]:
-        command = [sys.executable, "-c", BOUNDS, *map(str, places)]
-        environment = {**os.environ, "SCHEDGYM_GUARD": "1", **variables}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
+        done = python("-c", BOUNDS, *map(str, places), SCHEDGYM_GUARD="1", **variables)
         return done.stdout, done.stderr
 
     assert "MemoryError: State.served: a kernel wrote beyond the array" in touched(4)[1]
@@ -385,11 +330,10 @@ def test_debug_modes_find_what_a_kernel_writes_beyond_its_arrays() -> None:
 @long
 def test_a_golden_schedule_under_bounds_checks() -> None:
     """The other ids and all views: .ci/checks."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_golden.py"]
-    command += ["-k", "queue_delay", "-W", "error::pytest.PytestUnraisableExceptionWarning"]
-    variables = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "SCHEDGYM_GUARD": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=ROOT)
-    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_golden.py", "-k", "queue_delay"]
+    command += ["-W", "error::pytest.PytestUnraisableExceptionWarning"]
+    found = python(*command, NUMBA_BOUNDSCHECK="1", SCHEDGYM_GUARD="1").stdout
+    assert "1 passed" in found, found
 
 
 def test_garbage_is_collected_again_after_compiling() -> None:

@@ -3,14 +3,13 @@
 import importlib.util
 import keyword
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from schedgym import cli
+from tests.interpreted import python
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,14 +37,13 @@ def test_a_package_of_its_own_passes_its_test(kind, tmp_path, monkeypatch):
     name = KINDS[kind]
     assert cli.main(["new", kind, name]) == 0
     install(tmp_path, name)
-    env = os.environ | {"PYTHONPATH": f"{tmp_path / name}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{name}/tests"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
+    given = {"folder": tmp_path, "PYTHONPATH": f"{tmp_path / name}{os.pathsep}{ROOT}"}
+    assert (
+        " passed" in python("-m", "pytest", "-q", "-p", "no:cacheprovider", f"{name}/tests", **given).stdout
+    )
     shown = {"problem": ["describe", "schedgym/TinyShop-v0"], "policy": ["describe", "queue-delay/small-fry"]}
-    command = [sys.executable, "-m", "schedgym", *shown.get(kind, ["trace", "list"])]
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert done.returncode == 0 and (name in done.stdout or "TinyShop-v0" in done.stdout), done.stderr
+    listed = python("-m", "schedgym", *shown.get(kind, ["trace", "list"]), **given).stdout
+    assert name in listed or "TinyShop-v0" in listed
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,7 +109,7 @@ def test_soft_keywords_name_modules(name, tmp_path, monkeypatch):
     for path in tmp_path.rglob("*.py"):
         compile(path.read_text(), path, "exec")
     code = f"from {name}.policy import {name.capitalize()}"
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / name, check=True)
+    python("-c", code, folder=tmp_path / name)
 
 
 def test_the_templates_are_the_code_of_the_pages():

@@ -1,13 +1,11 @@
 """The wheel: built from the tracked sources, installed alone, every module imported."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.interpreted import python
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,31 +26,30 @@ for path in sorted((root / "schedgym").rglob("*.py")):
 """
 
 
+def copy_sources(source: Path, *ignored: str) -> None:
+    """What a wheel is made of, as the checkout stands now."""
+    for folder in FOLDERS:
+        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", *ignored)
+        shutil.copytree(ROOT / folder, source / folder, ignore=ignore)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+
+
+def install(source: Path, site: Path) -> None:
+    """Build a wheel, and install it into ``site``."""
+    pip = ["-m", "pip", "--disable-pip-version-check", "--quiet"]
+    build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."]
+    python(*pip, *build, folder=source)
+    (wheel,) = (source / "dist").glob("schedgym-*.whl")
+    python(*pip, "install", "--no-deps", "--target", str(site), str(wheel))
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A folder with the installed wheel, and nothing else of this checkout."""
     source, site = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, source / folder, ignore=ignore)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    quiet = {"capture_output": True, "text": True, "check": True}
-    subprocess.run(
-        [
-            *pip,
-            "wheel",
-            "--no-deps",
-            "--no-build-isolation",
-            "--wheel-dir",
-            str(source / "dist"),
-            str(source),
-        ],
-        **quiet,
-    )
-    (wheel,) = (source / "dist").glob("schedgym-*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(site), str(wheel)], **quiet)
+    copy_sources(source)
+    install(source, site)
     return site
 
 
@@ -68,15 +65,8 @@ def test_the_wheel_holds_every_source_file(site):
 
 @long
 def test_every_module_imports_from_the_wheel(site, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, str(site)],
-        env=os.environ | {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(tmp_path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    imported = done.stdout.split()
+    given = {"folder": tmp_path, "PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(tmp_path)}
+    imported = python("-c", IMPORT_ALL, str(site), **given).stdout.split()
     assert "schedgym.baselines.queue_delay.bf_exec" in imported
     assert "schedgym.agents" in imported
     assert len(imported) > 30

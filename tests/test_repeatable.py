@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+from tests.interpreted import results_of
 from tests.long import long
 
 SCRIPT = """
@@ -16,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from schedgym.evaluation import evaluate
 from schedgym.testing import sample_action
+from tests.long import thinned
 from tests.test_all_problems import IDS, small
 
 def digest(id, threads):
@@ -31,7 +27,7 @@ def digest(id, threads):
     return found.hexdigest()
 
 found = {}
-for id in IDS:
+for id in thinned(IDS, of=3):
     found[id] = [digest(id, threads) for threads in (1, 2, 4)]
     for n_jobs in (1, 2, 4):
         frame = evaluate(id, None, 2, parameters=small(id), n_jobs=n_jobs, progress=False)
@@ -44,17 +40,7 @@ print(json.dumps(found))
 
 @long
 def test_digests_of_threads_processes_and_hash_seeds() -> None:
-    outputs = []
-    for seed in ("0", "1", "12345"):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            capture_output=True,
-            text=True,
-            cwd=Path(__file__).parents[1],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        )
-        assert done.returncode == 0, done.stderr
-        outputs.append(json.loads(done.stdout))
+    outputs = [results_of(SCRIPT, PYTHONHASHSEED=seed) for seed in ("0", "1", "12345")]
     assert outputs[0] == outputs[1] == outputs[2]
     assert len({tuple(found) for found in outputs[0].values()}) == len(outputs[0])
     for id, found in outputs[0].items():

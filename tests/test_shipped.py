@@ -18,7 +18,7 @@ import pytest
 from schedgym.core import kernel_cache
 from tests.long import long
 from tests.test_all_problems import IDS
-from tests.test_packaging import FOLDERS, ROOT
+from tests.test_packaging import FOLDERS, copy_sources, install
 
 ALL = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000
 CHOSEN = IDS if ALL else ["schedgym/QueueDelay-v0"]
@@ -78,29 +78,13 @@ def python(arguments: list[str], folder: Path, **variables: str) -> str:
     return done.stdout
 
 
-def snapshot(source: Path, laid_out: Path) -> None:
-    """Copy the checkout as it stands now, and once more as it is laid out when installed."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "kernels")
-    for folder, inside in FOLDERS.items():
-        shutil.copytree(ROOT / folder, source / folder, ignore=ignored)
-        shutil.copytree(source / folder, laid_out / inside)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-
-
-def install(source: Path, site: Path) -> None:
-    """Build a wheel, and install it into ``site``."""
-    pip = ["-m", "pip", "--disable-pip-version-check", "--quiet"]
-    python([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."], source)
-    (wheel,) = (source / "dist").glob("schedgym-*.whl")
-    python([*pip, "install", "--no-deps", "--target", str(site), str(wheel)], source)
-
-
 @long
 @pytest.mark.skipif(not FITS, reason=f"this processor is not of {kernel_cache.LEVEL}")
 def test_the_kernels_of_a_wheel_serve_everywhere_and_change_no_digest(tmp_path: Path) -> None:
     first, source, site = (tmp_path / name for name in ("first", "source", "site"))
-    snapshot(source, first)
+    copy_sources(source, "kernels")
+    for folder, inside in FOLDERS.items():  # and once more as it is laid out when installed
+        shutil.copytree(source / folder, first / inside)
     python(["-m", "schedgym", "warmup", *CHOSEN], first, PYTHONPATH=str(first), **LEVEL)
     shutil.move(first / "schedgym" / "kernels", source / "schedgym" / "kernels")
     install(source, site)

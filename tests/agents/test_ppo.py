@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from schedgym.agents.config import Config, make_config
-from schedgym.agents.network import estimate, forward, initial
+from schedgym.agents.network import estimate, forward
 from schedgym.agents.training import learn, train
 from schedgym.errors import InvalidParameter
-from tests.agents import cases
 from tests.lazy import Lazy
 from tests.long import some
 from tests.test_all_problems import small
@@ -151,23 +150,6 @@ def test_the_loss_is_that_of_a_plain_loop(id: str, view: str, copies: int) -> No
     pieces = [ppo.loss(network, piece, options) for piece in batch.pieces(network, torch.arange(count))]
     assert sum(float(total.detach()) for total, _ in pieces) == pytest.approx(expected, rel=2e-3, abs=2e-2)
     assert sum(float(more) for _, more in pieces) == pytest.approx(divergence, rel=2e-2, abs=2e-2)
-
-
-@pytest.mark.parametrize(("id", "view"), cases.CASES)
-def test_tokens_that_nobody_has_may_be_cut_off(id: str, view: str) -> None:
-    env, layout = cases.vector(id, view)
-    weights = initial(layout, np.random.default_rng(0), width=8)
-    network = torch_network.Network(layout, weights)
-    cut = 0
-    for observation in cases.observations(env, layout, 12):
-        seen = network.see(observation)
-        if network.cut is not None:
-            cut += observation[network.cut.key].shape[1] - seen[network.cut.key].shape[1]
-        with torch.no_grad():
-            scores, values = network.scores(seen).numpy(), network.values(seen).numpy()
-        assert np.allclose(scores, forward(layout, weights, observation), atol=1e-5)
-        assert np.allclose(values, estimate(layout, weights, observation), atol=1e-5)
-    assert cut or id != VALUE, "nothing was cut: that shows nothing"
 
 
 # Playing ---------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def one_by_one(scorer: Scorer, theta: np.ndarray, observation: dict[str, Any], w
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form['hidden']}-{form['context']}")
-@pytest.mark.parametrize(("id", "view"), some(CASES, of=6))
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=6, late=5))
 def test_batches_against_a_loop_over_tokens(id: str, view: str, form: dict[str, Any]) -> None:
     env, layout = vector(id, view, 6)
     plain = Scorer(layout, ScorerOptions(context=form["context"]))

@@ -17,6 +17,7 @@ import pytest
 
 from schedgym.core.files import atomic_write, check_output
 from schedgym.errors import InvalidParameter
+from tests.interpreted import python
 from tests.special import SPECIAL, block_device, full_device, read_pipe
 from tests.tables import table
 
@@ -172,18 +173,6 @@ def test_a_file_of_somebody_else_stays_theirs(tmp_path: Path) -> None:
     assert (there.st_uid, there.st_gid, stat.S_IMODE(there.st_mode)) == (ANYONE, ANYONE, 0o640)
 
 
-def as_anyone(work: str, folder: Path) -> str:
-    """What a program, in a folder of its own, prints without the rights of root."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"import os, sys; sys.path.insert(0, {str(ROOT)!r})\n{work}"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_anyone_writes_where_anyone_may(tmp_path: Path) -> None:
     """Without root's rights, which are dropped once all is imported."""
     own = tmp_path / "own"
@@ -198,6 +187,7 @@ def test_anyone_writes_where_anyone_may(tmp_path: Path) -> None:
         for path in (own, *own.iterdir()):
             os.chown(path, ANYONE, ANYONE)
     work = f"""
+import os
 from schedgym.core.files import atomic_write
 if os.geteuid() == 0:
     os.setgroups([])
@@ -211,7 +201,7 @@ for name in ("/dev/null", "private", "new", "read only", "closed/x", "/dev/stdou
     except Exception as error:
         print(type(error).__name__, error)
 """
-    assert as_anyone(work, own).splitlines() == [
+    assert python("-c", work, folder=own).stdout.splitlines() == [
         "/dev/null written",
         "private written",
         "new written",

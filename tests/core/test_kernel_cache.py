@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import pickle
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 from schedgym.core import kernel_cache
 from schedgym.core.kernel_cache import MAGIC
 from tests.evaluation.test_failing_disk import shim
+from tests.interpreted import results_of
 from tests.long import long, some, thinned
 from tests.test_all_problems import IDS
 
@@ -42,14 +42,15 @@ def write_source(folder: Path, factor: int = 1) -> None:
     (folder / "cached_kernels.py").write_text(code, encoding="utf-8")
 
 
+def variables_of(folder: Path) -> dict[str, str]:
+    """Those of a process whose cache is ``folder``/cache, and which imports what is in ``folder``."""
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    return {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def use(folder: Path, before: str = "") -> list:
     """Run ``USE`` in a new process whose cache is ``folder``/cache; ``before`` is run first."""
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    variables["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
-    command = [sys.executable, "-c", before + USE]
-    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return results_of(before + USE, **variables_of(folder))
 
 
 def files(folder: Path, name: str = "") -> list[Path]:
@@ -97,8 +98,6 @@ import cached_kernels
 cached_kernels.step({})
 """
     write_source(tmp_path)
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(ROOT)])
     for order in ((0, 1), (1, 0)):
         for path in files(tmp_path):
             path.unlink()
@@ -108,7 +107,7 @@ cached_kernels.step({})
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env=variables,
+                env=os.environ | variables_of(tmp_path),
             )
             for argument in ("1", "0.5")
         ]
@@ -186,12 +185,8 @@ print(found, flush=True)
 raise SystemExit
 """
     every = 8 * 37 + 1 if ALL else 8 * 401 + 1
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(ROOT)])
-    command = [sys.executable, "-c", before.format(str(path), every)]
-    done = subprocess.run(command, capture_output=True, text=True, env=variables)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == -(-8 * path.stat().st_size // every) > 5
+    found = results_of(before.format(str(path), every), **variables_of(tmp_path))
+    assert found == -(-8 * path.stat().st_size // every) > 5
 
 
 class Canary:
@@ -279,21 +274,17 @@ for lasting in (0, 1):
                 os._exit(100 if right else 1)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 100
             found += 1
-print(met, found)
+print([met, found])
 """
 
 
 @long
 def test_a_disk_that_fails_at_each_write_of_the_cache(tmp_path: Path) -> None:
     """After an edit: whatever part of the new code is written, this process and the next use the new code."""
-    variables = {**os.environ, "LD_PRELOAD": str(shim(tmp_path)), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    variables |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     write_source(tmp_path)
     last = 12 if ALL else 7
-    command = [sys.executable, "-c", FAILING, str(tmp_path), "1", str(last)]
-    done = subprocess.run(command, capture_output=True, text=True, env=variables)
-    assert done.returncode == 0, done.stderr
-    met, tried = map(int, done.stdout.split())
+    variables = {**variables_of(tmp_path), "LD_PRELOAD": str(shim(tmp_path))}
+    met, tried = results_of(FAILING, str(tmp_path), "1", str(last), **variables)
     assert tried == 4 * (last - 1) and met >= tried // 2
 
 
@@ -342,16 +333,12 @@ print(json.dumps([env.record().digest(), info["metrics"], texts, counts]))
 
 
 @long
-@pytest.mark.parametrize("id", thinned(IDS, of=4))
+@pytest.mark.parametrize("id", thinned(IDS[::-1], of=len(IDS)))
 def test_damaged_kernels_of_every_id(tmp_path: Path, id: str) -> None:
     """Every file in every way: the episode is the same. In .ci/checks of each id, and all files at once."""
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
 
     def play(*more: str) -> list:
-        command = [sys.executable, "-c", PLAY, id, *more]
-        done = subprocess.run(command, capture_output=True, text=True, env=variables)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return json.loads(done.stdout)
+        return results_of(PLAY, id, *more, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
 
     digest, metrics, warned, _ = play()
     assert not warned

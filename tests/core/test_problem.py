@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import json
 import pickle
-import subprocess
 import sys
 
 import pytest
@@ -15,6 +14,7 @@ import schedgym
 from schedgym import evaluation as schedgym_evaluation
 from schedgym.core.problem import Metric, Parameters, get_problem, list_problems, parameter
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName, suggest
+from tests.interpreted import python
 from tests.tables import table
 
 
@@ -99,9 +99,7 @@ def test_the_public_function_is_not_hidden_by_the_subpackage() -> None:
         "import schedgym; assert callable(schedgym.list_problems); "
         "print(list(schedgym.list_problems())); import schedgym.problems.queue_delay.problem"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert "queue-delay" in result.stdout
+    assert "queue-delay" in python("-c", code).stdout
 
 
 def test_lazy_names_of_the_root() -> None:
@@ -140,8 +138,7 @@ def test_parts_of_the_package_are_there_after_the_import():
         "import schedgym, sys; assert 'schedgym.evaluation' not in sys.modules; "
         "print(schedgym.evaluation.evaluate.__name__, schedgym.traces.ENTRY_POINTS)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["evaluate", "schedgym.traces"], done.stderr
+    assert python("-c", code).stdout.split() == ["evaluate", "schedgym.traces"]
     with pytest.raises(AttributeError, match="no attribute 'evaluations'"):
         _ = schedgym.evaluations
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,6 +15,7 @@ from schedgym.core.policy import list_policies
 from schedgym.core.problem import list_problems
 from schedgym.papers import list_claims, list_figures
 from schedgym.papers.paper import PAPERS
+from tests.interpreted import python
 from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,15 +49,9 @@ def site(tmp_path_factory):
     """The site, built anew; no network is needed for it."""
     folder = tmp_path_factory.mktemp("site")
     offline = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=os.environ | offline | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-    )
+    variables = {**offline, "NO_MKDOCS_2_WARNING": "1"}
+    done = python("-m", "mkdocs", "build", "--strict", "--site-dir", str(folder), **variables)
     output = done.stdout + done.stderr
-    assert done.returncode == 0, output
     assert not re.search("warning|error", output, flags=re.IGNORECASE), output
     return folder
 

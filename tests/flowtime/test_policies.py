@@ -139,7 +139,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
-@pytest.mark.parametrize(("kind", "name", "options"), some(thinned(OPTIONS, of=2), of=3))
+@pytest.mark.parametrize(("kind", "name", "options"), some(thinned(OPTIONS, of=2), of=3, late=4))
 def test_schedules_are_the_models(
     kind: str, name: str, options: dict[str, Any], packing: str, tmp_path: Any
 ) -> None:
@@ -311,7 +311,7 @@ VIEWS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize(("name", "options", "view"), some(thinned(VIEWS, of=2), of=3))
+@pytest.mark.parametrize(("name", "options", "view"), some(thinned(VIEWS, of=2), of=3, late=4))
 def test_other_views_contain_the_policies(
     name: str, options: dict[str, Any], view: str, kind: str, packing: str, tmp_path: Any
 ) -> None:
@@ -341,13 +341,6 @@ def test_svf_transient_by_priority(tmp_path: Any) -> None:
 
 EVERY = [spec.name for spec in list_policies("flowtime")]
 KIND = {"flowtime/ocorp+m": "2d"}
-
-
-def arrivals(name: str, given: list[Instance]) -> list[Instance]:
-    """svf-transient needs jobs that are there at the start."""
-    if name != "flowtime/svf-transient":
-        return given
-    return [g._replace(jobs=[job._replace(arrival=0) for job in g.jobs]) for g in given]
 
 
 def test_every_algorithm_is_a_policy() -> None:

@@ -19,7 +19,8 @@ from schedgym.problems.geo.metrics import metrics, validate
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import generate, make_source
 from tests.geo.instances import random_instance, workload_of
-from tests.geo.schedules import make_record, runs
+from tests.geo.optima import optimum
+from tests.geo.schedules import make_record
 from tests.long import of_trials, trials
 
 
@@ -142,45 +143,6 @@ def test_fairness_has_no_bound_above_zero(changes: dict[str, float]) -> None:
         validate(record)
         assert metrics(record)["fairness"] == 0.0
         assert bounds.lower_bound(workload, parameters) is None
-
-
-def test_no_policy_is_better() -> None:
-    tight = 0
-    for run in runs(300, 2):
-        workload, mean = run.record.workload, run.metrics["mean_response"]
-        for bound in (bounds.mixed_bound, bounds.pooled_bound, bounds.response_bound):
-            assert bound(workload) <= mean * (1 + 1e-9)
-        tight += bounds.response_bound(workload) > 0.999 * mean
-    assert tight > 30
-
-
-def optimum(instance: Instance) -> float:
-    """The least mean response: every order of the tasks, every site, each task as early as it can."""
-    tasks = [
-        (float(job.arrival), float(d), sites, i)
-        for i, job in enumerate(instance.jobs)
-        for d, sites in job.tasks
-    ]
-    best = math.inf
-
-    def extend(left: frozenset[int], free: tuple[tuple[float, ...], ...], done: tuple[float, ...]) -> None:
-        nonlocal best
-        if sum(done) >= best:
-            return
-        if not left:
-            best = sum(done)
-            return
-        for x in {tasks[x]: x for x in left}.values():
-            arrival, duration, sites, i = tasks[x]
-            for j in sites:
-                end = max(arrival, free[j][0]) + duration
-                site = tuple(sorted((*free[j][1:], end)))
-                later = (*done[:i], max(done[i], end), *done[i + 1 :])
-                extend(left - {x}, (*free[:j], site, *free[j + 1 :]), later)
-
-    arrivals = tuple(float(job.arrival) for job in instance.jobs)
-    extend(frozenset(range(len(tasks))), tuple((0.0,) * u for u in instance.slots), arrivals)
-    return (best - sum(arrivals)) / len(arrivals)
 
 
 def test_no_schedule_is_better() -> None:

@@ -69,7 +69,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "options"), some(OPTIONS, of=2))
+@pytest.mark.parametrize(("rule", "options"), some(OPTIONS, of=2, late=3))
 def test_assignments_are_the_models(rule: str, options: dict[str, Any], tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for instance in instances(40, 1):
@@ -133,7 +133,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(
     ("rule", "options", "parameters"),
-    some([pytest.param(*case, marks=[long] if case[2]["view"] == "rule" else []) for case in VIEWS], of=5),
+    some(
+        [pytest.param(*case, marks=[long] if case[2]["view"] == "rule" else []) for case in VIEWS],
+        of=5,
+        late=4,
+    ),
 )
 def test_other_views_contain_the_policies(
     rule: str, options: dict[str, Any], parameters: dict[str, Any], tmp_path: Any
@@ -331,7 +335,7 @@ ROLLED: list[tuple[str, str, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @long
-@pytest.mark.parametrize(("id", "view", "rule", "options", "parameters"), thinned(ROLLED, of=3))
+@pytest.mark.parametrize(("id", "view", "rule", "options", "parameters"), thinned(ROLLED, of=9))
 def test_compiled_rollouts_play_what_the_policy_decides(
     id: str,
     view: str,

@@ -24,7 +24,6 @@ from schedgym.problems.geo.orders import (
     Placing,
     Rows,
     assign,
-    place_in_order,
 )
 from schedgym.problems.geo.rules import (
     CLOSED,
@@ -166,31 +165,6 @@ def run_assign(case: Case, rule: str) -> tuple[list[int], list[list[int]]]:
     assign(options, case.n, jobs, case.cluster, case.work(), order, counts)
     assert (order[case.n :] == -9).all() and (counts[case.n :] == 99).all()
     return order[: case.n].tolist(), counts[: case.n].tolist()
-
-
-def test_placing_in_any_order() -> None:
-    rng = random.Random(3)
-    for case in states(300, 3):
-        rows = len(case.waiting)
-        k, a = case.lists.sites.shape
-        order = rng.sample(range(case.n), case.n)
-        jobs = Rows(case.waiting, case.waiting[:, 0].copy(), case.assigned, case.new)
-        for greedy, literal in ((True, False), (True, True), (False, False)):
-            counts = rng_array(rows, k * a)
-            given = np.array(order, dtype=np.int64)
-            options = Options(0, False, literal, greedy, False)
-            place_in_order(options, case.n, given, jobs, case.cluster, case.work(), counts)
-            load = [0] * case.slots.size
-            for i in order:
-                tasks = case.view.waiting[i]
-                if greedy:
-                    own = model.greedy(tasks, case.instance.groups, case.instance.slots, load, literal)
-                else:
-                    own = model.associated(tasks, case.instance.groups)
-                assert counts[i].tolist() == entries(case, own).tolist()
-                for (_, j), count in own.items():
-                    load[j] += count
-            assert (counts[case.n :] == 99).all()
 
 
 # Shares ---------------------------------------------------------------------------------------
@@ -408,6 +382,3 @@ def test_sharing_violations_of_the_models_decisions() -> None:
             _, groups, single = model.sharing_violations(case.instance, decision, SHARING_TOLERANCE)
             expected = groups if rule == "gamf" else single
             assert run_violations(case, run_fair(case, rule)) == expected
-
-
-# The code -------------------------------------------------------------------------------------

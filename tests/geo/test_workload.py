@@ -47,6 +47,7 @@ from schedgym.problems.geo.workload import (
 from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
 from tests.geo.instances import instance_of, rows_of
+from tests.geo.optima import optimum
 from tests.traces.logs import SWIM_ROWS, write
 
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -455,62 +456,15 @@ def test_facebook_2010_is_the_thesis_s_workload() -> None:
 # Toys -------------------------------------------------------------------------------------------
 
 
-def best_by_search(name: str) -> float:
-    """Least mean response over all schedules that start tasks at arrivals and ends.
-
-    One of them is optimal: moving a start forward to the previous event harms nobody. A slot may idle
-    beside a waiting task, except where all times are whole and tasks take 1 s: it would only lose a turn.
-    """
-    jobs, slots, _ = TOYS[name]
-    parts = [(i, duration, sites) for i, (_, own) in enumerate(jobs) for _, duration, sites in own]
-    counts = tuple(tasks for _, own in jobs for tasks, _, _ in own)
-    arrivals = [arrival for arrival, _ in jobs]
-    turns = all(d == 1 for _, d, _ in parts) and all(float(a).is_integer() for a in arrivals)
-
-    @functools.cache
-    def search(time: float, left: tuple[int, ...], running: tuple[tuple[float, int, int], ...]) -> float:
-        if not any(left) and not running:
-            return 0.0
-        open_parts = [p for p, n in enumerate(left) if n and arrivals[parts[p][0]] <= time]
-        starts = []
-        for site, number in enumerate(slots):
-            free = number - sum(place == site for _, place, _ in running)
-            able = [p for p in open_parts if site in parts[p][2]]
-            starts.append(list(itertools.combinations_with_replacement([-1, *able], free)))
-        best = math.inf
-        for chosen in itertools.product(*starts):
-            taken = Counter(p for own in chosen for p in own if p >= 0)
-            if any(n > left[p] for p, n in taken.items()):
-                continue
-            waiting = [p for p in open_parts if left[p] > taken[p]]
-            idle = [site for site, own in enumerate(chosen) if -1 in own]
-            if turns and any(site in parts[p][2] for p in waiting for site in idle):
-                continue
-            new = [(time + parts[p][1], site, p) for site, own in enumerate(chosen) for p in own if p >= 0]
-            after = sorted([*running, *new])
-            instants = [arrival for arrival in arrivals if arrival > time] + [end for end, _, _ in after[:1]]
-            if not instants:
-                continue
-            now = min(instants)
-            still = tuple(task for task in after if task[0] > now)
-            rest = tuple(n - taken[p] for p, n in enumerate(left))
-            unfinished = {parts[p][0] for p, n in enumerate(rest) if n} | {parts[p][0] for _, _, p in still}
-            done = {parts[p][0] for end, _, p in after if end <= now} - unfinished
-            cost = sum(now - arrivals[i] for i in done)
-            best = min(best, cost + search(now, rest, still))
-        return best
-
-    return search(min(arrivals), counts, ()) / len(jobs)
-
-
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
-    assert best_by_search(name) == toy(name)[1] == TOYS[name][2]
+    workload, known = toy(name)
+    assert optimum(instance_of(workload)) == known == TOYS[name][2]
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_no_algorithm_beats_the_optimum_of_a_toy(name: str) -> None:
-    workload, optimum = toy(name)
+    workload, known = toy(name)
     instance = instance_of(workload)
     reached = []
     for policies, simulate in (
@@ -522,9 +476,9 @@ def test_no_algorithm_beats_the_optimum_of_a_toy(name: str) -> None:
             mean = sum(
                 end - job.arrival for end, job in zip(outcome.completion, instance.jobs, strict=True)
             ) / len(instance.jobs)
-            assert float(mean) >= optimum - 1e-12, policy
-            if float(mean) == pytest.approx(optimum):
+            assert float(mean) >= known - 1e-12, policy
+            if float(mean) == pytest.approx(known):
                 reached.append(policy)
     assert reached and (name != "table-3.1" or "ata" in reached)
     bounds = model.lower_bounds(instance)
-    assert all(float(bound) <= optimum + 1e-12 for bound in bounds.values())
+    assert all(float(bound) <= known + 1e-12 for bound in bounds.values())

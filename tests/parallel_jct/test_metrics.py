@@ -13,7 +13,7 @@ from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import fates, metrics, validate
-from tests.long import long
+from tests.long import long, of_week
 from tests.parallel_jct.schedules import example, record_of, runs, workload_of
 from tests.records import put, record_of_rows, section_changed
 
@@ -109,7 +109,7 @@ def test_many_rows() -> None:
     complete = [record for record in records if not record.truncated]  # else a job waits for all repetitions
     assert len(complete) >= 3
     for one in complete:
-        times = 200_000 // len(one.job)
+        times = of_week(200_000) // len(one.job)
         record = repeated(one, times)
         validate(record)
         single, computed = metrics(one), metrics(record)

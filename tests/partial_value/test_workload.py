@@ -186,24 +186,6 @@ def test_jobs_share_the_heavy_demand_of_a_resource() -> None:
         assert_array_equal(shared[name], own[name], err_msg=name)
 
 
-def test_the_papers_distributions() -> None:
-    jobs = generate(0, 0, source_of(40_000, rate=10.0, windows=6.0, heterogeneity=8.0)).jobs
-    arrivals = np.bincount(jobs["arrival"].astype(int))[1:-1]  # the last slot is cut
-    assert arrivals.mean() == pytest.approx(10, rel=0.02) and arrivals.var() == pytest.approx(10, rel=0.06)
-    assert (arrivals == 10).mean() == pytest.approx(math.exp(-10) * 10**10 / math.factorial(10), abs=0.02)
-    assert abs(np.corrcoef(arrivals[1:], arrivals[:-1])[0, 1]) < 0.05
-    windows = jobs["deadline"] - jobs["arrival"]
-    for slots in range(5):
-        chance = math.exp(-slots / 6) - math.exp(-(slots + 1) / 6)
-        assert (windows == slots).mean() == pytest.approx(chance, abs=0.01)
-    heavy = jobs["demand"].max(axis=1)
-    assert (jobs["demand"].min(axis=1) == 1.0).all() and heavy.max() < 8
-    assert (jobs["demand"][:, 0] > 1).mean() == pytest.approx(0.5, abs=0.01)
-    for values, low, high in ((heavy, 1, 8), (jobs["value"], 1, 5)):
-        assert values.mean() == pytest.approx((low + high) / 2, rel=0.01)
-        assert values.std() == pytest.approx((high - low) / math.sqrt(12), rel=0.01)
-
-
 def test_the_last_slot_is_cut() -> None:
     """Half of the jobs are the first half of all."""
     half, whole = generate(3, 0, source_of(50)), generate(3, 0, source_of(100))

@@ -13,22 +13,9 @@ from schedgym.problems.single_job import bounds
 from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import generate, make_source, tables
 from schedgym.solvers.planning import plan
-from tests.parallel_jct import linear_programs, random_jobs
+from tests.parallel_jct import random_jobs
 
 BOUNDS = (bounds.relaxed_bound, bounds.task_bound, bounds.whole_task_bound, bounds.lower_bound)
-
-
-def test_relaxed_bound_equals_the_model() -> None:
-    rng = random.Random(1)
-    for x in range(100):
-        own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
-        own["weighted"] = x % 4 >= 2
-        instance = random_jobs.random_instance(rng, **own)
-        relaxed = linear_programs.relaxation(instance)
-        assert relaxed is not None
-        assert bounds.relaxed_bound(random_jobs.job_workload(instance)) == pytest.approx(
-            relaxed.bound, rel=1e-6
-        )
 
 
 def test_no_plan_is_better() -> None:

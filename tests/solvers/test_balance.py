@@ -1,4 +1,4 @@
-"""Placements: against slow transcriptions of their rules, and against networkx."""
+"""Placements: against the model, and against networkx."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedgym.papers.guan2022 import model
 from schedgym.solvers.balance import balance_into, greedy_into, make_placement_scratch, make_site_lists
 from tests.interpreted import check_interpreted
 from tests.long import long, of_trials, trials
@@ -53,78 +54,14 @@ def draw_instance(rng, groups=5, sites=5, tasks=20, slots=4, load=15):
     )
 
 
-def edmonds_karp(demand, lists, room):
-    """Shortest augmenting paths from the source, neighbours ascending, one unit of code per arc."""
-    groups, sites = range(len(demand)), range(len(room))
-    placed = {(k, j): 0 for k in groups for j in lists[k] if j >= 0}
-    left, room = list(map(int, demand)), list(map(int, room))
-    while True:
-        came = {("g", k): None for k in groups if left[k] > 0}
-        queue = list(came)
-        end = None
-        while queue and end is None:
-            kind, x = queue.pop(0)
-            if kind == "g":
-                following = [("s", j) for j in sites if (x, j) in placed]
-            elif room[x] > 0:
-                end = (kind, x)
-                break
-            else:
-                following = [("g", k) for k in groups if placed.get((k, x), 0) > 0]
-            for node in following:
-                if node not in came:
-                    came[node] = (kind, x)
-                    queue.append(node)
-        if end is None:
-            return placed, sum(left)
-        path = [end]
-        while came[path[0]] is not None:
-            path.insert(0, came[path[0]])
-        amounts = [left[path[0][1]], room[end[1]]]
-        amounts += [placed[b[1], a[1]] for a, b in zip(path, path[1:], strict=False) if a[0] == "s"]
-        amount = min(amounts)
-        for a, b in zip(path, path[1:], strict=False):
-            if a[0] == "g":
-                placed[a[1], b[1]] += amount
-            else:
-                placed[b[1], a[1]] -= amount
-        left[path[0][1]] -= amount
-        room[end[1]] -= amount
+def sites_of(lists):
+    """The sites of each group, as the model has them."""
+    return [tuple(j for j in row if j >= 0) for row in lists.tolist()]
 
 
-def greedy_by_task(demand, lists, slots, load):
-    """The rule of ATA-Greedy, one task at a time."""
-    load = [int(x) for x in load]
-    placement = np.zeros(lists.shape, dtype=np.int64)
-    for k in sorted(range(len(demand)), key=lambda k: (-demand[k], k)):
-        for _ in range(demand[k]):
-            options = [(Fraction(load[j] + 1, int(slots[j])), j, a) for a, j in enumerate(lists[k]) if j >= 0]
-            _, j, a = min(options)
-            placement[k, a] += 1
-            load[j] += 1
-    return placement
-
-
-def greedy_by_formula(demand, lists, load):
-    """The thesis's formula (section 3.2.4), by trying h and p."""
-    load = [int(x) for x in load]
-    placement = np.zeros(lists.shape, dtype=np.int64)
-    for k in sorted(range(len(demand)), key=lambda k: (-demand[k], k)):
-        if demand[k] == 0:
-            continue
-        order = sorted((load[j], j, a) for a, j in enumerate(lists[k]) if j >= 0)
-        for h in range(1, len(order) + 1):
-            following = order[h][0] if h < len(order) else math.inf
-            if demand[k] <= sum(following - r for r, _, _ in order[:h]):
-                break
-        p = order[h - 1][0] + 1
-        while sum(p - r for r, _, _ in order[:h]) < demand[k]:
-            p += 1
-        y = sum(p - r for r, _, _ in order[:h]) - demand[k]
-        for x, (r, j, a) in enumerate(order[:h], start=1):
-            placement[k, a] = p - 1 - r if x <= y else p - r
-            load[j] += placement[k, a]
-    return placement
+def placed(lists, counts):
+    """The model's tasks by group and site, by their places in the lists."""
+    return [[counts.get((k, j), 0) for j in row] for k, row in enumerate(lists.tolist())]
 
 
 def check_placement(demand, lists, placement) -> None:
@@ -146,28 +83,16 @@ def test_no_tasks() -> None:
     assert greedy_balance([0], [[0]], [2], [9]).tolist() == [[0]]
 
 
-def test_balance_is_the_least_level_with_edmonds_and_karps_flow() -> None:
+@pytest.mark.parametrize("fine", [False, True])
+def test_balance_has_the_models_level_and_flow(fine: bool) -> None:
     rng = np.random.default_rng(1)
     for _ in trials(1500):
         demand, lists, slots, load = draw_instance(rng)
-        level, placement = balance(demand, lists, slots, load)
+        level, placement = balance(demand, lists, slots, load, fine=fine)
         check_placement(demand, lists, placement)
-        low, high = 0, max(math.ceil((demand.sum() + r) / u) for r, u in zip(load, slots, strict=True))
-        low = math.ceil(demand.sum() / slots.sum())  # the bounds of Algorithm 2
-        while low < high:
-            middle = (low + high) // 2
-            if edmonds_karp(demand, lists, np.maximum(slots * middle - load, 0))[1] == 0:
-                high = middle
-            else:
-                low = middle + 1
-        assert level == low
-        placed, left = edmonds_karp(demand, lists, np.maximum(slots * low - load, 0))
-        assert left == 0
-        expected = [
-            [placed[k, j] if j >= 0 else 0 for j in row]  #
-            for k, row in enumerate(lists)
-        ]
-        assert placement.tolist() == expected
+        given = (demand.tolist(), sites_of(lists), slots.tolist(), load.tolist())
+        least, counts = model.balance(*given, fine)
+        assert level == least and placement.tolist() == placed(lists, counts)
 
 
 def largest_flow(demand, lists, room) -> float:
@@ -213,22 +138,16 @@ def test_fine_levels_are_never_above_whole_ones() -> None:
     assert finer > of_trials(100)
 
 
-def test_greedy_equals_the_rule_task_by_task() -> None:
+def test_greedy_is_the_models_and_the_printed_formula_another() -> None:
     rng = np.random.default_rng(4)
-    for _ in trials(2000):
-        demand, lists, slots, load = draw_instance(rng)
-        placement = greedy_balance(demand, lists, slots, load)
-        assert np.array_equal(placement, greedy_by_task(demand, lists, slots, load))
-
-
-def test_literal_greedy_equals_the_printed_formula() -> None:
-    rng = np.random.default_rng(5)
     different = 0
     for _ in trials(2000):
         demand, lists, slots, load = draw_instance(rng)
-        placement = greedy_balance(demand, lists, slots, load, literal=True)
-        check_placement(demand, lists, placement)
-        assert np.array_equal(placement, greedy_by_formula(demand, lists, load))
+        given = (demand.tolist(), sites_of(lists), slots.tolist(), load.tolist())
+        for literal in (False, True):
+            placement = greedy_balance(demand, lists, slots, load, literal=literal)
+            check_placement(demand, lists, placement)
+            assert placement.tolist() == placed(lists, model.greedy(*given, literal))
         same = np.full_like(slots, 3)
         ours = greedy_balance(demand, lists, same, load)
         literal = greedy_balance(demand, lists, same, load, literal=True)

@@ -1,10 +1,8 @@
-"""Max-min shares: exact fractions over all subsets, networkx, and certificates of optimality."""
+"""Max-min shares: the model's exact fractions, networkx, and certificates of optimality."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -13,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedgym.errors import InfeasibleInstance
+from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.shares import (
     allocation,
     completion_shares,
@@ -46,37 +45,6 @@ def draw_instance(rng, jobs=6, sites=4, tasks=9, slots=9, single=False):
     k = lists.shape[0]
     demand = rng.integers(0, tasks, (j, k)) * (rng.random((j, k)) < 0.7)
     return demand, lists, rng.integers(0 if rng.random() < 0.2 else 1, slots, m)
-
-
-def exact_max_min(demand, sites, slots) -> list[Fraction]:
-    """The max-min vector from the rank function of the polymatroid, over all subsets of jobs and sites."""
-    jobs, m = len(demand), len(slots)
-    groups = [[int(j) for j in row if j >= 0] for row in sites]
-
-    def rank(members) -> int:
-        """The largest flow of some jobs: the least cut, over the sites on the near side."""
-        return min(
-            sum(int(slots[j]) for j in near)
-            + sum(int(demand[i][k]) for i in members for k, g in enumerate(groups) if not set(g) <= set(near))
-            for size in range(m + 1)
-            for near in itertools.combinations(range(m), size)
-        )
-
-    ranks = {s: rank(s) for n in range(jobs + 1) for s in itertools.combinations(range(jobs), n)}
-    shares = [Fraction(0)] * jobs
-    fixed: tuple[int, ...] = ()
-    while len(fixed) < jobs:
-        rest = [i for i in range(jobs) if i not in fixed]
-        options = [
-            (Fraction(ranks[tuple(sorted((*fixed, *s)))] - ranks[fixed], len(s)), -len(s), s)
-            for n in range(1, len(rest) + 1)
-            for s in itertools.combinations(rest, n)
-        ]
-        level, _, members = min(options)
-        for i in members:
-            shares[i] = level
-        fixed = tuple(sorted((*fixed, *members)))
-    return shares
 
 
 def weighted(demand, sites, slots, weights, floors=None):
@@ -168,7 +136,9 @@ def test_aggregates_are_the_exact_quotients_rounded_once() -> None:
     for _ in trials(400):
         demand, sites, slots = draw_instance(rng, jobs=5, sites=3)
         aggregates, allocation = max_min(demand, sites, slots)
-        assert aggregates.tolist() == [float(x) for x in exact_max_min(demand, sites, slots)]
+        groups = [tuple(j for j in row if j >= 0) for row in sites.tolist()]
+        exact = model.max_min(model.Problem(demand.tolist(), slots.tolist(), groups))
+        assert aggregates.tolist() == [float(x) for x in exact]
         check_feasible(demand, sites, slots, aggregates, allocation)
 
 
