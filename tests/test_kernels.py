@@ -19,7 +19,7 @@ import pytest
 
 import schedgym.problems
 from schedgym.core import jit, kernel_cache
-from schedgym.core.arrays import Floats, declarations
+from schedgym.core.arrays import GUARD, Floats, declarations
 from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
@@ -285,7 +285,34 @@ def test_read_only_arrays_take_the_same_code() -> None:
     fill(3.0, Pair(shown, share[1]), demand)
     fill(3.0, Pair(demand, share[2]), shown)
     assert share.tolist() == [[1.0, 1.0, 1.0]] * 3
-    assert len(fill.overloads) == 3 and len(set(map(id, fill.overloads.values()))) == 1
+    assert len(fill.overloads) == 3 and len(set(map(id, fill.overloads.values()))) == (3 if GUARD else 1)
+
+
+SCRIBBLING = """
+import numpy as np
+from numba import TypingError
+from schedgym.core.jit import pure_kernel
+
+@pure_kernel
+def clear(array):
+    array[0] = 0.0
+
+shown = np.ones(2)
+clear(shown)
+shown[0] = 2.0
+shown.flags.writeable = False  # as the arrays of a zero-copy observation
+try:
+    clear(shown)
+except TypingError as error:
+    assert "readonly array" in str(error)
+print(shown.tolist())
+"""
+
+
+def test_guards_refuse_kernels_that_write_to_read_only_arrays(tmp_path) -> None:
+    """So all tests with guards (.ci/checks) see that no policy's kernel writes to an observation."""
+    assert run_there(SCRIBBLING, tmp_path, SCHEDGYM_GUARD="1") == [2.0, 1.0]
+    assert run_there(SCRIBBLING, tmp_path, SCHEDGYM_GUARD="0") == [0.0, 1.0]
 
 
 BOUNDS = """

@@ -21,8 +21,6 @@ from schedgym.extras import require
 torch: Any = require("torch", "agents")
 nn: Any = torch.nn
 
-__all__ = ["Agent", "main"]
-
 ID = "schedgym/QueueDelay-v0"
 #: strict: an infeasible action raises, so that the masks are seen to work
 PARAMETERS: dict[str, Any] = {

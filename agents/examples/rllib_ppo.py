@@ -25,8 +25,6 @@ from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.extras import require
 
-__all__ = ["configuration", "main", "make_env", "token_module"]
-
 NAME = "schedgym"  # under which the environments are registered
 
 

@@ -24,8 +24,6 @@ from schedgym.agents.agent_policy import AgentPolicy, make_agent
 from schedgym.core.problem import get_problem
 from schedgym.envs import SchedulingEnv
 
-__all__ = ["Node", "TreeSearch", "main", "play"]
-
 #: small instances: a search of 1,000 simulations a decision takes minutes an episode
 PARAMETERS: dict[str, dict[str, Any]] = {
     "schedgym/QueueDelay-v0": {"tasks": 40, "servers": 2, "window": 8},

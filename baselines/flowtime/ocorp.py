@@ -4,8 +4,6 @@ from schedgym.baselines.flowtime.pricing import CANDIDATES, LAMBDA0, PricingPoli
 from schedgym.core.policy import register_policy
 from schedgym.problems.flowtime.problem import KINDS
 
-__all__ = ["DEVIATIONS", "OCORP"]
-
 DEVIATIONS = (
     "A job gets no more cores than its remaining work needs; Eq. 22 does not say so. In case 2 of Eq. 22 the "
     "sum ends at j - 1. Lambda grows by mu p / (Gamma - a), with Gamma - a at least one slot; Algorithm 1, "

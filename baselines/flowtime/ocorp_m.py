@@ -34,8 +34,6 @@ from schedgym.solvers.transport import (
     transport_into,
 )
 
-__all__ = ["OCORPM", "memory_allocation"]
-
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 27  # of the knapsack's table

@@ -26,8 +26,6 @@ from schedgym.solvers.arithmetic import scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch
 from schedgym.solvers.transport import TransportScratch, break_ties, make_transport_scratch, transport_into
 
-__all__ = ["OCORPPlus", "cheapest_cores", "plus_allocation"]
-
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 LEVELS = ("server", "job")

@@ -7,8 +7,6 @@ from typing import Any
 from schedgym.baselines.flowtime.rules import RulePolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["InOrder"]
-
 _PAPER = "xu2021, section VI"
 _GREEDY = (
     "Each job gets its cap while there are cores, which are then packed; if jobs have memory, each is placed "

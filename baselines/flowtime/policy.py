@@ -15,8 +15,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.rules import FRESH, LOCALITY, PLACE, STICKY, Rows, Servers, locality_rows
 from schedgym.solvers.transport import TransportScratch, make_transport_scratch
 
-__all__ = ["PACKINGS", "FlowtimePolicy", "seen_rows"]
-
 PACKINGS = ("fresh", "sticky")
 NOTHING = allocate(Rows, dict.fromkeys(("row", "server", "phase", "phase_task", "phase_task_server"), 0))
 #: names in an observation of MapReduce jobs that differ from those of the fields

@@ -31,16 +31,6 @@ from schedgym.solvers.arithmetic import power, variable
 from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = [
-    "CANDIDATES",
-    "LAMBDA0",
-    "PricingPolicy",
-    "access",
-    "check_number",
-    "clear_rest",
-    "set_prices",
-]
-
 NUMBER, SEEN, EQ27 = range(3)  # where gamma comes from
 PROCESSING, WEIGHT = 1, 2  # how lambda starts, other than at a NUMBER
 #: where lambda starts by default: far above all weights at the paper's size (k = 2, some 1e7 at most)

@@ -22,8 +22,6 @@ from schedgym.problems.flowtime.rules import (
 )
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["RulePolicy", "carrying_views"]
-
 GIVEN = -1  # rule of a policy that brings its own order
 
 

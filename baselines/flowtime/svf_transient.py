@@ -6,8 +6,6 @@ from schedgym.baselines.flowtime.rules import RulePolicy
 from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidWorkload
 
-__all__ = ["TransientSVF"]
-
 
 @register_policy(
     "flowtime/svf-transient",

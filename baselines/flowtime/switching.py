@@ -14,8 +14,6 @@ from schedgym.core.jit import helper
 from schedgym.problems.flowtime.rules import MOST_MULTIPLE, Rows
 from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for
 
-__all__ = ["core_cost", "cost_multiple", "largest_cost", "square_cost"]
-
 Floats = npt.NDArray[np.float64]
 LEAST_UNITS = 1024.0  # of alpha: with fewer the whole number of units is too far from it
 

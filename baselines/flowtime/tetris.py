@@ -3,8 +3,6 @@
 from schedgym.baselines.flowtime.rules import RulePolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["Tetris"]
-
 
 @register_policy(
     "flowtime/tetris",

@@ -5,8 +5,6 @@ from typing import Any
 from schedgym.baselines.geo.sharing import SharingPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["AggregateMaxMin"]
-
 _METHOD = (
     "The shares are computed by flows, not by the linear programs of Algorithm 5: there the other jobs must "
     'have T_max or more; "= T_max", as printed, is wrong if a floor is above it. Only the aggregates are '

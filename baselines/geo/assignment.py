@@ -24,8 +24,6 @@ from schedgym.problems.geo.orders import (
     place_in_order,
 )
 
-__all__ = ["PLACEMENTS", "AssignmentPolicy", "carrying_views"]
-
 GIVEN = -1  # rule of a policy that brings its own order
 PLACEMENTS = ("greedy", "associated")
 ENVIRONMENT_FLAGS = {"fine": True, "literal": False, "together": False}  # what the environment's own rules do

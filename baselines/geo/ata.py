@@ -3,8 +3,6 @@
 from schedgym.baselines.geo.assignment import AssignmentPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["ATA", "ATAGreedy"]
-
 
 @register_policy(
     "geo/ata",

@@ -5,8 +5,6 @@ from typing import Any
 from schedgym.baselines.geo.assignment import AssignmentPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["BalancedTaskAllocation"]
-
 _ALGORITHMS = {
     "btawj": ("Algorithm 1 (section 3.2.1)", "as if the sites were empty"),
     "btaaj": ("Algorithm 2 (section 3.2.2)", "on top of what is assigned already"),

@@ -5,8 +5,6 @@ from typing import Any
 from schedgym.baselines.geo.sharing import SharingPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["GeneralAggregateMaxMin"]
-
 _METHOD = (
     "The shares are computed by flows, not by the linear programs of Algorithm 7, of which this corrects: "
     "a_ijk >= 0 (5.2); demands are summed over groups (line 12); the free site of line 15 must be one of an "

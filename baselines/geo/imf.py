@@ -3,8 +3,6 @@
 from schedgym.baselines.geo.sharing import SharingPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["IndependentMaxMin"]
-
 
 @register_policy(
     "geo/imf",

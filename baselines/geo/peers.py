@@ -3,8 +3,6 @@
 from schedgym.baselines.geo.assignment import PLACEMENTS, AssignmentPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["FirstComeFirstServed", "Random", "ShortestRemaining"]
-
 _PLACEMENT = (
     "The thesis gives no placement for this order: tasks are placed anew at every event, in the order of the "
     "jobs, by ATA-Greedy's rule (placement='greedy') or at their associated sites ('associated')."

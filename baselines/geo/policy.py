@@ -15,8 +15,6 @@ from schedgym.problems.geo.orders import Cluster
 from schedgym.problems.geo.rules import work_sizes
 from schedgym.solvers.balance import make_site_lists
 
-__all__ = ["GeoPolicy"]
-
 #: of fewer, an episode takes less time than to compile a kernel that plays it, but for
 #: traces, whose jobs may have thousands of tasks
 MANY_JOBS = 1000

@@ -16,8 +16,6 @@ from schedgym.problems.geo.orders import Cluster, Placing
 from schedgym.problems.geo.rollouts import ShareRule
 from schedgym.problems.geo.rules import FAIR_RULES, FairNetwork, Sharing, fair
 
-__all__ = ["SharingPolicy", "carrying_views"]
-
 #: in view weights equal weights are these rules, where tasks may start at these sites
 EQUAL_WEIGHTS = {"amf": "associated", "gamf": "all"}
 

@@ -3,8 +3,6 @@
 from schedgym.baselines.parallel_jct.policy import CANDIDATES, KNOWS, LaunchPolicy
 from schedgym.core.policy import register_policy
 
-__all__ = ["OnTapra"]
-
 _DEVIATIONS = (
     "A job that cannot be planned leaves the round. If no job can be planned, the round ends; Algorithm 4 "
     "would take the minimum of an empty set. The paper gives no threshold of the MAR test (max_percent). The "

@@ -12,8 +12,6 @@ from schedgym.baselines.parallel_jct.policy import CANDIDATES, KNOWS, LaunchPoli
 from schedgym.core.policy import register_policy
 from schedgym.solvers.planning import RIVALS
 
-__all__ = ["OnePass"]
-
 _PAPER = "shi2017, section 6.2"
 _PASS = (
     "Each waiting job is tried once; jobs that cannot be planned are skipped. With mar=True the MAR test is "

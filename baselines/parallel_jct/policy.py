@@ -35,8 +35,6 @@ from schedgym.solvers.placement import (
 )
 from schedgym.solvers.planning import Planner
 
-__all__ = ["CANDIDATES", "KNOWS", "LaunchPolicy"]
-
 KNOWS = ("load", "efficiency", "power")
 #: tried by a tuning, where there is the MAR test
 CANDIDATES = {"max_percent": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)}

@@ -11,8 +11,6 @@ from schedgym.core.policy import register_policy
 from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, Rows
 from schedgym.solvers.dual_prices import DualScratch, solve_slot
 
-__all__ = ["Concave"]
-
 
 @register_policy(
     "partial-value/concave",

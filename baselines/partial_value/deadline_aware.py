@@ -12,8 +12,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.problems.partial_value.rules import Rows, Scratch, deadline_aware
 from schedgym.solvers.dual_prices import DualScratch
 
-__all__ = ["DeadlineAware"]
-
 
 @register_policy(
     "partial-value/deadline-aware",

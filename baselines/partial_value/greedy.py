@@ -11,8 +11,6 @@ from schedgym.core.policy import Interface, register_policy
 from schedgym.problems.partial_value.rules import MOST_SCORE, Rows, Scratch, m_greedy, s_greedy
 from schedgym.solvers.dual_prices import DualScratch
 
-__all__ = ["MGreedy", "PrimalDual", "SGreedy"]
-
 
 @register_policy(
     "partial-value/m-greedy",

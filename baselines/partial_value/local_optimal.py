@@ -12,8 +12,6 @@ from schedgym.problems.partial_value.problem import UTILITIES
 from schedgym.problems.partial_value.rules import TOLERANCE, Rows, Scratch
 from schedgym.solvers.dual_prices import DualScratch
 
-__all__ = ["LocalOptimal"]
-
 
 @register_policy(
     "partial-value/local-optimal",

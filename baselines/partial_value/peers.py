@@ -9,8 +9,6 @@ from schedgym.core.policy import register_policy
 from schedgym.problems.partial_value.rules import Rows, Scratch, allocate_in_order, equal_counts
 from schedgym.solvers.dual_prices import DualScratch
 
-__all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Random"]
-
 
 @register_policy(
     "partial-value/equal-opp",

@@ -19,8 +19,6 @@ from schedgym.problems.partial_value.rules import (
 )
 from schedgym.solvers.dual_prices import DualScratch, make_dual_scratch
 
-__all__ = ["ValuePolicy"]
-
 Floats = npt.NDArray[np.float64]
 
 

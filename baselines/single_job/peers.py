@@ -10,8 +10,6 @@ from schedgym.baselines.single_job.policy import KNOWS, Places, SingleJobPolicy
 from schedgym.core.policy import register_policy
 from schedgym.solvers.placement import ENERGY_SLACK
 
-__all__ = ["MostEfficient", "Random"]
-
 
 @register_policy(
     "single-job/most-efficient",

@@ -14,8 +14,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import Job, PlanScratch, evaluate, local_search_step
 from schedgym.solvers.planning import Planner
 
-__all__ = ["KNOWS", "PlanningPolicy", "SingleJobPolicy"]
-
 KNOWS = ("load", "efficiency", "power")
 
 Places = npt.NDArray[np.int32]

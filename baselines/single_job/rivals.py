@@ -6,8 +6,6 @@ from schedgym.baselines.single_job.policy import KNOWS, PlanningPolicy
 from schedgym.core.policy import register_policy
 from schedgym.solvers.planning import Planner
 
-__all__ = ["GeneticAnnealing", "MinMin", "MinMinGenetic"]
-
 VIEWS = ("plan", "place")  # by Eq. 16; by equal shares only plan
 
 _SHARES = (

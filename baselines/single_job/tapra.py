@@ -4,8 +4,6 @@ from schedgym.baselines.single_job.policy import KNOWS, PlanningPolicy
 from schedgym.core.policy import register_policy
 from schedgym.solvers.planning import Planner
 
-__all__ = ["Tapra", "TapraFast"]
-
 _SEARCH = (
     "The local search moves tasks that take as long as the job within 1e-9, in order of index, and only if "
     "the task becomes faster by at least 1e-9; the paper does not say so. Ties go to the lowest server."

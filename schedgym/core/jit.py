@@ -25,6 +25,7 @@ from numba.core import (
     untyped_passes,
 )
 
+from schedgym.core.arrays import GUARD
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.kernel_cache import KernelCache
 
@@ -97,9 +98,10 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
         """Load or make the machine code for arguments of these types.
 
         Arrays that Python may not write to, such as those of a zero-copy observation, take the same code as
-        others. numba does not refuse a kernel that would write to them, so the tests look for changes.
+        others: each kernel is compiled once. With SCHEDGYM_GUARD=1 they have code of their own, and numba
+        refuses a kernel that would write to them.
         """
-        writable = tuple(map(_writable, kinds))
+        writable = kinds if GUARD else tuple(map(_writable, kinds))
         with COMPILATION.of(self.py_func.__module__), _uncollected():
             code = super().compile(writable)
         if kinds != writable:

@@ -33,8 +33,6 @@ from numba.core import caching, config, serialize
 from schedgym.core.files import open_regular
 from schedgym.errors import InvalidFile
 
-__all__ = ["LEVEL", "SHIPPED", "SHIPPING", "KernelCache", "source_files", "source_stamp"]
-
 # their annotations are partial
 _binding: Any = binding
 _config: Any = config

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Workers"]
-
 #: parts of the environments, and in how many blocks per thread they are handed out: the last ones are small,
 #: so that all are done at about the same time; each block costs some microseconds
 PARTS = ((0.6, 1.0), (0.3, 1.0), (0.1, 0.5))

@@ -22,7 +22,8 @@ from schedgym.papers.zheng2016.model import (
     worth,
 )
 from schedgym.problems.partial_value import bounds
-from schedgym.problems.partial_value.workload import LINEAR, LOG, POWER, tables
+from schedgym.problems.partial_value.rules import LINEAR, LOG, POWER
+from schedgym.problems.partial_value.workload import tables
 
 LIMITS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 #: tolerances of Clarabel, in turn: it may stall just before one (exponents near 1)

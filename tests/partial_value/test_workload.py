@@ -21,11 +21,8 @@ from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.papers.zheng2016 import model as zheng2016
 from schedgym.problems.partial_value.metrics import last_slot
 from schedgym.problems.partial_value.problem import PartialValueParameters
+from schedgym.problems.partial_value.rules import LAST_SLOT, LINEAR, LOG, POWER
 from schedgym.problems.partial_value.workload import (
-    LAST_SLOT,
-    LINEAR,
-    LOG,
-    POWER,
     SCHEMA,
     TOYS,
     Jobs,

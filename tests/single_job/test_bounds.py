@@ -8,14 +8,29 @@ import random
 import numpy as np
 import pytest
 
+from schedgym.core.workload import Workload
 from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.single_job import bounds
 from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import generate, make_source, tables
 from schedgym.solvers.planning import plan
+from schedgym.solvers.relaxation import relax_bound
 from tests.parallel_jct import random_jobs
 
-BOUNDS = (bounds.relaxed_bound, bounds.task_bound, bounds.whole_task_bound, bounds.lower_bound)
+
+def relaxed_bound(workload: Workload) -> float:
+    own = tables(workload)
+    return relax_bound(own.load, own.efficiency, own.matrix, own.limits, float(own.energy_cap[0]), own.power)
+
+
+def task_bound(workload: Workload) -> float:
+    own = tables(workload)
+    cap = float(own.energy_cap[0])
+    times = bounds.alone_times(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
+    return float(times.min(axis=1).max()) * (1.0 - bounds.ROUNDING)
+
+
+BOUNDS = (relaxed_bound, task_bound, bounds.whole_task_bound, bounds.lower_bound)
 
 
 def test_no_plan_is_better() -> None:
@@ -54,12 +69,12 @@ def test_by_hand() -> None:
     efficiency = ((0.5, 1.0),)
     for cap, task in ((20.0, 2.0), (19.0, 10.0)):
         workload = random_jobs.job_workload(single((10.0,), (10.0, 1.0), efficiency, cap))
-        assert bounds.task_bound(workload) == pytest.approx(task, rel=1e-9)
+        assert task_bound(workload) == pytest.approx(task, rel=1e-9)
     # what the cap leaves for one task is what the others do not need at least
     efficiency = ((0.5, 1.0), (0.5, 1.0))
     for cap, task in ((30.0, 2.0), (29.0, 10.0)):
         workload = random_jobs.job_workload(single((10.0, 10.0), (10.0, 1.0), efficiency, cap))
-        assert bounds.task_bound(workload) == pytest.approx(task, rel=1e-9)
+        assert task_bound(workload) == pytest.approx(task, rel=1e-9)
 
 
 def test_alone_times() -> None:

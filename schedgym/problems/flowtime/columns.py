@@ -11,12 +11,6 @@ from schedgym.core.jit import helper
 from schedgym.core.scorer import log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
-__all__ = [
-    *("CLOCK_SCALE", "COUNT_SCALE", "SLOT_SCALE", "WORK_SCALE"),
-    *("JOB", "JOB_FEATURES", "SERVER", "TOKENS", "GlobalToken", "JobToken", "ServerToken"),
-    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
-]
-
 SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
 WORK_SCALE = 50.0  # w / (w + 50 slots of all cores) scales work
 CLOCK_SCALE = 1000.0

@@ -61,9 +61,6 @@ from schedgym.problems.flowtime.workload import (
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["DYNAMICS", "SCORING", "Environment"]
-
-
 NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # effects of declared demands, in the order of the descriptor
 
 

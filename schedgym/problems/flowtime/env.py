@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.flowtime.problem import PROBLEM
 
-__all__ = ["FlowtimePackingEnv", "FlowtimePackingVectorEnv"]
-
 
 class FlowtimePackingEnv(SchedulingEnv):
     """Give the cores of heterogeneous servers to preemptible jobs, slot by slot, so that they finish soon.

@@ -21,8 +21,6 @@ from schedgym.problems.flowtime.workload import make_workload
 from schedgym.traces.base import Trace, round_up
 from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of
 
-__all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
-
 Floats = npt.NDArray[np.float64]
 
 ID = "schedgym/FlowtimePacking-v0"

@@ -7,8 +7,6 @@ import numpy as np
 from schedgym.drawing import Bar, Line, Scene, past, renderers
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 
-__all__ = ["render_ansi", "render_rgb_array"]
-
 
 def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
     """Draw the servers' cores by job on the left and the jobs on the right.

@@ -14,8 +14,6 @@ from schedgym.problems.flowtime import metrics, rules, workload
 from schedgym.problems.flowtime.columns import JOB_FEATURES
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 
-__all__ = ["FlowtimeSimulator", "make_simulator"]
-
 RUNS_PER_JOB = 8  # of the schedule, for which there are rows at first
 
 

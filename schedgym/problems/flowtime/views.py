@@ -10,8 +10,6 @@ from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.rules import RULES
 from schedgym.problems.flowtime.workload import MOST_CORES
 
-__all__ = ["action_space"]
-
 
 def action_space(parameters: FlowtimeParameters, sizes: Sizes) -> spaces.Box | spaces.Discrete:
     """Return the action space of the view."""

@@ -11,12 +11,6 @@ from schedgym.core.jit import helper
 from schedgym.core.scorer import log_odds, next_set, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
-__all__ = [
-    *("AGE_SCALE", "CLOCK_SCALE", "COUNT_SCALE"),
-    *("JOB", "JOB_FEATURES", "SITE", "TOKENS", "GlobalToken", "JobToken", "SiteToken"),
-    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
-]
-
 COUNT_SCALE = 8.0  # n / (n + 8) scales counts
 AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
 CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock

@@ -55,11 +55,6 @@ from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, pl
 from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
 from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS, MOST_TASKS, Jobs
 
-__all__ = [
-    *("DYNAMICS", "SCORING", "ORDER", "RATIO", "SLOT", "Environment"),
-    *("advance", "begin_step", "count_violations", "finish_step", "run_by"),
-]
-
 #: how free slots are dispatched: by the order of the jobs, by running / share, or one by one by the agent
 ORDER, RATIO, SLOT = 0, 1, 2
 

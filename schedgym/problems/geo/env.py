@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.geo.problem import PROBLEM
 
-__all__ = ["GeoAssignEnv", "GeoAssignVectorEnv", "GeoFairEnv", "GeoFairVectorEnv"]
-
 
 class GeoAssignEnv(SchedulingEnv):
     """Decide where the tasks of distributed jobs run, and which job is served first.

@@ -21,8 +21,6 @@ from schedgym.problems.geo.workload import make_workload
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import Feed, Outcome, select, without
 
-__all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
-
 Floats = npt.NDArray[np.float64]
 
 ID = "schedgym/GeoAssign-v0"

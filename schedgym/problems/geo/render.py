@@ -8,8 +8,6 @@ from schedgym.drawing import Bar, Line, Scene, past, renderers, short_time
 from schedgym.problems.geo import dynamics
 from schedgym.problems.geo.simulator import GeoSimulator
 
-__all__ = ["render_ansi", "render_rgb_array"]
-
 
 def _scene(simulator: GeoSimulator, index: int) -> Scene:
     """Draw the sites' slots by job (left) and the active jobs by arrival (right); mark the open site."""

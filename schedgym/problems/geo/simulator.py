@@ -19,8 +19,6 @@ from schedgym.problems.geo.columns import JOB_FEATURES
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.rules import work_sizes
 
-__all__ = ["GeoSimulator", "make_simulator"]
-
 #: fields that the observation and the state's rows have in common
 JOB_ROWS = ("arrival", "remaining", "waiting", "running", "assigned", "seconds", "new")
 COST, RESPONSE, FAIRNESS = (

@@ -11,8 +11,6 @@ from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.rules import FAIR_RULES
 from schedgym.problems.geo.workload import MOST_SLOTS, MOST_TASKS
 
-__all__ = ["ORDER_VIEWS", "RATIO_VIEWS", "action_space"]
-
 #: views that decide an order with assigned tasks, and views that decide shares
 ORDER_VIEWS = ("assignment", "priority", "rule")
 RATIO_VIEWS = ("shares", "weights", "fair-rule")

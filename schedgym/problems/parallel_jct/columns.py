@@ -12,12 +12,6 @@ from schedgym.core.order import sort
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
-__all__ = [
-    *("COUNT_SCALE", "LOAD_SCALE", "TIME_SCALE"),
-    *("GLOBAL", "SERVER", "TOKENS", "GlobalToken", "JobToken", "MoveToken", "ServerToken"),
-    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
-]
-
 TIME_SCALE = 100.0  # t / (t + 100 s)
 COUNT_SCALE = 32.0
 LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)

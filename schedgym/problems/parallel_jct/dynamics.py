@@ -43,8 +43,6 @@ from schedgym.solvers.placement import (
     time_on,
 )
 
-__all__ = ["DYNAMICS", "SCORING", "Environment"]
-
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
 TAPRA_FAST, LIST_SCHEDULING = range(2)  # planners of view pick, in the order of the descriptor
 #: decisions: none yet (a job is being planned), end the round, launch the job, its planning failed

@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.parallel_jct.problem import PROBLEM
 
-__all__ = ["ParallelJCTEnv", "ParallelJCTVectorEnv"]
-
 
 class ParallelJCTEnv(SchedulingEnv):
     """Launch jobs of independent tasks: when, on which servers, with how many vCPU.

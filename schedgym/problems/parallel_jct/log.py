@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from schedgym.traces.base import Trace
 
-__all__ = ["lacks"]
-
 
 def lacks(trace: Trace) -> str:
     """Say what every log lacks: energy by server, caps on it, and shares of racks (shi2017, section 3)."""

@@ -34,8 +34,6 @@ from schedgym.problems.parallel_jct.state import (
 from schedgym.problems.parallel_jct.workload import Jobs
 from schedgym.solvers.placement import evaluate, largest_capacity, move_time, server_time, time_on
 
-__all__ = ["clear_tasks", "observe"]
-
 #: the values of a waiting job's task in an observation
 TASK = ("load", "efficiency", "power")
 show_task, move_task = copier(Jobs, Observation, only=TASK), copier(Observation, only=TASK)

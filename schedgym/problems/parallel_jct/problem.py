@@ -7,8 +7,6 @@ import dataclasses
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.problems.single_job.problem import check_arity
 
-__all__ = ["METRICS", "PLANNERS", "PROBLEM", "READINGS", "ROUNDS", "VIEWS", "ParallelJCTParameters"]
-
 VIEWS = (
     View("plan", "Box: a job with the server and vCPU of each task, or the end of the round", masked=False),
     View("pick", "Discrete: the job that `planner` plans and that is launched; the last ends the round"),

@@ -9,8 +9,6 @@ from schedgym.drawing import Bar, Line, Load, Scene, past, renderers
 from schedgym.problems.parallel_jct.simulator import ParallelJCTSimulator
 from schedgym.problems.single_job.render import places
 
-__all__ = ["loads", "places", "render_ansi", "render_rgb_array"]
-
 
 def loads(record: ScheduleRecord) -> list[Load]:
     """The vCPU that pieces of work hold: the reserved and the extra ones."""

@@ -18,8 +18,6 @@ from schedgym.problems.parallel_jct.workload import has_powers
 from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.solvers.placement import make_membership
 
-__all__ = ["ParallelJCTSimulator", "make_simulator"]
-
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
 
 

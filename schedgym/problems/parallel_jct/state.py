@@ -44,22 +44,6 @@ from schedgym.problems.parallel_jct.workload import (
 )
 from schedgym.solvers.placement import Job, Membership, PlanScratch, affords
 
-__all__ = [
-    "PICK",
-    "PLACE",
-    "PLAN",
-    "SCALARS",
-    "SEARCH",
-    "Environment",
-    "Observation",
-    "best_efficiency",
-    "can_place",
-    "job_of",
-    "may_choose",
-    "may_launch",
-    "tasks_of",
-]
-
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor
 #: condition of what is shown only in the views that plan a job task by task
 TASK_VIEWS = "view=place|search"

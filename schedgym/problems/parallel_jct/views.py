@@ -9,8 +9,6 @@ from schedgym.core.arrays import Sizes
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import MOST_CPU
 
-__all__ = ["action_space"]
-
 
 def action_space(parameters: ParallelJCTParameters, sizes: Sizes) -> spaces.Box | spaces.Discrete:
     """Return the action space of the view."""

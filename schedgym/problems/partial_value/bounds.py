@@ -29,14 +29,8 @@ from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import values, worth
 from schedgym.problems.partial_value.problem import PartialValueParameters
-from schedgym.problems.partial_value.workload import (
-    LINEAR,
-    LOG,
-    TOLERANCE,
-    Jobs,
-    check_model,
-    tables,
-)
+from schedgym.problems.partial_value.rules import LINEAR, LOG, TOLERANCE
+from schedgym.problems.partial_value.workload import Jobs, check_model, tables
 
 __all__ = ["upper_bound"]
 

@@ -13,12 +13,6 @@ from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Token
 from schedgym.problems.partial_value.rules import MOST_SCORE
 from schedgym.solvers.dual_prices import LINEAR, LOG, POWER, solve_slot
 
-__all__ = [
-    *("COUNT_SCALE", "DENSITY_SCALE", "SHARE_SCALE", "SLOT_SCALE", "TASK_SCALE", "VALUE_SCALE"),
-    *("JOB", "JOB_FEATURES", "TOKENS", "GlobalToken", "JobToken", "ResourceToken"),
-    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
-]
-
 VALUE_SCALE = 3.0
 TASK_SCALE = 20.0
 SLOT_SCALE = 8.0

@@ -70,8 +70,6 @@ from schedgym.problems.partial_value.rules import (
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
-__all__ = ["DYNAMICS", "SCORING", "Environment"]
-
 ORDER, PROGRAM = range(2)  # how view priority serves, in the order of the descriptor
 
 SCALARS = record_dtype(

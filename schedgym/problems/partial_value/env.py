@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.partial_value.problem import PROBLEM
 
-__all__ = ["PartialValueEnv", "PartialValueVectorEnv"]
-
 
 class PartialValueEnv(SchedulingEnv):
     """Serve jobs with deadlines, of which a part that is done in time has a value, too.

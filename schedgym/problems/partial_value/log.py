@@ -17,11 +17,10 @@ import numpy.typing as npt
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import fates
-from schedgym.problems.partial_value.workload import LAST_SLOT, make_workload
+from schedgym.problems.partial_value.rules import LAST_SLOT
+from schedgym.problems.partial_value.workload import make_workload
 from schedgym.traces.base import LeftOut, Trace
 from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of, without
-
-__all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -24,19 +24,6 @@ from schedgym.problems.partial_value.problem import METRICS
 from schedgym.problems.partial_value.rules import LINEAR, LOG, TOLERANCE
 from schedgym.problems.partial_value.workload import Jobs, horizon, tables
 
-__all__ = [
-    "FULL",
-    "Episode",
-    "Metrics",
-    "Schedule",
-    "fates",
-    "last_slot",
-    "measure",
-    "metrics",
-    "validate",
-    "values",
-]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

@@ -11,8 +11,6 @@ from schedgym.problems.partial_value.metrics import values
 from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.simulator import PartialValueSimulator
 
-__all__ = ["loads", "render_ansi", "render_rgb_array"]
-
 PERCENT = 100
 
 

@@ -11,8 +11,6 @@ from schedgym.problems.partial_value import workload
 from schedgym.problems.partial_value.columns import JOB_FEATURES
 from schedgym.problems.partial_value.problem import PROBLEM, PartialValueParameters
 
-__all__ = ["PartialValueSimulator", "make_simulator"]
-
 ROWS_PER_JOB = 8  # of the log that an episode takes at first; it grows
 
 

@@ -9,8 +9,6 @@ from schedgym.core.arrays import Sizes
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.rules import LARGEST, LEAST_LOG_PRICE, RULES
 
-__all__ = ["action_space"]
-
 
 def action_space(parameters: PartialValueParameters, sizes: Sizes) -> spaces.Box | spaces.Discrete:
     """Return the action space of the view."""

@@ -23,39 +23,11 @@ from schedgym.core.source import constants_of, count_windows, draw_alone, first_
 from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
-from schedgym.problems.partial_value.rules import LARGEST, LAST_SLOT, LINEAR, LOG, POWER, TOLERANCE
+from schedgym.problems.partial_value.rules import LARGEST, LAST_SLOT, POWER, TOLERANCE
 
 if TYPE_CHECKING:
     from schedgym.problems.partial_value.problem import PartialValueParameters
     from schedgym.traces.base import JobTrace, Trace
-
-__all__ = [
-    "EXPONENT",
-    "LAST_SLOT",
-    "LINEAR",
-    "LOG",
-    "POWER",
-    "SCHEMA",
-    "TOLERANCE",
-    "TOYS",
-    "Drawing",
-    "Jobs",
-    "Origin",
-    "Source",
-    "Toy",
-    "check_length",
-    "check_model",
-    "draw",
-    "from_trace",
-    "generate",
-    "horizon",
-    "make_source",
-    "make_workload",
-    "rebuild",
-    "shuffle_future",
-    "tables",
-    "toy",
-]
 
 Fields = dict[str, npt.NDArray[Any]]
 

@@ -21,7 +21,7 @@ from schedgym.solvers.relaxation import relax_bound
 if TYPE_CHECKING:
     from schedgym.problems.single_job.problem import SingleJobParameters
 
-__all__ = ["alone_times", "lower_bound", "relaxed_bound", "task_bound", "whole_task_bound"]
+__all__ = ["alone_times", "lower_bound", "whole_task_bound"]
 
 F8 = npt.NDArray[np.float64]
 
@@ -34,29 +34,23 @@ def lower_bound(workload: Workload, parameters: SingleJobParameters | None = Non
     return whole_task_bound(workload)
 
 
-def relaxed_bound(workload: Workload) -> float:
-    """Return the optimum [s] of the linear relaxation SJS-Relax-LP, in which tasks can be cut (section 4)."""
-    return _relaxed(tables(workload))
-
-
-def task_bound(workload: Workload) -> float:
-    """Return the time [s] of the longest task, alone on the fastest server that the energy cap allows it."""
-    return float(_times(tables(workload)).min(axis=1).max()) * (1.0 - ROUNDING)
-
-
 def whole_task_bound(workload: Workload) -> float:
     """Return a lower bound [s] that also forbids servers on which a task alone would take too long.
 
     Let t_ij be the least time of task i on server j (:func:`alone_times`), and R(t) the optimum of the
     relaxation without the pairs with t_ij > t; R falls as t grows. A plan with completion time t has no pair
     with t_ij > t, so it is no better than R(t): t >= R(t). So if R(s) > s, every plan has t > s; and, as R is
-    the same up to the next larger t_ij, t >= the smaller of R(s) and that t_ij. The largest such s among the
-    times t_ij (and the bounds above) is found by bisection. (The idea is that of Lenstra, Shmoys, Tardos
-    1990.) In the code a pair is not left out, but gets an absurd equivalent load, which can only lower R.
+    the same up to the next larger t_ij, t >= the smaller of R(s) and that t_ij. The largest such s is found
+    by bisection among the times t_ij, from the larger of two weaker bounds on: the optimum of the relaxation
+    SJS-Relax-LP (section 4), and the time of the longest task, alone on the fastest server that the energy
+    cap allows it. (The idea is that of Lenstra, Shmoys, Tardos 1990.) In the code a pair is not left out, but
+    gets an absurd equivalent load, which can only lower R.
     """
     own = tables(workload)
-    time = _times(own)
-    low = max(_relaxed(own), float(time.min(axis=1).max()) * (1.0 - ROUNDING))
+    cap = float(own.energy_cap[0])
+    time = alone_times(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
+    relaxed = relax_bound(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
+    low = max(relaxed, float(time.min(axis=1).max()) * (1.0 - ROUNDING))
     high = _without(own, time, low)
     if high <= low:
         return low
@@ -94,16 +88,6 @@ def alone_times(
     least = energy.min(axis=1, keepdims=True)
     affordable = energy - least + least.sum() <= energy_cap * (1.0 + 2.0 * ENERGY_SLACK)
     return np.where(affordable, leq / server_limits(matrix, limits), math.inf)
-
-
-def _times(own: Jobs) -> F8:
-    cap = float(own.energy_cap[0])
-    return alone_times(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
-
-
-def _relaxed(own: Jobs) -> float:
-    cap = float(own.energy_cap[0])
-    return relax_bound(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
 
 
 def _without(own: Jobs, time: F8, most: float) -> float:

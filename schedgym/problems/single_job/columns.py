@@ -11,12 +11,6 @@ from schedgym.core.jit import helper
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
-__all__ = [
-    *("COUNT_SCALE", "GLOBAL", "JOB", "PAIR", "PAIR_FEATURES", "SERVER", "TOKENS"),
-    *("GlobalToken", "JobToken", "PairToken", "PlaceToken", "ServerToken"),
-    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
-]
-
 COUNT_SCALE = 40.0  # n / (n + 40) scales the number of tasks
 
 

@@ -57,8 +57,6 @@ from schedgym.solvers.placement import (
     server_time,
 )
 
-__all__ = ["DYNAMICS", "SCORING", "Environment", "settle"]
-
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
 GSA_SEED = 0  # the plan depends on the job alone
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.single_job.problem import PROBLEM
 
-__all__ = ["SingleJobEnv", "SingleJobVectorEnv"]
-
 
 class SingleJobEnv(SchedulingEnv):
     """Place and size the tasks of one job under an energy cap, so that it completes soon.

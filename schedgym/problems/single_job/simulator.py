@@ -18,8 +18,6 @@ from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
 from schedgym.problems.single_job.topology import has_weights
 from schedgym.solvers.placement import MEMBERS
 
-__all__ = ["SingleJobSimulator", "make_simulator"]
-
 
 class SingleJobSimulator(Simulator):
     """``num_envs`` jobs in one set of arrays; see :mod:`schedgym.problems.single_job.dynamics`.

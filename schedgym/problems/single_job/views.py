@@ -9,8 +9,6 @@ from schedgym.core.arrays import Sizes
 from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import MOST_LIMIT
 
-__all__ = ["PAIR_VIEWS", "action_space"]
-
 #: views whose features have a token for each task on each server
 PAIR_VIEWS = ("plan", "search")
 
