@@ -436,8 +436,8 @@ DLRM, PODS, NODES, LLM = (
             PODS,
             {"machines": NODES},
             ("of which 8151 are jobs", "1 row: execution <= 0 (first in line 7287)", "1523 machines"),
-            "Next to nothing waits at the log's own load (0.155%), whatever the policy; nor at 4 times that "
-            "load, under fcfs, and all its jobs at once would take 68.1% of it.",
+            "Next to nothing waits at the log's own load (0.231% of the gpus), whatever the policy; nor at 4 "
+            "times that load, under fcfs, and all its jobs at once would take 98% of the gpus.",
         ),
         (
             LLM,
