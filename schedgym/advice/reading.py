@@ -159,9 +159,6 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     resolved = _resolved(declared, names)
-    cpus = " ".join(resolved["cpus"].sources).lower() if "cpus" in resolved else ""
-    if "gpu" in cpus and "cpu" not in cpus:  # in place of processors
-        trace = dataclasses.replace(trace, unit="GPUs, GiB", gpu=np.zeros(0), machine_gpu=np.zeros(0))
     if not trace.gpu.any():
         resolved.pop("gpus", None)
     lines = [
@@ -176,7 +173,8 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         unless = "where no column is given" if columns else "as the log does not tell"
         lines.append(f"assumed, {unless}: {declared.assumes}")
     if "cpus" not in resolved:
-        lines.append("cpus: the log has none; every job takes 1 core")
+        taken = "jobs take none" if trace.gpu.any() else "every job takes 1 core"
+        lines.append(f"cpus: the log has none; {taken}")
     if "memory" not in resolved:
         lines.append("memory: the log has none; jobs take none")
     return trace, tuple(lines)
@@ -238,10 +236,12 @@ def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
     for name, value in (("cpus", cpus), ("memory", memory), ("gpus", gpus)):
         if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
             raise InvalidParameter(f"{name}: must be a number above 0, got {value!r}")
+    if trace.gpu.any() and not trace.cores.any() and gpus is None:
+        raise InvalidParameter("gpus: must be given with servers, as the log's jobs have GPUs only")
     if cpus is None:
-        if (trace.cores != 1.0).any():
+        if trace.cores.any() and (trace.cores != 1.0).any():
             raise InvalidParameter("cpus: must be given with servers, as the log's jobs have cpus")
-        cpus = 1.0
+        cpus = float(trace.cores.any())
     return dataclasses.replace(
         trace,
         machine_cores=np.full(servers, float(cpus)),
@@ -252,9 +252,9 @@ def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
 
 def _proposal(trace: Trace) -> str:
     """Return the arguments to give, with the largest use that the log shows."""
-    cores, *others = used_at_once(trace)
-    used = size_text(trace, f"{cores:.6g}", *(f"{most:.6g}" if most > 0 else "" for most in others))
-    gpu = f"{trace.gpu.max():g}" if trace.gpu.any() else ""
-    one = size_text(trace, f"{trace.cores.max():g}", gpu=gpu)
-    options = "--servers N --cpus C --memory M" + (" --gpus G" if gpu else "")
+    used = size_text(trace, *(f"{most:.6g}" if most > 0 else "" for most in used_at_once(trace)))
+    most = (float(size.max()) for size in (trace.cores, trace.gpu))
+    cores, gpu = (f"{size:g}" if size else "" for size in most)
+    one = size_text(trace, cores, gpu=gpu)
+    options = "--servers N" + " --cpus C --memory M" * bool(cores or not gpu) + " --gpus G" * bool(gpu)
     return f"give --machines FILE, or {options} (its jobs used up to {used} at once, one job up to {one})"

@@ -14,7 +14,7 @@ from schedgym.advice.logs import Part, all_at_once, cut, loads, run
 from schedgym.advice.page import text_of
 from schedgym.advice.reading import How as Reading
 from schedgym.advice.reading import read_log
-from schedgym.advice.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
+from schedgym.advice.replays import LEFT_OUT, NO_GPUS, ONLY_COUNTED, Replay, compare_with_record, own_tasks
 from schedgym.advice.sentences import AGENT, say_best, say_busiest, say_idle, say_limits
 from schedgym.advice.stretch import Stretch, find_stretch
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
@@ -159,7 +159,8 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     module, trace = problem.module("log"), feed.trace
     parts = cut(trace, seed, feed.most, feed.part)
     lines = (*read.lines, *_facts(read.trace, feed, parts, pool), *feed.lines)
-    limits = (*module.LEFT_OUT, *LEFT_OUT)
+    counted = trace.gpu.any() and trace.machine_gpu.any()
+    limits = (*module.LEFT_OUT, *(ONLY_COUNTED if counted else NO_GPUS), *LEFT_OUT)
     if pool:
         limits = (*(one for one in limits if one != ON_SEVERAL), "fragmentation of the machines")
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
@@ -237,7 +238,7 @@ def _facts(log: Trace, feed: Feed, parts: Sequence[Part], pool: str) -> list[str
     several = f"{kept} are " if kept < count else ""  # rows that stand for several tasks each
     what = f"{several}{count} tasks" if several else f"{count} are {'tasks' if len(trace.job) else 'jobs'}"
     amounts = float(log.work.sum()), float(log.gpu_work.sum())
-    work = f", {work_text(log, *amounts)}" if log.cores.any() else ""
+    work = f", {work_text(log, *amounts)}" if any(amounts) else ""
     lines = [f"rows: {log.rows}, of which {what}{work}"]
     for one in (*log.left_out, *feed.left_out):
         more = [f"{one.jobs} jobs"] * (one.jobs > one.count)

@@ -162,7 +162,7 @@ class Trace:
         name: the format, e.g. "alibaba".
         arrival: when each task was submitted, on the trace's own clock [s]; [N], not decreasing.
         duration: how long each task runs [s]; [N].
-        cores: processor demand of each task [cores]; [N].
+        cores: processor demand of each task [cores]; [N], all 0 where the trace has GPUs only.
         memory: memory demand of each task [GiB]; [N].
         gpu: GPU demand of each task [GPUs], which may be a part of one; [N], all 0 where the trace has none.
         machine_cores: processor capacity of each machine [cores]; [P], empty without machines.

@@ -186,10 +186,10 @@ class TableLayout:
 
     Attributes:
         columns: quantity -> where it comes from. Of a task: submit, duration or end, optionally start (the
-            recorded one), cpus (default: one core), memory and gpus (default: none), deadline, tasks (how
-            many equal ones the row stands for), nodes (how many machines it ran on), job (which job the task
-            belongs to), site. Of a job by its bytes: submit, gap, input, shuffle, output. Of a machine:
-            cpus, memory, gpus.
+            recorded one), cpus (default: one core, or none beside gpus), memory and gpus (default: none),
+            deadline, tasks (how many equal ones the row stands for), nodes (how many machines it ran on), job
+            (which job the task belongs to), site. Of a job by its bytes: submit, gap, input, shuffle, output.
+            Of a machine: cpus, memory, gpus.
         delimiter: between fields, one character; "": any run of blanks. Of a table with a header, another one
             is taken where the header does not have it, or the columns of fixed width that it shows.
         names: of all columns, for a table without a header.
@@ -241,7 +241,7 @@ class TableFormat(TableLayout, About):
 
     Attributes:
         machines: layout of the file of machines; None: the format has none.
-        unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "GPUs".
+        unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "slots".
         marks: columns that tell this format from others; they need not be read.
         least: number of its columns by which it is recognised, with those that a table may lack; 0: all that
             it needs but one.
@@ -272,7 +272,8 @@ class TableFormat(TableLayout, About):
             raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
         if self.machines is not None:
             with placed("machines", "."):
-                _check_layout(self.machines, MACHINES, ("cpus", "memory"))
+                alone = "gpus" in self.columns and "cpus" not in self.columns
+                _check_layout(self.machines, MACHINES, ("gpus",) if alone else ("cpus", "memory"))
 
     def has_header(self, line: str) -> bool:
         """Return True if a first line is the names of the columns, though files of the format have none."""

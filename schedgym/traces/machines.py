@@ -76,7 +76,8 @@ def place(trace: Trace, pool: bool | None = None) -> Placed:
     sizes = np.max([getattr(trace, name) / most[name] for name in RESOURCES if most[name]], axis=0)
     largest = int(np.argmax(np.where(out, sizes, -1.0)))
     memory, gpu = (f"{size:.4g}" if size else "" for size in (trace.memory[largest], trace.gpu[largest]))
-    detail = f"the largest needs {size_text(trace, f'{trace.cores[largest]:g}', memory, gpu)}"
+    cores = f"{trace.cores[largest]:g}" if trace.cores.any() else ""
+    detail = f"the largest needs {size_text(trace, cores, memory, gpu)}"
     fitted, left_out = without(trace, out, "fits no machine", detail)
     amounts = {"work": trace.work if trace.cores.any() else trace.duration * trace.memory}
     if trace.gpu.any():
@@ -139,7 +140,8 @@ def size_text(trace: Trace, cores: str, memory: str = "", gpu: str = "") -> str:
 
 def work_text(trace: Trace, work: float, gpu_work: float = 0.0) -> str:
     """Amounts of work with their units: core-seconds, and where GPUs were read GPU-hours."""
-    if trace.unit.startswith("GPUs"):
-        return f"{work / 3600.0:.4g} GPU-hours"
+    hours = f"{gpu_work / 3600.0:.4g} GPU-hours"
+    if trace.gpu.any() and not trace.cores.any():
+        return hours
     text = f"{work:.4g} core-seconds" if trace.unit == "cores, GiB" else f"{work:.4g} cpus times seconds"
-    return f"{text}, {gpu_work / 3600.0:.4g} GPU-hours" if trace.gpu.any() else text
+    return f"{text}, {hours}" if trace.gpu.any() else text

@@ -27,6 +27,7 @@ from schedgym.traces.base import (
     MALFORMED,
     NO_EXECUTION,
     OPTIONAL,
+    RESOURCES,
     UNFINISHED,
     Column,
     Fault,
@@ -717,13 +718,15 @@ def read_tasks(
         columns = _expand(columns, limit, reader.path)
     if "preemptible" in columns:
         columns["preemptible"] = np.nan_to_num(columns["preemptible"])
+    none = np.zeros_like(columns["submit"])
+    gpu = columns.get("gpus", none)
     return Trace(
         name,
         arrival=columns["submit"],
         duration=columns["duration"],
-        cores=columns.get("cpus", np.ones_like(columns["submit"])),
-        memory=columns.get("memory", np.zeros_like(columns["submit"])),
-        gpu=columns.get("gpus", np.zeros(0)),
+        cores=columns.get("cpus", none if gpu.any() else none + 1.0),
+        memory=columns.get("memory", none),
+        gpu=gpu,
         **machines,
         files=_files(reader.source) + _files(nodes),
         unit=unit,
@@ -744,8 +747,8 @@ def read_machines(
         return {}, None
     reader = TableReader(nodes, layout, on_error, machines=True)
     sizes = reader.read("machine")
-    machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes.get("memory", 0.0 * sizes["cpus"])}
-    machines["machine_gpu"] = sizes.get("gpus", np.zeros(0))
+    none = np.zeros_like(sizes["line"])
+    machines = {f"machine_{name}": sizes.get(quantity, none) for name, quantity in RESOURCES.items()}
     if "site" in sizes:
         machines["machine_site"] = sizes["site"]
     return machines, reader

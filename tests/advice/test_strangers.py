@@ -157,8 +157,13 @@ def test_work_that_is_left_out_is_counted(tmp_path, capsys):
     assert "1 row: fits no machine: the largest needs 99 cores (first in line 5); 2 jobs; 792 core-s" in text
     path = tmp_path / "gpus.csv"
     frame.rename(columns={"cpus": "num_gpu"}).to_csv(path, index=False)
-    text = advise(capsys, path, "--servers", "1", "--cpus", "32", "--columns", "cpus=num_gpu")
-    assert "0.22 GPU-hours" in text and "the largest needs 99 GPUs" in text
+    text = advise(capsys, path, "--servers", "1", "--gpus", "32")
+    assert "; 0.22 GPU-hours" in text and "the largest needs 99 GPUs" in text and "core" not in text
+    line = refused(capsys, "advise", path, *RUN, "--servers", "1", "--cpus", "32")
+    assert "gpus: must be given with servers, as the log's jobs have GPUs only" in line
+    assert "give --machines FILE, or --servers N --gpus G (its jobs" in refused(capsys, "advise", path, *RUN)
+    more = ("--servers", "1", "--gpus", "32", "--problem", "flowtime", "--preemptible")
+    assert "flowtime needs cpus, and the log has GPUs only" in refused(capsys, "advise", path, *RUN, *more)
     with pytest.raises(InvalidParameter, match=r"200 of 201 jobs|no job of the log fits any"):
         place(read_log(frame.assign(cpus=64), {"servers": 9, "cpus": 32}).trace, False)
 

@@ -24,7 +24,7 @@ STRANGERS = Path(os.environ.get("SCHEDGYM_DATA", "")).parent / "strangers"
 
 def advised(path, columns=None, **how):
     """The trace and the lines of a log as advise reads it, on machines that are large enough."""
-    found = read_log(path, {"servers": 1, "cpus": 1e9, "columns": columns, **how})
+    found = read_log(path, {"servers": 1, "cpus": 1e9, "gpus": 1e9, "columns": columns, **how})
     return found.trace, found.lines
 
 
