@@ -451,7 +451,8 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
     many = evaluation.episodes > 1
     absolute = bool(differences["relative_low" if many else "relative"].isna().any())
     objective, variant = evaluation.objective.name, problem.ids[evaluation.id]
-    names = [name for name in variant.table if name != objective]
+    measured = set(evaluation.frame["metric"])
+    names = [name for name in variant.table if name != objective and name in measured]
     unit = evaluation.objective.unit
     fixed = [*swept, "policy", _heading(problem, objective), "95% interval"]
     fixed += ["ratio to bound"] * bounded
