@@ -89,9 +89,15 @@ class AgentPolicy:
         """See :class:`schedgym.core.policy.Policy`.
 
         Raises:
-            InvalidParameter: in another environment id, problem or view, or without tokens.
+            InvalidParameter: in another environment id, problem or view, without tokens, or with tokens that
+                mean something else than in its training.
         """
         self.agent.check(interface.id, interface.view, interface.observation, interface.problem)
+        trained = vars(get_problem(self.agent.id).build(self.agent.id, self.environment))
+        for name in tokens_of(interface.problem).trained:
+            own, given = trained[name], interface.parameters[name]
+            if own != given:
+                raise InvalidParameter(f"{self.name}: was trained with {name} {own}, not {given}")
         if not interface.parameters.get("action_mask", True):
             raise InvalidParameter(f"{self.name}: agents need action_mask=True")
         self._layout = self._scorer = None

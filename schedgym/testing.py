@@ -472,7 +472,9 @@ def _check_episode(case: _Case, seed: int) -> _Run:
 def _check_metrics(case: _Case, run: _Run) -> None:
     metrics = run.info["metrics"]
     assert isinstance(metrics, dict), "the last info has no dict of metrics"
-    names = [metric.name for metric in case.problem.metrics]
+    made: Any = case.make().unwrapped
+    declared = case.problem.metrics_of(made.interface.parameters)
+    names = [metric.name for metric in declared]
     assert sorted(metrics) == sorted(names), (
         f"metrics: {sorted(metrics)}, the problem declares {sorted(names)}"
     )
@@ -480,7 +482,7 @@ def _check_metrics(case: _Case, run: _Run) -> None:
         assert type(value) is float and math.isfinite(value), f"metric {name}: {value!r}"
     judge = case.problem.module("metrics")
     computed = judge.metrics(run.record)
-    recorded = [metric.name for metric in case.problem.metrics if metric.recorded]
+    recorded = [metric.name for metric in declared if metric.recorded]
     assert sorted(computed) == sorted(recorded), (
         f"metrics() gives {sorted(computed)}, the problem declares as recorded {sorted(recorded)}"
     )

@@ -311,8 +311,8 @@ print(shown.tolist())
 
 def test_guards_refuse_kernels_that_write_to_read_only_arrays(tmp_path) -> None:
     """So all tests with guards (.ci/checks) see that no policy's kernel writes to an observation."""
-    assert run_there(SCRIBBLING, tmp_path, SCHEDGYM_GUARD="1") == [2.0, 1.0]
-    assert run_there(SCRIBBLING, tmp_path, SCHEDGYM_GUARD="0") == [0.0, 1.0]
+    assert results_of(SCRIBBLING, folder=tmp_path, SCHEDGYM_GUARD="1") == [2.0, 1.0]
+    assert results_of(SCRIBBLING, folder=tmp_path, SCHEDGYM_GUARD="0") == [0.0, 1.0]
 
 
 BOUNDS = """

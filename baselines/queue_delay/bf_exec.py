@@ -20,7 +20,7 @@ class BFExec(SchemePolicy):
     the mean queuing delay is low, but long tasks may wait long. It is fast, and keeps no state between calls.
 
     1. A task arrives: of the servers on which it fits, it starts on the one with the least L2 norm
-       $sqrt(c^2 + m^2)$, where c and m are the cpu and memory left after the placement; if it fits on none,
+       $sqrt(x_1^2 + ... + x_R^2)$ of what is left of the R resources after the placement; if it fits on none,
        it joins the queue. Tasks that are waiting are not tried.
     2. A task ends: its server starts the shortest waiting task that fits, and so on, until none fits.
 
@@ -45,7 +45,7 @@ class BFExec(SchemePolicy):
 class DotExec(SchemePolicy):
     """Places arriving tasks by the largest inner product of demand and free resources, else acts as bf-exec.
 
-    This variant of bf-exec starts an arriving task on a server whose free cpu and memory are in a similar
+    This variant of bf-exec starts an arriving task on a server whose free resources are in a similar
     proportion to its demand. Use it beside bf-exec, to see the effect of the rule for arrivals. It needs
     execution times, is as fast, and keeps no state between calls.
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedgym.baselines.queue_delay.scheme import SchemePolicy, candidates_of, carrying_views
+from schedgym.baselines.queue_delay.scheme import ONES, SchemePolicy, candidates_of, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
@@ -18,8 +18,8 @@ _ONLINE = (
 _SIZES = {
     "nb": "L2 norm of the demand",
     "dp": "dot product with the free resources",
-    "product": "product of cpu and memory",
-    "sum": "sum of cpu and memory",
+    "product": "product of the demands",
+    "sum": "sum of the demands",
     "avgsum": "sum weighted by the mean demands",
 }
 _BLOCKING = (
@@ -96,10 +96,10 @@ class FirstFitDecreasing(SchemePolicy):
     fit. Ties go to the earliest submission. Sizes are computed anew at every decision, as those of dp and
     avgsum change.
 
-    The size of a demand of c cpu and m memory is $(c^p + m^p)^(1/p)$ for nb, which is $sqrt(c^2 + m^2)$
-    unless ``p`` is set, $c m$ for product, $w_c c + w_m m$ for sum (``weights``) and avgsum (the mean demands
-    so far), and for dp the dot product with what is free on the server. The names ffd-nb, ffd-dp,
-    ffd-product, ffd-sum and ffd-avgsum set ``size``; names that end in -blocking set ``blocking``.
+    The size of the demands d_r of R resources is $(d_1^p + ... + d_R^p)^(1/p)$ for nb, where p is 2 unless
+    ``p`` is set, $d_1 ... d_R$ for product, $w_1 d_1 + ... + w_R d_R$ for sum (``weights``) and avgsum (the
+    mean demands so far), and for dp the dot product with what is free on the server. The names ffd-nb,
+    ffd-dp, ffd-product, ffd-sum and ffd-avgsum set ``size``; names that end in -blocking set ``blocking``.
 
     Complexity: O(M) at an arrival; O(Q) for each start at a completion, and once more to find that no task
     fits; with blocking O(Q + M), for dp O(Q M), for each start and for the task that fits nowhere; M servers,
@@ -113,9 +113,9 @@ class FirstFitDecreasing(SchemePolicy):
             behind it.
         bypass: with ``blocking``: an arriving task passes the queue and is placed by step 1; it joins the
             queue only if it fits nowhere.
-        weights: weights of cpu and memory in the size "sum".
-        p: exponent of the norm of the size "nb", above 1; with infinity the norm is the larger of cpu and
-            memory. The views rule and route support p = 2 only.
+        weights: of the resources in the size "sum", one for each; all 1 by default, whatever their number.
+        p: exponent of the norm of the size "nb", above 1; with infinity the norm is the largest demand. The
+            views rule and route support p = 2 only.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class FirstFitDecreasing(SchemePolicy):
         size: str,
         blocking: bool = False,
         bypass: bool = False,
-        weights: tuple[float, float] = (1.0, 1.0),
+        weights: tuple[float, ...] = ONES,
         p: float = 2.0,
     ) -> None:
         super().__init__(f"ffd-{size}", blocking=blocking, bypass=bypass, weights=weights, p=p)
@@ -144,10 +144,10 @@ class BestFitDecreasing(SchemePolicy):
     Ties go to the lowest server and to the earliest submission. Sizes are computed anew at every decision, as
     those of dp and avgsum change.
 
-    The size of a demand of c cpu and m memory is $(c^p + m^p)^(1/p)$ for nb, which is $sqrt(c^2 + m^2)$
-    unless ``p`` is set, $c m$ for product, $w_c c + w_m m$ for sum (``weights``) and avgsum (the mean demands
-    so far), and for dp the dot product with what is free on the server. The names bfd-nb, bfd-dp,
-    bfd-product, bfd-sum and bfd-avgsum set ``size``.
+    The size of the demands d_r of R resources is $(d_1^p + ... + d_R^p)^(1/p)$ for nb, where p is 2 unless
+    ``p`` is set, $d_1 ... d_R$ for product, $w_1 d_1 + ... + w_R d_R$ for sum (``weights``) and avgsum (the
+    mean demands so far), and for dp the dot product with what is free on the server. The names bfd-nb,
+    bfd-dp, bfd-product, bfd-sum and bfd-avgsum set ``size``.
 
     Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; M servers,
     Q visible waiting tasks. Counting the visible tasks of a window of W adds O(log W). In view rule the
@@ -155,10 +155,10 @@ class BestFitDecreasing(SchemePolicy):
 
     Args:
         size: nb (L_p norm), dp (dot product with what is free), product, sum, or avgsum.
-        weights: weights of cpu and memory in the size "sum".
-        p: exponent of the norm of the size "nb", above 1; with infinity the norm is the larger of cpu and
-            memory. All views except placement support p = 2 only.
+        weights: of the resources in the size "sum", one for each; all 1 by default, whatever their number.
+        p: exponent of the norm of the size "nb", above 1; with infinity the norm is the largest demand. All
+            views except placement support p = 2 only.
     """
 
-    def __init__(self, size: str, weights: tuple[float, float] = (1.0, 1.0), p: float = 2.0) -> None:
+    def __init__(self, size: str, weights: tuple[float, ...] = ONES, p: float = 2.0) -> None:
         super().__init__(f"bfd-{size}", weights=weights, p=p)

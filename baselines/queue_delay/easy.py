@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import helper, kernel, record_dtype
 from schedgym.core.policy import Interface, register_policy
+from schedgym.core.rows import copy_entries
 from schedgym.problems.queue_delay.rules import ARRIVAL, count_visible, fits
 
 __all__ = ["EasyBackfill"]
@@ -17,8 +18,6 @@ __all__ = ["EasyBackfill"]
 PLAN = record_dtype(
     ("clock", np.float64),  # of the last decision [s]
     ("time", np.float64),  # the head's reservation [s]
-    ("spare_cpu", np.float64),  # what the head leaves free on its server then
-    ("spare_memory", np.float64),
     ("server", np.int64),
     ("running", np.int64),  # tasks in Memory
     ("scan", np.int64),  # the slot to go on with in this epoch; 0: at the head
@@ -29,10 +28,13 @@ class Memory(NamedTuple):
     """Memory of the policy: its plan, and the running tasks in order of their ends."""
 
     plan: npt.NDArray[Any]  # [1] PLAN
-    free: npt.NDArray[np.float64]  # [servers, 2] scratch space: cpu and memory
+    free: npt.NDArray[np.float64]  # [servers, resources] scratch space
+    spare: npt.NDArray[
+        np.float64
+    ]  # [1, resources] what the head leaves free on its server at its reservation
     end: npt.NDArray[np.float64]  # [places] seconds
     server: npt.NDArray[np.int64]  # [places]
-    demand: npt.NDArray[np.float64]  # [places, 2] cpu and memory
+    demand: npt.NDArray[np.float64]  # [places, resources]
 
 
 @helper
@@ -50,69 +52,69 @@ def forget_ended(memory: Memory, clock: float) -> None:
         for i in range(plan.running):
             memory.end[i] = memory.end[i + ended]
             memory.server[i] = memory.server[i + ended]
-            memory.demand[i, 0] = memory.demand[i + ended, 0]
-            memory.demand[i, 1] = memory.demand[i + ended, 1]
+            copy_entries(memory.demand, i + ended, memory.demand, i)
 
 
 @helper
-def remember(memory: Memory, end: float, server: int, cpu: float, space: float) -> None:
-    """Enter a task that starts now, behind those that end no later."""
+def remember(memory: Memory, end: float, server: int, demand: npt.NDArray[np.float64], slot: int) -> None:
+    """Enter the task of a slot, which starts now, behind those that end no later."""
     plan = memory.plan[0]
     i = plan.running
     while i > 0 and memory.end[i - 1] > end:
         memory.end[i] = memory.end[i - 1]
         memory.server[i] = memory.server[i - 1]
-        memory.demand[i, 0] = memory.demand[i - 1, 0]
-        memory.demand[i, 1] = memory.demand[i - 1, 1]
+        copy_entries(memory.demand, i - 1, memory.demand, i)
         i -= 1
     memory.end[i] = end
     memory.server[i] = server
-    memory.demand[i, 0] = cpu
-    memory.demand[i, 1] = space
+    copy_entries(demand, slot, memory.demand, i)
     plan.running += 1
 
 
 @helper
-def reserve(memory: Memory, cpu: float, space: float, remaining: npt.NDArray[np.float64]) -> None:
+def reserve(memory: Memory, demand: npt.NDArray[np.float64], remaining: npt.NDArray[np.float64]) -> None:
     """Plan the head: the first instant, and then the lowest server, at which it fits if nothing else starts.
 
     Capacity grows only where a task ends, so only the servers of the tasks that end are looked at.
     """
     plan, free = memory.plan[0], memory.free
     for j in range(free.shape[0]):
-        free[j, 0] = remaining[j, 0]
-        free[j, 1] = remaining[j, 1]
+        copy_entries(remaining, j, free, j)
     plan.time, plan.server = math.inf, -1
     last = 0
     while last < plan.running and plan.server < 0:
         first, instant = last, memory.end[last]
         while last < plan.running and memory.end[last] == instant:
-            free[memory.server[last], 0] += memory.demand[last, 0]
-            free[memory.server[last], 1] += memory.demand[last, 1]
+            for r in range(free.shape[1]):
+                free[memory.server[last], r] += memory.demand[last, r]
             last += 1
         for i in range(first, last):
             j = memory.server[i]
-            if fits(cpu, space, free[j, 0], free[j, 1]) and (plan.server < 0 or j < plan.server):
+            if fits(demand, 0, free, j) and (plan.server < 0 or j < plan.server):
                 plan.time, plan.server = instant, j
     if plan.server >= 0:
-        plan.spare_cpu = free[plan.server, 0] - cpu
-        plan.spare_memory = free[plan.server, 1] - space
+        for r in range(free.shape[1]):
+            memory.spare[0, r] = free[plan.server, r] - demand[0, r]
 
 
 @helper
 def harmless_server(
-    memory: Memory, cpu: float, space: float, end: float, remaining: npt.NDArray[np.float64]
+    memory: Memory,
+    demand: npt.NDArray[np.float64],
+    i: int,
+    end: float,
+    remaining: npt.NDArray[np.float64],
 ) -> int:
-    """Return the lowest server on which a task fits now without delaying the head, -1 if there is none."""
+    """Return the lowest server on which task i fits now without delaying the head, -1 if there is none."""
     plan = memory.plan[0]
     for j in range(remaining.shape[0]):
-        if not fits(cpu, space, remaining[j, 0], remaining[j, 1]):
+        if not fits(demand, i, remaining, j):
             continue
         if j != plan.server or end <= plan.time:
             return j
-        if fits(cpu, space, plan.spare_cpu, plan.spare_memory):
-            plan.spare_cpu -= cpu
-            plan.spare_memory -= space
+        if fits(demand, i, memory.spare, 0):
+            for r in range(memory.spare.shape[1]):
+                memory.spare[0, r] -= demand[i, r]
             return j
     return -1
 
@@ -135,21 +137,21 @@ def next_start(
         first: the slot at which the search for a task behind the head begins.
         queued: number of visible waiting tasks.
         execution: of the visible tasks [s].
-        demand: of the visible tasks, [slots, 2] cpu and memory.
-        remaining: free capacity, [servers, 2] cpu and memory.
+        demand: of the visible tasks, [slots, resources].
+        remaining: free capacity, [servers, resources].
     """
     plan = memory.plan[0]
     if plan.scan == 0:
         if queued == 0:
             return -1, -1
         for j in range(remaining.shape[0]):
-            if fits(demand[0, 0], demand[0, 1], remaining[j, 0], remaining[j, 1]):
+            if fits(demand, 0, remaining, j):
                 return 0, j
-        reserve(memory, demand[0, 0], demand[0, 1], remaining)
+        reserve(memory, demand, remaining)
         plan.scan = first
     for i in range(plan.scan, queued):
         end = plan.clock + execution[i]
-        j = harmless_server(memory, demand[i, 0], demand[i, 1], end, remaining)
+        j = harmless_server(memory, demand, i, end, remaining)
         if j >= 0:
             plan.scan = i
             return i, j
@@ -174,7 +176,7 @@ def decide(
     first = max(arriving, 1) if epoch == ARRIVAL else 1
     slot, server = next_start(memory, first, queued, execution, demand, remaining)
     if slot >= 0:
-        remember(memory, clock + execution[slot], server, demand[slot, 0], demand[slot, 1])
+        remember(memory, clock + execution[slot], server, demand, slot)
     else:
         memory.plan[0].scan = 0
     return slot, server
@@ -184,8 +186,8 @@ def decide(
     "queue-delay/easy-backfill",
     source="EASY backfilling: Lifka, The ANL/IBM SP scheduling system, JSSPP 1995; Mu'alem and Feitelson, "
     "IEEE TPDS 12 (6), 2001, section 2 (not in noroozoliaee2014)",
-    deviations="Execution times take the place of the users' estimates. There are several servers with two "
-    "resources each; the reservation is for the first instant at which the head fits on one of them, and for "
+    deviations="Execution times take the place of the users' estimates. There are several servers and "
+    "resources; the reservation is for the first instant at which the head fits on one of them, and for "
     "the lowest such server.",
     knows=("execution",),
     views=("placement",),
@@ -221,21 +223,23 @@ class EasyBackfill:
         self.window = interface.sizes["window"]
         plan = np.zeros(1, dtype=PLAN)
         plan["clock"] = -math.inf
-        servers, places = interface.sizes["servers"], 64  # as many running tasks, to begin with
+        servers, resources = interface.sizes["servers"], len(interface.parameters["resources"])
+        places = 64  # as many running tasks, to begin with
         self.memory = Memory(
             plan,
-            np.zeros((servers, 2)),
+            np.zeros((servers, resources)),
+            np.zeros((1, resources)),
             np.zeros(places),
             np.zeros(places, dtype=np.int64),
-            np.zeros((places, 2)),
+            np.zeros((places, resources)),
         )
 
     def __call__(self, observation: dict[str, Any]) -> tuple[int, int]:
         """Return the next placement: (slot, server), or (window, 0), which closes the epoch."""
         memory = self.memory
         if memory.plan["running"][0] == len(memory.end):
-            longer = (np.concatenate([array, np.zeros_like(array)]) for array in memory[2:])
-            memory = self.memory = Memory(memory.plan, memory.free, *longer)
+            longer = (np.concatenate([array, np.zeros_like(array)]) for array in memory[3:])
+            memory = self.memory = Memory(memory.plan, memory.free, memory.spare, *longer)
         slot, server = decide(
             memory,
             observation["clock"][0],

@@ -31,6 +31,7 @@ __all__ = ["SchemePolicy", "candidates_of", "carrying_views"]
 
 #: the schemes that compare L_p norms (bf-exec does, too, but the paper gives it the L2 norm)
 NORMED = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
+ONES = (1.0, 1.0)
 WEIGHTS = ((1.0, 0.0), (4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (0.0, 1.0))
 
 
@@ -64,6 +65,7 @@ def decide(
     task_mask: npt.NDArray[np.int8],
     execution: npt.NDArray[np.float64],
     demand: npt.NDArray[np.float64],
+    capacity: npt.NDArray[np.float64],
     remaining: npt.NDArray[np.float64],
     mean_demand: npt.NDArray[np.float64],
     p: float,
@@ -74,7 +76,8 @@ def decide(
     return choose(
         scheme,
         Situation(
-            epoch, arriving, released, queued, execution, demand, remaining, weights, p, mean_demand, draw
+            *(epoch, arriving, released, queued, execution, demand, capacity, remaining),
+            *(weights, p, mean_demand, draw),
         ),
     )
 
@@ -89,7 +92,7 @@ class SchemePolicy:
         scheme: a name of :data:`~schedgym.problems.queue_delay.rules.SCHEMES`.
         blocking: use the variant in which the head of the queue blocks (ffd schemes).
         bypass: let an arriving task pass a queue that blocks.
-        weights: of cpu and memory in the size "sum".
+        weights: of the resources in the size "sum", one for each; ones stand for any number of ones.
         p: exponent of the L_p norm, above 1 or infinity (schemes that compare norms: :data:`NORMED`).
     """
 
@@ -99,7 +102,7 @@ class SchemePolicy:
         *,
         blocking: bool = False,
         bypass: bool = False,
-        weights: tuple[float, float] = (1.0, 1.0),
+        weights: tuple[float, ...] = ONES,
         p: float = 2.0,
     ) -> None:
         for name, value in (("blocking", blocking), ("bypass", bypass)):
@@ -108,8 +111,8 @@ class SchemePolicy:
         self.scheme, self.blocking = scheme, blocking
         self.row = scheme_row(scheme, blocking, bypass)
         self.weights = np.asarray(weights, dtype=float)
-        if self.weights.shape != (2,) or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
-            raise InvalidParameter(f"weights: must be two numbers >= 0, got {weights!r}")
+        if self.weights.ndim != 1 or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
+            raise InvalidParameter(f"weights: must be numbers >= 0, got {weights!r}")
         if isinstance(p, bool) or not isinstance(p, (int, float)) or not p > 1.0:
             raise InvalidParameter(f"p: must be a number above 1, got {p!r}")
         if p != 2.0 and scheme not in NORMED:
@@ -121,6 +124,14 @@ class SchemePolicy:
         interface.check(self.scheme, self.carrying_views())
         self.rng = rng
         self.view = interface.view
+        resources = interface.parameters["resources"]
+        if (self.weights == 1.0).all():
+            self.weights = np.ones(len(resources))
+        if len(self.weights) != len(resources):
+            names = ", ".join(resources)
+            raise InvalidParameter(
+                f"weights: must be {len(resources)} numbers >= 0 ({names}), got {self.weights.tolist()}"
+            )
         self.window, self.servers = interface.sizes["window"], interface.sizes["servers"]
         _, rule, completion, order = (int(code) for code in self.row)
         needs: dict[str, str] = {}
@@ -155,6 +166,7 @@ class SchemePolicy:
             observation["task_mask"],
             observation["execution"],
             observation["demand"],
+            observation["capacity"],
             observation["remaining"],
             observation["mean_demand"],
             self.p,

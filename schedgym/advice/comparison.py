@@ -20,7 +20,7 @@ from schedgym.traces.feed import WAIT, Outcome
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RELATIVE", "LoadComparison", "all_at_once", "is_idle", "waiting"]
+__all__ = ["RELATIVE", "LoadComparison", "is_idle", "waiting"]
 
 NEGLIGIBLE = 1e-3  # of the median duration: a shorter mean wait is none
 RELATIVE = 0.01  # a smaller difference is none
@@ -116,11 +116,3 @@ def waiting(trace: Trace, comparison: LoadComparison) -> set[str]:
     return {
         policy for policy in run.outcomes if not sign * (float(run.means(policy).mean()) - run.alone) < least
     }
-
-
-def all_at_once(trace: Trace) -> float:
-    """Share of the machines that all tasks would take together, of the resource that they take most of."""
-    shares = [trace.cores.sum() / trace.machine_cores.sum()]
-    if trace.machine_memory.any():
-        shares.append(trace.memory.sum() / trace.machine_memory.sum())
-    return float(max(shares))

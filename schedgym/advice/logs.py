@@ -21,10 +21,10 @@ from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.engines import Engine
 from schedgym.evaluation.episodes import lower_bound
 from schedgym.evaluation.runner import compare
-from schedgym.traces.base import Trace, offered_load
+from schedgym.traces.base import RESOURCES, Trace, offered_load
 from schedgym.traces.feed import MOST, PART, select
 
-__all__ = ["Part", "Run", "cut", "loads", "run"]
+__all__ = ["Part", "Run", "all_at_once", "busiest", "cut", "loads", "run"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -89,8 +89,20 @@ class Run:
 
 def loads(trace: Trace) -> dict[str, float]:
     """:func:`~schedgym.traces.base.offered_load` of what the jobs take, under the names of quantities."""
-    names = {"cores": "cpus"}
-    return {names.get(name, name): load for name, load in offered_load(trace).items() if load}
+    return {RESOURCES[name]: load for name, load in offered_load(trace).items() if load}
+
+
+def all_at_once(trace: Trace) -> dict[str, float]:
+    """Shares of the machines that all tasks would take together, under the names of quantities."""
+    sizes = {name: float(getattr(trace, f"machine_{name}").sum()) for name in RESOURCES}
+    asked = {name: float(getattr(trace, name).sum()) for name, size in sizes.items() if size}
+    return {RESOURCES[name]: size / sizes[name] for name, size in asked.items() if size or name == "cores"}
+
+
+def busiest(shares: Mapping[str, float], alone: str = "") -> str:
+    """The largest of some resources' shares with its name, e.g. "12% of the gpus"; ``alone`` for one only."""
+    name = max(shares, key=shares.__getitem__)
+    return f"{100 * shares[name]:.3g}%" + (f" of the {name}" if len(shares) > 1 else alone)
 
 
 def cut(trace: Trace, seed: int = 0, most: int = MOST, part: int = PART) -> list[Part]:

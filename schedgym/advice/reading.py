@@ -21,8 +21,8 @@ from schedgym.traces import (
     read_trace,
     refuse_assuming,
 )
-from schedgym.traces.base import Trace, tasks_of
-from schedgym.traces.declaration import COMMON_MACHINES, TableLayout
+from schedgym.traces.base import RESOURCES, Trace, tasks_of
+from schedgym.traces.declaration import COMMON_MACHINES, Field, TableLayout
 from schedgym.traces.guess import (
     amend_format,
     describe_columns,
@@ -41,10 +41,12 @@ class How(TypedDict, total=False):
     """Keyword arguments for reading a log.
 
     Attributes:
-        machines: file or data frame of the machines, a row each, with columns of cpus and memory.
+        machines: file or data frame of the machines, a row each, with columns of cpus, memory and, if they
+            have any, gpus.
         servers: number of equal machines, in place of ``machines``.
         cpus: cores of each of these; needed if the log's jobs have cpus.
         memory: GiB of each of these; left out: memory limits nothing.
+        gpus: GPUs of each of these; left out: GPUs limit nothing.
         columns: quantity -> column or arithmetic expression, as
             :func:`~schedgym.traces.guess.guess_format` takes them; those of a known format that are not
             given stay as they are.
@@ -59,6 +61,7 @@ class How(TypedDict, total=False):
     servers: int
     cpus: float
     memory: float
+    gpus: float
     columns: Mapping[str, str] | str | None
     where: Mapping[str, Sequence[str]] | None
     empty: Sequence[str]
@@ -94,8 +97,8 @@ def read_log(log: Any, how: How) -> Log:
     servers, machines = how.get("servers"), how.get("machines")
     if servers is not None and machines is not None:
         raise InvalidParameter("machines and servers: give one of them, not both")
-    if servers is None and (how.get("cpus") is not None or how.get("memory") is not None):
-        raise InvalidParameter("cpus and memory: are those of each of the servers: give their number, too")
+    if servers is None and any(how.get(name) is not None for name in RESOURCES.values()):
+        raise InvalidParameter("cpus, memory and gpus: are of each of the servers: give their number, too")
     lines: tuple[str, ...]
     if isinstance(log, Trace):
         for name in ("machines", "columns", "where", "empty", "format"):
@@ -156,18 +159,23 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     resolved = _resolved(declared, names)
-    lines = [f"{title}: {what}", f"columns: {describe_columns(resolved)}", *trace.notes, *lines]
-    cpus = " ".join(resolved.columns["cpus"].sources).lower() if "cpus" in resolved.columns else ""
-    if "gpu" in cpus and "cpu" not in cpus:
-        trace = dataclasses.replace(trace, unit="GPUs, GiB")
+    if not trace.gpu.any():
+        resolved.pop("gpus", None)
+    lines = [
+        f"{title}: {what}",
+        f"columns: {describe_columns(TableLayout(columns=resolved))}",
+        *trace.notes,
+        *lines,
+    ]
     if declared.decimal == ",":
         lines.append("numbers: with a decimal comma")
     if declared.assumes:
         unless = "where no column is given" if columns else "as the log does not tell"
         lines.append(f"assumed, {unless}: {declared.assumes}")
-    if "cpus" not in resolved.columns:
-        lines.append("cpus: the log has none; every job takes 1 core")
-    if "memory" not in resolved.columns:
+    if "cpus" not in resolved:
+        taken = "jobs take none" if trace.gpu.any() else "every job takes 1 core"
+        lines.append(f"cpus: the log has none; {taken}")
+    if "memory" not in resolved:
         lines.append("memory: the log has none; jobs take none")
     return trace, tuple(lines)
 
@@ -198,18 +206,18 @@ def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str
     """Return True if a table has all columns that a format needs and that are not given."""
     replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
     needed = {name for name, field in format.columns.items() if not field.optional} - replaced
-    return needed <= set(_resolved(format, names).columns)
+    return needed <= set(_resolved(format, names))
 
 
-def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:
-    """A format with the quantities that a table has, and of several columns the one that counts."""
+def _resolved(format: TableFormat, names: Sequence[str]) -> dict[str, Field]:
+    """The quantities of a format that a table has, and of several columns the one that counts."""
     found = {}
     for name, field in format.columns.items():
         read = field.reads(names)
         if read is not None:
             several = isinstance(field.source, tuple)
             found[name] = dataclasses.replace(field, source=read[0]) if several else field
-    return TableLayout(columns=found)
+    return found
 
 
 def _machines(declared: TableFormat, machines: Any) -> TableLayout:
@@ -223,26 +231,30 @@ def _machines(declared: TableFormat, machines: Any) -> TableLayout:
 
 def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
     """The trace on so many equal machines."""
-    cpus, memory = how.get("cpus"), how.get("memory")
+    cpus, memory, gpus = how.get("cpus"), how.get("memory"), how.get("gpus")
     check_whole(servers, "servers", 1, 10**5)
-    for name, value in (("cpus", cpus), ("memory", memory)):
+    for name, value in (("cpus", cpus), ("memory", memory), ("gpus", gpus)):
         if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
             raise InvalidParameter(f"{name}: must be a number above 0, got {value!r}")
+    if trace.gpu.any() and not trace.cores.any() and gpus is None:
+        raise InvalidParameter("gpus: must be given with servers, as the log's jobs have GPUs only")
     if cpus is None:
-        if (trace.cores != 1.0).any():
+        if trace.cores.any() and (trace.cores != 1.0).any():
             raise InvalidParameter("cpus: must be given with servers, as the log's jobs have cpus")
-        cpus = 1.0
+        cpus = float(trace.cores.any())
     return dataclasses.replace(
         trace,
         machine_cores=np.full(servers, float(cpus)),
         machine_memory=np.full(servers, float(memory or 0.0)),
+        machine_gpu=np.full(servers, float(gpus or 0.0)),
     )
 
 
 def _proposal(trace: Trace) -> str:
     """Return the arguments to give, with the largest use that the log shows."""
-    most = used_at_once(trace)
-    used = size_text(trace, f"{most[0]:.6g}", f"{most[1]:.6g}" if most[1] > 0 else "")
-    one = size_text(trace, f"{trace.cores.max():g}")
-    text = f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {used} at once"
-    return f"{text}, one job up to {one})"
+    used = size_text(trace, *(f"{most:.6g}" if most > 0 else "" for most in used_at_once(trace)))
+    most = (float(size.max()) for size in (trace.cores, trace.gpu))
+    cores, gpu = (f"{size:g}" if size else "" for size in most)
+    one = size_text(trace, cores, gpu=gpu)
+    options = "--servers N" + " --cpus C --memory M" * bool(cores or not gpu) + " --gpus G" * bool(gpu)
+    return f"give --machines FILE, or {options} (its jobs used up to {used} at once, one job up to {one})"

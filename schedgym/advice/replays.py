@@ -23,13 +23,18 @@ from schedgym.traces.machines import place
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEFT_OUT", "Replay", "compare_with_record", "own_tasks", "replay"]
+__all__ = ["LEFT_OUT", "NO_GPUS", "ONLY_COUNTED", "Replay", "compare_with_record", "own_tasks", "replay"]
 
 Floats = npt.NDArray[np.float64]
 
-#: what decides of waits in a cluster, and is no part of any problem's model
+#: other resources, where GPUs are no part of a model, and where they are
+NO_GPUS = ("GPUs and other resources than cpus and memory",)
+ONLY_COUNTED = (
+    "types of GPUs, fragmentation among the GPUs of a node, and limits of sharing one",
+    "other resources than cpus, memory and GPUs",
+)
+#: what else decides of waits in a cluster, and is no part of any problem's model
 LEFT_OUT = (
-    "GPUs and other resources than cpus and memory",
     "priorities, quotas, partitions and placement constraints",
     "failures, maintenance, and the time that the scheduler itself takes",
     "jobs that are not in the log",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from schedgym.advice.comparison import RELATIVE, LoadComparison, all_at_once, is_idle, waiting
-from schedgym.advice.logs import Part, loads
+from schedgym.advice.comparison import RELATIVE, LoadComparison, is_idle, waiting
+from schedgym.advice.logs import Part, all_at_once, busiest, loads
 from schedgym.documents import read_yaml
 from schedgym.evaluation.wording import interval_text, outcome_text
 from schedgym.traces.base import Trace
@@ -18,7 +18,7 @@ from schedgym.traces.base import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AGENT", "say_best", "say_idle", "say_limits"]
+__all__ = ["AGENT", "say_best", "say_busiest", "say_idle", "say_limits"]
 
 AGENT = "agent"
 FEW = 8  # windows
@@ -44,14 +44,14 @@ def say_idle(own: LoadComparison, ramp: Sequence[LoadComparison], trace: Trace) 
         ramp: the same at higher loads; empty if there are too few jobs.
         trace: the log.
     """
-    shares = loads(trace).values()
+    shares = loads(trace)
     whom = _say("under one", reference=own.reference)
     who = waiting(trace, own)
     if not who:
         whom = _say("under all")
     elif who == {AGENT}:
         whom = _say("under all but the agent")
-    load = _say("idle load", percent=100 * max(shares)) if shares else ""
+    load = _say("idle load", share=busiest(shares)) if shares else ""
     text = _say("idle", idle=own.outcome.idle, load=load, whom=whom)
     if not ramp:
         return text + _say("too few jobs")
@@ -60,8 +60,8 @@ def say_idle(own: LoadComparison, ramp: Sequence[LoadComparison], trace: Trace) 
         return text + _say("differ at higher load", factor=last.factor, best=say_best(last))
     name = "idle at higher load" if idle else "equal at higher load"
     text += _say(name, factor=last.factor, reference=own.reference)
-    share = all_at_once(trace)
-    return text + ("." if share > 1 else _say("all at once", percent=100 * share))
+    taken = all_at_once(trace)
+    return text + ("." if max(taken.values()) > 1 else _say("all at once", share=busiest(taken, " of it")))
 
 
 def say_best(comparison: LoadComparison) -> str:
@@ -109,6 +109,12 @@ def say_best(comparison: LoadComparison) -> str:
     return text + "." + ("" if slight else _say_knowledge(comparison, table))
 
 
+def say_busiest(trace: Trace) -> str:
+    """The sentence on the busiest resource; "" where jobs take one only."""
+    shares = loads(trace)
+    return _say("busiest", share=busiest(shares)) if len(shares) > 1 else ""
+
+
 def _say_knowledge(comparison: LoadComparison, table: pd.DataFrame) -> str:
     """The best of the policies that need not know durations, or the like, if the best one does."""
     needed, rest = table.iloc[0]["knows"], table[table["knows"] == ""]
@@ -135,8 +141,10 @@ def say_limits(
     """
     windows, outcomes = len(comparison.run.windows), comparison.run.outcomes
     notes = []
-    if max(loads(trace).values(), default=0.0) > 1.0:
-        notes.append(_say("overload", parts=_say("overload in parts") if len(parts) > 1 else "."))
+    shares = loads(trace)
+    if max(shares.values(), default=0.0) > 1.0:
+        more = _say("overload in parts") if len(parts) > 1 else "."
+        notes.append(_say("overload", share=busiest(shares), parts=more))
     which = "too short" if windows < 2 else "few windows" if windows < FEW else "windows"
     notes += [_say(which, windows=windows), _say("together")]
     if unfinished := [name for name, waits in outcomes.items() if not np.isfinite(waits).all()]:

@@ -9,13 +9,13 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from schedgym.advice.comparison import LoadComparison, all_at_once, is_idle
-from schedgym.advice.logs import Part, cut, loads, run
+from schedgym.advice.comparison import LoadComparison, is_idle
+from schedgym.advice.logs import Part, all_at_once, cut, loads, run
 from schedgym.advice.page import text_of
 from schedgym.advice.reading import How as Reading
 from schedgym.advice.reading import read_log
-from schedgym.advice.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
-from schedgym.advice.sentences import AGENT, say_best, say_idle, say_limits
+from schedgym.advice.replays import LEFT_OUT, NO_GPUS, ONLY_COUNTED, Replay, compare_with_record, own_tasks
+from schedgym.advice.sentences import AGENT, say_best, say_busiest, say_idle, say_limits
 from schedgym.advice.stretch import Stretch, find_stretch
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
 from schedgym.core.problem import Problem, get_problem, list_problems
@@ -26,7 +26,7 @@ from schedgym.evaluation.engines import make_engine
 from schedgym.evaluation.runner import check_keywords
 from schedgym.evaluation.wording import four_digits, time_text
 from schedgym.extras import require
-from schedgym.traces.base import MACHINE, Trace
+from schedgym.traces.base import MACHINE, RESOURCES, Trace
 from schedgym.traces.feed import WAIT, Feed
 from schedgym.traces.machines import ACROSS, ON_SEVERAL, Placed, place, size_text, work_text
 
@@ -49,8 +49,8 @@ class How(Reading, total=False):
             flowtime (work that may be interrupted), partial-value (deadlines), geo (sites of tasks and of
             machines), else queue-delay.
         preemptible: True if all of the log's work may be interrupted, for logs without a column that says so.
-        pool: True if the machines are one pool of all their cores and memory, False if every job runs on one
-            machine; None: a pool where some job needs several.
+        pool: True if the machines are one pool of all that they have, False if every job runs on one machine;
+            None: a pool where some job needs several.
         n_jobs: processes; -1, the default, means one per core. The result does not depend on it.
         seed: of the sample of a long log, and of random policies; 0.
         progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
@@ -159,7 +159,8 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     module, trace = problem.module("log"), feed.trace
     parts = cut(trace, seed, feed.most, feed.part)
     lines = (*read.lines, *_facts(read.trace, feed, parts, pool), *feed.lines)
-    limits = (*module.LEFT_OUT, *LEFT_OUT)
+    counted = trace.gpu.any() and trace.machine_gpu.any()
+    limits = (*module.LEFT_OUT, *(ONLY_COUNTED if counted else NO_GPUS), *LEFT_OUT)
     if pool:
         limits = (*(one for one in limits if one != ON_SEVERAL), "fragmentation of the machines")
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
@@ -179,7 +180,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         comparison,
         ramp,
         compare_with_record(own_tasks(parts), replayed) if replayed else None,
-        say_idle(comparison, ramp, trace) if idle else say_best(comparison),
+        say_idle(comparison, ramp, trace) if idle else say_best(comparison) + say_busiest(trace),
         (*note, *say_limits(trace, comparison, parts, limits)),
         limits,
         problem.name,
@@ -236,27 +237,33 @@ def _facts(log: Trace, feed: Feed, parts: Sequence[Part], pool: str) -> list[str
     count, kept = len(trace.arrival), trace.kept_rows
     several = f"{kept} are " if kept < count else ""  # rows that stand for several tasks each
     what = f"{several}{count} tasks" if several else f"{count} are {'tasks' if len(trace.job) else 'jobs'}"
-    work = f", {work_text(log, float(log.work.sum()))}" if log.cores.any() else ""
+    amounts = float(log.work.sum()), float(log.gpu_work.sum())
+    work = f", {work_text(log, *amounts)}" if any(amounts) else ""
     lines = [f"rows: {log.rows}, of which {what}{work}"]
     for one in (*log.left_out, *feed.left_out):
         more = [f"{one.jobs} jobs"] * (one.jobs > one.count)
         if not one.reason.startswith(MACHINE):
-            more += [work_text(log, one.work) if one.work >= 0 else "an unknown amount of work"]
+            known = one.work >= 0
+            more += [work_text(log, one.work, one.gpu_work) if known else "an unknown amount of work"]
         lines.append("; ".join([f"left out: {one}", *more]))
     lines += [f"{name}: taken as 0 in {n} jobs" for name, n in log.filled.items() if n]
     span = float(trace.arrival[-1] - trace.arrival[0])
     lines.append(f"span: {time_text(span)} between the first and the last submission{_since(trace)}")
     found = loads(trace)
     own = log if trace.unit == log.unit else trace  # not a pool
-    cores, memory = own.machine_cores, own.machine_memory
-    limit = four_digits(float(memory.sum())) if memory.any() else ""
+    cores, limit, gpus = (
+        four_digits(total) if (total := float(getattr(own, f"machine_{name}").sum())) else ""
+        for name in RESOURCES
+    )
     places = "sites" if len(trace.machine_site) else "machines"
-    size = f"{len(cores)} {places}, {size_text(trace, four_digits(float(cores.sum())), limit)}"
+    size = f"{len(own.machine_cores)} {places}, "
+    size += size_text(trace, cores, limit, gpus if trace.gpu.any() else "")
     size += "" if limit else ", memory not limited"
     size += f", as one pool, {pool} ({ACROSS})" if pool else ""
     texts = [f"{name} {100 * load:.3g}%" for name, load in found.items()]
     none = "none, as jobs take nothing" if span > 0 else "unknown, as all jobs come at once"
-    lines.append(f"machines: {size}; offered load: {', '.join(texts) or none}")
+    most = f"; the busiest: {max(found, key=found.__getitem__)}" if len(found) > 1 else ""
+    lines.append(f"machines: {size}; offered load: {', '.join(texts) or none}{most}")
     if len(parts) > 1 or parts[0].carried:
         run_tasks = sum(len(part.trace.arrival) - part.carried for part in parts)
         lines.append(
@@ -313,7 +320,7 @@ def _ramp(
     """The policies but the agent at higher loads, up to the first at which they differ."""
     found: list[LoadComparison] = []
     names = {label: policy for label, policy in policies.items() if label != AGENT}
-    most = all_at_once(trace)
+    most = max(all_at_once(trace).values())
     for factor in RAMP if most <= 1.0 else (*RAMP, *FURTHER):
         result = run(problem, parts, names, factor, **how)
         found.append(LoadComparison(factor, own.reference, result, own.knows, own.outcome))

@@ -47,13 +47,17 @@ class Asked:
         float | None,
         typer.Option("--memory", help="GiB of each of the --servers; left out: memory limits nothing."),
     ] = None
+    gpus: Annotated[
+        float | None,
+        typer.Option("--gpus", help="GPUs of each of the --servers; left out: GPUs limit nothing."),
+    ] = None
     columns: Annotated[
         str | None,
         typer.Option(
             "--columns",
             metavar="QUANTITY=COLUMN,..",
             help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, "
-            "deadline, value, preemptible, tasks, nodes, job, site; a unit stands behind in brackets: "
+            "gpus, deadline, value, preemptible, tasks, nodes, job, site; a unit stands behind in brackets: "
             "'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
         ),
     ] = None
@@ -132,7 +136,7 @@ def advise(asked: Asked) -> None:
     where = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
     given = {
         name: getattr(asked, name)
-        for name in ("machines", "servers", "cpus", "memory", "columns", "empty", "format")
+        for name in ("machines", "servers", "cpus", "memory", "gpus", "columns", "empty", "format")
         if getattr(asked, name) is not None
     }
     found = run(

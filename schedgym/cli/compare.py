@@ -394,7 +394,8 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
     relative = [found.relative for row in against for found in row.values()]
     absolute = any(math.isnan(own.low if evaluation.episodes > 1 else own.value) for own in relative)
     bounded = any(own.bound(label).size for _, own in comparisons for label in own.tables)
-    names = [name for name in variant.table if name != objective.name]
+    measured = set(evaluation.frame["metric"])
+    names = [name for name in variant.table if name != objective.name and name in measured]
     fixed = [*swept, "policy", _heading(problem, objective.name), "95% interval"]
     fixed += ["ratio to bound"] * bounded
     fixed += [f"vs {reference} [{objective.unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]

@@ -83,7 +83,7 @@ def run(asked: RunAsked) -> None:
     judge = problem.module("metrics")
     judge.validate(record)
     metrics: dict[str, Any] = dict(outcome.metrics)
-    rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in problem.metrics]
+    rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in env.simulator.measured]
     objective = problem.metric(problem.objective_of(env.simulator.parameters))
     bound = lower_bound(problem, record.workload, env.simulator.parameters)
     if bound is not None:

@@ -15,6 +15,8 @@ array has for ONE environment::
 From these annotations also follow the spaces of observations and their documentation (:class:`Shown`). The
 dimension "unit_window" is as long as "window" where observations are in exact units, and else 0;
 "token_window" where they are tokens; "own_window" where they are in exact units, and copies of the state.
+The length of a dimension such as "static_resource" is part of the type of an environment in kernels, which
+are compiled for it; an environment has one such length (see :func:`schedgym.core.tables.pack`).
 
 A problem gathers its bundles in one more named tuple, its environment; bundles marked ``SHARED`` are the same
 for all environments, those marked ``SCRATCH`` are work space, one for each thread. In memory all others are
@@ -38,6 +40,7 @@ import numpy.typing as npt
 __all__ = [
     "SCRATCH",
     "SHARED",
+    "STATIC",
     "MOST_DIMENSIONS",
     "Bytes",
     "Declaration",
@@ -62,6 +65,7 @@ __all__ = [
     "regrow",
     "shape_of",
     "sizes_of",
+    "static_length",
 ]
 
 # Kinds of arrays; all are C-contiguous.
@@ -75,6 +79,9 @@ Flags = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_)]
 #: marks of a bundle in an environment
 SHARED, SCRATCH = "shared", "scratch"
 
+#: how the name of a dimension begins whose length kernels know when they are compiled
+STATIC = "static_"
+
 #: bytes before and after every array, with SCHEDGYM_GUARD=1, to find kernels that write beyond one
 GUARD = 64 if os.environ.get("SCHEDGYM_GUARD") == "1" else 0
 PATTERN = 0xA5
@@ -85,7 +92,7 @@ MOST_DIMENSIONS = 3
 #: name of a dimension -> its length
 Sizes = Mapping[str, int]
 #: of values: a number, one for each column, or a function of the simulator, which has sizes and parameters
-Limit = float | Sequence[float] | Callable[[Any], float]
+Limit = float | Sequence[float] | Callable[[Any], float | Sequence[float]]
 Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
 Mark = TypeVar("Mark")
 
@@ -359,3 +366,13 @@ def sizes_of(instance: tuple[Any, ...]) -> dict[str, int]:
                 name, _, more = dimension.partition("+")
                 found[name] = length - int(more or 0)
     return found
+
+
+def static_length(arrays: Any) -> int:
+    """The length of the STATIC dimension of an environment's bundles, 2 where they have none."""
+    for member, bundle in zip(members(type(arrays)), arrays, strict=True):
+        for declared, array in zip(declarations(member.bundle), bundle or (), strict=False):
+            for dimension, length in zip(reversed(declared.dimensions), reversed(array.shape), strict=False):
+                if isinstance(dimension, str) and dimension.startswith(STATIC):
+                    return int(length) - int(dimension.partition("+")[2] or 0)
+    return 2

@@ -30,14 +30,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import cuda as numba_cuda
 
-from schedgym.core.arrays import MOST_DIMENSIONS, SCRATCH, Member, declarations, members
+from schedgym.core.arrays import MOST_DIMENSIONS, SCRATCH, Member, declarations, members, static_length
 from schedgym.core.jit import COMPILED
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SKIP
-from schedgym.core.tables import Shifted, make_tools, row_of
+from schedgym.core.tables import Shifted, make_tools, row_of, table_of
 from schedgym.errors import InvalidAction, InvalidParameter
 
 __all__ = [
@@ -418,7 +418,8 @@ class CudaSimulator:
             own = [_Memory(array[np.newaxis], lanes) for array in bundle or ()]
             memory += own
             space.append((member, [array.in_table() for array in own] if bundle is not None else None))
-        return _Tables(_table(kind, rows, False), _table(kind, space, True), tuple(memory))
+        static = static_length(kind(*map(self._bundle, members(kind))))
+        return _Tables(_table(kind, rows, static), _table(kind, space), tuple(memory))
 
     def _shown(self, buffer: npt.NDArray[Any]) -> Any:
         """Return the array in the GPU's memory for ``buffer``, a view of one of the template's arrays."""
@@ -573,9 +574,9 @@ class CudaSimulator:
         """See :meth:`Simulator.measure`; all on the host."""
         self._launch(self.kernels.measure, self._episode, _cuda.to_device(mask))
         template, count = self.template, self.num_envs
-        values = self.memory[id(template.metrics.values)].rows(0, count)
+        written = [self.memory[id(array)].rows(0, count) for array in template.metrics]
         scalars = self.memory[id(template.state.scalars)].rows(0, count)
-        return template.metric_values(values, scalars)
+        return template.metric_values(written, scalars)
 
     def fetch(self, index: int) -> Simulator:
         """The template, with environment ``index`` as its environment 0."""
@@ -589,12 +590,16 @@ class CudaSimulator:
         return self.fetch(index).record(0)
 
 
-def _table(kind: type[Any], bundles: list[tuple[Any, list[Any] | None]], scratch: bool) -> Any:
-    """A table of :func:`schedgym.core.tables.pack` in the GPU's memory; on the simulator, the bundles."""
+def _table(kind: type[Any], bundles: list[tuple[Any, list[Any] | None]], static: int = 0) -> Any:
+    """A table of :func:`schedgym.core.tables.pack` in the GPU's memory; on the simulator, the bundles.
+
+    It is that of the work space, or with ``static``, their static length, that of all other bundles.
+    """
     if SIMULATED:
         return kind(*(None if arrays is None else member.bundle(*arrays) for member, arrays in bundles))
     rows: list[Any] = []
     for member, arrays in bundles:
-        if (member.kind == SCRATCH) == scratch:
+        if (member.kind == SCRATCH) != bool(static):
             rows += arrays or [row_of(0, ())] * len(declarations(member.bundle))
-    return _cuda.to_device(np.array(rows, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS)
+    return _cuda.to_device(table_of(table, static) if static else table)

@@ -175,11 +175,11 @@ class Parameters:
         plain = {
             name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()
         }
-        return cls(**plain)
+        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()})
 
     @classmethod
     def parse(cls, name: str, text: str) -> Any:
-        """The value of parameter ``name`` written as text (a command line)."""
+        """The value of parameter ``name`` written as text (a command line); names are joined by "+"."""
         kinds = cls.kinds()
         if name not in kinds:
             raise UnknownName("parameter", name, kinds)
@@ -196,6 +196,8 @@ class Parameters:
                     continue
         if str in options:
             return text
+        if tuple in options:
+            return tuple(text.split("+"))
         wanted = " or ".join(k.__name__ for k in options if k is not type(None))
         raise InvalidParameter(f"{name}: must be {wanted}, got {text!r}")
 
@@ -266,7 +268,7 @@ class Parameters:
 def _alternatives(kind: Any) -> tuple[type, ...]:
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         return tuple(kind for kind in typing.get_args(kind))
-    return (kind,)
+    return (typing.get_origin(kind) or kind,)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -328,6 +330,8 @@ class Problem:
         traces: what its environments take from a trace: "tasks", "jobs" (tasks and which of them form a job),
             "bytes" (jobs by the data that they move).
         package: dotted name of the problem's folder.
+        varying: where the metrics depend on the parameters: complete parameters -> the metrics. ``metrics``
+            are then those of the default values.
     """
 
     name: str
@@ -343,6 +347,7 @@ class Problem:
     statements: tuple[Statement, ...] = ()
     traces: tuple[str, ...] = ()
     package: str
+    varying: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
 
     def module(self, name: str) -> ModuleType:
         """One of the problem's modules, imported now: workload, dynamics, views, metrics, bounds, ..."""
@@ -361,6 +366,10 @@ class Problem:
         """Name of the metric that the rewards sum to (up to the sign) under these, complete, parameters."""
         given = parameters if isinstance(parameters, Mapping) else vars(parameters)
         return self.objectives.get(given.get("objective", ""), self.objective)
+
+    def metrics_of(self, parameters: Mapping[str, Any]) -> tuple[Metric, ...]:
+        """All metrics of an episode under these, complete, parameters, in the order of the tables."""
+        return self.metrics if self.varying is None else self.varying(parameters)
 
     def metric(self, name: str) -> Metric:
         """The metric called ``name``."""

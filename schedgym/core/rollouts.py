@@ -55,6 +55,7 @@ def tabled_scoring(
         exchange: bundle that takes actions; the entries of the observation must then be the live buffers.
 
     Raises:
+        InvalidParameter: if the rows of an entry have another length than those that the columns are made of.
         TypeError: if an entry would have to be copied to be live.
     """
     bundle = next(member.bundle for member in members(acting) if member.name == "seen")
@@ -65,6 +66,12 @@ def tabled_scoring(
             entries.append(np.zeros((count, *(0 for _ in declared.dimensions)), dtype=declared.dtype))
             continue
         array = np.asarray(observation[declared.name])
+        read = declared.dimensions[-1]
+        if isinstance(read, int) and array.shape[-1] != read:
+            raise InvalidParameter(
+                f"{declared.name}: the columns that scorers see are made of {read} numbers a row, the "
+                f"environment has {array.shape[-1]}: of other resources, for which there is no scorer"
+            )
         inner = (math.prod(array.shape[1:-1]), array.shape[-1])[-len(declared.dimensions) :]
         entries.append(np.ascontiguousarray(array.reshape((count, *inner)), dtype=declared.dtype))
         live = array.size == 0 or np.may_share_memory(array, entries[-1])

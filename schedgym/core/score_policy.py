@@ -140,7 +140,9 @@ class ScorePolicy:
         """
         interface.check(repr(self.text), SCORED_VIEWS)
         self._window, self._picks = interface.sizes["window"], interface.view == "pick"
-        self._exact = tokens_of(interface.problem).exact
+        exact = tokens_of(interface.problem).exact.items()
+        named = {key: interface.parameters[parameter] for key, parameter in exact}
+        self._exact = {name: (key, k) for key, names in named.items() for k, name in enumerate(names)}
         self._columns = np.empty((len(self.expression.names), self._window))
         self._scores = np.empty(self._window)
         self._present: str | None = "action_mask" if self._picks else None

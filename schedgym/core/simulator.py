@@ -108,7 +108,8 @@ class Simulator(ABC):
         action_sizes: number of choices of each component of an action; with ``continuous`` ().
         rows: with ``continuous``, the number of leading rows (axis 0) of an action that count now; int64 [B].
         reward, terminated, truncated, repaired: results of the last step, [B].
-        metric_names: names of the metrics, in the order of :meth:`measure`.
+        measured: the metrics, in the order of :meth:`measure`.
+        metric_names: their names.
         kernels: the kernels that a step calls in turn, until one refuses an action; the last one counts the
             episodes that ended. The first one checks every action before it changes anything, and with the
             command CHECK changes nothing.
@@ -144,7 +145,6 @@ class Simulator(ABC):
 
     def __init__(self, problem: Problem, id: str, parameters: Parameters, num_envs: int) -> None:
         self.problem, self.id, self.parameters, self.num_envs = problem, id, parameters, num_envs
-        self.metric_names = tuple(metric.name for metric in problem.metrics)
         self.seeded = np.zeros(num_envs, dtype=bool)
         self.seeds = np.zeros(num_envs, dtype=np.uint64)
         self.episodes = np.zeros(num_envs, dtype=np.int64)
@@ -222,7 +222,9 @@ class Simulator(ABC):
         self.arrays.action_space.counts[:] = self.action_sizes
         self.arrays.action_space.rules["strict"] = parameters.strict
         written = next(member for member in members(self.episode) if member.name == "metrics")
-        self.metrics = allocate(written.bundle, {}, self.num_envs)
+        self.metrics = allocate(written.bundle, self.sizes, self.num_envs)
+        self.measured = self.problem.metrics_of(self.interface.parameters)
+        self.metric_names = tuple(metric.name for metric in self.measured)
         self._initialise()
         self._bind()
 
@@ -591,12 +593,13 @@ class Simulator(ABC):
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
         self.measure_kernel(*self.measure_table, mask)
-        return self.metric_values(self.metrics.values, self.state.scalars)
+        return self.metric_values(self.metrics, self.state.scalars)
 
-    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> npt.NDArray[np.float64]:
-        """Metrics [B, metrics], of what the kernel has written and of the state's scalars, [B] each."""
-        values: npt.NDArray[np.float64] = written.view(np.float64).reshape(len(written), -1)
-        for k, metric in enumerate(self.problem.metrics):
+    def metric_values(self, written: Any, scalars: Any) -> npt.NDArray[np.float64]:
+        """Metrics [B, metrics], of the arrays that the kernel has written and of the state's scalars."""
+        flat = [array.view(np.float64).reshape(len(array), -1) for array in written]
+        values: npt.NDArray[np.float64] = np.concatenate(flat, axis=1)
+        for k, metric in enumerate(self.measured):
             if not metric.recorded and metric.name in scalars.dtype.names:  # a count that the state keeps
                 values[:, k] = scalars[metric.name]
         return values

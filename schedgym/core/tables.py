@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
+import numpy.typing as npt
 from numba.core import cgutils, imputils, types
 from numba.core.typing import templates
 from numba.extending import intrinsic, models, register_model
@@ -23,6 +24,7 @@ from schedgym.core.arrays import (
     MOST_DIMENSIONS,
     SCRATCH,
     SHARED,
+    STATIC,
     Declaration,
     Member,
     Sizes,
@@ -30,10 +32,15 @@ from schedgym.core.arrays import (
     check_guards,
     declarations,
     members,
+    shape_of,
+    static_length,
 )
 from schedgym.core.jit import COMPILED
 
-__all__ = ["MADE_HERE", "Shifted", "accessor", "batch_of_one", "make_tools", "pack", "row_of", "tabled"]
+__all__ = [
+    *("MADE_HERE", "Shifted"),
+    *("accessor", "batch_of_one", "make_tools", "pack", "row_of", "table_of", "tabled"),
+]
 
 Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
 
@@ -63,6 +70,15 @@ def row_of(address: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (address, *shape, *(0,) * (MOST_DIMENSIONS - len(shape)))
 
 
+def table_of(rows: npt.NDArray[np.int64], static: int) -> npt.NDArray[np.int64]:
+    """The table of rows, int64 [arrays, 1 + MOST_DIMENSIONS], with as many axes as ``static`` says.
+
+    Kernels are compiled for the number of axes, and so know the length that it stands for: there are more of
+    length 1 in front, or only one in all.
+    """
+    return rows.ravel() if static == 1 else rows.reshape((*(1,) * (static - 2), *rows.shape))
+
+
 def _rows(arrays: Any, kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
     """The row of each array of the bundles of these kinds."""
     rows = []
@@ -86,8 +102,8 @@ def _rows(arrays: Any, kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
 def pack(arrays: Any, scratch: bool = False) -> Any:
     """A table of an environment's arrays for kernels: int64 [arrays, 1 + MOST_DIMENSIONS].
 
-    It keeps the arrays alive; pack again when one is replaced. Uncompiled (NUMBA_DISABLE_JIT=1) it is the
-    bundles themselves.
+    It keeps the arrays alive; pack again when one is replaced. Where they have a STATIC dimension, it has the
+    axes of :func:`table_of`. Uncompiled (NUMBA_DISABLE_JIT=1) it is the bundles themselves.
 
     Args:
         arrays: a named tuple of bundles; see :mod:`schedgym.core.arrays`.
@@ -98,7 +114,8 @@ def pack(arrays: Any, scratch: bool = False) -> Any:
     rows = _rows(arrays, (SCRATCH,) if scratch else ("", SHARED))
     memory = _Memory(np.array(rows, dtype=np.int64).tobytes())
     memory.owner = arrays
-    return np.frombuffer(memory, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS)
+    table = np.frombuffer(memory, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS)
+    return table if scratch else table_of(table, static_length(arrays))
 
 
 class _Memory(bytearray):
@@ -169,7 +186,8 @@ def accessor(environment: type[Any]) -> Any:
 
     @intrinsic
     def access(typing_context: Any, table: Any, tools: Any, b: Any) -> Any:
-        kind = _EnvironmentType(environment, isinstance(table, types.BaseTuple))
+        shifted = isinstance(table, types.BaseTuple)
+        kind = _EnvironmentType(environment, shifted, (table.types[0] if shifted else table).ndim)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             made = _cgutils.create_struct_proxy(kind)(context, builder)
@@ -194,24 +212,33 @@ def accessor(environment: type[Any]) -> Any:
 class _EnvironmentType(_types.Type):  # type: ignore[misc]
     """The type of an environment in a kernel: the two tables, its index, and that of its work space."""
 
-    def __init__(self, environment: type[Any], shifted: bool) -> None:
-        self.environment, self.shifted = environment, shifted
-        super().__init__(name=f"Environment({environment.__module__}.{environment.__qualname__}, {shifted})")
+    def __init__(self, environment: type[Any], shifted: bool, static: int) -> None:
+        self.environment, self.shifted, self.static = environment, shifted, static
+        name = f"{environment.__module__}.{environment.__qualname__}"
+        super().__init__(name=f"Environment({name}, {shifted}, {static})")
 
     def bundle(self, member: Member) -> Any:
         """The type of one of its bundles."""
-        return _BundleType(member.bundle, member.kind == "" or (self.shifted and member.kind == SCRATCH))
+        is_batch = member.kind == "" or (self.shifted and member.kind == SCRATCH)
+        return _BundleType(member.bundle, is_batch, self.static)
 
 
 class _BundleType(_types.Type):  # type: ignore[misc]
     """The type of an environment's bundle in a kernel: its rows of a table and the index."""
 
-    def __init__(self, bundle: type[Any], is_batch: bool) -> None:
-        self.bundle, self.is_batch = bundle, is_batch
+    def __init__(self, bundle: type[Any], is_batch: bool, static: int) -> None:
+        self.bundle, self.is_batch, self.static = bundle, is_batch, static
         # the layout is part of the name: a cached kernel of another file must not serve another layout
-        layout = [(d.name, d.dtype.str, d.dtype.descr, len(d.dimensions)) for d in declarations(bundle)]
+        layout = [(d.name, d.dtype.str, d.dtype.descr, d.dimensions, static) for d in declarations(bundle)]
         digest = hashlib.sha256(repr(layout).encode()).hexdigest()[:16]
         super().__init__(name=f"Bundle({bundle.__module__}.{bundle.__qualname__}, {is_batch}, {digest})")
+
+    def length(self, dimension: int | str) -> int | None:
+        """The length of a STATIC dimension; None for any other, which is read where it is used."""
+        name = str(dimension)
+        if not name.startswith(STATIC):
+            return None
+        return shape_of((name,), {name.partition("+")[0]: self.static})[0]
 
     def array(self, declared: Declaration) -> Any:
         """The type of one of its arrays."""
@@ -287,7 +314,10 @@ def _lower_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -
 
     is_record = not declared.dimensions
     itemsize = context.get_constant(types.intp, declared.dtype.itemsize)
-    shape = [entry(1 + kind.is_batch + axis) for axis in range(len(declared.dimensions))]
+    shape = [
+        entry(1 + kind.is_batch + axis) if length is None else context.get_constant(types.intp, length)
+        for axis, length in enumerate(map(kind.length, declared.dimensions))
+    ]
     address = entry(0)
     if kind.is_batch:
         stride = itemsize

@@ -128,7 +128,8 @@ class Tokens:
         acting: parameters of the environment that belong to the agent and keep its values unless an
             evaluation sets them: what is visible, when the agent is asked for a decision, and how its view
             turns actions into decisions. All others define the problem.
-        exact: further names of columns of jobs in exact units -> entry of the observation, and its column.
+        trained: parameters that an agent must have been trained with, as its tokens depend on them.
+        exact: entry of the observation -> the parameter that has the names of its columns.
     """
 
     sets: tuple[TokenSet, ...]
@@ -137,7 +138,8 @@ class Tokens:
     columns: Mapping[str, ColumnSet] = dataclasses.field(default_factory=dict)
     numbers: str = ""
     acting: tuple[str, ...] = ()
-    exact: Mapping[str, tuple[str, int]] = dataclasses.field(default_factory=dict)
+    trained: tuple[str, ...] = ()
+    exact: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def tokens_of(problem: str) -> Tokens:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -35,6 +36,8 @@ SECTIONS = ("jobs", "tasks", "cluster", "parameters")
 
 #: pads the rows of ragged fields
 PAD = -1
+#: names of fields that a schema does not know
+FURTHER_NAME = re.compile("[a-z][a-z0-9_]{0,31}")
 #: slack of the test whether a demand fits a capacity, as a share of the largest server
 CAPACITY_TOLERANCE = 1e-9
 #: beyond it whole numbers are not exact in float64
@@ -277,6 +280,8 @@ class Schema:
     Attributes:
         problem: name of the problem, e.g. "queue-delay".
         jobs, cluster, parameters, tasks: the fields of each section; without tasks there is no such section.
+        further: section -> the form of fields of any other name, which all of these sections must then have;
+            behind the other fields they stand in the order of their names.
         check: called with the parsed sections and a prefix for messages; raises InvalidWorkload.
     """
 
@@ -285,6 +290,7 @@ class Schema:
     cluster: tuple[Field, ...]
     parameters: tuple[Field, ...] = ()
     tasks: tuple[Field, ...] = ()
+    further: Mapping[str, Field] = dataclasses.field(default_factory=dict)
     check: Callable[[dict[str, dict[str, npt.NDArray[Any]]], str], None] | None = None
 
     def make(self, *required: object, **others: object) -> Workload:
@@ -323,16 +329,10 @@ class Schema:
         choices: dict[str, tuple[str, ...]] = {}
         parsed: dict[str, dict[str, npt.NDArray[Any]]] = {}
         for section in SECTIONS:
-            fields: tuple[Field, ...] = getattr(self, section)
             given = sections.get(section, {})
             if not isinstance(given, Mapping):
                 raise InvalidWorkload(f"{prefix}{section}: must be an object of named fields")
-            names = [field.name for field in fields]
-            for name in given:
-                if name not in names:
-                    raise InvalidWorkload(
-                        f"{prefix}{section}.{shown(name)}: unknown field{suggest(str(name), names)}"
-                    )
+            fields = self.fields(section, sections, prefix)
             parsed[section] = {}
             for field in fields:
                 where = f"{prefix}{section}.{field.name}"
@@ -359,6 +359,22 @@ class Schema:
         workload = Workload(self.problem, **parsed, ragged=frozenset(ragged), choices=choices)
         object.__setattr__(workload, "checked", True)
         return workload
+
+    def fields(
+        self, section: str, sections: Mapping[str, Mapping[str, object]], prefix: str = ""
+    ) -> list[Field]:
+        """The fields of a section, and those of other names that are given there, if it may have any."""
+        fields: tuple[Field, ...] = getattr(self, section)
+        names = [field.name for field in fields]
+        others = [name for name in sections.get(section, {}) if name not in names]
+        alike = [sections[own] for own in self.further if isinstance(sections.get(own), Mapping)]
+        for name in others:
+            everywhere = section in self.further and all(name in given for given in alike)
+            if not everywhere or not FURTHER_NAME.fullmatch(name):
+                raise InvalidWorkload(
+                    f"{prefix}{section}.{shown(name)}: unknown field{suggest(str(name), names)}"
+                )
+        return [*fields, *(dataclasses.replace(self.further[section], name=name) for name in sorted(others))]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

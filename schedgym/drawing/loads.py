@@ -58,9 +58,10 @@ def loads_of(record: ScheduleRecord) -> list[Load]:
 
 def loads_by_schema(record: ScheduleRecord, schema: Schema) -> list[Load]:
     """Take the columns of ``amount`` as the resources of the servers (sites), in the schema's order."""
-    cluster = record.workload.cluster
+    cluster, sections = record.workload.cluster, vars(record.workload)
     place = next((f.dimensions for f in schema.cluster if len(f.dimensions) == 1), None)
-    fields = [f for f in schema.cluster if f.dimensions == place and f.name in cluster]
+    known = schema.fields("cluster", sections)
+    fields = [f for f in known if f.dimensions == place and f.name in cluster]
     return [
         Load(field.name, field.unit, float(np.sum(cluster[field.name])), record.amount[:, k])
         for k, field in enumerate(fields[: record.amount.shape[1]])

@@ -42,7 +42,7 @@ STRIP = 110  # least height of the load until now
 class Bar:
     """A server or site: its capacity, and how much of it each job holds, as (job, amount).
 
-    ``label`` stands in the place of its number; ``second`` is the same of the server's second resource.
+    ``label`` stands in the place of its number; ``others`` are the same of the server's further resources.
     """
 
     capacity: float
@@ -50,7 +50,7 @@ class Bar:
     note: str = ""
     marked: bool = False
     label: str = ""
-    second: Bar | None = None
+    others: Sequence[Bar] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Scene:
 
     def colours(self) -> dict[int, int]:
         """The number of each job's colour; -1 for those that have not run."""
-        holders = {job for bar in self.bars for part in (bar, bar.second) if part for job, _ in part.held}
+        holders = {job for bar in self.bars for part in (bar, *bar.others) for job, _ in part.held}
         shown = holders | {line.job for line in self.lines}
         if self.past is None:
             return {job: job for job in shown}
@@ -162,7 +162,7 @@ def draw_text(scene: Scene, caption: str = "") -> str:
     letters = {job: LETTERS[i % len(LETTERS)] if i >= 0 else "-" for job, i in scene.colours().items()}
     lines = [*([one_line(caption)] if caption else []), f"clock {scene.clock}  {scene.event}", scene.counts]
     for number, bar in enumerate(scene.bars[:MOST_BARS]):
-        parts = "  ".join(_cells(part, letters) for part in (bar, bar.second) if part)
+        parts = "  ".join(_cells(part, letters) for part in (bar, *bar.others))
         mark, note = "*" if bar.marked else " ", f"  {bar.note}" if bar.note else ""
         lines.append(f"{mark}{scene.bar} {bar.label or str(number):>3}  {parts}{note}")
     if len(scene.bars) > MOST_BARS:
@@ -279,11 +279,10 @@ class _Canvas:
             if bar.marked:
                 self.draw.ellipse((MARGIN - 8, y + 5, MARGIN + 2, y + 15), fill=MARK)
             self.text(MARGIN + 8, y + 2, names[number], INK, self.font)
-            parts = [part for part in (bar, bar.second) if part]
-            height = 19 // len(parts)
-            for k, part in enumerate(parts):
-                most = max((b.second if k and b.second else b).capacity for b in scene.bars)
-                self._bar(left, y + 1 + k * height, length / most, height - 2, part, colours)
+            height = 19 // (1 + len(bar.others))
+            for k, part in enumerate((bar, *bar.others)):
+                most = max((one, *one.others)[k].capacity for one in scene.bars)
+                self._bar(left, y + 1 + k * height, length / (most or 1.0), height - 2, part, colours)
             self.text(left + length + 8, y + 4, bar.note, FAINT, self.small, NOTE)
         if len(scene.bars) > MOST_BARS:
             text = f"and {len(scene.bars) - MOST_BARS} more {scene.bar}s"

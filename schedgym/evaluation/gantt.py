@@ -27,7 +27,7 @@ I8 = npt.NDArray[np.int64]
 MOST_PIECES = 4000  # bars of a schedule
 MOST_LANES = 240
 MOST_ROWS = 40  # servers, or jobs
-MOST_LOADS = 3  # resources below the bars
+MOST_LOADS = 4  # resources below the bars
 MOST_POINTS = 150_000  # of the jobs' shares of a load; a load of more is drawn as a whole
 PLACES = ("server", "site", "machine")  # what rows are, where a workload has them
 LONGEST_UNIT = 8  # letters, of an axis
@@ -144,8 +144,9 @@ def _places(
     if own is not None:
         word, names, of = own(record, most)
         return word, [f"{word} {name}" for name in names], of
-    name = next(field.name for field in problem.schema.cluster if field.dimensions == (what,))
-    count = len(record.workload.cluster[name])
+    fields = problem.schema.fields("cluster", vars(record.workload))
+    cluster = record.workload.cluster
+    count = next(len(cluster[f.name]) for f in fields if f.dimensions == (what,) and f.name in cluster)
     return what, [f"{what} {i}" for i in range(count)], list(range(count))
 
 

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces.base import (
+    RESOURCES,
     Format,
     JobTrace,
     LeftOut,
@@ -265,13 +266,15 @@ def inspect_trace(
 
         - ``origin``, the date at which the clock is 0, "" where it is not known;
         - ``unit`` of sizes, and ``filled``: what was missing and stands as 0, in how many tasks;
-        - ``duration`` [s], ``cores``, ``memory`` [``unit``]: each with mean, ..., max as above;
+        - ``duration`` [s], ``cores``, ``memory`` [``unit``], and where a task asks for any ``gpu`` [GPUs]:
+          each with mean, ..., max as above;
         - ``machines``: their number, and for a trace with machines (else None) ``largest_machine``
-          (cores, memory; largest by the smaller of its two shares of the trace's maxima), ``pool`` (why they
-          are one pool, "" if they are not), ``tasks_without_machine`` (tasks larger than every machine, or
-          than the pool) and ``offered_load`` per resource of the others: the tasks' volume (demand times
+          (cores, memory, gpu; largest by the smallest of its shares of the trace's maxima), ``pool`` (why
+          they are one pool, "" if they are not), ``tasks_without_machine`` (tasks larger than every machine,
+          or than the pool) and ``offered_load`` per resource of the others: the tasks' volume (demand times
           duration) over the capacity of all machines between the first and the last arrival, None when these
-          coincide. If the memory of machines is not known, it is no limit, and its facts are None.
+          coincide. If the memory or GPUs of machines are not known, they are no limit, and their facts are
+          None.
     """
     check_reading(on_error, limit)
     format = _choose(path, format)
@@ -302,18 +305,18 @@ def _job_facts(trace: JobTrace) -> dict[str, Any]:
 
 
 def _task_facts(trace: Trace, pool: bool | None) -> dict[str, Any]:
+    asked = [name for name in RESOURCES if name != "gpu" or trace.gpu.any()]
     facts: dict[str, Any] = {
         "origin": trace.origin,
         "unit": trace.unit,
         "filled": dict(trace.filled),
         "duration": _quantiles(trace.duration),
-        "cores": _quantiles(trace.cores),
-        "memory": _quantiles(trace.memory),
+        **{name: _quantiles(getattr(trace, name)) for name in asked},
         "machines": len(trace.machine_cores),
     }
     if not len(trace.machine_cores):
         return facts | dict.fromkeys(("largest_machine", "pool", "tasks_without_machine", "offered_load"))
-    sizes = {"cores": trace.machine_cores, "memory": trace.machine_memory}
+    sizes = {name: getattr(trace, f"machine_{name}") for name in asked}
     known = [name for name in sizes if sizes[name].any()]
     table = np.column_stack([sizes[name] for name in known])
     largest = int(np.argmax((table / table.max(axis=0)).min(axis=1)))

@@ -29,6 +29,7 @@ __all__ = [
     "MALFORMED",
     "NO_EXECUTION",
     "OPTIONAL",
+    "RESOURCES",
     "UNFINISHED",
     "About",
     "Column",
@@ -52,6 +53,8 @@ __all__ = [
     "tasks_of",
 ]
 
+#: what tasks take: array of a trace (with "machine_" before it that of machines) -> quantity of a declaration
+RESOURCES = {"cores": "cpus", "memory": "memory", "gpu": "gpus"}
 #: arrays of a trace that may be empty
 OPTIONAL = ("job", "start", "deadline", "site", "value", "preemptible", "nodes", "line")
 
@@ -116,6 +119,7 @@ class LeftOut:
         unit: what ``line`` counts: "line", or "job" of a JSON file.
         jobs: how many jobs (tasks) the rows stand for.
         work: their durations times their cores [core-seconds], of those whose both are known; NaN: of none.
+        gpu_work: the same of their GPUs [GPU-seconds].
     """
 
     reason: str
@@ -126,6 +130,7 @@ class LeftOut:
     unit: str = "line"
     jobs: int = 0
     work: float = math.nan
+    gpu_work: float = math.nan
 
     def __str__(self) -> str:
         what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
@@ -157,13 +162,15 @@ class Trace:
         name: the format, e.g. "alibaba".
         arrival: when each task was submitted, on the trace's own clock [s]; [N], not decreasing.
         duration: how long each task runs [s]; [N].
-        cores: processor demand of each task [cores]; [N].
+        cores: processor demand of each task [cores]; [N], all 0 where the trace has GPUs only.
         memory: memory demand of each task [GiB]; [N].
+        gpu: GPU demand of each task [GPUs], which may be a part of one; [N], all 0 where the trace has none.
         machine_cores: processor capacity of each machine [cores]; [P], empty without machines.
         machine_memory: memory capacity of each machine [GiB]; [P], all 0 where the trace does not say.
+        machine_gpu: GPUs of each machine; [P], all 0 where the trace does not say.
         files: the files that were read.
         unit: unit of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then
-            all four arrays of sizes are such shares, per resource).
+            cores and memory of both are such shares, per resource).
         filled: missing quantity, taken as 0 -> number of the kept tasks without it.
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
         start: when each task started by the record [s], NaN where it does not say; [N], or empty.
@@ -194,6 +201,8 @@ class Trace:
     memory: npt.NDArray[np.float64]
     machine_cores: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     machine_memory: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    gpu: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    machine_gpu: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     files: tuple[Path, ...] = ()
     unit: str = "cores, GiB"
     filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -212,12 +221,15 @@ class Trace:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name, like in (("gpu", self.arrival), ("machine_gpu", self.machine_cores)):
+            if not np.any(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(np.size(like)))
         optional = [name for name in OPTIONAL if np.size(getattr(self, name))]
-        _own(self, ("arrival", "duration", "cores", "memory", *optional), sort=True)
+        _own(self, ("arrival", "duration", *RESOURCES, *optional), sort=True)
         for name in set(OPTIONAL) - set(optional):
             _own(self, (name,))
         sited = ("machine_site",) if np.size(self.machine_site) else ()
-        _own(self, ("machine_cores", "machine_memory", *sited))
+        _own(self, (*(f"machine_{name}" for name in RESOURCES), *sited))
         object.__setattr__(self, "filled", dict(self.filled))
 
     def __repr__(self) -> str:
@@ -245,6 +257,11 @@ class Trace:
     def work(self) -> npt.NDArray[np.float64]:
         """Duration times cores of each task [core-seconds]; [N]."""
         return self.duration * self.cores
+
+    @property
+    def gpu_work(self) -> npt.NDArray[np.float64]:
+        """Duration times GPUs of each task [GPU-seconds]; [N]."""
+        return self.duration * self.gpu
 
     @property
     def begun(self) -> npt.NDArray[np.float64]:
@@ -326,31 +343,32 @@ def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
 
 
 def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
-    """True for tasks that fit an empty machine, [N]; memory is no limit if it is not given for machines.
+    """True for tasks that fit an empty machine, [N]; a resource that no machine is given limits nothing.
 
     As in the problems, a demand may pass a capacity by CAPACITY_TOLERANCE of the largest machine.
     """
-    sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
-    limited = bool(trace.machine_memory.any())
+    limits = [name for name in RESOURCES if getattr(trace, f"machine_{name}").any()]
+    demands = np.column_stack([getattr(trace, name) for name in limits])
+    sizes = np.column_stack([getattr(trace, f"machine_{name}") for name in limits])
     slack = CAPACITY_TOLERANCE * sizes.max(axis=0)
     fits = np.zeros(len(trace.arrival), dtype=np.bool_)
-    for cores, memory in np.unique(sizes, axis=0) + slack:
-        fits |= (trace.cores <= cores) & (trace.memory <= memory if limited else True)
+    for size in np.unique(sizes, axis=0) + slack:
+        fits |= (demands <= size).all(axis=1)
     return fits
 
 
 def offered_load(trace: Trace) -> dict[str, float | None]:
-    """Offered load of cores and memory: volume (demand times duration) over the machines' capacity.
+    """Offered load of each resource: volume (demand times duration) over the machines' capacity.
 
     The capacity is that of all machines between the first and the last arrival. None when these coincide, or
-    if the machines' capacity of the resource is not known.
+    if the machines' capacity of the resource is not known; GPUs are left out where no task asks for any.
     """
     span = float(trace.arrival[-1] - trace.arrival[0])
     found: dict[str, float | None] = {}
-    for name, demand, size in (
-        ("cores", trace.cores, trace.machine_cores),
-        ("memory", trace.memory, trace.machine_memory),
-    ):
+    for name in RESOURCES:
+        demand, size = getattr(trace, name), getattr(trace, f"machine_{name}")
+        if name == "gpu" and not demand.any():
+            continue
         known = span > 0 and size.any()
         found[name] = float(trace.duration @ demand) / (span * float(size.sum())) if known else None
     return found

@@ -46,6 +46,7 @@ TIMES = {
     "d": (86400.0, 1.0),
 }
 CORES = {"cores": ONE, "millicores": (1.0, 1e3), "percent": (1.0, 1e2)}
+GPUS = {"GPUs": ONE, "milliGPUs": (1.0, 1e3), "percent": (1.0, 1e2)}
 BYTES = {
     "B": ONE,
     "kB": (1e3, 1.0),
@@ -68,6 +69,7 @@ TASKS: dict[str, Units] = {
     "duration": {**TIMES, CLOCK: ONE},
     "cpus": CORES,
     "memory": MEMORY,
+    "gpus": GPUS,
     "tasks": {"tasks": ONE},
     "nodes": {"nodes": ONE},
     "value": {"per job": ONE},
@@ -79,7 +81,7 @@ JOBS: dict[str, Units] = {
     **dict.fromkeys(("input", "shuffle", "output"), BYTES),
 }
 #: and of machines
-MACHINES: dict[str, Units] = {name: TASKS[name] for name in ("cpus", "memory", "site")}
+MACHINES: dict[str, Units] = {name: TASKS[name] for name in ("cpus", "memory", "gpus", "site")}
 #: quantities of a task that need not be known
 UNKNOWN = ("start", "deadline", "value", "preemptible", "nodes", "job", "site")
 
@@ -95,10 +97,11 @@ class Field:
         source: the name of a column (in YAML ``from``), or several of which the first that the table has
             counts; else a number, or an arithmetic expression over columns
             (:class:`~schedgym.core.expression.Expression`). Dates and names need a column.
-        unit: of the numbers; "" means seconds, cores, GiB, or bytes. "date" is a date and time, in UTC
+        unit: of the numbers; "" means seconds, cores, GiB, GPUs, or bytes. "date" is a date and time, in UTC
             where it has no zone, "D-HH:MM:SS" a duration as Slurm writes it.
         empty: what an empty field means: "refuse" (the row is malformed), "leave out" (the row is left out
-            and counted), "unknown" (no value: only for UNKNOWN), "zero" (0, counted).
+            and counted), "unknown" (no value: only for UNKNOWN), "zero" (0, counted; of GPUs, which most jobs
+            do not ask for, not counted).
         unknown: texts that stand for an empty field.
         optional: True if the table may lack the column; the quantity is then unknown.
         letters: True if memory may end in K, M, G, T or P, powers of 1024 that take the place of the unit, or
@@ -183,10 +186,10 @@ class TableLayout:
 
     Attributes:
         columns: quantity -> where it comes from. Of a task: submit, duration or end, optionally start (the
-            recorded one), cpus (default: one core), memory (default: none), deadline, tasks (how many equal
-            ones the row stands for), nodes (how many machines it ran on), job (which job the task belongs
-            to), site. Of a job by its bytes:
-            submit, gap, input, shuffle, output. Of a machine: cpus, memory.
+            recorded one), cpus (default: one core, or none beside gpus), memory and gpus (default: none),
+            deadline, tasks (how many equal ones the row stands for), nodes (how many machines it ran on), job
+            (which job the task belongs to), site. Of a job by its bytes: submit, gap, input, shuffle, output.
+            Of a machine: cpus, memory, gpus.
         delimiter: between fields, one character; "": any run of blanks. Of a table with a header, another one
             is taken where the header does not have it, or the columns of fixed width that it shows.
         names: of all columns, for a table without a header.
@@ -227,7 +230,9 @@ class TableLayout:
 
 
 #: a file of machines where a format does not publish one of its own
-COMMON_MACHINES = TableLayout(columns={"cpus": Field("cores"), "memory": Field("memory")})
+COMMON_MACHINES = TableLayout(
+    columns={"cpus": Field("cores"), "memory": Field("memory"), "gpus": Field("gpus", optional=True)}
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -236,7 +241,7 @@ class TableFormat(TableLayout, About):
 
     Attributes:
         machines: layout of the file of machines; None: the format has none.
-        unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "GPUs".
+        unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "slots".
         marks: columns that tell this format from others; they need not be read.
         least: number of its columns by which it is recognised, with those that a table may lack; 0: all that
             it needs but one.
@@ -267,7 +272,8 @@ class TableFormat(TableLayout, About):
             raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
         if self.machines is not None:
             with placed("machines", "."):
-                _check_layout(self.machines, MACHINES, ("cpus", "memory"))
+                alone = "gpus" in self.columns and "cpus" not in self.columns
+                _check_layout(self.machines, MACHINES, ("gpus",) if alone else ("cpus", "memory"))
 
     def has_header(self, line: str) -> bool:
         """Return True if a first line is the names of the columns, though files of the format have none."""
@@ -355,7 +361,9 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, Units]) -> 
             f"empty: 'unknown' is only for {', '.join(UNKNOWN)}": (
                 field.empty == "unknown" and name not in UNKNOWN
             ),
-            "empty: 'zero' is only for cpus and memory": field.empty == "zero" and not sized,
+            "empty: 'zero' is only for cpus, memory and gpus": (
+                field.empty == "zero" and not sized and name != "gpus"
+            ),
             "optional: no trace can lack it": field.optional and name in ("submit", "duration", "end"),
             "letters: only for cpus and memory": field.letters and not sized,
             "before: only for names": field.before and units,

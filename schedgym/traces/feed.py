@@ -24,14 +24,14 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import sign_of
-from schedgym.traces.base import OPTIONAL, LeftOut, Trace, round_up
+from schedgym.traces.base import OPTIONAL, RESOURCES, LeftOut, Trace, round_up
 
 __all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "slots_of", "without"]
 
 Floats = npt.NDArray[np.float64]
 
 #: the arrays of a trace that have an element per task
-ARRAYS = ("arrival", "duration", "cores", "memory", *OPTIONAL)
+ARRAYS = ("arrival", "duration", *RESOURCES, *OPTIONAL)
 MOST = 16_000  # tasks that are run
 PART = 4_000  # tasks of a part
 SLOTS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400)  # [s]
@@ -101,8 +101,8 @@ def without(
         return trace, []
     gone = select(trace, out)
     first = int(gone.line.min(initial=0 if not len(gone.line) else np.inf))
-    work = float(gone.work.sum())
-    one = LeftOut(reason, gone.kept_rows, first, "", detail, jobs=len(gone.arrival), work=work)
+    work, gpu_work = float(gone.work.sum()), float(gone.gpu_work.sum())
+    one = LeftOut(reason, gone.kept_rows, first, "", detail, "line", len(gone.arrival), work, gpu_work)
     return select(trace, ~out), [one]
 
 

@@ -17,6 +17,7 @@ from schedgym.traces.declaration import (
     CLOCK,
     CORES,
     DATE,
+    GPUS,
     MACHINES,
     MEMORY,
     POINTS,
@@ -76,9 +77,9 @@ def guess_format(
     Rows whose state, status or phase says that they have not finished are left out and counted, unless
     ``where`` names that column; so are rows without a submission, duration, end, cpus or memory, and where
     durations follow from ends, also rows without a start, if there is such a column: a job that was cancelled
-    in the queue has an end, but did not run. A duration takes the place of an end. NaN, None, NULL, N/A,
-    Unknown, <none>, - and the like stand for an empty field. Guesses from names and values can be wrong:
-    check them with :func:`describe_columns`.
+    in the queue has an end, but did not run. A row without gpus asks for none. A duration takes the place of
+    an end. NaN, None, NULL, N/A, Unknown, <none>, - and the like stand for an empty field. Guesses from names
+    and values can be wrong: check them with :func:`describe_columns`.
 
     Args:
         source: a text file, a Parquet file, or a pandas data frame.
@@ -163,7 +164,7 @@ def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[s
     missing = tuple(_words()["missing"])
     for name in guessed:
         unknown = name in UNKNOWN and (name != "start" or "end" not in columns)
-        empty = "unknown" if unknown else "leave out"
+        empty = "unknown" if unknown else "zero" if name == "gpus" else "leave out"
         found[name] = dataclasses.replace(columns[name], empty=empty, unknown=missing)
     if "end" in guessed and "start" in columns:
         found["start"] = dataclasses.replace(found["start"], empty="leave out")
@@ -207,7 +208,7 @@ def guess_machines(source: Any) -> TableLayout:
             raise TraceFormatError(
                 name_of(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
             )
-    return dataclasses.replace(layout, columns=columns)
+    return dataclasses.replace(layout, columns=_with_gaps(columns, {"gpus"} & columns.keys()))
 
 
 def describe_columns(format: TableLayout) -> str:
@@ -318,7 +319,7 @@ def _plausible(quantity: str, column: str, piece: Chunk, found: Collection[str])
     known = _known_texts(piece, column)
     if quantity == "preemptible":
         return all(text.lower() in FLAGS for text in known)
-    if quantity == "nodes":
+    if quantity in ("nodes", "gpus"):
         return bool(known) and all(map(is_number, known))  # not their names
     if quantity in ("value", "tasks"):
         least = all(is_number(text) and float(text) > 0 for text in known)
@@ -399,7 +400,7 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
         return Field(source, DATE)
     if quantity in POINTS and not unit and numbers:
         unit = epoch_unit(numbers)
-    unit = unit if unit in (*TIMES, *CORES, *MEMORY) else ""
+    unit = unit if unit in (*TIMES, *CORES, *MEMORY, *GPUS) else ""
     return Field(source, unit, negative=quantity in POINTS)
 
 

@@ -30,7 +30,7 @@ def parse_quantity(text: str) -> float:
 
 
 def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
-    """Creation, start and end (dates), cores, bytes, phase and namespace of a pod.
+    """Creation, start and end (dates), cores, bytes, GPUs, phase and namespace of a pod.
 
     Raises:
         ValueError: saying what is wrong, and where.
@@ -41,7 +41,7 @@ def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
         about, spec, status = (pod.get(name) or {} for name in ("metadata", "spec", "status"))
         states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
         ends = [state.get("terminated", {}).get("finishedAt") or "" for state in states]
-        sizes = [_asked(spec, name) for name in ("cpu", "memory")]
+        sizes = [_asked(spec, name) for name in ("cpu", "memory", "nvidia.com/gpu")]
         times = (about.get("creationTimestamp"), status.get("startTime"), max(ends, default=""))
         return tuple(text or "" for text in (*times, *sizes, status.get("phase"), about.get("namespace")))
     except (AttributeError, TypeError):
@@ -49,7 +49,7 @@ def facts(pod: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _asked(spec: Mapping[str, Any], name: str) -> str:
-    """What the containers of a pod ask for, in cores or bytes; "" where none of them does.
+    """What the containers of a pod ask for, in cores, bytes or GPUs; "" where none of them does.
 
     Those that run before the others count where one of them asks for more, and a limit where there is no
     request: Kubernetes takes it for one.

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.errors import InvalidParameter
-from schedgym.traces.base import LeftOut, Trace, fitting
+from schedgym.traces.base import RESOURCES, LeftOut, Trace, fitting
 from schedgym.traces.feed import without
 
 __all__ = ["ACROSS", "ON_SEVERAL", "Placed", "place", "size_text", "work_text"]
@@ -42,11 +43,15 @@ class Placed:
 
     @property
     def lines(self) -> list[str]:
-        """A line each on the pool, on jobs that are left out, and on memory that limits nothing, if so."""
+        """A line each on the pool, on jobs that are left out, and on what limits nothing, if so."""
         lines = [f"machines: one pool, {self.pool} ({ACROSS})"] if self.pool else []
-        lines += [f"left out: {one}; {work_text(self.trace, one.work)}" for one in self.left_out]
+        lines += [
+            f"left out: {one}; {work_text(self.trace, one.work, one.gpu_work)}" for one in self.left_out
+        ]
         if self.trace.memory.any() and not self.trace.machine_memory.any():
             lines.append("memory: the machines' is not given, so that it limits nothing")
+        if self.trace.gpu.any() and not self.trace.machine_gpu.any():
+            lines.append("gpus: those of the machines are not given, so that they limit nothing")
         return lines
 
 
@@ -55,8 +60,8 @@ def place(trace: Trace, pool: bool | None = None) -> Placed:
 
     Args:
         trace: with machines.
-        pool: True if the machines are one pool of all their cores and memory (with sites: one pool a site),
-            False if every job runs on one machine, None if they are a pool where some job needs several.
+        pool: True if the machines are one pool of all that they have (with sites: one pool a site), False if
+            every job runs on one machine, None if they are a pool where some job needs several.
 
     Raises:
         InvalidParameter: if the jobs that fit none are more than MOST_LEFT_OUT of the work.
@@ -67,22 +72,26 @@ def place(trace: Trace, pool: bool | None = None) -> Placed:
     out = ~fitting(trace)
     if not out.any():
         return Placed(trace, why, ())
-    sizes = trace.cores / trace.machine_cores.max()
-    if trace.machine_memory.any():
-        sizes = np.maximum(sizes, trace.memory / trace.machine_memory.max())
+    most = {name: float(getattr(trace, f"machine_{name}").max()) for name in RESOURCES}
+    sizes = np.max([getattr(trace, name) / most[name] for name in RESOURCES if most[name]], axis=0)
     largest = int(np.argmax(np.where(out, sizes, -1.0)))
-    memory = f"{trace.memory[largest]:.4g}" if trace.memory[largest] else ""
-    detail = f"the largest needs {size_text(trace, f'{trace.cores[largest]:g}', memory)}"
+    memory, gpu = (f"{size:.4g}" if size else "" for size in (trace.memory[largest], trace.gpu[largest]))
+    cores = f"{trace.cores[largest]:g}" if trace.cores.any() else ""
+    detail = f"the largest needs {size_text(trace, cores, memory, gpu)}"
     fitted, left_out = without(trace, out, "fits no machine", detail)
-    work = trace.work if trace.cores.any() else trace.duration * trace.memory
-    share = float(work[out].sum() / (work.sum() or 1.0))
+    amounts = {"work": trace.work if trace.cores.any() else trace.duration * trace.memory}
+    if trace.gpu.any():
+        amounts["GPU-hours"] = trace.gpu_work
+    shares = {what: float(work[out].sum() / (work.sum() or 1.0)) for what, work in amounts.items()}
+    what = max(shares, key=shares.__getitem__)
+    share = shares[what]
     if share > MOST_LEFT_OUT or out.all():
         who = "no job of the log fits any" if out.all() else f"{out.sum()} of {len(out)} jobs fit none"
         who += " of them" if not why else " of them, though they are one pool"
         across = ", --pool if a job may run across them" if fitting(_pooled(trace))[out].any() else ""
-        gone = work_text(trace, left_out[0].work)
+        gone = work_text(trace, left_out[0].work, left_out[0].gpu_work)
         raise InvalidParameter(
-            f"machines: {who}, {100 * share:.3g}% of the work ({gone}); "
+            f"machines: {who}, {100 * share:.3g}% of the {what} ({gone}); "
             f"{detail}: give larger machines{across}, or the unit "
             "if it is another, as in --columns 'memory=COLUMN [MiB]'"
         )
@@ -97,12 +106,15 @@ def _needs_several(trace: Trace) -> str:
     count = len(trace.arrival)
     if len(trace.nodes) and (several := trace.nodes > 1).any():
         return f"as {several.sum()} of {count} jobs ran on several nodes, one on {np.nanmax(trace.nodes):g}"
-    most, total = ((1.0 + CAPACITY_TOLERANCE) * float(size) for size in (cores.max(), cores.sum()))
-    larger = (trace.cores > most) & (trace.cores <= total)
-    if not larger.any():
-        return ""
-    size = size_text(trace, f"{trace.cores[larger].max():g}")
-    return f"as {larger.sum()} of {count} jobs need more than any machine has, one {size}"
+    for name in ("cores", "gpu"):
+        demand, capacity = getattr(trace, name), getattr(trace, f"machine_{name}")
+        most, total = ((1.0 + CAPACITY_TOLERANCE) * float(size) for size in (capacity.max(), capacity.sum()))
+        larger = (demand > most) & (demand <= total)
+        if larger.any():
+            one = f"{demand[larger].max():g}"
+            size = size_text(trace, one) if name == "cores" else f"{one} GPUs"
+            return f"as {larger.sum()} of {count} jobs need more than any machine has, one {size}"
+    return ""
 
 
 def _pooled(trace: Trace) -> Trace:
@@ -110,24 +122,26 @@ def _pooled(trace: Trace) -> Trace:
     sites, own = np.unique(trace.machine_site, return_inverse=True)
     if not len(sites):
         own = np.zeros(len(trace.machine_cores), dtype=np.int64)
-    return dataclasses.replace(
-        trace,
-        machine_cores=np.bincount(own, trace.machine_cores).astype(np.float64),
-        machine_memory=np.bincount(own, trace.machine_memory).astype(np.float64),
-        machine_site=sites,
-    )
+    names = (f"machine_{name}" for name in RESOURCES)
+    pools: dict[str, Any] = {
+        name: np.bincount(own, getattr(trace, name)).astype(np.float64) for name in names
+    }
+    return dataclasses.replace(trace, **pools, machine_site=sites)
 
 
-def size_text(trace: Trace, cores: str, memory: str = "") -> str:
-    """Sizes with their unit, e.g. "8 cores, 32 GiB"; of a trace in other units "cpus 8, memory 3 [slots]"."""
+def size_text(trace: Trace, cores: str, memory: str = "", gpu: str = "") -> str:
+    """Sizes with their units, e.g. "8 cores, 32 GiB, 4 GPUs"; in other units "cpus 8, memory 3 [slots]"."""
     units = trace.unit.split(", ")
     if len(units) == 2:
-        return f"{cores} {units[0]}, {memory} {units[1]}" if memory else f"{cores} {units[0]}"
+        sizes = zip((cores, memory, gpu), (*units, "GPUs"), strict=True)
+        return ", ".join(f"{size} {unit}" for size, unit in sizes if size)
     return f"cpus {cores}, memory {memory} [{trace.unit}]" if memory else f"cpus {cores} [{trace.unit}]"
 
 
-def work_text(trace: Trace, work: float) -> str:
-    """An amount of work with its unit: core-seconds, or GPU-hours where GPUs were read as the cpus."""
-    if trace.unit.startswith("GPUs"):
-        return f"{work / 3600.0:.4g} GPU-hours"
-    return f"{work:.4g} core-seconds" if trace.unit == "cores, GiB" else f"{work:.4g} cpus times seconds"
+def work_text(trace: Trace, work: float, gpu_work: float = 0.0) -> str:
+    """Amounts of work with their units: core-seconds, and where GPUs were read GPU-hours."""
+    hours = f"{gpu_work / 3600.0:.4g} GPU-hours"
+    if trace.gpu.any() and not trace.cores.any():
+        return hours
+    text = f"{work:.4g} core-seconds" if trace.unit == "cores, GiB" else f"{work:.4g} cpus times seconds"
+    return f"{text}, {hours}" if trace.gpu.any() else text

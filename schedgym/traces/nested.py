@@ -121,11 +121,17 @@ def _members(text: _Text) -> dict[str, Any] | None:
     return found
 
 
-def json_rows(path: Path) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
-    """The names of the columns of a JSON file, by its first jobs, and its rows."""
+def json_rows(
+    path: Path, later: Sequence[str] = ()
+) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
+    """The names of the columns of a JSON file, by its first jobs, and its rows.
+
+    The first of the names ``later`` is that of a column, too, if the first jobs have none of them.
+    """
     items = json_items(path)
     first = list(itertools.islice(items, SAMPLE))
     names = tuple(dict.fromkeys(name for _, item in first for name in flatten(item)))
+    names += tuple(later[:1]) if set(later).isdisjoint(names) else ()
     flat = ((number, flatten(item)) for number, item in itertools.chain(first, items))
     return names, ((number, [own.get(name, "") for name in names]) for number, own in flat)
 

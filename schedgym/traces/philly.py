@@ -8,8 +8,8 @@ The file ``cluster_job_log`` is a JSON list of jobs, each with the list of its a
 
 Times are dates, empty or "None" where they are not known. A job is one task that takes all its GPUs, as many
 as its first attempt had. Its recorded start is that of the first attempt, its duration the time from there to
-the end of the last one, as in the publishers' notebook. Memory is 0, as the trace does not contain what jobs
-request.
+the end of the last one, as in the publishers' notebook. Cores and memory are 0, as the trace does not contain
+what jobs request.
 """
 
 from __future__ import annotations

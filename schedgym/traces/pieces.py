@@ -97,9 +97,18 @@ def _texts(piece: Chunk, empty: Collection[str], name: str) -> list[str]:
     else:
         column, _, key = name.partition(".")
         packed = piece.column(column)
-        known = {text: _unpack(text).get(key, "") for text in set(packed)}
+        known = {text: _value(text, key) for text in set(packed)}
         texts = [known[text] for text in packed]
     return ["" if text in empty else text for text in texts] if empty else texts
+
+
+def _value(text: str, key: str) -> str:
+    """One of the values of a field, "" for none; of GPUs that are counted by type only, their sum."""
+    values = _unpack(text)
+    types = [value for name, value in values.items() if name.startswith(f"{key}:")]
+    if key in values or not all(value.isdecimal() for value in types):
+        return values.get(key, "")
+    return str(sum(map(int, types))) if types else ""
 
 
 def _unpack(text: str) -> dict[str, str]:
@@ -133,7 +142,9 @@ def _chunks(source: Any, layout: TableLayout, rows: int) -> Iterator[Chunk]:
         else:
             yield from row_chunks(names, _rows(json_items(Path(source)), reader.facts), rows, unit=JOB)
     elif layout.names is None and is_json(source):
-        yield from row_chunks(*json_rows(Path(source)), rows, unit=JOB)
+        gpus = layout.columns.get("gpus")  # which the first jobs need not ask for
+        later = gpus.source if gpus is not None and gpus.optional and isinstance(gpus.source, tuple) else ()
+        yield from row_chunks(*json_rows(Path(source), later), rows, unit=JOB)
     else:
         yield from _text_chunks(Path(source), layout, rows)
 

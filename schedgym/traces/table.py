@@ -27,6 +27,7 @@ from schedgym.traces.base import (
     MALFORMED,
     NO_EXECUTION,
     OPTIONAL,
+    RESOURCES,
     UNFINISHED,
     Column,
     Fault,
@@ -216,7 +217,8 @@ class TableReader:
         self.codes: dict[str, dict[str, int]] = {"job": {}, "site": {}}
         self.midnight: Any = None  # of the day of the first date
         self._plans: list[_Plan] | None = None
-        self._left: dict[tuple[str, str], list[Any]] = {}  # reason, column -> count, line, detail, jobs, work
+        # reason, column -> count, line, detail, jobs, work, GPU work
+        self._left: dict[tuple[str, str], list[Any]] = {}
         self._how: list[str] = []  # fields were told apart, and dates read
         self._states: dict[str, tuple[Counter[str], Counter[str]]] = {}  # column -> those kept, and left out
         self._lowest: dict[str, tuple[float, int]] = {}  # point in time below 0, and its line
@@ -250,7 +252,13 @@ class TableReader:
                     yield row
 
     def leave_out(
-        self, reason: str, column: str = "", detail: str = "", jobs: int = 1, work: float = math.nan
+        self,
+        reason: str,
+        column: str = "",
+        detail: str = "",
+        jobs: int = 1,
+        work: float = math.nan,
+        gpu_work: float = math.nan,
     ) -> None:
         """Count the row in ``line`` as left out, or raise TraceFormatError if it is malformed.
 
@@ -258,18 +266,20 @@ class TableReader:
         """
         if reason == MALFORMED and self.on_error == "raise":
             raise TraceFormatError(self.path, self.line, column, detail, self.unit)
-        entry = self._left.setdefault((self._prefix + reason, column), [0, self.line, detail, 0, math.nan])
+        new = [0, self.line, detail, 0, math.nan, math.nan]
+        entry = self._left.setdefault((self._prefix + reason, column), new)
         entry[0] += 1
         entry[3] += jobs
-        if not math.isnan(work):
-            entry[4] = work if math.isnan(entry[4]) else entry[4] + work
+        for place, amount in ((4, work), (5, gpu_work)):
+            if not math.isnan(amount):
+                entry[place] = amount if math.isnan(entry[place]) else entry[place] + amount
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """The rows that were left out."""
         return tuple(
-            LeftOut(reason, count, line, column, detail, self.unit, jobs, work)
-            for (reason, column), (count, line, detail, jobs, work) in self._left.items()
+            LeftOut(reason, count, line, column, detail, self.unit, *amounts)
+            for (reason, column), (count, line, detail, *amounts) in self._left.items()
         )
 
     @property
@@ -410,19 +420,23 @@ class TableReader:
         good = rows.good
         each = values.get("tasks", np.ones(len(good)))
         # of rows that are left out, too
-        work = each * values.get("cpus", 1.0) * np.maximum(values.get("duration", np.nan), 0.0)
+        lasted = each * np.maximum(values.get("duration", np.nan), 0.0)
+        work = lasted * values.get("cpus", 1.0)
+        gpu_work = lasted * np.nan_to_num(values["gpus"]) if "gpus" in values else np.full(len(good), np.nan)
         total = np.cumsum(np.where(good, each, 0.0))
         end = len(good) if not len(total) or total[-1] < most else int(np.argmax(total >= most)) + 1
-        jobs, lost = np.nan_to_num(each, nan=1.0).astype(np.int64).tolist(), work.tolist()
+        jobs = np.nan_to_num(each, nan=1.0).astype(np.int64).tolist()
+        lost, gpus = work.tolist(), gpu_work.tolist()
         for i in np.flatnonzero(~good[:end]).tolist():
             self.line = piece.lines[i]
-            self.leave_out(*rows.faults[i], jobs[i], lost[i])
+            self.leave_out(*rows.faults[i], jobs[i], lost[i], gpus[i])
         chosen = np.flatnonzero(good[:end])
         kept.setdefault("line", []).append(np.asarray(piece.lines, dtype=np.float64)[chosen])
         for name, numbers in values.items():
             taken = numbers[chosen]
             if name in FILLED and (unknown := int(np.isnan(taken).sum())):
                 self.filled[f"{name} unknown"] += unknown
+            if name in (*FILLED, "gpus"):
                 taken = np.nan_to_num(taken)
             kept.setdefault(name, []).append(taken)
             if name in POINTS and self.midnight is None and taken.size:
@@ -434,7 +448,8 @@ class TableReader:
     def _quantity(self, plan: _Plan, piece: Chunk, rows: Verdict) -> Floats:
         """The numbers of a quantity; rows without a good one are left out."""
         outer = plan.column.partition(".")[0]
-        if plan.expression is None and plan.column not in piece.names:  # what never ran got no resources
+        packed = plan.expression is None and plan.column not in piece.names
+        if packed and plan.quantity != "gpus":  # what never ran got no resources, and need not ask for GPUs
             none = np.array([not text for text in piece.column(outer)], dtype=np.bool_)
             rows.leave_out(none, f"{outer} empty")
         found = self._values(plan, piece)
@@ -496,7 +511,7 @@ class TableReader:
             unit,
             minimum=-LARGEST if plan.field.negative and quantity in POINTS else 0.0,
             maximum=float(MOST_TASKS if quantity == "tasks" else 2**63 if unit == "ns" else LARGEST),
-            exclusive=self.exclusive or quantity in ABOVE,
+            exclusive=(self.exclusive and quantity != "gpus") or quantity in ABOVE,
             whole=quantity in WHOLE,
         )
         return own, *units.get(unit, ONE)
@@ -703,12 +718,15 @@ def read_tasks(
         columns = _expand(columns, limit, reader.path)
     if "preemptible" in columns:
         columns["preemptible"] = np.nan_to_num(columns["preemptible"])
+    none = np.zeros_like(columns["submit"])
+    gpu = columns.get("gpus", none)
     return Trace(
         name,
         arrival=columns["submit"],
         duration=columns["duration"],
-        cores=columns.get("cpus", np.ones_like(columns["submit"])),
-        memory=columns.get("memory", np.zeros_like(columns["submit"])),
+        cores=columns.get("cpus", none if gpu.any() else none + 1.0),
+        memory=columns.get("memory", none),
+        gpu=gpu,
         **machines,
         files=_files(reader.source) + _files(nodes),
         unit=unit,
@@ -729,7 +747,8 @@ def read_machines(
         return {}, None
     reader = TableReader(nodes, layout, on_error, machines=True)
     sizes = reader.read("machine")
-    machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes.get("memory", 0.0 * sizes["cpus"])}
+    none = np.zeros_like(sizes["line"])
+    machines = {f"machine_{name}": sizes.get(quantity, none) for name, quantity in RESOURCES.items()}
     if "site" in sizes:
         machines["machine_site"] = sizes["site"]
     return machines, reader

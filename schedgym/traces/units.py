@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.errors import TraceFormatError
-from schedgym.traces.base import Trace, name_of
+from schedgym.traces.base import RESOURCES, Trace, name_of
 from schedgym.traces.declaration import CLOCK, POINTS, TIMES, Field, TableFormat, TableLayout
 from schedgym.traces.pieces import Chunk
 from schedgym.traces.table import TableReader
@@ -192,6 +192,8 @@ def settle_units(
     found = {}
     if "cpus" in free and _is_percent(trace.cores, columns["cpus"].sources[0], largest):
         found["cpus"] = "percent"
+    if "gpus" in free and columns["gpus"].sources[0].lower().startswith("plan_gpu"):  # as PAI counts them
+        found["gpus"] = "percent"
     few = len(trace.arrival) < FEWEST or trace.arrival[0] == trace.arrival[-1]
     if "submit" in free:
         tied = "duration" not in columns or declared.linked
@@ -244,15 +246,12 @@ def refuse_span(trace: Trace, source: Any, lines: Sequence[str]) -> None:
         raise TraceFormatError(name_of(source), 0, "", reason)
 
 
-def used_at_once(trace: Trace) -> tuple[float, float]:
-    """The most cores and memory that jobs used at once, from their recorded starts where these are known."""
+def used_at_once(trace: Trace) -> tuple[float, ...]:
+    """The most of each of RESOURCES that jobs used at once, from their recorded starts where known."""
     times = np.concatenate([trace.begun + trace.duration, trace.begun])
     order = np.argsort(times, kind="stable")  # ends first
-    cores, memory = (
-        float(np.cumsum(np.concatenate([-sizes, sizes])[order]).max())
-        for sizes in (trace.cores, trace.memory)
-    )
-    return cores, memory
+    sizes = (getattr(trace, name) for name in RESOURCES)
+    return tuple(float(np.cumsum(np.concatenate([-size, size])[order]).max()) for size in sizes)
 
 
 def _clock_units(trace: Trace, tied: bool, coarsest: int) -> list[str]:

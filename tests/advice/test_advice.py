@@ -350,13 +350,13 @@ def test_the_load_and_the_sizes_of_machines_are_said_in_their_unit():
     found = schedgym.advise(nothing, **QUICK)
     assert "offered load: none, as jobs take nothing" in "\n".join(found.read)
     assert found.verdict.startswith("Next to nothing waits at the log's own load, whatever the policy")
-    shares = select(trace(BUSY), slice(None), unit="GPUs")
+    shares = select(trace(BUSY), slice(None), unit="slots")
     text = "\n".join(schedgym.advise(shares, servers=3, cpus=3, **QUICK).read)
     assert (
-        "3 machines, cpus 9 [GPUs], memory not limited" in text
+        "3 machines, cpus 9 [slots], memory not limited" in text
         and "more than any machine has, one cpus 4" in text
     )
-    with pytest.raises(InvalidParameter, match=r"one job up to cpus 4 \[GPUs\]"):
+    with pytest.raises(InvalidParameter, match=r"one job up to cpus 4 \[slots\]"):
         schedgym.advise(select(shares, slice(None), machine_cores=[], machine_memory=[]), **QUICK)
 
 
@@ -436,8 +436,8 @@ DLRM, PODS, NODES, LLM = (
             PODS,
             {"machines": NODES},
             ("of which 8151 are jobs", "1 row: execution <= 0 (first in line 7287)", "1523 machines"),
-            "Next to nothing waits at the log's own load (0.155%), whatever the policy; nor at 4 times that "
-            "load, under fcfs, and all its jobs at once would take 68.1% of it.",
+            "Next to nothing waits at the log's own load (0.231% of the gpus), whatever the policy; nor at 4 "
+            "times that load, under fcfs, and all its jobs at once would take 98% of the gpus.",
         ),
         (
             LLM,

@@ -167,6 +167,22 @@ def test_jobs_with_deadlines_in_slots():
     assert "makes 4.23% more work" in " ".join(feed.lines)
 
 
+def test_gpus_are_a_resource_of_deadlines_and_none_of_the_other_problems():
+    gpus = np.random.default_rng(5).choice([0.0, 0.5, 1.0, 2.0], 60)
+    four = {**SERVERS, "gpus": 4}
+    feed = feed_of(VALUE, with_deadlines(60).assign(gpus=gpus), **four)
+    workload = VALUE.module("log").workload_of(feed.trace, feed.slot)
+    assert workload.cluster["capacity"].tolist() == [24, 96, 12]
+    assert sorted(workload.jobs["demand"][:, 2]) == sorted(gpus)
+    found = schedgym.advise(with_deadlines(60).assign(gpus=gpus), **four, **QUICK)
+    assert "types of GPUs, fragmentation among the GPUs of a node, and limits of sharing one" in found.limits
+    machines = MACHINES.assign(gpus=[4, 0, 4, 0, 4])
+    for frame, how in ((log(60), {**four, "preemptible": True}), (with_sites(60), {"machines": machines})):
+        found = schedgym.advise(frame.assign(gpus=gpus), **how, **QUICK)
+        assert found.problem in ("flowtime", "geo") and "gpus = gpus [GPUs]" in found.read[1]
+        assert "GPUs and other resources than cpus and memory" in found.limits
+
+
 def test_jobs_that_may_be_interrupted_in_whole_cores_and_slots():
     frame = pandas.DataFrame(
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -156,10 +157,112 @@ def test_work_that_is_left_out_is_counted(tmp_path, capsys):
     assert "1 row: fits no machine: the largest needs 99 cores (first in line 5); 2 jobs; 792 core-s" in text
     path = tmp_path / "gpus.csv"
     frame.rename(columns={"cpus": "num_gpu"}).to_csv(path, index=False)
-    text = advise(capsys, path, "--servers", "1", "--cpus", "32", "--columns", "cpus=num_gpu")
-    assert "0.22 GPU-hours" in text and "the largest needs 99 GPUs" in text
+    text = advise(capsys, path, "--servers", "1", "--gpus", "32")
+    assert "; 0.22 GPU-hours" in text and "the largest needs 99 GPUs" in text and "core" not in text
+    line = refused(capsys, "advise", path, *RUN, "--servers", "1", "--cpus", "32")
+    assert "gpus: must be given with servers, as the log's jobs have GPUs only" in line
+    assert "give --machines FILE, or --servers N --gpus G (its jobs" in refused(capsys, "advise", path, *RUN)
+    more = ("--servers", "1", "--gpus", "32", "--problem", "flowtime", "--preemptible")
+    assert "flowtime needs cpus, and the log has GPUs only" in refused(capsys, "advise", path, *RUN, *more)
     with pytest.raises(InvalidParameter, match=r"200 of 201 jobs|no job of the log fits any"):
         place(read_log(frame.assign(cpus=64), {"servers": 9, "cpus": 32}).trace, False)
+
+
+# GPUs ------------------------------------------------------------------------------------------
+
+
+def gpu_jobs(count=240):
+    """Jobs of which a third ask for no GPU, others for 1, 2, 4 or 8: times, cores and GPUs, and GPU-hours."""
+    submit, start, end, cores = times(count, 90.0, 1800.0)
+    rng = np.random.default_rng(4)
+    gpus = np.where(rng.random(count) < 1 / 3, 0, rng.choice([1, 2, 4, 8], count))
+    hours = sum(float(e - s) * int(g) for s, e, g in zip(start, end, gpus, strict=True)) / 3600
+    return submit, start, end, cores, gpus, hours
+
+
+def helios(path):
+    """A log in the schema of Helios, whose first job has an end, but no start."""
+    begin = pandas.Timestamp("2020-06-09")
+    submit, start, end, cores, gpus, hours = gpu_jobs()
+    lines = ["job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"]
+    lines += [f"0,u,vc,8,4,1,CANCELLED,{begin},,{begin},,"]
+    for i, row in enumerate(zip(submit, start, end, cores, gpus, strict=True)):
+        at = [str(begin + pandas.Timedelta(seconds=second)) for second in row[:3]]
+        lines.append(f"{i + 1},u,vc,{row[4]},{row[3]},1,COMPLETED,{','.join(at)},{row[2] - row[1]:.0f},0")
+    path.write_text("\n".join(lines) + "\n")
+    return submit, hours
+
+
+def sacct(path):
+    """An export of Slurm with GPUs in AllocTRES only, and a job that is still running."""
+    submit, start, end, cores, gpus, hours = gpu_jobs()
+    lines = ["JobIDRaw|Submit|Start|ElapsedRaw|State|AllocTRES"]
+    lines += [f"900|{1.7e9:.0f}|{1.7e9:.0f}|7200|RUNNING|cpu=1,gres/gpu=8,node=1"]
+    for i, (at, begun, ended, core, gpu) in enumerate(zip(submit, start, end, cores, gpus, strict=True)):
+        tres = f"billing={core},cpu={core}" + (f",gres/gpu={gpu},gres/gpu:a100={gpu}" if gpu else "")
+        points = f"{1.7e9 + at:.0f}|{1.7e9 + begun:.0f}|{ended - begun:.0f}"
+        lines.append(f"{i + 1}|{points}|COMPLETED|{tres},node=1")
+    path.write_text("\n".join(lines) + "\n")
+    return submit, hours
+
+
+@pytest.mark.parametrize("make", [helios, sacct])
+def test_a_log_of_gpus_is_read_as_one(tmp_path, capsys, make):
+    path = tmp_path / "log"
+    submit, hours = make(path)
+    machines = ("--servers", "6", "--cpus", "32", "--gpus", "8")
+    text = advise(capsys, path, *machines)
+    assert f"{hours:.4g} GPU-hours" in text and "6 machines, 192 cores, 48 GPUs, memory not limited" in text
+    offered = 100 * hours * 3600 / (48 * float(np.ptp(submit)))
+    said = re.search(r"offered load: cpus [0-9.]+%, gpus ([0-9.]+)%; the busiest: gpus", text)
+    assert float(said[1]) == pytest.approx(offered, rel=5e-3)
+    assert f"{offered:.3g}% of the gpus" in text, "the verdict names it"
+    left = "7200 core-seconds, 16 GPU-hours" if make is sacct else "0 core-seconds, 0 GPU-hours"
+    assert f"(first in line 2); {left}" in text
+    text = advise(capsys, path, *machines[:-2])
+    assert "gpus: those of the machines are not given, so that they limit nothing" in text
+    assert "busiest" not in text and "192 cores, memory not limited" in text
+    line = refused(capsys, "advise", path, *RUN, *machines[:-1], "4", "--no-pool")
+    assert "% of the GPU-hours (" in line and "cores, 8 GPUs: give larger machines, --pool if" in line
+    assert ", 8 GPUs)" in refused(capsys, "advise", path, *RUN) and "--gpus G (its jobs used up" in refused(
+        capsys, "advise", path, *RUN
+    )
+    bad = path.read_text().replace("gres/gpu=4", "gres/gpu=x").replace(",vc,4,", ",vc,x,")
+    path.write_text(bad)
+    row = 1 + next(i for i, row in enumerate(bad.splitlines()) if "gpu=x" in row or ",vc,x," in row)
+    column = "AllocTRES.gres/gpu" if make is sacct else "gpu_num"
+    line = refused(capsys, "advise", path, *RUN, *machines)
+    assert line == f"error: {path}:{row}: {column}: must be a number, got 'x'"
+
+
+def test_jobs_with_more_gpus_than_a_machine_run_on_one_pool():
+    frame = pandas.DataFrame(
+        {"submit": [0.0, 9.0, 20.0], "duration": 5.0, "cpus": 1, "gpus": [1.0, 0.5, 9.0]}
+    )
+    whole = {"servers": 3, "cpus": 4, "gpus": 4}
+    placed = place(read_log(frame, whole).trace)
+    assert placed.pool == "as 1 of 3 jobs need more than any machine has, one 9 GPUs"
+    assert (
+        placed.trace.machine_gpu.tolist() == [12]
+        and place(read_log(frame, whole | {"gpus": 9}).trace).pool == ""
+    )
+    with pytest.raises(InvalidParameter, match="gpus: must be a number above 0, got -1"):
+        read_log(frame, whole | {"gpus": -1})
+    with pytest.raises(InvalidParameter, match="cpus, memory and gpus: are of each of the servers"):
+        read_log(frame, {"gpus": 4})
+    machines = pandas.DataFrame({"cores": [8, 8], "memory_gib": [1, 1], "gpu": ["8", ""]})
+    assert read_log(frame, {"machines": machines}).trace.machine_gpu.tolist() == [8, 0]
+    assert not read_log(frame, {"machines": machines.assign(gpu="T4")}).trace.machine_gpu.any(), "their types"
+
+
+def test_gpus_that_the_first_jobs_of_a_file_do_not_ask_for(tmp_path):
+    path = tmp_path / "sacct.json"
+    job = {"time": {"elapsed": 60}, "state": {"current": ["COMPLETED"]}, "required": {"CPUs": 1}}
+    jobs = [job | {"job_id": i, "time": {"submission": 1709280000 + i, "elapsed": 60}} for i in range(400)]
+    jobs[-1]["tres"] = {"allocated": [{"type": "gres", "name": "gpu", "count": 2}]}
+    path.write_text(json.dumps({"jobs": jobs}))
+    trace = read_trace(path)
+    assert (trace.name, trace.gpu.sum(), trace.gpu[-1]) == ("sacct-json", 2, 2)
 
 
 # units -----------------------------------------------------------------------------------------

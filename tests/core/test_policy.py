@@ -63,7 +63,6 @@ def test_options_are_checked() -> None:
     for options in (
         {"blocking": 1},
         {"blocking": "yes"},
-        {"weights": (1.0,)},
         {"weights": (1.0, -1.0)},
         {"weights": (1.0, float("nan"))},
     ):

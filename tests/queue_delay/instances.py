@@ -80,3 +80,24 @@ def random_instance(rng: random.Random, *, adversarial: bool = True) -> Instance
         execution = rng.randint(1, longest)
         tasks.append(Task(at * tick, execution * tick, cpu / steps, memory / steps))
     return Instance(tasks, servers)
+
+
+def with_resources(instance: Instance, count: int, rng: random.Random) -> Instance:
+    """The instance with ``count`` resources in place of two; every task still fits some empty server.
+
+    Of a further resource some servers have nothing, some tasks ask for nothing, and many amounts are equal.
+    """
+    servers, tasks = [server[:count] for server in instance.servers], []
+    hosts = [
+        rng.choice([j for j, own in enumerate(instance.servers) if _fits(t, own)]) for t in instance.tasks
+    ]
+    for _ in range(2, count):
+        servers = [(*server, rng.choice([0.0, 0.25, 0.5, 1.0])) for server in servers]
+    for task, j in zip(instance.tasks, hosts, strict=True):
+        further = [rng.choice([0.0, 0.25, 0.5, 1.0]) * capacity for capacity in servers[j][2:]]
+        tasks.append(Task(*task[: 2 + min(count, 2)], *further))
+    return Instance(tasks, servers)
+
+
+def _fits(task: Task, server: Server) -> bool:
+    return bool(task.cpu <= server[0] + 1e-9 and task.memory <= server[1] + 1e-9)

@@ -12,7 +12,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Task
 from schedgym.problems.queue_delay.workload import make_workload
-from tests.queue_delay.instances import random_instance
+from tests.queue_delay.instances import random_instance, with_resources
 from tests.records import COLUMNS, Change, Run, put, section_changed
 
 RARE: set[str] = set()
@@ -29,18 +29,22 @@ def record_of(instance: Instance, schedule: Schedule) -> ScheduleRecord:
         server=np.array([schedule.server[i] for i in ran], dtype=np.int64),
         start=start,
         end=start + [task.execution for task in tasks],
-        amount=np.array([(task.cpu, task.memory) for task in tasks], dtype=float).reshape(len(ran), 2),
+        amount=np.array([task.demand for task in tasks], dtype=float).reshape(
+            len(ran), len(instance.servers[0])
+        ),
         final_time=float(schedule.end),
         truncated=len(ran) < len(instance.tasks),
     )
 
 
 def runs(count: int, seed: int) -> Iterator[Run]:
-    """Random instances under random schemes; in one of three the later tasks never run."""
+    """Random instances under random schemes; in one of three the later tasks never run, one has GPUs."""
     rng = random.Random(seed)
     names = [name for name, scheme in model.SCHEMES.items() if scheme.rule != "random"]
     for x in range(seed, seed + count):
         instance = random_instance(rng, adversarial=x % 4 != 3)
+        if x % 3 == 0:
+            instance = with_resources(instance, 3, rng)
         whole = model.simulate(instance, rng.choice(names))
         ran = [begin for begin in whole.start if begin is not None]
         last = rng.choice(ran) if x % 3 == 2 else math.inf
@@ -53,19 +57,21 @@ def runs(count: int, seed: int) -> Iterator[Run]:
         events = [instance.tasks[-1].arrival, *(instant for instant in end if instant is not None)]
         schedule = Schedule(start, server, max(events))
         fates = {"start": start, "server": server, "completion": end}
-        yield Run(record_of(instance, schedule), model.metrics(instance, schedule), fates)
+        record = record_of(instance, schedule)
+        yield Run(record, model.metrics(instance, schedule, tuple(record.workload.cluster)), fates)
 
 
 def is_valid(record: ScheduleRecord) -> bool:
     """The rules row by row; capacities by the model."""
     jobs, cluster = record.workload.jobs, record.workload.cluster
-    tasks = [Task(*row) for row in zip(*(jobs[n].tolist() for n in Task._fields), strict=True)]
-    servers = list(zip(cluster["cpu"].tolist(), cluster["memory"].tolist(), strict=True))
+    fields = ("arrival", "execution", *cluster)
+    tasks = [Task(*row) for row in zip(*(jobs[name].tolist() for name in fields), strict=True)]
+    servers = list(zip(*(own.tolist() for own in cluster.values()), strict=True))
     rows = list(zip(*(getattr(record, name).tolist() for name in COLUMNS), strict=True))
     for job, _, start, end, amount in rows:
         if job not in range(len(tasks)) or end != start + tasks[job].execution:
             return False
-        if amount != [tasks[job].cpu, tasks[job].memory]:
+        if tuple(amount) != tasks[job].demand:
             return False
     ran = [row[0] for row in rows]
     if len(set(ran)) < len(ran) or (len(ran) < len(tasks) and not record.truncated):

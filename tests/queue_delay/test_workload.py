@@ -103,7 +103,7 @@ ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
 
 @pytest.mark.parametrize(
     ("tasks", "servers", "match"),
-    [([(0, 1, 0.5)], [(1, 1)], "rows of 4 numbers"), (ROWS, [1, 1], "rows of 2 numbers")],
+    [([(0, 1, 0.5)], [(1, 1)], "rows of 4 numbers"), (ROWS, [1, 1], "rows of 1 to 4 numbers")],
 )
 def test_rows_of_another_length_are_refused(tasks, servers, match):
     with pytest.raises(InvalidWorkload, match=match):

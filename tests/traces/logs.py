@@ -26,6 +26,7 @@ class Log:
         names: of the columns; by default those in the last line of the head.
         read: those that are read as plain numbers.
         gaps: those of them that may be empty.
+        spare: those of them that a table may lack.
         whole: those that must be whole numbers.
         signed: those that may be below 0.
         changed: number of a row that becomes a task on its own, and can be done without.
@@ -43,6 +44,7 @@ class Log:
     names: Sequence[str] = ()
     read: Sequence[str] = ()
     gaps: Sequence[str] = ()
+    spare: Sequence[str] = ()
     whole: Sequence[str] = ()
     signed: Sequence[str] = ()
     changed: int = 1

@@ -115,7 +115,7 @@ def test_bad_fields_are_named_or_skipped(tmp_path: Path, name: str, column: str,
 def test_a_missing_column_is_named_on_line_1(tmp_path: Path, name: str) -> None:
     """In Slurm's another one takes the place of the processors."""
     log = LOGS[name]
-    for column in log.read:
+    for column in set(log.read) - set(log.spare):
         header = log.lines[0].replace(column, "spare")
         path = write_log(tmp_path, name, [header, *log.rows])
         for format in formats_of(name):

@@ -24,13 +24,14 @@ STRANGERS = Path(os.environ.get("SCHEDGYM_DATA", "")).parent / "strangers"
 
 def advised(path, columns=None, **how):
     """The trace and the lines of a log as advise reads it, on machines that are large enough."""
-    found = read_log(path, {"servers": 1, "cpus": 1e9, "columns": columns, **how})
+    found = read_log(path, {"servers": 1, "cpus": 1e9, "gpus": 1e9, "columns": columns, **how})
     return found.trace, found.lines
 
 
 def taken(trace):
-    """The number of tasks, and their core-seconds."""
-    return len(trace.arrival), pytest.approx(float(trace.duration @ trace.cores), rel=1e-12)
+    """The number of tasks, their core-seconds, and their GPU-seconds."""
+    work = (float(trace.duration @ size) for size in (trace.cores, trace.gpu))
+    return len(trace.arrival), *(pytest.approx(amount, rel=1e-12) for amount in work)
 
 
 def test_every_format_has_a_short_example():
@@ -43,6 +44,7 @@ def test_every_format_has_a_short_example():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example(tmp_path, name):
     one, content = EXAMPLES[name], (DOCS / "examples" / name).read_bytes()
+    true = one["tasks"], one.get("core_seconds"), one.get("gpu_seconds", 0)
     lines = content.replace(b"\n", b"\r\n")
     for file, text in (("a", content), ("b.gz", content), ("c", codecs.BOM_UTF8 + content), ("d", lines)):
         path = write(tmp_path / file, text)
@@ -53,9 +55,9 @@ def test_an_example(tmp_path, name):
             if isinstance(found, JobTrace):
                 assert len(found.arrival) == one["tasks"]
                 continue
-            assert (one["tasks"], one["core_seconds"]) == taken(found)
+            assert true == taken(found)
         trace, said = advised(path, format=one["of"] if one.get("of") and assumes else None)
-        assert (one["tasks"], one["core_seconds"]) == taken(trace)
+        assert true == taken(trace)
         assert set(one.get("notes", ())) <= set(said)
 
 
@@ -84,6 +86,7 @@ def test_other_kinds(tmp_path, lines, columns, empty, expected):
     trace, said = advised(write(tmp_path / "log", lines), columns, empty=empty)
     found = {"cores": trace.cores.tolist(), "memory": trace.memory.tolist(), "start": trace.start.tolist()}
     found |= {"arrival": trace.arrival.tolist(), "duration": trace.duration.tolist(), "said": said[-1]}
+    found |= {"gpu": trace.gpu.tolist()}
     assert {name: found[name] for name in expected} == expected
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.errors import InvalidParameter, TraceFormatError
+from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 from schedgym.problems.queue_delay.workload import from_trace
 from schedgym.traces import JobTrace, Trace, formats, inspect_trace, nested, read_trace
 from schedgym.traces.fetch import known_sets
@@ -145,14 +146,19 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
         tmp_path / "cluster_machine_list", "machineId,number of GPUs,single GPU mem", "m31,8, 24GB"
     )
     trace = read(path, nodes=machines)
-    assert trace.name == "philly" and trace.unit == "GPUs" and trace.origin == "2017-10-06T00:00:00+00:00"
-    assert trace.arrival.tolist() == [3600, 86400 + 4299] and trace.cores.tolist() == [1, 16]
+    assert (
+        trace.name == "philly" and trace.unit == "cores, GiB" and trace.origin == "2017-10-06T00:00:00+00:00"
+    )
+    assert trace.arrival.tolist() == [3600, 86400 + 4299] and trace.gpu.tolist() == [1, 16]
     assert trace.duration.tolist() == [9, 2 * 86400 + 5 * 3600 + 41 * 60 + 3]
     assert (trace.start - trace.arrival).tolist() == [3600, 30]
     assert trace.dropped == {"no attempt": 1, "start or end unknown": 2, "execution <= 0": 1}
     assert [one.line for one in trace.left_out] == [2, 3, 5]
-    assert trace.machine_cores.tolist() == [8] and trace.machine_memory.tolist() == [0]
-    assert read(path, limit=1).cores.tolist() == [16]
+    assert trace.machine_gpu.tolist() == [8] and not trace.cores.any() and not trace.machine_cores.any()
+    assert read(path, limit=1).gpu.tolist() == [16]
+    for name in ("FlowtimePacking", "PartialValue"):
+        with pytest.raises((InvalidParameter, InvalidWorkload), match="has GPUs only; this problem needs p"):
+            gym.make(f"schedgym/{name}-v0", trace=str(path), trace_format="philly")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +218,8 @@ def test_inspect(pods: Path, nodes: Path) -> None:
     assert facts["duration"]["median"] == 400 and facts["duration"]["max"] == 900
     assert facts["cores"]["mean"] == 6.5 and facts["memory"]["min"] == 0
     assert facts["machines"] == 2 and facts["tasks_without_machine"] == 0
-    assert facts["largest_machine"] == {"cores": 96, "memory": 384}
+    assert facts["largest_machine"] == {"cores": 96, "memory": 384, "gpu": 8}
+    assert facts["gpu"]["max"] == 1 and facts["offered_load"]["gpu"] == pytest.approx(814 / (250 * 8))
     volume = 900 * 6.5 + 400 * 12 + 120 * 1
     assert facts["offered_load"]["cores"] == pytest.approx(volume / (250 * 128))
     assert facts["offered_load"]["memory"] == pytest.approx((900 * 12 + 400 * 16) / (250 * 640))
@@ -223,10 +230,10 @@ def test_inspect_without_machines_or_span(pods: Path, nodes: Path, tmp_path: Pat
     assert facts["machines"] == 0
     assert facts["largest_machine"] is facts["offered_load"] is facts["tasks_without_machine"] is None
     facts = inspect_trace(pods, nodes, limit=1)
-    assert facts["offered_load"] == {"cores": None, "memory": None}
+    assert facts["offered_load"] == {"cores": None, "memory": None, "gpu": None}
     small = lines(tmp_path / "small.csv", LOGS["alibaba"].machines[0], "a,6500,12288,0,", "b,20000,12287,0,")
-    with pytest.raises(InvalidParameter, match="machines: 1 of 3 jobs fit none of them, 44.6% of the work"):
-        inspect_trace(pods, small)  # 12 cores with 16 GiB
+    with pytest.raises(InvalidParameter, match="1 of 3 jobs fit none of them, 49.1% of the GPU-hours"):
+        inspect_trace(pods, small)  # 12 cores with 16 GiB and 1 GPU: 44.6% of the core-seconds
     assert inspect_trace(pods, small, pool=True)["tasks_without_machine"] == 0
 
 
@@ -290,27 +297,51 @@ def test_the_published_pods_and_nodes() -> None:
     assert trace.rows == 8152 and len(trace.arrival) == 8151
     assert trace.dropped == {"execution <= 0": 1}
     assert len(trace.machine_cores) == 1523
+    with nodes.open(newline="") as stream:
+        assert sum(int(row["gpu"]) for row in csv.DictReader(stream)) == trace.machine_gpu.sum() == 6212
+    asked = np.array([int(row["num_gpu"]) * int(row["gpu_milli"]) for row in rows])
+    assert (int((asked > 0).sum()), int(((asked > 0) & (asked < 1000)).sum())) == (7064, 3078)
     # the same facts, by another way
     expected = [
-        (int(r["creation_time"]), duration, int(r["cpu_milli"]) / 1000, int(r["memory_mib"]) / 1024)
+        (
+            int(r["creation_time"]),
+            duration,
+            int(r["cpu_milli"]) / 1000,
+            int(r["memory_mib"]) / 1024,
+            int(r["num_gpu"]) * int(r["gpu_milli"]) / 1000,
+        )
         for r in rows
         if (duration := int(r["deletion_time"]) - int(r["scheduled_time"] or r["creation_time"])) > 0
     ]
     expected.sort(key=lambda task: task[0])
-    got = np.column_stack([trace.arrival, trace.duration, trace.cores, trace.memory])
+    got = np.column_stack([trace.arrival, trace.duration, trace.cores, trace.memory, trace.gpu])
     assert np.array_equal(got, np.array(expected))
+
+
+@real
+def test_the_waits_of_the_published_pods_hardly_follow_the_load() -> None:
+    """So docs/how-to/advise.md claims nothing about them."""
+    trace = read(published("alibaba-2023-pods"))
+    known = np.isfinite(trace.start)
+    arrival, begin, wait = trace.arrival[known], trace.start[known], (trace.start - trace.arrival)[known]
+    end = begin + trace.duration[known]
+    assert np.median(wait) == 2
+    for demand in (trace.cores[known], trace.memory[known], trace.gpu[known]):
+        load = np.array([demand[(begin < at) & (end > at)].sum() for at in arrival.tolist()])
+        assert 0.05 < spearmanr(wait, load).statistic < 0.15
 
 
 @real
 def test_the_published_trace_inspected() -> None:
     pods, nodes = (published(f"alibaba-2023-{name}") for name in ("pods", "nodes"))
     facts = inspect_trace(pods, nodes)
-    assert facts["largest_machine"] == {"cores": 128, "memory": 1024}
+    assert facts["largest_machine"] == {"cores": 128, "memory": 768, "gpu": 8}
     assert facts["tasks_without_machine"] == 0
     assert (facts["first_arrival"], facts["last_arrival"]) == (0, 12901761)
     assert facts["duration"]["median"] == 485
     assert facts["cores"]["max"] == 120.2 and facts["memory"]["max"] == 720
     assert facts["offered_load"]["cores"] == pytest.approx(0.00155, rel=0.01)
+    assert facts["offered_load"]["gpu"] == pytest.approx(0.00231, rel=0.01)
 
 
 @real

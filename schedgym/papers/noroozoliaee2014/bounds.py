@@ -35,7 +35,7 @@ NAMED = ("bf-exec", *_FFD, "fcfs", *_LITERAL)
 
 def _alike(instance: Instance, demand: Server) -> Instance:
     """The instance with one demand for all tasks."""
-    tasks = tuple(task._replace(cpu=demand[0], memory=demand[1]) for task in instance.tasks)
+    tasks = tuple(Task(task.arrival, task.execution, *demand) for task in instance.tasks)
     return instance._replace(tasks=tasks)
 
 
@@ -318,7 +318,7 @@ def _check_lower_bounds(run: Run, say: Sentences) -> Finding:
     for n in range(count):
         instance = draw(run.rng, tasks=4, servers=2, longest=4)
         if n % 2:
-            together = tuple(task._replace(arrival=0) for task in instance.tasks)
+            together = tuple(Task(0, *task[1:]) for task in instance.tasks)
             instance = instance._replace(tasks=together)
         best = Fraction(model.optimum(instance)[0], len(instance.tasks))
         bounds = {"pooled": max(model.pooled_bound(instance, 0), model.pooled_bound(instance, 1))}

@@ -1,45 +1,54 @@
-"""The model of noroozoliaee2014 in plain Python: queues on servers with two resources, schemes, and bounds.
+"""The model of noroozoliaee2014 in plain Python: queues on servers with resources, schemes, and bounds.
 
-Whole numbers give exact results, which the claims examine; demands and capacities are then multiples of
-1 / ``Instance.unit`` of the largest capacity. Floats give the starts of the environment's kernels, bit for
-bit, as these expressions are evaluated in this order:
+The paper has two resources, cpu and memory; tasks and servers may have any number of them. Whole numbers give
+exact results, which the claims examine; demands and capacities are then multiples of 1 / ``Instance.unit`` of
+the largest capacity. Floats give the starts of the environment's kernels, bit for bit, as these expressions
+are evaluated in this order:
 
 - used = ((0 + d1) + d2) + ... over the tasks that run on a server, in order of start; remaining = capacity -
-  used; a task fits if its demand <= remaining + ``TOLERANCE`` in both resources.
+  used; a task fits if its demand <= remaining + ``TOLERANCE`` in all resources.
 - Sizes of (x, y) are x x + y y (L2 norm), x y (product) and a1 x + a2 y (sums), where the weights of the
   average sum are the mean demands ((0 + d1) + d2 + ...) / count of the tasks submitted so far. The dot
-  product of a demand and what remains is c x + m y.
+  product of a demand and what remains is c x + m y. Further resources follow in the same way. A product for
+  a server leaves out the resources that it has none of.
 - end = start + execution; two instants are one only if they are equal.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 Number = Any  # whole: exact results; float: those of the kernels
-Server = tuple[Number, Number]
-Norm = Callable[[Number, Number], Number]
+Server = tuple[Number, ...]
+Norm = Callable[..., Number]
 
 TOLERANCE = 1e-9  # by which servers may be overfilled; of no effect on whole numbers
 
 
-class Task(NamedTuple):
-    """Arrival, execution time and demands of a task."""
+class Task(tuple[Number, ...]):
+    """Arrival, execution time and demands of a task: ``Task(arrival, execution, cpu, memory)``."""
 
-    arrival: Number
-    execution: Number
-    cpu: Number
-    memory: Number
+    def __new__(cls, *numbers: Number) -> Task:  # noqa: D102
+        return super().__new__(cls, numbers)
+
+    def __getnewargs__(self) -> tuple[Number, ...]:
+        """The arguments of ``__new__``, for pickle."""
+        return tuple(self)
+
+    arrival, execution, cpu, memory = (property(operator.itemgetter(k)) for k in range(4))
+    demand = property(operator.itemgetter(slice(2, None)))
 
 
 class Instance(NamedTuple):
-    """Tasks in order of submission, and servers as (cpu, memory)."""
+    """Tasks in order of submission, and servers as (cpu, memory), or with other resources."""
 
     tasks: Sequence[Task]
     servers: Sequence[Server]
@@ -69,17 +78,22 @@ class Schedule(NamedTuple):
 # the schemes -------------------------------------------------------------------------------------------
 
 
-def squares(x: Number, y: Number) -> Number:
+def added(numbers: Iterable[Number]) -> Number:
+    """Return the sum, added from the left; Python's own rounds otherwise."""
+    return functools.reduce(operator.add, numbers, 0)
+
+
+def squares(*amounts: Number) -> Number:
     """Return the square of the L2 norm."""
-    return x * x + y * y
+    return added(x * x for x in amounts)
 
 
 #: rule -> score of a server, of which the least is chosen; the task, what the server has left, and a size
 SERVER_RULES: dict[str, Callable[[Task, Server, Norm], Number]] = {
     "first": lambda task, left, size: 0,
-    "best": lambda task, left, size: size(left[0] - task.cpu, left[1] - task.memory),
+    "best": lambda task, left, size: size(*_minus(left, task)),
     "best-before": lambda task, left, size: size(*left),
-    "worst": lambda task, left, size: -size(left[0] - task.cpu, left[1] - task.memory),
+    "worst": lambda task, left, size: -size(*_minus(left, task)),
     "dot": lambda task, left, size: -_dot(task, left),
 }
 SIZES = ("nb", "dp", "product", "sum", "avgsum")  # the L2 norm, the dot product, ...
@@ -125,26 +139,33 @@ for _name, _rule in {"ff": "first", "bf": "best", "wf": "worst", "rf": "random"}
 
 
 def _dot(task: Task, left: Server) -> Number:
-    return task.cpu * left[0] + task.memory * left[1]
+    return added(d * x for d, x in zip(task.demand, left, strict=True))
+
+
+def _minus(left: Server, task: Task) -> Server:
+    return tuple(x - d for x, d in zip(left, task.demand, strict=True))
 
 
 def _fits(task: Task, left: Server) -> bool:
-    return bool(task.cpu <= left[0] + TOLERANCE and task.memory <= left[1] + TOLERANCE)
+    return all(d <= x + TOLERANCE for d, x in zip(task.demand, left, strict=True))
 
 
 def select(
     rule: str,
     task: Task,
     remaining: Sequence[Server],
-    size: Norm = squares,
+    size: Callable[[int], Norm] = lambda j: squares,
     choose: Callable[[list[int]], int] | None = None,
 ) -> int:
-    """Return the server that a rule selects for a task (the lowest of equals), -1 if it fits none."""
+    """Return the server that a rule selects for a task (the lowest of equals), -1 if it fits none.
+
+    ``size`` has the size by which each server is measured.
+    """
     fitting = [j for j, left in enumerate(remaining) if _fits(task, left)]
     if rule == "random" and fitting:
         assert choose is not None
         return choose(fitting)
-    return min(fitting, key=lambda j: SERVER_RULES[rule](task, remaining[j], size), default=-1)
+    return min(fitting, key=lambda j: SERVER_RULES[rule](task, remaining[j], size(j)), default=-1)
 
 
 class _Cluster:
@@ -154,7 +175,7 @@ class _Cluster:
         self,
         instance: Instance,
         scheme: Scheme,
-        weights: tuple[Number, Number],
+        weights: Sequence[Number],
         norm: Norm,
         choose: Callable[[list[int]], int] | None,
     ) -> None:
@@ -197,12 +218,8 @@ class _Cluster:
 
     def take_from(self, j: int) -> None:
         """Compute what server j has left."""
-        cpu: Number = 0
-        memory: Number = 0
-        for i in self.running[j]:
-            cpu += self.tasks[i].cpu
-            memory += self.tasks[i].memory
-        self.left[j] = self.servers[j][0] - cpu, self.servers[j][1] - memory
+        used = _sums([self.tasks[i] for i in self.running[j]], len(self.servers[j]))
+        self.left[j] = tuple(x - y for x, y in zip(self.servers[j], used, strict=True))
 
     def arrive(self, i: int) -> None:
         """Place task i, or let it wait."""
@@ -228,7 +245,7 @@ class _Cluster:
             while fitting := [i for i in self.queue if self.fits(i, j)]:
                 self.place(max(fitting, key=lambda i: _dot(self.tasks[i], self.left[j])), j)
         else:
-            for i in sorted(self.queue, key=self.key):
+            for i in sorted(self.queue, key=functools.partial(self.key, j=j)):
                 if self.fits(i, j):
                     self.place(i, j)
 
@@ -241,8 +258,8 @@ class _Cluster:
                 return
             self.place(i, j)
 
-    def key(self, i: int) -> tuple[Number, int]:
-        """Return the key of a waiting task, of which the least comes first."""
+    def key(self, i: int, j: int = -1) -> tuple[Number, int]:
+        """Return the key of a waiting task, of which the least comes first; j is a released server."""
         task, order = self.tasks[i], self.scheme.order
         if order == "submission":
             return 0, i
@@ -250,31 +267,28 @@ class _Cluster:
             return task.execution, i
         if order == "dp":  # the largest dot product on any server, whether the task fits there or not
             return -max(_dot(task, left) for left in self.left), i
-        return -self.size(order, task.cpu, task.memory), i
+        return -self.size(order, j, *task.demand), i
 
-    def size(self, name: str, x: Number, y: Number) -> Number:
-        """Return the size of a pair of amounts; "dp" measures by the norm what is not a dot product."""
+    def size(self, name: str, j: int, *amounts: Number) -> Number:
+        """Return the size of amounts for server j (-1: none); "dp" is the norm where it is no dot product."""
         if name in ("nb", "dp"):
-            return self.norm(x, y)
+            return self.norm(*amounts)
         if name == "product":
-            return x * y
-        a, b = self.weights if name == "sum" else self.mean_demands()
-        return a * x + b * y
+            there = self.servers[j] if j >= 0 else [1] * len(amounts)
+            return math.prod(x for x, capacity in zip(amounts, there, strict=True) if capacity)
+        weights = self.weights if name == "sum" else self.mean_demands()
+        return added(a * x for a, x in zip(weights, amounts, strict=True))
 
-    def mean_demands(self) -> tuple[Number, Number]:
-        cpu: Number = 0
-        memory: Number = 0
-        for task in self.tasks[: self.submitted]:
-            cpu += task.cpu
-            memory += task.memory
-        return cpu / self.submitted, memory / self.submitted
+    def mean_demands(self) -> list[Number]:
+        total = _sums(self.tasks[: self.submitted], len(self.servers[0]))
+        return [x / self.submitted for x in total]
 
     def fits(self, i: int, j: int) -> bool:
         return _fits(self.tasks[i], self.left[j])
 
     def select(self, i: int) -> int:
-        def size(x: Number, y: Number) -> Number:
-            return self.size(self.scheme.size, x, y)
+        def size(j: int) -> Norm:
+            return functools.partial(self.size, self.scheme.size, j)
 
         return select(self.scheme.rule, self.tasks[i], self.left, size, self.choose)
 
@@ -315,18 +329,24 @@ class _Cluster:
         ``beside``, if not -1, is a task that would start on server j now.
         """
         here = [k for k in self.running[j] if self.end[k] > time]
-        cpu = self.servers[j][0] - math.fsum(self.tasks[k].cpu for k in here)
-        memory = self.servers[j][1] - math.fsum(self.tasks[k].memory for k in here)
+        left = tuple(
+            x - math.fsum(self.tasks[k].demand[r] for k in here) for r, x in enumerate(self.servers[j])
+        )
         if beside >= 0 and self.clock + self.tasks[beside].execution > time:
-            cpu, memory = cpu - self.tasks[beside].cpu, memory - self.tasks[beside].memory
-        return _fits(self.tasks[i], (cpu, memory))
+            left = _minus(left, self.tasks[beside])
+        return _fits(self.tasks[i], left)
+
+
+def _sums(tasks: Iterable[Task], resources: int) -> list[Number]:
+    """Return the sums of the tasks' demands, added in their order."""
+    return [added(task.demand[r] for task in tasks) for r in range(resources)]
 
 
 def simulate(
     instance: Instance,
     name: str,
     *,
-    weights: tuple[Number, Number] = (1, 1),
+    weights: Sequence[Number] = (),
     norm: Norm = squares,
     choose: Callable[[list[int]], int] | None = None,
 ) -> Schedule:
@@ -339,11 +359,12 @@ def simulate(
     Args:
         instance: every task fits some empty server.
         name: of SCHEMES.
-        weights: of cpu and memory in the size "sum".
-        norm: of a pair of amounts, in place of the L2 norm.
+        weights: of the resources in the size "sum"; none: all 1.
+        norm: of amounts, in place of the L2 norm.
         choose: maps the ascending list of fitting servers to one of them, for rf and rf-all; it is called
             even if only one server fits.
     """
+    weights = weights or [1] * len(instance.servers[0])
     return _Cluster(instance, SCHEMES[name], weights, norm, choose).run()
 
 
@@ -360,7 +381,7 @@ def feasible(instance: Instance, schedule: Schedule) -> bool:
         spans.append((start, start + task.execution, j, task))
     for t, _, j, _ in spans:  # the load rises only where a task starts
         there = [task for begin, end, server, task in spans if server == j and begin <= t < end]
-        total = Task(t, 0, sum(task.cpu for task in there), sum(task.memory for task in there))
+        total = Task(t, 0, *_sums(there, len(servers[j])))
         if not _fits(total, servers[j]):
             return False
     return True
@@ -390,7 +411,7 @@ class Interval(NamedTuple):
     length: Number
     queued: int
     running: int
-    used: tuple[Number, Number]
+    used: Sequence[Number]
 
 
 def intervals(instance: Instance, schedule: Schedule) -> list[Interval]:
@@ -407,7 +428,7 @@ def intervals(instance: Instance, schedule: Schedule) -> list[Interval]:
     for begin, end in itertools.pairwise(sorted({moment for span in spans for moment in span})):
         running = [i for i, (_, start, stop) in enumerate(spans) if start <= begin < stop]
         placed = [tasks[i] for i in running if schedule.server[i] >= 0]
-        used = sum(task.cpu for task in placed), sum(task.memory for task in placed)
+        used = _sums(placed, len(instance.servers[0]))
         queued = sum(arrival <= begin < start for arrival, start, _ in spans)
         found.append(Interval(begin, end - begin, queued, len(running), used))
     return found
@@ -463,7 +484,7 @@ def measure(instance: Instance, schedule: Schedule) -> Measured:
 
 
 def utilisation(instance: Instance, schedule: Schedule, resource: int, window: str = "") -> Fraction:
-    """Return the share of a resource (0: cpu, 1: memory) in use, 0 in a window of no length.
+    """Return the share of a resource (0: cpu, 1: memory, ...) in use, 0 in a window of no length.
 
     Windows are "": first arrival to last completion; "_to_last_arrival"; "_backlog": while tasks wait.
     """
@@ -476,8 +497,10 @@ def utilisation(instance: Instance, schedule: Schedule, resource: int, window: s
     return _ratio(sum(part.used[resource] * part.length for part in parts), held) if held else Fraction(0)
 
 
-def metrics(instance: Instance, schedule: Schedule) -> dict[str, float]:
-    """Return the environment's metrics."""
+def metrics(
+    instance: Instance, schedule: Schedule, resources: Sequence[str] = ("cpu", "memory")
+) -> dict[str, float]:
+    """Return the environment's metrics, with the names of the resources."""
     waits, measured = delays(instance, schedule), measure(instance, schedule)
     found = {
         "mean_delay": measured.delay,
@@ -490,7 +513,7 @@ def metrics(instance: Instance, schedule: Schedule) -> dict[str, float]:
         "beta": measured.beta,
         "stranded": sum(start is None for start in schedule.start),
     }
-    for resource, name in enumerate(("cpu", "memory")):
+    for resource, name in enumerate(resources):
         for window in ("", "_to_last_arrival", "_backlog"):
             found[f"utilization_{name}{window}"] = utilisation(instance, schedule, resource, window)
     return {name: float(value) for name, value in found.items()}
@@ -501,12 +524,12 @@ def metrics(instance: Instance, schedule: Schedule) -> dict[str, float]:
 
 def largest_demands(instance: Instance) -> Server:
     """Return U, the largest demand for each resource."""
-    return max(task.cpu for task in instance.tasks), max(task.memory for task in instance.tasks)
+    return tuple(map(max, zip(*(task.demand for task in instance.tasks), strict=True)))
 
 
 def least_demands(instance: Instance) -> Server:
     """Return L, the least demand for each resource."""
-    return min(task.cpu for task in instance.tasks), min(task.memory for task in instance.tasks)
+    return tuple(map(min, zip(*(task.demand for task in instance.tasks), strict=True)))
 
 
 def _times(capacity: Number, demand: Number) -> Number:
@@ -516,12 +539,12 @@ def _times(capacity: Number, demand: Number) -> Number:
 
 def at_once(instance: Instance, demand: Server, pick: Callable[..., Number] = min) -> Number:
     """Return how many tasks of one demand run at once: sum over servers of floor(pick(C / c, M / m))."""
-    return sum(pick(_times(x, demand[0]), _times(y, demand[1])) for x, y in instance.servers)
+    return sum(pick(map(_times, server, demand)) for server in instance.servers)
 
 
 def on_one(instance: Instance, demand: Server, pick: Callable[..., Number] = min) -> Number:
     """Return the same for one server of size 1, as the paper prints it: floor(pick(1 / c, 1 / m))."""
-    return pick(_times(instance.unit, demand[0]), _times(instance.unit, demand[1]))
+    return pick(_times(instance.unit, own) for own in demand)
 
 
 class Reading(NamedTuple):
@@ -529,7 +552,7 @@ class Reading(NamedTuple):
 
     Attributes:
         response: True if mu is the mean response time, False if it is the mean execution time.
-        pick: combines the numbers of tasks that the two resources allow: min or max.
+        pick: combines the numbers of tasks that the resources allow: min or max.
         every: True if k is the sum over all servers, False if it is that of one server of size 1.
         beta: True if the form has the factor beta.
     """
@@ -585,9 +608,9 @@ def earliest(
         moments = [begin, *(b for b, _, _ in there if begin < b < begin + task.execution)]
         for t in moments:
             beside = [one for b, e, one in there if b <= t < e]
-            cpu, memory = (sum(one[r] for one in beside) for r in (2, 3))
+            used = _sums(beside, len(servers[j]))
             # floats may be added in another order than in a schedule that just fits
-            if not _fits(task, (servers[j][0] - cpu + TOLERANCE, servers[j][1] - memory + TOLERANCE)):
+            if not _fits(task, tuple(x - y + TOLERANCE for x, y in zip(servers[j], used, strict=True))):
                 return False
         return True
 
@@ -654,7 +677,7 @@ def mean_busy_times(arrivals: Sequence[Number], volumes: Sequence[Number], rate:
 
 
 def pooled_bound(instance: Instance, resource: int) -> Fraction:
-    """Return a lower bound on the mean delay: all servers as one machine of a resource (0 cpu, 1 memory)."""
+    """Return a lower bound on the mean delay: all servers as one machine of a resource (0 is cpu)."""
     tasks = instance.tasks
     rate = sum(Fraction(server[resource]) for server in instance.servers)
     volumes = [Fraction(task.execution) * Fraction(task[2 + resource]) for task in tasks]
@@ -683,7 +706,7 @@ def workload_bound(instance: Instance) -> Fraction:
 
     A schedule may be below it by rounding, and by the tolerance by which servers may be overfilled.
     """
-    bounds = [Fraction(0), pooled_bound(instance, 0), pooled_bound(instance, 1)]
+    bounds = [Fraction(0), *(pooled_bound(instance, r) for r in range(len(instance.servers[0])))]
     if instance.tasks[0].arrival == instance.tasks[-1].arrival:
         bounds.append(batch_bound(instance))
     return max(bounds)

@@ -450,7 +450,7 @@ def _check_before(run: Run, say: Sentences) -> Finding:
     ]
     one_resource = 0
     for (task,), servers in cases:
-        own, line = task._replace(memory=0), [(x, 0) for x, _ in servers]  # the same without memory
+        own, line = Task(*task[:3], 0), [(x, 0) for x, _ in servers]  # the same without memory
         one_resource += model.select("best-before", own, line) != model.select("best", own, line)
     count = 2_000 if run.small else 10_000
     totals = {"bf-exec": 0, "bf-exec-before": 0}

@@ -46,6 +46,8 @@ def lacks(trace: Trace) -> str:
         return f"needs work that may be interrupted, and {fixed} of {len(trace.preemptible)} jobs may not be"
     if not trace.unit.endswith(", GiB"):  # GPUs may stand in the place of cores
         return f"needs cores and GiB, and the log has {trace.unit}"
+    if trace.gpu.any() and not trace.cores.any():
+        return "needs cpus, and the log has GPUs only"
     return ""
 
 
@@ -65,6 +67,8 @@ def feed(trace: Trace) -> Feed:
         memory=round_up(trace.memory) if two else np.zeros(len(trace.arrival)),
         machine_cores=cores[kept],
         machine_memory=memory[kept] if two else np.zeros(int(kept.sum())),
+        gpu=np.zeros(0),
+        machine_gpu=np.zeros(0),
     )
     work = trace.duration @ np.maximum(trace.cores, 1e-9)
     more = float(slots_of(trace, slot) @ whole.cores * slot / work) - 1.0

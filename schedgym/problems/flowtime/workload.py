@@ -765,6 +765,8 @@ def from_trace(trace: Trace | JobTrace, parameters: FlowtimeParameters) -> Trace
     from schedgym.traces.base import round_up, tasks_of
 
     trace = tasks_of(trace, "processors and duration")
+    if not trace.cores.any() and trace.gpu.any():
+        raise InvalidParameter(f"trace: the {trace.name} trace has GPUs only; this problem needs processors")
     server_cpu, server_memory = make_servers(parameters)
     two_d, scaled = parameters.kind == "2d", parameters.nodes is not None
     if two_d and not trace.memory.any():

@@ -41,6 +41,8 @@ def lacks(trace: Trace) -> str:
         return "needs, of each task, the sites that hold its data"
     if not len(trace.machine_site):
         return "needs the site of each machine, a column of --machines FILE"
+    if trace.gpu.any() and not trace.cores.any():
+        return "needs cpus, and the log has GPUs only"
     return ""
 
 
@@ -76,6 +78,8 @@ def feed(trace: Trace) -> Feed:
         memory=np.zeros(count),
         machine_cores=np.array([slots[name] for name in names]),
         machine_memory=np.zeros(len(names)),
+        gpu=np.zeros(0),
+        machine_gpu=np.zeros(0),
         machine_site=np.array([trace.sites.index(name) for name in names], dtype=np.float64),
         unit="slots",
     )

@@ -19,7 +19,7 @@ from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import fates
 from schedgym.problems.partial_value.rules import LAST_SLOT
 from schedgym.problems.partial_value.workload import make_workload
-from schedgym.traces.base import LeftOut, Trace
+from schedgym.traces.base import RESOURCES, LeftOut, Trace
 from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of, without
 
 Floats = npt.NDArray[np.float64]
@@ -80,6 +80,7 @@ def feed(trace: Trace) -> Feed:
         deadline=np.minimum(trace.deadline, latest),
         machine_cores=trace.machine_cores.sum(keepdims=True),
         machine_memory=trace.machine_memory.sum(keepdims=True),
+        machine_gpu=trace.machine_gpu.sum(keepdims=True),
         job=np.zeros(0),
         machine_site=np.zeros(0),
         value=trace.value if len(trace.value) else np.ones(len(trace.arrival)),
@@ -93,8 +94,8 @@ def feed(trace: Trace) -> Feed:
         f"slots: {slot:g} s; durations are rounded up to slots, which makes {100 * more_work:.3g}% more "
         "work; a job can run from the slot in which it is submitted to the last that ends by its deadline, "
         "but in one at least",
-        "in each slot a job has all its cpus and memory, of any machines, or is interrupted; policies know "
-        "how much work each job is",
+        "in each slot a job has all that it asks for, of any machines, or is interrupted; policies know how "
+        "much work each job is",
     ]
     if ahead := int((trace.deadline > latest).sum()):
         lines.append(
@@ -109,14 +110,14 @@ def parameters(trace: Trace) -> dict[str, Any]:
 
 
 def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
-    """Jobs of a task a slot, which takes the job's cpus and memory; the machines are one pool.
+    """Jobs of a task a slot, which takes the job's cpus, memory and GPUs; the machines are one pool.
 
-    A resource that no machine tells, or that no job takes, is left out (of the cpus and memory one stays).
+    A resource that no machine tells, or that no job takes, is left out (cpus stay if all are).
     """
     begin = trace.arrival[0]
     first = np.floor((trace.arrival - begin) / slot) + 1.0
     last = np.clip(np.floor((trace.deadline - begin) / slot * (1 + 1e-12)), first, LAST_SLOT)
-    sizes = [(trace.cores, trace.machine_cores.sum()), (trace.memory, trace.machine_memory.sum())]
+    sizes = [(getattr(trace, name), getattr(trace, f"machine_{name}").sum()) for name in RESOURCES]
     used = [(size, capacity) for size, capacity in sizes if capacity > 0 and size.any()] or sizes[:1]
     tasks = slots_of(trace, slot)
     return make_workload(

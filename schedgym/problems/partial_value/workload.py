@@ -353,6 +353,8 @@ def from_trace(trace: Trace | JobTrace, parameters: PartialValueParameters) -> O
 
     parallelism = parameters.parallelism
     if isinstance(trace, Trace):
+        if not trace.cores.any() and trace.gpu.any():
+            raise InvalidWorkload(f"{trace.name}: has GPUs only; this problem needs processors")
         arrival, length = trace.arrival, trace.duration / parameters.slot_seconds
         tasks = np.maximum(round_up(parallelism * length), 1.0)
         sizes, machines = [trace.cores], [trace.machine_cores]

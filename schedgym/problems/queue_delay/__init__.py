@@ -1,1 +1,1 @@
-"""QueueDelay: minimise the mean queuing delay of tasks on heterogeneous servers with two resources."""
+"""QueueDelay: minimise the mean queuing delay of tasks on heterogeneous servers with several resources."""

@@ -44,7 +44,7 @@ def lower_bound(workload: Workload, parameters: Parameters | None = None) -> flo
     fitting test.
     """
     arrival = workload.jobs["arrival"]
-    bounds = [0.0, pooled_bound(workload, "cpu"), pooled_bound(workload, "memory"), priced_bound(workload)]
+    bounds = [0.0, *(pooled_bound(workload, name) for name in workload.cluster), priced_bound(workload)]
     if arrival[0] == arrival[-1]:
         bounds.append(batch_bound(workload))
     return max(bounds)
@@ -66,7 +66,7 @@ def batch_bound(workload: Workload) -> float:
 
 
 def pooled_bound(workload: Workload, resource: str) -> float:
-    """Return a lower bound [s] from one resource ("cpu" or "memory"), all servers pooled into one machine.
+    """Return a lower bound [s] from one resource, by its name, all servers pooled into one machine.
 
     A task that holds demand d over [s, s + e] has mean busy time s + e/2 on a machine that processes
     volumes e * d. Preemptive service of the smallest original volume first minimises the sum of mean busy
@@ -96,11 +96,11 @@ def priced_bound(workload: Workload) -> float:
     linear program over start times (Dyer, Wolsey 1990). In it a task runs without a break and at its own
     rate, so the optimum is at least the pooled bound.
 
-    The number of tasks is a third resource: servers run no more at once than if all had the least demand.
+    The number of tasks is one more resource: servers run no more at once than if all had the least demand.
     """
     needs = _needs(workload)
     count = len(needs.arrival)
-    times = [needs.arrival, *(_pool(workload, r)[0] for r in ("cpu", "memory"))]
+    times = [needs.arrival, *(_pool(workload, r)[0] for r in workload.cluster)]
     events = np.unique(np.concatenate([t[np.isfinite(t)] for t in times]))
     edges = np.unique(np.concatenate([[0.0], np.quantile(events, np.linspace(0.0, 1.0, COARSEST + 1))]))
     price = np.zeros((len(needs.capacity), len(edges) - 1))
@@ -130,9 +130,8 @@ class _Needs(NamedTuple):
 
 def _needs(workload: Workload) -> _Needs:
     jobs, cluster = workload.jobs, workload.cluster
-    slack = TOLERANCE * len(cluster["cpu"])
-    demand = [jobs["cpu"], jobs["memory"]]
-    capacity = [float(cluster["cpu"].sum()) + slack, float(cluster["memory"].sum()) + slack]
+    demand = [jobs[name] for name in cluster]
+    capacity = [float(own.sum()) + TOLERANCE * len(own) for own in cluster.values()]
     most = _tasks_at_once(workload)
     if most < len(jobs["arrival"]):
         demand.append(np.ones(len(jobs["arrival"])))
@@ -262,9 +261,9 @@ def _ascend(needs: _Needs, edges: F8, ascent: Ascent, least: float, visits: npt.
 
 def _tasks_at_once(workload: Workload) -> float:
     """Return how many tasks fit at once if each had the least demand of each resource."""
-    total = np.zeros(len(workload.cluster["cpu"]))
+    total = np.zeros(len(next(iter(workload.cluster.values()))))
     per_server = np.full_like(total, np.inf)
-    for resource in ("cpu", "memory"):
+    for resource in workload.cluster:
         demand = float(workload.jobs[resource].min())
         if demand > 0.0:  # x / 0 = infinity
             # the tolerance is needed here: 0.3 / 0.1 < 3 in floats, yet three such tasks run together

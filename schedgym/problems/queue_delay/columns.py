@@ -13,7 +13,7 @@ from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Token
 
 __all__ = [
     *("DAY", "LOG_DAY", "COUNT_SCALE", "WAITING_SCALE"),
-    *("SERVER", "TASK", "TOKENS", "GlobalToken", "ServerToken", "TaskToken"),
+    *("GLOBAL", "NAMED", "SERVER", "TASK", "TOKENS", "GlobalToken", "ServerToken", "TaskToken"),
     *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
 ]
 
@@ -63,7 +63,10 @@ class GlobalToken(NamedTuple):
     quiet: float
 
 
-TASK, SERVER = places(TaskToken), places(ServerToken)
+#: number of resources in the tokens above, which scorers see; where there are more or fewer, each has a
+#: column in the place of these, and the columns behind are moved
+NAMED = 2
+TASK, SERVER, GLOBAL = places(TaskToken), places(ServerToken), places(GlobalToken)
 
 # Columns of scorers -----------------------------------------------------------------------------
 
@@ -359,5 +362,6 @@ TOKENS = Tokens(
     },
     numbers="state.queue_task",
     acting=("window", "rule", "scope", "order"),
-    exact={"cpu": ("demand", 0), "memory": ("demand", 1)},
+    trained=("resources",),
+    exact={"demand": "resources"},
 )

@@ -29,22 +29,20 @@ from schedgym.core.arrays import (
     Shown,
     length,
 )
-from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
-from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
+from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.queue_delay import columns
 from schedgym.problems.queue_delay.columns import (
     COUNT_SCALE,
     DAY,
+    GLOBAL,
     LOG_DAY,
+    NAMED,
     SERVER,
     TASK,
     WAITING_SCALE,
-    GlobalToken,
-    ServerToken,
-    TaskToken,
 )
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
@@ -56,6 +54,7 @@ from schedgym.problems.queue_delay.rules import (
     Situation,
     choose,
     fits,
+    mark_fitting,
     select_server,
 )
 from schedgym.problems.queue_delay.workload import LAST_TIME, MOST_TASKS, Jobs
@@ -67,14 +66,8 @@ PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descript
 
 SCALARS = record_dtype(
     ("clock", np.float64),
-    ("demand_cpu", np.float64),  # sums over the tasks submitted so far
-    ("demand_memory", np.float64),
-    ("log_execution", np.float64),  # of the token's values
+    ("log_execution", np.float64),  # sums of the token's values over the tasks submitted so far
     ("log_squared", np.float64),
-    ("work_cpu", np.float64),  # execution times demand [s]
-    ("work_memory", np.float64),
-    ("capacity_cpu", np.float64),  # of all servers
-    ("capacity_memory", np.float64),
     ("reward_scale", np.float64),
     ("submitted", np.int64),  # tasks that have arrived; also the index of the next to arrive
     ("queued", np.int64),
@@ -106,17 +99,18 @@ CONFIG = record_dtype(
 )
 
 
-#: largest values of a task token: executions may be longer than the day by which their logarithm is scaled
-TASK_LIMITS = [
-    math.log1p(LAST_TIME) / LOG_DAY if name == "log_execution" else 1.0 for name in TaskToken._fields
-]
+def task_limits(simulator: Any) -> list[float]:
+    """The largest values of a task token: execution may be longer than the day that scales its logarithm."""
+    limits = [1.0] * simulator.sizes["task_column"]
+    limits[TASK.log_execution + simulator.sizes["static_resource"] - NAMED] = math.log1p(LAST_TIME) / LOG_DAY
+    return limits
 
 
 class Constants(NamedTuple):
     """Constants of a simulator: its configuration, resource weights, and the scheme of view route."""
 
     config: Annotated[Any, CONFIG]
-    weights: Annotated[Floats, 2, Fill(1.0)]  # of cpu and memory in the size "sum"
+    weights: Annotated[Floats, "static_resource", Fill(1.0)]  # of the resources in the size "sum"
     route: Annotated[Integers, 4]  # the scheme that serves completions in view route
 
 
@@ -125,7 +119,7 @@ class Queue(NamedTuple):
 
     arrival: Annotated[Floats, "place", Shown("of each visible waiting task [s]", LAST_TIME)]
     execution: Annotated[Floats, "place", Shown("its execution time [s]", LAST_TIME)]
-    demand: Annotated[Floats, "place", 2, Shown("its cpu and memory")]
+    demand: Annotated[Floats, "place", "static_resource", Shown("its demand of each resource")]
 
 
 class State(NamedTuple):
@@ -138,9 +132,14 @@ class State(NamedTuple):
     """
 
     scalars: Annotated[Any, SCALARS]
+    demand: Annotated[Floats, "static_resource"]  # sum over the tasks submitted so far
+    work: Annotated[Floats, "static_resource"]  # of these, execution times demand [s]
+    whole: Annotated[Floats, "static_resource"]  # capacity of all servers
     # the tolerance of the test whether a task fits can leave it slightly below zero
-    remaining: Annotated[Floats, "server", 2, Shown("what is free of them", least=-2 * TOLERANCE)]
-    used: Annotated[Floats, "server", 2]
+    remaining: Annotated[
+        Floats, "server", "static_resource", Shown("what is free of it", least=-2 * TOLERANCE)
+    ]
+    used: Annotated[Floats, "server", "static_resource"]
     released: Annotated[Flags, "server"]  # servers that released something at this instant
     queue_task: Annotated[Integers, "task"]
     queue_open: Annotated[Bytes, "leading"]  # whether the task fits some server now, for ``opened`` positions
@@ -160,7 +159,9 @@ class Observation(NamedTuple):
     task_mask: Annotated[Bytes, "window", Shown("slots with a task, which stand first")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions; in view placement of (window, server)")]
     clock: Annotated[Floats, 1, Shown("time [s]", LAST_TIME)]
-    mean_demand: Annotated[Floats, 2, Shown("mean cpu and memory of the tasks submitted so far")]
+    mean_demand: Annotated[
+        Floats, "static_resource", Shown("mean demand of each resource of the tasks submitted so far")
+    ]
     backlog: Annotated[Integers, 1, Shown("tasks that wait beyond the window", MOST_TASKS)]
     epoch: Annotated[
         Integers, 1, Fill(FINISHED), Shown("0 arrival, 1 completion, 2 the episode has ended", 2, single=True)
@@ -171,9 +172,9 @@ class Observation(NamedTuple):
     released: Annotated[
         Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
     ]
-    task_tokens: Annotated[Floats32, "token_window", len(TaskToken._fields), Shown(most=TASK_LIMITS)]
-    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
-    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    task_tokens: Annotated[Floats32, "token_window", "task_column", Shown(most=task_limits)]
+    server_tokens: Annotated[Floats32, "token_server", "server_column"]
+    global_tokens: Annotated[Floats32, "global_column"]
 
 
 class Environment(NamedTuple):
@@ -195,24 +196,20 @@ enter, show, blank = copier(Jobs, Queue), copier(Queue), clearer(Queue)
 
 
 @helper
-def set_used(env: Environment, j: int, cpu: float, memory: float) -> None:
-    """Set the used and the free capacity of server j, also in its token."""
-    env.state.used[j, 0] = cpu
-    env.state.used[j, 1] = memory
-    free_cpu = env.jobs.capacity[j, 0] - cpu
-    free_memory = env.jobs.capacity[j, 1] - memory
-    env.state.remaining[j, 0] = free_cpu
-    env.state.remaining[j, 1] = free_memory
+def set_used(env: Environment, j: int, r: int, used: float) -> None:
+    """Set the used and the free capacity of server j in resource r, also in its token."""
+    env.state.used[j, r] = used
+    free = env.jobs.capacity[j, r] - used
+    env.state.remaining[j, r] = free
     if env.observation.server_tokens.shape[0] > 0:
-        env.observation.server_tokens[j, SERVER.free_cpu] = max(free_cpu, 0.0)
-        env.observation.server_tokens[j, SERVER.free_memory] = max(free_memory, 0.0)
+        env.observation.server_tokens[j, env.state.used.shape[1] + r] = max(free, 0.0)
 
 
 @helper
-def fits_somewhere(env: Environment, cpu: float, memory: float) -> Any:
-    """Return True if a demand fits some server now."""
+def fits_somewhere(env: Environment, demand: Any, i: int) -> Any:
+    """Return True if demand i fits some server now."""
     for j in range(env.state.remaining.shape[0]):
-        if fits(cpu, memory, env.state.remaining[j, 0], env.state.remaining[j, 1]):
+        if fits(demand, i, env.state.remaining, j):
             return True
     return False
 
@@ -224,9 +221,8 @@ def place(env: Environment, position: int, j: int) -> None:
     task = env.state.queue_task[position]
     env.schedule.start[task] = s.clock
     env.schedule.server[task] = j
-    cpu = env.state.used[j, 0] + env.jobs.demand[task, 0]
-    memory = env.state.used[j, 1] + env.jobs.demand[task, 1]
-    set_used(env, j, cpu, memory)
+    for r in range(env.state.used.shape[1]):
+        set_used(env, j, r, env.state.used[j, r] + env.jobs.demand[task, r])
     tail = env.state.last_running[j]
     env.state.previous_running[task] = tail
     env.state.next_running[task] = -1
@@ -246,7 +242,7 @@ def place(env: Environment, position: int, j: int) -> None:
             env.state.queue_open[i] = env.state.queue_open[i + 1]
     for i in range(s.opened):
         if env.state.queue_open[i]:
-            env.state.queue_open[i] = fits_somewhere(env, env.queue.demand[i, 0], env.queue.demand[i, 1])
+            env.state.queue_open[i] = fits_somewhere(env, env.queue.demand, i)
 
 
 @helper
@@ -263,8 +259,7 @@ def remove(env: Environment, position: int) -> None:
     for i in range(position, last):
         env.queue.execution[i] = env.queue.execution[i + 1]
     for i in range(position, last):
-        env.queue.demand[i, 0] = env.queue.demand[i + 1, 0]
-        env.queue.demand[i, 1] = env.queue.demand[i + 1, 1]
+        copy_entries(env.queue.demand, i + 1, env.queue.demand, i)
     if left < depth:
         blank(env.queue, left)
     elif position < depth:
@@ -293,18 +288,15 @@ def release(env: Environment, task: int) -> None:
 @helper
 def recompute_used(env: Environment, j: int) -> None:
     """Sum the demands of server j's running tasks in order of start."""
-    cpu = 0.0
-    memory = 0.0
-    task = env.state.first_running[j]
-    while task >= 0:
-        cpu += env.jobs.demand[task, 0]
-        memory += env.jobs.demand[task, 1]
-        task = env.state.next_running[task]
-    set_used(env, j, cpu, memory)
-    free_cpu = env.state.remaining[j, 0]
-    free_memory = env.state.remaining[j, 1]
+    for r in range(env.state.used.shape[1]):
+        used = 0.0
+        task = env.state.first_running[j]
+        while task >= 0:
+            used += env.jobs.demand[task, r]
+            task = env.state.next_running[task]
+        set_used(env, j, r, used)
     for i in range(env.state.scalars.opened):
-        env.state.queue_open[i] |= fits(env.queue.demand[i, 0], env.queue.demand[i, 1], free_cpu, free_memory)
+        env.state.queue_open[i] |= fits(env.queue.demand, i, env.state.remaining, j)
 
 
 @helper
@@ -312,8 +304,6 @@ def submit(env: Environment) -> None:
     """Open the arrival epoch of the next task: append it to the queue."""
     s = env.state.scalars
     task = s.submitted
-    cpu = env.jobs.demand[task, 0]
-    memory = env.jobs.demand[task, 1]
     end = s.queued
     env.state.queue_task[end] = task
     if end < env.queue.arrival.shape[0]:
@@ -323,12 +313,13 @@ def submit(env: Environment) -> None:
     env.state.log_execution[task] = logarithm
     s.queued = end + 1
     s.submitted = task + 1
-    s.demand_cpu += cpu
-    s.demand_memory += memory
     s.log_execution += logarithm
     s.log_squared += logarithm * logarithm
-    s.work_cpu += execution * cpu
-    s.work_memory += execution * memory
+    for r in range(env.state.demand.shape[0]):
+        demand = env.jobs.demand[task, r]
+        env.state.demand[r] += demand
+        env.state.work[r] += execution * demand
+        env.observation.mean_demand[r] = env.state.demand[r] / s.submitted
     s.epoch = ARRIVAL
     s.arriving = task
     s.released = env.state.remaining.shape[0]
@@ -428,14 +419,12 @@ def queue_position(env: Environment, slot: int) -> int:
 @helper
 def fits_on(env: Environment, position: int, j: int) -> Any:
     """Return True if the waiting task at a position fits the free capacity of server j."""
-    task = env.state.queue_task[position]
-    free = env.state.remaining[j]
-    return fits(env.jobs.demand[task, 0], env.jobs.demand[task, 1], free[0], free[1])
+    return fits(env.jobs.demand, env.state.queue_task[position], env.state.remaining, j)
 
 
 @helper
-def situation(env: Environment) -> Situation:
-    """Return the input of schemes and rules, with the whole queue."""
+def situation(env: Environment, demand: Any) -> Situation:
+    """Return the input of schemes and rules, with the demands of the whole queue, or those of all tasks."""
     s = env.state.scalars
     return Situation(
         epoch=s.epoch,
@@ -443,11 +432,12 @@ def situation(env: Environment) -> Situation:
         released=s.released,
         queued=s.queued,
         execution=env.queue.execution,
-        demand=env.queue.demand,
+        demand=demand,
+        capacity=env.jobs.capacity,
         remaining=env.state.remaining,
         weights=env.constants.weights,
         p=2.0,
-        mean_demand=(s.demand_cpu / s.submitted, s.demand_memory / s.submitted),
+        mean_demand=env.observation.mean_demand,
         draw=0.0,
     )
 
@@ -459,8 +449,7 @@ def server_by_rule(env: Environment, position: int) -> int:
     config = env.constants.config
     if s.epoch == COMPLETION and not config.all_servers:
         return s.released if fits_on(env, position, s.released) else -1
-    demand = env.jobs.demand[env.state.queue_task[position]]
-    return select_server(config.rule, situation(env), demand[0], demand[1])
+    return select_server(config.rule, situation(env, env.jobs.demand), env.state.queue_task[position])
 
 
 # The test of an action, view by view: is it feasible? The test finds the placement that the action names and
@@ -518,7 +507,7 @@ def decide_rule(env: Environment, feasible: bool) -> None:
 def run_scheme(env: Environment, scheme: Any) -> None:
     """Carry out a whole epoch by a scheme that sees the whole queue."""
     while True:
-        position, j = choose(scheme, situation(env))
+        position, j = choose(scheme, situation(env, env.queue.demand))
         if position < 0:
             return
         place(env, position, j)
@@ -568,45 +557,31 @@ def observe_mask(env: Environment) -> None:
     if view == ROUTE:
         i = s.queued - 1
         for j in range(servers):
-            mask[j] = s.arriving >= 0 and fits(
-                env.queue.demand[i, 0],
-                env.queue.demand[i, 1],
-                env.state.remaining[j, 0],
-                env.state.remaining[j, 1],
-            )
+            mask[j] = s.arriving >= 0 and fits(env.queue.demand, i, env.state.remaining, j)
         return
     shown = min(s.queued, window)
     if s.epoch == FINISHED:
         shown = 0
-    same = shown
-    arriving_cpu = 0.0
-    arriving_memory = 0.0
-    if s.arriving >= 0:  # it is in the last slot shown, wherever it is in the queue
-        same = shown - 1
-        arriving_cpu = env.jobs.demand[s.arriving, 0]
-        arriving_memory = env.jobs.demand[s.arriving, 1]
+    # an arriving task is in the last slot shown, wherever it is in the queue
+    same = shown - 1 if s.arriving >= 0 else shown
     if view == PICK:
         if s.epoch == COMPLETION and not env.constants.config.all_servers:
-            free_cpu = env.state.remaining[s.released, 0]
-            free_memory = env.state.remaining[s.released, 1]
-            for i in range(same):
-                mask[i] = fits(env.queue.demand[i, 0], env.queue.demand[i, 1], free_cpu, free_memory)
+            mark_fitting(env.queue.demand, same, env.state.remaining, s.released, mask, 0, 1)
         else:
             for i in range(s.opened, same):
-                env.state.queue_open[i] = fits_somewhere(env, env.queue.demand[i, 0], env.queue.demand[i, 1])
+                env.state.queue_open[i] = fits_somewhere(env, env.queue.demand, i)
             s.opened = max(s.opened, same)
             for i in range(same):
                 mask[i] = env.state.queue_open[i]
             if same < shown:
-                mask[same] = fits_somewhere(env, arriving_cpu, arriving_memory)
+                mask[same] = fits_somewhere(env, env.jobs.demand, s.arriving)
         for i in range(shown, s.shown):
             mask[i] = 0
         return
-    for i in range(shown):
-        cpu = env.queue.demand[i, 0] if i < same else arriving_cpu
-        memory = env.queue.demand[i, 1] if i < same else arriving_memory
-        for j in range(servers):
-            mask[i * servers + j] = fits(cpu, memory, env.state.remaining[j, 0], env.state.remaining[j, 1])
+    for j in range(servers):
+        mark_fitting(env.queue.demand, same, env.state.remaining, j, mask, j, servers)
+        if same < shown:
+            mask[same * servers + j] = fits(env.jobs.demand, s.arriving, env.state.remaining, j)
     for i in range(shown * servers, s.shown * servers):
         mask[i] = 0
 
@@ -630,8 +605,6 @@ def observe_units(env: Environment) -> None:
     for i in range(shown, s.shown):
         env.observation.waiting[i] = 0.0
     env.observation.clock[0] = clock
-    env.observation.mean_demand[0] = s.demand_cpu / s.submitted
-    env.observation.mean_demand[1] = s.demand_memory / s.submitted
     env.observation.backlog[0] = s.queued - shown
     env.observation.epoch[0] = s.epoch
     env.observation.arriving[0] = shown - 1 if s.arriving >= 0 else window
@@ -642,20 +615,20 @@ def observe_units(env: Environment) -> None:
 def write_task_token(env: Environment, i: int, task: int) -> None:
     """Write the token of one waiting task, except for its waiting time."""
     tokens = env.observation.task_tokens
-    tokens[i, TASK.cpu] = env.jobs.demand[task, 0]
-    tokens[i, TASK.memory] = env.jobs.demand[task, 1]
-    tokens[i, TASK.log_execution] = env.state.log_execution[task]
-    tokens[i, TASK.arriving] = 0.0
+    resources = env.jobs.demand.shape[1]
+    for r in range(resources):
+        tokens[i, r] = env.jobs.demand[task, r]
+    tokens[i, TASK.log_execution + resources - NAMED] = env.state.log_execution[task]
+    tokens[i, TASK.arriving + resources - NAMED] = 0.0
 
 
 @helper
-def offered_load(s: Any, elapsed: float) -> float:
+def offered_load(env: Environment, elapsed: float) -> float:
     """Return l / (l + 1) of the load l that the tasks submitted so far have offered."""
     work = 0.0
-    if s.work_cpu > 0.0:
-        work = s.work_cpu / s.capacity_cpu
-    if s.work_memory > 0.0:
-        work = max(work, s.work_memory / s.capacity_memory)
+    for r in range(env.state.work.shape[0]):
+        if env.state.work[r] > 0.0:
+            work = max(work, env.state.work[r] / env.state.whole[r])
     return work / (work + elapsed) if work > 0.0 else 0.0
 
 
@@ -666,41 +639,42 @@ def observe_features(env: Environment) -> None:
     window = env.constants.config.window
     shown = min(s.queued, window)
     clock = s.clock
+    resources = env.state.demand.shape[0]
+    more = resources - NAMED  # places by which columns behind those of the resources are moved
     tokens = env.observation.task_tokens
     for i in range(s.fresh, shown):
         write_task_token(env, i, env.state.queue_task[i])
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
-        tokens[i, TASK.waiting] = waiting / (waiting + WAITING_SCALE)
+        tokens[i, TASK.waiting + more] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
         write_task_token(env, shown - 1, s.arriving)
-        tokens[shown - 1, TASK.waiting] = 0.0
-        tokens[shown - 1, TASK.arriving] = 1.0
+        tokens[shown - 1, TASK.waiting + more] = 0.0
+        tokens[shown - 1, TASK.arriving + more] = 1.0
     clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:
-        servers[s.marked, SERVER.released] = 0.0
+        servers[s.marked, SERVER.released + 2 * more] = 0.0
     s.marked = s.released if s.epoch == COMPLETION else -1
     if s.marked >= 0:
-        servers[s.marked, SERVER.released] = 1.0
+        servers[s.marked, SERVER.released + 2 * more] = 1.0
     beyond = s.queued - shown
     mean = s.log_execution / s.submitted
     elapsed = clock - env.jobs.arrival[0]
     since = clock - env.jobs.arrival[s.submitted - 1]
-    whole = GlobalToken(
-        arrival=s.epoch == ARRIVAL,
-        completion=s.epoch == COMPLETION,
-        waiting=s.queued / (s.queued + COUNT_SCALE),
-        beyond=beyond / (beyond + COUNT_SCALE),
-        mean_cpu=s.demand_cpu / s.submitted,
-        mean_memory=s.demand_memory / s.submitted,
-        clock=clock / (clock + DAY),
-        mean_log_execution=mean,
-        deviation_of_log_execution=math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0)),
-        load=offered_load(s, elapsed),
-        quiet=since / (since + elapsed / s.submitted) if since > 0.0 else 0.0,
-    )
-    put(env.observation.global_tokens, 0, whole)
+    deviation = math.sqrt(max(s.log_squared / s.submitted - mean * mean, 0.0))
+    whole = env.observation.global_tokens
+    whole[GLOBAL.arrival] = s.epoch == ARRIVAL
+    whole[GLOBAL.completion] = s.epoch == COMPLETION
+    whole[GLOBAL.waiting] = s.queued / (s.queued + COUNT_SCALE)
+    whole[GLOBAL.beyond] = beyond / (beyond + COUNT_SCALE)
+    for r in range(resources):
+        whole[GLOBAL.mean_cpu + r] = env.observation.mean_demand[r]
+    whole[GLOBAL.clock + more] = clock / (clock + DAY)
+    whole[GLOBAL.mean_log_execution + more] = mean
+    whole[GLOBAL.deviation_of_log_execution + more] = deviation
+    whole[GLOBAL.load + more] = offered_load(env, elapsed)
+    whole[GLOBAL.quiet + more] = since / (since + elapsed / s.submitted) if since > 0.0 else 0.0
 
 
 @helper
@@ -739,12 +713,13 @@ def begin(env: Environment) -> None:
         env.state.first_running[j] = -1
         env.state.last_running[j] = -1
         env.state.released[j] = False
-        set_used(env, j, 0.0, 0.0)
-        s.capacity_cpu += env.jobs.capacity[j, 0]
-        s.capacity_memory += env.jobs.capacity[j, 1]
-        if env.observation.server_tokens.shape[0] > 0:
-            env.observation.server_tokens[j, SERVER.capacity_cpu] = env.jobs.capacity[j, 0]
-            env.observation.server_tokens[j, SERVER.capacity_memory] = env.jobs.capacity[j, 1]
+    for r in range(env.state.demand.shape[0]):
+        env.state.demand[r] = env.state.work[r] = env.state.whole[r] = 0.0
+        for j in range(servers):
+            set_used(env, j, r, 0.0)
+            env.state.whole[r] += env.jobs.capacity[j, r]
+            if env.observation.server_tokens.shape[0] > 0:
+                env.observation.server_tokens[j, r] = env.jobs.capacity[j, r]
     s.reward_scale = 1.0 / (work if env.constants.config.normalize else env.jobs.size.tasks)
     s.cursor = servers
     s.clock = env.jobs.arrival[0]

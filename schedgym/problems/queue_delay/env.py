@@ -12,14 +12,15 @@ class QueueDelayEnv(SchedulingEnv):
     """Start tasks on heterogeneous servers so that they wait as little as possible.
 
     An agent decides for each waiting task on which server it starts, or that it waits longer. Use the
-    environment to study online packing of two resources, where a task stays on its server once it has
+    environment to study online packing of several resources, where a task stays on its server once it has
     started. Episodes consist of many small decisions; views `route` and `rule` have fewer.
 
     ## Description
-    Tasks arrive over time, each with an execution time [s] and a demand of cpu and memory (shares of the
+    Tasks arrive over time, each with an execution time [s] and a demand of each resource (shares of the
     largest machine). A server runs any number of tasks at once as long as their demands sum to at most its
-    capacity in both resources. Tasks are neither preempted nor moved. The aim is the least mean queuing delay
-    $sum_i (s_i - a_i) / K$ of the K tasks, start s_i minus arrival a_i.
+    capacity in all resources. These are cpu and memory, or with parameter `resources` one to four of any
+    names, such as gpu; a server may have nothing of some. Tasks are neither preempted nor moved. The aim is
+    the least mean queuing delay $sum_i (s_i - a_i) / K$ of the K tasks, start s_i minus arrival a_i.
 
     Decisions are made in epochs. At an instant at which tasks complete or arrive, first all completed tasks
     free their resources. Then each server with a completed task has a *completion epoch* (in order of index),
@@ -58,7 +59,7 @@ class QueueDelayEnv(SchedulingEnv):
     `rule` is "first" (the first server on which the task fits), "best" (the one with the least L2 norm of
     what is left after the placement), "worst" (the largest norm), "dot" (the largest inner product of demand
     and free resources), or "best-product", "best-sum", "best-avgsum" with another measure in place of the
-    norm.
+    norm. A product leaves out the resources of which the server has none, as all would be 0 there.
 
     An infeasible placement (an empty slot, a task that does not fit) is repaired: it closes the epoch (in
     view `route`: it queues the task), is counted in the metric `repaired`, and flagged in
@@ -75,14 +76,15 @@ class QueueDelayEnv(SchedulingEnv):
 
     `observation="features"` gives the same as float32 tokens, with e(t) = log1p(t) / log1p(86400):
 
-    - `tasks` (W, 5): cpu; memory; e(execution); waiting / (waiting + 3600); arriving.
-    - `servers` (M, 5): capacity of cpu and memory; free cpu and memory; released.
-    - `globals` (11,): arrival epoch; completion epoch; n / (n + 32) of the number of waiting tasks, and of
-      those beyond the window; mean cpu and memory; clock / (clock + 86400); mean and standard deviation of
-      e(execution) of the tasks submitted so far; l / (l + 1) of the load l so far (the time that all servers
-      together would need for the tasks submitted so far, in the resource in which this is longer, over the
-      time since the first arrival); q / (q + 1), where q is the time since the last arrival over the mean
-      time between arrivals so far (the time since the first arrival over the number of tasks submitted).
+    - `tasks` (W, R + 3): demand of the R resources; e(execution); waiting / (waiting + 3600); arriving.
+    - `servers` (M, 2 R + 1): capacity of the resources; what is free of them; released.
+    - `globals` (R + 9,): arrival epoch; completion epoch; n / (n + 32) of the number of waiting tasks, and of
+      those beyond the window; mean demand of the resources; clock / (clock + 86400); mean and standard
+      deviation of e(execution) of the tasks submitted so far; l / (l + 1) of the load l so far (the time that
+      all servers together would need for the tasks submitted so far, in the resource in which this is
+      longest, over the time since the first arrival); q / (q + 1), where q is the time since the last arrival
+      over the mean time between arrivals so far (the time since the first arrival over the number of tasks
+      submitted).
     - `task_mask`, `action_mask`.
 
     ## Rewards
@@ -105,15 +107,22 @@ class QueueDelayEnv(SchedulingEnv):
 
     ## Source
     M. NoroozOliaee, B. Hamdaoui, M. Guizani, M. Ben Ghorbel: Online Multi-Resource Scheduling for Minimum
-    Task Completion Time in Cloud Servers. Workloads: a stand-in for the 2011 Google trace (see
-    :mod:`~schedgym.problems.queue_delay.workload`), or windows of a real trace.
+    Task Completion Time in Cloud Servers. The paper's formulas sum over cpu and memory; with other resources
+    they sum over these. Workloads: a stand-in for the 2011 Google trace (see
+    :mod:`~schedgym.problems.queue_delay.workload`), or windows of a real trace. Resources besides cpu and
+    memory are drawn as devices, by our own assumption: a server has eight of a kind or none, each with
+    probability 1/2 (the first server always has them), and a share `device_share` of the tasks asks for 1, 2,
+    4 or 8 of them, each as often.
 
     ## Deviations
     The paper does not say in which order simultaneous events are handled; the order here is that of the
     epochs. Under its first fit schemes as printed some tasks never start; then the episode is truncated.
+    Devices of a server are one pool: a part of a device can be any, a task that asks for several needs none
+    that are whole, and types of devices are not told apart.
 
     ## Version History
-    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8. Also before
+      it, products left out no resource.
     """
 
     problem = PROBLEM

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import fates
-from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.problems.queue_delay.workload import make_workload, shares_of
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import WAIT, Feed
 from schedgym.traces.machines import ON_SEVERAL
@@ -51,20 +51,16 @@ def parameters(trace: Trace) -> dict[str, Any]:
 def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     """A trace's tasks on all of its machines, with the clock from 0 at the first arrival.
 
-    Sizes are divided by the largest machine, per resource; a memory that no machine tells limits nothing.
+    Sizes are those of :func:`~schedgym.problems.queue_delay.workload.shares_of`: GPUs if some task asks for
+    one.
 
     Raises:
         InvalidWorkload: when a task fits no machine.
     """
-    cores, memory = trace.machine_cores, trace.machine_memory
-    scale_cpu = float(cores.max())
-    limited = bool(memory.any())
-    scale_memory = float(memory.max()) if limited else 1.0
-    sizes = np.column_stack([cores / scale_cpu, memory / scale_memory if limited else np.ones_like(cores)])
-    memories = trace.memory / scale_memory if limited else np.zeros_like(trace.memory)
-    demands = np.minimum(np.column_stack([trace.cores / scale_cpu, memories]), 1.0)  # of what fits, so far
-    tasks = np.column_stack([trace.arrival - trace.arrival[0], trace.duration, demands])
-    return make_workload(tasks, sizes)
+    demands, sizes = shares_of(trace)
+    most = np.minimum(np.column_stack(list(demands.values())), 1.0)  # of what fits, so far
+    tasks = np.column_stack([trace.arrival - trace.arrival[0], trace.duration, most])
+    return make_workload(tasks, sizes, tuple(demands))
 
 
 def outcomes(record: ScheduleRecord) -> npt.NDArray[np.float64]:

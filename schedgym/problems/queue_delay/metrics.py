@@ -19,13 +19,20 @@ from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.queue_delay.problem import METRICS
+from schedgym.problems.queue_delay.problem import (
+    COUNTS_MEASURED,
+    TIMES_MEASURED,
+    WINDOWS_MEASURED,
+    metrics_of,
+)
 from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.problems.queue_delay.workload import Jobs, tables
 
 __all__ = ["Episode", "Metrics", "Schedule", "fates", "measure", "metrics", "validate"]
 
-METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
+TIME_VALUES, COUNT_VALUES = (
+    record_dtype(*((metric.name, np.float64) for metric in own)) for own in (TIMES_MEASURED, COUNTS_MEASURED)
+)
 END = record_dtype(("clock", np.float64))  # the instant at which the episode ended
 
 
@@ -38,9 +45,11 @@ class Schedule(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """The metrics of a finished episode, by name."""
+    """The metrics of a finished episode, in the order of the tables."""
 
-    values: Annotated[Any, METRIC_VALUES]
+    times: Annotated[Any, TIME_VALUES]
+    utilization: Annotated[Floats, len(WINDOWS_MEASURED), "static_resource"]
+    counts: Annotated[Any, COUNT_VALUES]
 
 
 class Scratch(NamedTuple):
@@ -120,9 +129,14 @@ def join_pieces(episode: Episode) -> int:
 @helper
 def measure_one(episode: Episode) -> None:
     """Write the metrics of one schedule."""
-    jobs, scratch, values = episode.jobs, episode.scratch, episode.metrics.values
+    jobs, scratch, counts, times = (
+        episode.jobs,
+        episode.scratch,
+        episode.metrics.counts,
+        episode.metrics.times,
+    )
     n = jobs.size.tasks
-    values.stranded = settle_starts(episode)
+    counts.stranded = settle_starts(episode)
     pieces = join_pieces(episode)
     backlog = 0.0
     for k in range(pieces):
@@ -139,46 +153,40 @@ def measure_one(episode: Episode) -> None:
         total_execution += jobs.execution[i]
     makespan = end - first
     # use of each resource: in total, up to the last arrival, and while tasks waited
-    used = (0.0, 0.0)
-    used_early = (0.0, 0.0)
-    used_late = (0.0, 0.0)
+    used = episode.metrics.utilization
+    for w in range(used.shape[0]):
+        for r in range(used.shape[1]):
+            used[w, r] = 0.0
     for i in range(n):
         if math.isnan(episode.schedule.start[i]):
             continue
         begin = scratch.begin[i]
         over = begin + jobs.execution[i]
-        used = plus(used, jobs, i, jobs.execution[i])
-        used_early = plus(used_early, jobs, i, max(min(over, jobs.arrival[n - 1]) - begin, 0.0))
+        before = max(min(over, jobs.arrival[n - 1]) - begin, 0.0)
+        waited = 0.0
         if pieces > 0:
             waited = waited_before(scratch, pieces, over) - waited_before(scratch, pieces, begin)
-            used_late = plus(used_late, jobs, i, waited)
-    cpu = 0.0
-    memory = 0.0
-    for j in range(jobs.capacity.shape[0]):
-        cpu += jobs.capacity[j, 0]
-        memory += jobs.capacity[j, 1]
-    values.utilization_cpu = share(used[0], cpu * makespan)
-    values.utilization_memory = share(used[1], memory * makespan)
-    values.utilization_cpu_to_last_arrival = share(used_early[0], cpu * early)
-    values.utilization_memory_to_last_arrival = share(used_early[1], memory * early)
-    values.utilization_cpu_backlog = share(used_late[0], cpu * backlog)
-    values.utilization_memory_backlog = share(used_late[1], memory * backlog)
-    values.makespan = makespan
+        for r in range(used.shape[1]):
+            used[0, r] += jobs.execution[i] * jobs.demand[i, r]
+            used[1, r] += before * jobs.demand[i, r]
+            used[2, r] += waited * jobs.demand[i, r]
+    for r in range(used.shape[1]):
+        capacity = 0.0
+        for j in range(jobs.capacity.shape[0]):
+            capacity += jobs.capacity[j, r]
+        used[0, r] = share(used[0, r], capacity * makespan)
+        used[1, r] = share(used[1, r], capacity * early)
+        used[2, r] = share(used[2, r], capacity * backlog)
+    times.makespan = makespan
     # an execution time may vanish in the rounding of a large clock, and with it the makespan
-    values.mean_queued = share(total_delay, makespan)
-    values.mean_running = share(total_execution, makespan)
-    values.beta = share(backlog, makespan)
+    counts.mean_queued = share(total_delay, makespan)
+    counts.mean_running = share(total_execution, makespan)
+    counts.beta = share(backlog, makespan)
     sort(scratch.delay, n)
-    values.mean_delay = total_delay / n
-    values.median_delay = percentile(scratch.delay, n, 0.5)
-    values.p95_delay = percentile(scratch.delay, n, 0.95)
-    values.max_delay = scratch.delay[n - 1]
-
-
-@helper
-def plus(used: Any, jobs: Jobs, i: int, time: float) -> Any:
-    """Return ``used`` plus the cpu and memory that task i uses in ``time`` seconds."""
-    return used[0] + time * jobs.demand[i, 0], used[1] + time * jobs.demand[i, 1]
+    times.mean_delay = total_delay / n
+    times.median_delay = percentile(scratch.delay, n, 0.5)
+    times.p95_delay = percentile(scratch.delay, n, 0.95)
+    times.max_delay = scratch.delay[n - 1]
 
 
 measure = measure_kernel(__name__, Episode, measure_one)
@@ -188,12 +196,14 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     """Return all metrics of a schedule by name, except ``repaired``, which only the environment knows."""
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
-    schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
+    schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, sizes, 1)
     schedule.start[0, record.job] = record.start
     schedule.end["clock"] = record.final_time
     table = tabled(Episode(batch_of_one(jobs), schedule, found, MADE_HERE), sizes)  # it owns the scratch
     measure(*table, np.ones(1, dtype=bool))
-    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
+    names = metrics_of({"resources": record.workload.cluster})
+    values = np.concatenate([array.view(np.float64).ravel() for array in found]).tolist()
+    return {own.name: value for own, value in zip(names, values, strict=True) if own.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
@@ -227,12 +237,13 @@ def validate(record: ScheduleRecord) -> None:
         InvalidSchedule: naming the first task or server at fault.
     """
     jobs, cluster = record.workload.jobs, record.workload.cluster
-    count, servers = len(jobs["arrival"]), len(cluster["cpu"])
-    check_columns(record, count, servers, 2)
+    sizes = np.column_stack(list(cluster.values()))
+    count = len(jobs["arrival"])
+    check_columns(record, count, *sizes.shape)
     runs = np.bincount(record.job, minlength=count)
     never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
     refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))
-    own = np.column_stack([jobs["cpu"], jobs["memory"]])[record.job]
+    own = np.column_stack([jobs[name] for name in cluster])[record.job]
     refuse_first(
         "task [{}]",
         (
@@ -242,7 +253,6 @@ def validate(record: ScheduleRecord) -> None:
         ),
         record.job,
     )
-    sizes = np.column_stack([cluster["cpu"], cluster["memory"]])
     over = first_overload(record.server, record.start, record.end, record.amount, sizes + 2 * TOLERANCE)
     if over is not None:
         j, time, load = over

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
+from schedgym.errors import InvalidParameter
 
-__all__ = ["ORDERS", "PROBLEM", "SERVER_RULES", "QueueDelayParameters"]
+__all__ = ["ORDERS", "PROBLEM", "RESOURCES", "SERVER_RULES", "QueueDelayParameters", "refuse_resources"]
 
 VIEWS = (
     View("placement", "MultiDiscrete (waiting task, server); the last task index closes the epoch"),
@@ -21,23 +25,37 @@ VIEWS = (
 )
 SERVER_RULES = ("first", "best", "worst", "dot", "best-product", "best-sum", "best-avgsum")
 ORDERS = ("submission", "execution", "norm", "product", "sum", "avgsum", "dot")
+RESOURCES = ("cpu", "memory", "gpu", "disk")  # in this order, before those of other names; as many as can be
+TIMES = ("arrival", "execution")  # names of a task's other quantities in workload files
 
-_WINDOWS = (
+
+def refuse_resources(names: Sequence[str]) -> str:
+    """Return why there are no such resources, "" if there can be."""
+    if not 1 <= len(names) <= len(RESOURCES):
+        return f"must be 1 to {len(RESOURCES)} names, got {len(names)}"
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]{0,31}", name) or name in TIMES:
+            return f"must be names in lower case, not {name!r}"
+        if names.count(name) > 1:
+            return f"{name} is named twice"
+    known = [name for name in RESOURCES if name in names]
+    wanted = [*known, *sorted(set(names) - set(known))]
+    return "" if list(names) == wanted else f"must be in this order: {', '.join(wanted)}"
+
+
+WINDOWS_MEASURED = (
     ("", "first arrival to last completion"),
     ("_to_last_arrival", "first to last arrival"),
     ("_backlog", "the times at which tasks wait"),
 )
-METRICS = (
+TIMES_MEASURED = (
     Metric("mean_delay", "s", "mean queuing delay (the objective)", "min"),
     Metric("median_delay", "s", "median queuing delay", "min"),
     Metric("p95_delay", "s", "95th percentile of the queuing delay", "min"),
     Metric("max_delay", "s", "largest queuing delay", "min"),
     Metric("makespan", "s", "first arrival to last completion", "min"),
-    *(
-        Metric(f"utilization_{r}{suffix}", "", f"used share of {r}, averaged over {window}", "max")
-        for suffix, window in _WINDOWS
-        for r in ("cpu", "memory")
-    ),
+)
+COUNTS_MEASURED = (
     Metric("mean_queued", "tasks", "number of waiting tasks, averaged over the makespan", "min"),
     Metric("mean_running", "tasks", "number of running tasks, averaged over the makespan"),
     Metric("beta", "", "share of the makespan in which tasks wait", "min"),
@@ -51,13 +69,26 @@ METRICS = (
 )
 
 
+def metrics_of(parameters: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Return the metrics, in the order of the tables; ``parameters`` has the names of the ``resources``."""
+    utilization = (
+        Metric(f"utilization_{r}{suffix}", "", f"used share of {r}, averaged over {window}", "max")
+        for suffix, window in WINDOWS_MEASURED
+        for r in parameters["resources"]
+    )
+    return (*TIMES_MEASURED, *utilization, *COUNTS_MEASURED)
+
+
 @dataclasses.dataclass(frozen=True)
 class QueueDelayParameters(Parameters):
     """Keyword arguments of ``schedgym/QueueDelay-v0``."""
 
     idle = {
-        "workload": ("tasks", "servers", "load", "arrival_rate", "execution_sigma"),
-        "trace": ("arrival_rate", "execution_sigma"),
+        "workload": (
+            *("tasks", "servers", "load", "arrival_rate", "execution_sigma"),
+            *("resources", "device_share"),
+        ),
+        "trace": ("arrival_rate", "execution_sigma", "device_share"),
     }
     tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
     servers: int | str = parameter(
@@ -67,6 +98,17 @@ class QueueDelayParameters(Parameters):
         *(10.0, "tasks per second of the Poisson arrivals"),
         minimum=1e-4,
         needs=("load 'none', as a load sets it", lambda own: own.load is None),
+    )
+    resources: tuple[str, ...] = parameter(
+        RESOURCES[:2],
+        f"names of up to {len(RESOURCES)} resources; all but cpu and memory are devices, such as gpu (a "
+        "workload file has its own)",
+    )
+    device_share: float = parameter(
+        *(0.5, "share of the tasks that ask for each kind of devices"),
+        minimum=0,
+        maximum=1,
+        needs=("devices", lambda own: not set(own.resources) <= set(RESOURCES[:2])),
     )
     load: float | None = parameter(
         None,
@@ -108,17 +150,22 @@ class QueueDelayParameters(Parameters):
     normalize: bool = parameter(False, "divide rewards by the mean execution time of the episode's tasks")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if wrong := refuse_resources(self.resources):
+            raise InvalidParameter(f"resources: {wrong}")
+
 
 _RIVALS = ("ffd-dp-blocking", "ffd-nb-blocking", "fcfs")
 
 PROBLEM = Problem(
     name="queue-delay",
-    title="Mean queuing delay of tasks with two resources on heterogeneous servers",
+    title="Mean queuing delay of tasks with several resources on heterogeneous servers",
     source="NoroozOliaee, Hamdaoui, Guizani, Ben Ghorbel: Online Multi-Resource Scheduling for "
     "Minimum Task Completion Time in Cloud Servers",
     ids={
         "schedgym/QueueDelay-v0": Variant(
-            title="Start tasks with two resources on heterogeneous servers: least mean queuing delay",
+            title="Start tasks with several resources on heterogeneous servers: least mean queuing delay",
             table=("median_delay", "p95_delay", "utilization_cpu_backlog", "utilization_memory_backlog"),
             policies=("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "fcfs"),
             reference="bf-exec",
@@ -128,7 +175,8 @@ PROBLEM = Problem(
     parameters=QueueDelayParameters,
     views=VIEWS,
     objective="mean_delay",
-    metrics=METRICS,
+    metrics=metrics_of({"resources": RESOURCES[:2]}),
+    varying=metrics_of,
     presets={
         "small": {"tasks": 200, "servers": 8},
         "sparse": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},

@@ -1,6 +1,8 @@
-"""Pictures of QueueDelay, as text and image: each server's cpu and memory by task, and the queue."""
+"""Pictures of QueueDelay, as text and image: each server's resources by task, and the queue."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 
@@ -12,7 +14,7 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
-    """Draw the servers' cpu above their memory on the left, and the waiting tasks on the right.
+    """Draw the servers' resources, one above the other, on the left, and the waiting tasks on the right.
 
     The server that was released, or the task that arrives, is marked.
     """
@@ -20,26 +22,29 @@ def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
     s, count = state.scalars[index], int(jobs.size["tasks"][index])
     clock, record = float(s["clock"]), simulator.record(index)
     runs = (record.start <= clock) & (record.end > clock)
-    held: list[list[list[tuple[int, float]]]] = [[[], []] for _ in jobs.capacity[index]]
+    names, servers = simulator.resources, jobs.capacity[index].tolist()
+    held: list[list[list[tuple[int, float]]]] = [[[] for _ in names] for _ in servers]
     for row in np.flatnonzero(runs).tolist():
         for parts, amount in zip(held[record.server[row]], record.amount[row].tolist(), strict=True):
             parts.append((int(record.job[row]), amount))
     epoch, released = int(s["epoch"]), int(s["released"])
     bars = []
-    for j, (capacity, parts) in enumerate(zip(jobs.capacity[index].tolist(), held, strict=True)):
-        memory = Bar(capacity[1], parts[1])
-        bars.append(Bar(capacity[0], parts[0], marked=epoch == COMPLETION and j == released, second=memory))
+    for j, (capacity, parts) in enumerate(zip(servers, held, strict=True)):
+        first, *others = map(Bar, capacity, parts)
+        marked = epoch == COMPLETION and j == released
+        bars.append(dataclasses.replace(first, marked=marked, others=others))
     lines = []
     for task in state.queue_task[index, : s["queued"]].tolist():
-        cpu, memory = jobs.demand[index, task].tolist()
+        needs = zip(names, jobs.demand[index, task].tolist(), strict=True)
         execution = float(jobs.execution[index, task])
         waits = clock - float(jobs.arrival[index, task])
-        text = f"cpu {cpu:.3f} memory {memory:.3f}  runs {short_time(execution)}  {short_time(waits)} old"
+        text = " ".join(f"{name} {amount:.3f}" for name, amount in needs)
+        text += f"  runs {short_time(execution)}  {short_time(waits)} old"
         lines.append(Line(task, 0.0, execution, text, marked=task == s["arriving"]))
-    names = {ARRIVAL: "arrival", COMPLETION: f"completion at server {released}"}
+    events = {ARRIVAL: "arrival", COMPLETION: f"completion at server {released}"}
     return Scene(
         clock=f"{clock:,.1f} s",
-        event=names.get(epoch, "the episode has ended"),
+        event=events.get(epoch, "the episode has ended"),
         counts=f"{s['running']} tasks running, {s['queued']} waiting, {s['completed']} of {count} done",
         done=float(s["completed"] / count),
         bar="server",
@@ -49,7 +54,7 @@ def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
         line="task",
         legend="execution time of the waiting ones",
         past=past(record),
-        holds="cpu above, memory below",
+        holds=f"{names[0]} above, {names[1]} below" if len(names) == 2 else ", ".join(names),
     )
 
 

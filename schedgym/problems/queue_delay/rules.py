@@ -5,7 +5,8 @@ which tasks a completion may start, and the order of the queue. The baseline pol
 the ``rule`` view (on the whole queue) use the same compiled ``choose``.
 
 Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. L2 norms are compared
-without square roots (the order is the same). Ties go to the lowest server index and the earliest submission.
+without square roots (the order is the same). A product leaves out the resources that a server has none of:
+it would be 0 for all tasks on that server. Ties go to the lowest server index and the earliest submission.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "choose",
     "count_visible",
     "fits",
+    "mark_fitting",
     "scheme_row",
     "select_server",
 ]
@@ -117,9 +119,22 @@ def count_visible(task_mask: npt.NDArray[np.int8]) -> int:
 
 
 @helper
-def fits(cpu: float, memory: float, free_cpu: float, free_memory: float) -> Any:
-    """Return True if a demand fits the free capacity in both resources."""
-    return (cpu <= free_cpu + TOLERANCE) and (memory <= free_memory + TOLERANCE)
+def fits(demand: Any, i: int, free: Any, j: int) -> Any:
+    """Return True if demand i fits the free capacity j in all resources, which are the columns of both."""
+    fitting = True
+    for r in range(free.shape[1]):  # all of them: without branches a test is faster
+        fitting &= demand[i, r] <= free[j, r] + TOLERANCE
+    return fitting
+
+
+@helper
+def mark_fitting(demand: Any, count: int, free: Any, j: int, mask: Any, first: int, step: int) -> None:
+    """Write for each of the first ``count`` demands if it fits free capacity j, ``step`` elements apart."""
+    for r in range(free.shape[1]):  # resource by resource: what is free stays in a register
+        most = free[j, r] + TOLERANCE
+        for i in range(count):
+            fitting = demand[i, r] <= most
+            mask[first + i * step] = fitting if r == 0 else mask[first + i * step] & fitting
 
 
 class Situation(NamedTuple):
@@ -130,72 +145,115 @@ class Situation(NamedTuple):
     released: int  # the server that a completion released
     queued: int  # number of waiting tasks; they are first in the next two arrays
     execution: npt.NDArray[np.float64]  # [>= queued] seconds
-    demand: npt.NDArray[np.float64]  # [>= queued, 2] cpu and memory
-    remaining: npt.NDArray[np.float64]  # [servers, 2] free cpu and memory
-    weights: npt.NDArray[np.float64]  # [2] of cpu and memory in the size "sum"
+    demand: npt.NDArray[np.float64]  # [>= queued, resources]
+    capacity: npt.NDArray[np.float64]  # [servers, resources]
+    remaining: npt.NDArray[np.float64]  # [servers, resources] free capacity
+    weights: npt.NDArray[np.float64]  # [resources] in the size "sum"
     p: float  # of the norm of best and worst fit, and of the order by norm
-    mean_demand: Any  # [2] of the tasks submitted so far
+    mean_demand: npt.NDArray[np.float64]  # [resources] of the tasks submitted so far
     draw: float  # in [0, 1), for the random rule
 
 
-@helper
-def norm_key(x: float, y: float, p: float) -> float:
-    """Return a number that grows with the L_p norm of (x, y), p > 1 or infinite; for p = 2 its square.
+# Sizes: of the demand of task i, or with ``left`` of what server j has left once the task is placed there
 
-    The larger number is factored out, so that powers neither overflow nor vanish.
+
+@helper
+def amount(at: Situation, i: int, j: int, r: int, left: bool) -> float:
+    """Return the amount of resource r."""
+    return at.remaining[j, r] - at.demand[i, r] if left else at.demand[i, r]
+
+
+@helper
+def norm_key(at: Situation, i: int, j: int, left: bool) -> float:
+    """Return a number that grows with the L_p norm of the amounts, p > 1 or infinite; for p = 2 its square.
+
+    The largest number is factored out, so that powers neither overflow nor vanish.
     """
-    if p == 2.0:
-        return x * x + y * y
-    large, small = max(abs(x), abs(y)), min(abs(x), abs(y))
+    total = 0.0
+    if at.p == 2.0:
+        for r in range(at.remaining.shape[1]):
+            x = amount(at, i, j, r, left)
+            total += x * x
+        return total
+    large = 0.0
+    for r in range(at.remaining.shape[1]):
+        large = max(large, abs(amount(at, i, j, r, left)))
     if large == 0.0:
         return 0.0
-    return large * (1.0 + (small / large) ** p) ** (1.0 / p)
+    for r in range(at.remaining.shape[1]):
+        total += (abs(amount(at, i, j, r, left)) / large) ** at.p
+    return large * total ** (1.0 / at.p)
 
 
 @helper
-def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
-    """Return the server that ``rule`` gives to a demand, -1 if it fits nowhere.
+def product(at: Situation, i: int, j: int, left: bool) -> float:
+    """Return the product of the amounts, but of the resources that server j, unless it is -1, has none of."""
+    value = 1.0
+    for r in range(at.remaining.shape[1]):
+        if j < 0 or at.capacity[j, r] > 0.0:
+            value *= amount(at, i, j, r, left)
+    return value
+
+
+@helper
+def weighted(weights: Any, at: Situation, i: int, j: int, left: bool) -> float:
+    """Return the weighted sum of the amounts."""
+    value = 0.0
+    for r in range(at.remaining.shape[1]):
+        value += weights[r] * amount(at, i, j, r, left)
+    return value
+
+
+@helper
+def size_of(order: int, at: Situation, i: int, j: int, left: bool) -> float:
+    """Return the size by which an order compares tasks; by dot product it is that with what is free on j."""
+    if order == BY_NORM:
+        return norm_key(at, i, j, left)
+    if order == BY_PRODUCT:
+        return product(at, i, j, left)
+    if order == BY_DOT:
+        return weighted(at.remaining[j], at, i, j, left)
+    return weighted(at.weights if order == BY_SUM else at.mean_demand, at, i, j, left)
+
+
+@helper
+def server_key(rule: int, at: Situation, i: int, j: int) -> float:
+    """Return the number by which a rule compares servers for task i; the least is the best."""
+    if rule == DOT:
+        return -size_of(BY_DOT, at, i, j, False)
+    if rule == BEST or rule == WORST:
+        norm = norm_key(at, i, j, True)
+        return norm if rule == BEST else -norm
+    return size_of(BY_PRODUCT + rule - BEST_PRODUCT, at, i, j, True)  # the sizes follow in the same order
+
+
+@helper
+def select_server(rule: int, at: Situation, i: int) -> int:
+    """Return the server that ``rule`` gives to task i, -1 if it fits nowhere.
 
     Best and worst refer to the L_p norm of the capacity left after the placement (noroozoliaee2014, section
     III-A1); dot is the largest inner product of the demand with the capacity free before it.
     """
-    remaining, weights, mean_demand = at.remaining, at.weights, at.mean_demand
-    servers = remaining.shape[0]
+    servers = at.remaining.shape[0]
     chosen = -1
     least = math.inf
     if rule == RANDOM:
         fitting = 0
         for j in range(servers):
-            fitting += fits(cpu, memory, remaining[j, 0], remaining[j, 1])
+            fitting += fits(at.demand, i, at.remaining, j)
         skip = int(at.draw * fitting)
         for j in range(servers):
-            if fits(cpu, memory, remaining[j, 0], remaining[j, 1]):
+            if fits(at.demand, i, at.remaining, j):
                 if skip == 0:
                     return j
                 skip -= 1
         return -1
     for j in range(servers):
-        free_cpu = remaining[j, 0]
-        free_memory = remaining[j, 1]
-        if not fits(cpu, memory, free_cpu, free_memory):
+        if not fits(at.demand, i, at.remaining, j):
             continue
         if rule == FIRST:
             return j
-        if rule == DOT:
-            value = -(cpu * free_cpu + memory * free_memory)
-        else:
-            x = free_cpu - cpu
-            y = free_memory - memory
-            if rule == BEST_PRODUCT:
-                value = x * y
-            elif rule == BEST_SUM:
-                value = weights[0] * x + weights[1] * y
-            elif rule == BEST_AVGSUM:
-                value = mean_demand[0] * x + mean_demand[1] * y
-            else:
-                value = norm_key(x, y, at.p)
-                if rule == WORST:
-                    value = -value
+        value = server_key(rule, at, i, j)
         if value < least or chosen < 0:
             least = value
             chosen = j
@@ -203,40 +261,29 @@ def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
 
 
 @helper
-def queue_key(order: int, at: Situation, i: int, free_cpu: float, free_memory: float) -> float:
-    """Return the sorting key of a waiting task; a queue is scanned by ascending keys."""
-    cpu, memory, weights, mean_demand = at.demand[i, 0], at.demand[i, 1], at.weights, at.mean_demand
+def queue_key(order: int, at: Situation, i: int, j: int) -> float:
+    """Return the sorting key of waiting task i for server j, -1: for none; a queue goes by ascending keys."""
     if order == BY_EXECUTION:
         return at.execution[i]
-    if order == BY_NORM:
-        return -norm_key(cpu, memory, at.p)
-    if order == BY_PRODUCT:
-        return -(cpu * memory)
-    if order == BY_SUM:
-        return -(weights[0] * cpu + weights[1] * memory)
-    if order == BY_AVGSUM:
-        return -(mean_demand[0] * cpu + mean_demand[1] * memory)
-    if order == BY_DOT:
-        return -(cpu * free_cpu + memory * free_memory)
     if order == BY_LARGEST_DOT:
         largest = -math.inf
-        for j in range(at.remaining.shape[0]):
-            largest = max(largest, cpu * at.remaining[j, 0] + memory * at.remaining[j, 1])
+        for k in range(at.remaining.shape[0]):
+            largest = max(largest, size_of(BY_DOT, at, i, k, False))
         return -largest
-    return 0.0
+    return -size_of(order, at, i, j, False)
 
 
 @helper
-def select_task(order: int, at: Situation, free_cpu: float, free_memory: float, only_fitting: bool) -> int:
-    """Return the first waiting task in ``order`` (``only_fitting``: that fits), as an index; -1 if none."""
+def select_task(order: int, at: Situation, j: int) -> int:
+    """Return the first waiting task in ``order`` that fits server j (-1: the first of all), -1 if none."""
     chosen = -1
     least = math.inf
     for i in range(at.queued):
-        if only_fitting and not fits(at.demand[i, 0], at.demand[i, 1], free_cpu, free_memory):
+        if j >= 0 and not fits(at.demand, i, at.remaining, j):
             continue
         if order == BY_SUBMISSION:
             return i
-        key = queue_key(order, at, i, free_cpu, free_memory)
+        key = queue_key(order, at, i, j)
         if key < least or chosen < 0:
             least = key
             chosen = i
@@ -257,19 +304,17 @@ def choose(scheme: npt.NDArray[np.int64], at: Situation) -> tuple[int, int]:
             return -1, -1
         task = at.arriving
     elif at.epoch == COMPLETION and scheme[2] == SCAN_RELEASED:
-        free = at.remaining[at.released]
-        task = select_task(scheme[3], at, free[0], free[1], True)
+        task = select_task(scheme[3], at, at.released)
         if task < 0:
             return -1, -1
         return task, at.released
     else:
-        task = select_task(scheme[3], at, 0.0, 0.0, False)
+        task = select_task(scheme[3], at, -1)
         if at.epoch == COMPLETION and scheme[2] == HEADS_RELEASED:
-            free = at.remaining[at.released]
-            if fits(at.demand[task, 0], at.demand[task, 1], free[0], free[1]):
+            if fits(at.demand, task, at.remaining, at.released):
                 return task, at.released
             return -1, -1
-    server = select_server(scheme[1], at, at.demand[task, 0], at.demand[task, 1])
+    server = select_server(scheme[1], at, task)
     if server < 0:
         return -1, -1
     return task, server

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from schedgym.core.arrays import sizes_of
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
+from schedgym.errors import InvalidWorkload
+from schedgym.problems.queue_delay.columns import GLOBAL, NAMED, SERVER, TASK
 from schedgym.problems.queue_delay.problem import ORDERS, PROBLEM, QueueDelayParameters
 from schedgym.problems.queue_delay.rules import ARRIVING_ONLY, FIRST, SCAN_RELEASED
+from schedgym.problems.queue_delay.workload import rebuild, tables
 
 __all__ = ["QueueDelaySimulator", "make_simulator"]
 
@@ -22,18 +26,25 @@ class QueueDelaySimulator(Simulator):
 
     def __init__(self, parameters: QueueDelayParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
-        if self.fixed is not None:
-            tasks, servers = len(self.fixed.jobs["arrival"]), len(self.fixed.cluster["cpu"])
-        else:
-            tasks, servers = self.source.sizes["task"], self.source.sizes["server"]
+        sizes = sizes_of(tables(self.fixed)) if self.fixed is not None else self.source.sizes
+        tasks, servers, resources = sizes["task"], sizes["server"], sizes["static_resource"]
         self.window = tasks if parameters.window == "all" else int(parameters.window)
         self.servers = servers
+        self.resources = parameters.resources if self.fixed is None else tuple(self.fixed.cluster)
         #: True if ``Queue`` holds the quantities of all waiting tasks, not only of the visible ones
         self.whole_queue = parameters.window == "all" or parameters.view in ("route", "rule")
         self._set_up(
-            sizes={"task": tasks, "server": servers, "window": self.window},
+            sizes={
+                "task": tasks,
+                "server": servers,
+                "window": self.window,
+                "static_resource": resources,
+                "task_column": len(TASK) - NAMED + resources,
+                "server_column": len(SERVER) + 2 * (resources - NAMED),
+                "global_column": len(GLOBAL) - NAMED + resources,
+            },
             config={"all_servers": parameters.scope == "all"},
-            known={"tasks": tasks, "servers": servers},
+            known={"tasks": tasks, "servers": servers, "resources": self.resources},
             visible={"window": self.window, "servers": servers},
         )
 
@@ -51,9 +62,14 @@ class QueueDelaySimulator(Simulator):
             self.arrays = arrays._replace(shown=arrays.queue)
 
     def _check(self, workload: Workload) -> None:
-        servers, tasks = len(workload.cluster["cpu"]), len(workload.jobs["arrival"])
-        self._check_size("servers", self.servers, servers)
-        self._check_window(tasks, "tasks")
+        if tuple(workload.cluster) != self.resources:
+            own, given = (", ".join(names) for names in (self.resources, workload.cluster))
+            raise InvalidWorkload(f"cluster: has the resources {given}, the environment has {own}")
+        self._check_size("servers", self.servers, len(next(iter(workload.cluster.values()))))
+        self._check_window(len(workload.jobs["arrival"]), "tasks")
+
+    def _drawn_workload(self, index: int) -> Workload:
+        return rebuild(self.jobs_of(index), self.resources)
 
     def record(self, index: int) -> ScheduleRecord:
         """See :meth:`Simulator.record`: one row per task that has started, in order of submission."""

@@ -1,11 +1,14 @@
 """Workloads of QueueDelay: the schema, the generator with the paper's parameters, traces, toy instances.
 
-Sizes are shares of the largest machine, times are seconds.
+Sizes are shares of the largest machine, times are seconds. A workload file has a field for each resource, by
+its name, in ``jobs`` and in ``cluster``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
@@ -16,9 +19,11 @@ from schedgym.core.future import change_future
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import draw_kernel
 from schedgym.core.random import exponential, normal_pair, stream, uniform
+from schedgym.core.rows import copy_entries
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.queue_delay.problem import RESOURCES, TIMES, refuse_resources
 from schedgym.problems.queue_delay.rules import TOLERANCE
 
 if TYPE_CHECKING:
@@ -39,6 +44,7 @@ __all__ = [
     "make_source",
     "make_workload",
     "rebuild",
+    "shares_of",
     "shuffle_future",
     "tables",
 ]
@@ -71,21 +77,31 @@ MEMORY_MEDIAN, MEMORY_SIGMA, MEMORY_MAX = 0.019, 1.1, 0.24
 DEMAND_MIN = 0.001
 LOG_CORRELATION = 0.45  # between the logarithms of cpu and memory
 
-ARRIVALS, EXECUTIONS, DEMANDS, SERVERS, WINDOWS = range(5)  # random streams
+# resources besides cpu and memory are devices, our own assumption (GPU clusters have such servers and tasks)
+DEVICES = 8  # of a server that has any
+DEVICES_ASKED = np.array([1, 2, 4, 8])  # by a task that asks for any, each as often
+SERVERS_WITH_DEVICES = 0.5  # share of the servers, besides the first, that have any
+
+ARRIVALS, EXECUTIONS, DEMANDS, SERVERS, WINDOWS, DEVICES_DRAWN = range(6)  # random streams
 
 
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
-    """Check that every task fits some empty server, and that time stays bounded."""
+    """Check the resources, that every task fits some empty server, and that time stays bounded."""
     jobs, cluster = sections["jobs"], sections["cluster"]
-    alone = np.zeros(len(jobs["cpu"]), dtype=bool)
-    for size in {(float(c), float(m)) for c, m in zip(cluster["cpu"], cluster["memory"], strict=True)}:
-        alone |= (jobs["cpu"] <= size[0] + TOLERANCE) & (jobs["memory"] <= size[1] + TOLERANCE)
+    if wrong := refuse_resources(list(cluster)):
+        raise InvalidWorkload(f"{prefix}cluster: its resources {wrong}")
+    for own, other, place in ((jobs, cluster, "cluster"), (cluster, jobs, "jobs")):
+        for name in own:
+            if name not in other and name not in TIMES:
+                raise InvalidWorkload(f"{prefix}{place}.{name}: missing")
+    demand = np.column_stack([jobs[name] for name in cluster])
+    alone = np.zeros(len(demand), dtype=bool)
+    for size in np.unique(np.column_stack(list(cluster.values())), axis=0):
+        alone |= (demand <= size + TOLERANCE).all(axis=1)
     if not alone.all():
         i = int(np.flatnonzero(~alone)[0])
-        raise InvalidWorkload(
-            f"{prefix}jobs: task [{i}] (cpu {jobs['cpu'][i]:g}, memory {jobs['memory'][i]:g}) "
-            "fits no empty server"
-        )
+        needs = ", ".join(f"{name} {jobs[name][i]:g}" for name in cluster)
+        raise InvalidWorkload(f"{prefix}jobs: task [{i}] ({needs}) fits no empty server")
     end = float(jobs["arrival"][-1] + jobs["execution"].sum())
     if end > LAST_TIME:
         raise InvalidWorkload(
@@ -94,18 +110,17 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
 
 
 _SHARE = "share of the largest server"
+_DEMAND = Field("", _SHARE, ("task",), maximum=1.0, optional=True)
+_CAPACITY = Field("", _SHARE, ("server",), maximum=1.0, optional=True)
 SCHEMA = Schema(
     problem="queue-delay",
     jobs=(
         Field("arrival", "s", ("task",), ascending=True),
         Field("execution", "s", ("task",), exclusive=True),
-        Field("cpu", _SHARE, ("task",), maximum=1.0),
-        Field("memory", _SHARE, ("task",), maximum=1.0),
+        *(dataclasses.replace(_DEMAND, name=name) for name in RESOURCES),
     ),
-    cluster=(
-        Field("cpu", _SHARE, ("server",), maximum=1.0),
-        Field("memory", _SHARE, ("server",), maximum=1.0),
-    ),
+    cluster=tuple(dataclasses.replace(_CAPACITY, name=name) for name in RESOURCES),
+    further={"jobs": _DEMAND, "cluster": _CAPACITY},
     check=_check,
 )
 
@@ -120,8 +135,8 @@ class Jobs(NamedTuple):
     size: Annotated[Any, SIZE]
     arrival: Annotated[Floats, "task"]  # [s]
     execution: Annotated[Floats, "task"]  # [s]
-    demand: Annotated[Floats, "task", 2]  # cpu, memory
-    capacity: Annotated[Floats, "server", 2, Shown("cpu and memory of each server")]
+    demand: Annotated[Floats, "task", "static_resource"]
+    capacity: Annotated[Floats, "server", "static_resource", Shown("of each server, in each resource")]
 
 
 def tables(workload: Workload) -> Jobs:
@@ -131,38 +146,40 @@ def tables(workload: Workload) -> Jobs:
         size=np.array((len(jobs["arrival"]),), dtype=SIZE),
         arrival=np.array(jobs["arrival"]),
         execution=np.array(jobs["execution"]),
-        demand=np.column_stack([jobs["cpu"], jobs["memory"]]),
-        capacity=np.column_stack([cluster["cpu"], cluster["memory"]]),
+        demand=np.column_stack([jobs[name] for name in cluster]),
+        capacity=np.column_stack(list(cluster.values())),
     )
 
 
-def rebuild(jobs: Jobs) -> Workload:
-    """Convert an environment's :class:`Jobs` to a workload."""
+def rebuild(jobs: Jobs, resources: Sequence[str] | None = None) -> Workload:
+    """Convert an environment's :class:`Jobs` to a workload; ``resources`` as for :func:`make_workload`."""
     count = int(jobs.size["tasks"])
     table = np.column_stack([jobs.arrival[:count], jobs.execution[:count], jobs.demand[:count]])
-    return make_workload(table, jobs.capacity)
+    return make_workload(table, jobs.capacity, resources)
 
 
-def make_workload(tasks: Any, servers: Any) -> Workload:
+def make_workload(tasks: Any, servers: Any, resources: Sequence[str] | None = None) -> Workload:
     """Make a checked workload.
 
     Args:
-        tasks: rows (arrival [s], execution [s], cpu, memory), arrivals not decreasing; [K, 4].
-        servers: rows (cpu, memory), [M, 2].
+        tasks: rows (arrival [s], execution [s], demand of each resource), arrivals ascending; [K, 2 + R].
+        servers: rows (capacity of each resource), [M, R].
+        resources: names of the R resources; None: the first R of "cpu", "memory", "gpu", "disk".
 
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
     table, sizes = np.asarray(tasks, dtype=float), np.asarray(servers, dtype=float)
-    if table.ndim != 2 or table.shape[1] != 4:
-        raise InvalidWorkload(f"tasks: must be rows of 4 numbers, got shape {table.shape}")
-    if sizes.ndim != 2 or sizes.shape[1] != 2:
-        raise InvalidWorkload(f"servers: must be rows of 2 numbers, got shape {sizes.shape}")
-    names = [field.name for field in SCHEMA.jobs]
+    most = len(RESOURCES) if resources is None else len(resources)
+    if sizes.ndim != 2 or not 1 <= sizes.shape[1] <= most:
+        raise InvalidWorkload(f"servers: must be rows of 1 to {most} numbers, got shape {sizes.shape}")
+    names = resources or RESOURCES[: sizes.shape[1]]
+    if table.ndim != 2 or table.shape[1] != 2 + len(names):
+        raise InvalidWorkload(f"tasks: must be rows of {2 + len(names)} numbers, got shape {table.shape}")
     return SCHEMA.parse(
         {
-            "jobs": {name: table[:, i] for i, name in enumerate(names)},
-            "cluster": {"cpu": sizes[:, 0], "memory": sizes[:, 1]},
+            "jobs": dict(zip((*TIMES, *names), table.T, strict=True)),
+            "cluster": dict(zip(names, sizes.T, strict=True)),
         }
     )
 
@@ -174,6 +191,9 @@ ORIGIN = record_dtype(
     ("arrival_rate", np.float64),
     ("load", np.float64),  # 0: as drawn
     ("execution_sigma", np.float64),
+    ("device_share", np.float64),
+    ("cpu", np.int64),  # number of this resource; -1: there is none
+    ("memory", np.int64),
 )
 
 
@@ -181,8 +201,10 @@ class Origin(NamedTuple):
     """The inputs of a draw besides seed and episode: the constants, and the trace's tasks and machines."""
 
     constants: Annotated[Any, ORIGIN]
-    trace: Annotated[Floats, "traced", 4]  # the trace's tasks (arrival s, execution s, cpu, memory)
-    nodes: Annotated[Floats, "node", 2]  # the machines to draw servers from; node 0 is always server 0
+    trace: Annotated[
+        Floats, "traced", "static_resource+2"
+    ]  # the trace's tasks (arrival s, execution s, demand)
+    nodes: Annotated[Floats, "node", "static_resource"]  # to draw servers from; node 0 is always server 0
     order: Annotated[Integers, "node"]  # scratch space of the draw
 
 
@@ -201,13 +223,15 @@ class Source:
         trace: tasks and machines of the trace that the parameters name, if any, by :func:`from_trace`.
 
     Attributes:
+        resources: names of the resources.
         windows: number of whole windows of the trace; 0 for the synthetic generator.
         sizes: lengths of the dimensions of :class:`Jobs`.
         arrays: the arrays that the compiled draw takes.
     """
 
     def __init__(self, parameters: QueueDelayParameters, trace: tuple[Floats, Floats] | None = None) -> None:
-        table, nodes = trace or (np.zeros((0, 4)), np.zeros((0, 2)))
+        self.resources, count = parameters.resources, len(parameters.resources)
+        table, nodes = trace or (np.zeros((0, 2 + count)), np.zeros((0, count)))
         tasks, self.windows = parameters.tasks, 0
         servers = len(nodes) if parameters.servers == "all" else int(parameters.servers)
         if trace is not None:
@@ -217,14 +241,20 @@ class Source:
             beyond = (table[:, 2:] > nodes[0] + TOLERANCE).any(axis=1)
             if servers < len(nodes) and beyond.any():
                 i = int(np.flatnonzero(beyond)[0])
+                needs = ", ".join(
+                    f"{name} {x:g}" for name, x in zip(self.resources, table[i, 2:], strict=True)
+                )
                 raise InvalidWorkload(
-                    f"trace: task [{i}] (cpu {table[i, 2]:g}, memory {table[i, 3]:g} of the largest machine) "
+                    f"trace: task [{i}] ({needs} of the largest machine) "
                     "does not fit the largest machine, the only one that is always among the servers"
                 )
-        constants = constants_of(ORIGIN, parameters, windows=self.windows, load=parameters.load or 0.0)
+        columns = {name: self.resources.index(name) if name in self.resources else -1 for name in RESOURCES}
+        constants = constants_of(
+            ORIGIN, parameters, windows=self.windows, load=parameters.load or 0.0, **columns
+        )
         order = np.zeros(len(nodes), dtype=np.int64)
         self.arrays = Origin(constants, np.ascontiguousarray(table), np.ascontiguousarray(nodes), order)
-        self.sizes = {"task": tasks, "server": servers}
+        self.sizes = {"task": tasks, "server": servers, "static_resource": count}
 
 
 def make_source(parameters: QueueDelayParameters) -> Source:
@@ -234,26 +264,62 @@ def make_source(parameters: QueueDelayParameters) -> Source:
     from schedgym.traces import read_trace
 
     trace = read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format)
-    return Source(parameters, from_trace(trace, parameters.pool))
+    return Source(parameters, from_trace(trace, parameters.pool, parameters.resources))
 
 
-def from_trace(trace: Trace | JobTrace, pool: bool | None = None) -> tuple[Floats, Floats]:
+def shares_of(trace: Trace, resources: Sequence[str] | None = None) -> tuple[dict[str, Floats], Floats]:
+    """Return the demands and the capacities of a trace as shares of the largest machine, by resource.
+
+    Memory limits nothing if the trace does not tell that of machines.
+
+    Args:
+        trace: with machines.
+        resources: names among "cpu", "memory", "gpu"; None: cpu, memory, and gpu if some task asks for one.
+
+    Returns:
+        resource -> demand of each task [N]; and the machines' capacities [P, R].
+
+    Raises:
+        InvalidParameter: for a resource that the trace does not have.
+    """
+    none = np.zeros(0)
+    known = {
+        "cpu": (trace.cores, trace.machine_cores),
+        "memory": (trace.memory, trace.machine_memory),
+        "gpu": (getattr(trace, "gpu", none), getattr(trace, "machine_gpu", none)),
+    }
+    has_gpu = all(one.any() for one in known["gpu"])
+    demands, capacities = {}, []
+    for name in resources or ("cpu", "memory", *(["gpu"] if has_gpu else [])):
+        if name not in known or (name == "gpu" and not has_gpu):
+            raise InvalidParameter(f"resources: no task of the {trace.name} trace asks for {name!r}")
+        demand, capacity = known[name]
+        if not capacity.any():
+            demand, capacity = np.zeros_like(demand), np.ones_like(capacity)
+        demands[name] = demand / capacity.max()
+        capacities.append(capacity / capacity.max())
+    return demands, np.column_stack(capacities)
+
+
+def from_trace(
+    trace: Trace | JobTrace, pool: bool | None = None, resources: Sequence[str] = RESOURCES[:2]
+) -> tuple[Floats, Floats]:
     """Convert tasks and machines of a trace to this problem's units.
 
-    Sizes are divided by the largest machine per resource. Machines are listed largest first (by the
-    smaller of their two shares). Memory limits nothing if the trace does not tell that of machines. Tasks
-    are those that :func:`~schedgym.traces.machines.place` finds a machine for.
+    Sizes are those of :func:`shares_of`. Machines are listed largest first (by the smallest of their shares).
+    Tasks are those that :func:`~schedgym.traces.machines.place` finds a machine for.
 
     Args:
         trace: with arrival and duration [s], cores and memory per task, and machines.
         pool: whether the machines are one pool; None: if some task needs several.
+        resources: those that tasks and machines have.
 
     Returns:
-        tasks [N, 4] (arrival, execution, cpu, memory) in order of arrival, and machines [P, 2].
+        tasks [N, 2 + R] (arrival, execution, demands) in order of arrival, and machines [P, R].
 
     Raises:
-        InvalidParameter: when the trace has jobs instead of tasks, or no machines, or when too much of its
-            work fits none of them.
+        InvalidParameter: when the trace has jobs instead of tasks, no machines, or not these resources, or
+            when too much of its work fits none of the machines.
     """
     from schedgym.traces.base import tasks_of
     from schedgym.traces.machines import place
@@ -262,14 +328,10 @@ def from_trace(trace: Trace | JobTrace, pool: bool | None = None) -> tuple[Float
     if len(trace.machine_cores) == 0:
         raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
     trace = place(trace, pool).trace
-    machine_memory, memory = trace.machine_memory, trace.memory
-    if not machine_memory.any():
-        machine_memory, memory = np.ones_like(machine_memory), np.zeros_like(memory)
-    scale_cpu, scale_memory = trace.machine_cores.max(), machine_memory.max()
-    nodes = np.column_stack([trace.machine_cores / scale_cpu, machine_memory / scale_memory])
+    demands, nodes = shares_of(trace, resources)
     largest = int(np.argmax(nodes.min(axis=1)))
     nodes = np.concatenate([nodes[largest : largest + 1], np.delete(nodes, largest, axis=0)])
-    table = np.column_stack([trace.arrival, trace.duration, trace.cores / scale_cpu, memory / scale_memory])
+    table = np.column_stack([trace.arrival, trace.duration, *demands.values()])
     table = table[np.argsort(trace.arrival, kind="stable")]
     table[:, 0] -= table[0, 0]
     return table, nodes
@@ -277,11 +339,11 @@ def from_trace(trace: Trace | JobTrace, pool: bool | None = None) -> tuple[Float
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    return rebuild(draw_alone(draw, Drawing, source, seed, episode))
+    return rebuild(draw_alone(draw, Drawing, source, seed, episode), source.resources)
 
 
 @helper
-def draw_servers(jobs: Jobs, seed: np.uint64, episode: int) -> None:
+def draw_servers(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """Draw servers from the machine mix, independently; a shorter list is the beginning of a longer one.
 
     Server 0 is redrawn until it holds the largest demand, so that every task fits somewhere.
@@ -303,8 +365,25 @@ def draw_servers(jobs: Jobs, seed: np.uint64, episode: int) -> None:
             memory = GOOGLE_2011_MACHINES[kind, 1]
             if j > 0 or (cpu >= CPU_MAX and memory >= MEMORY_MAX):
                 break
-        jobs.capacity[j, 0] = cpu
-        jobs.capacity[j, 1] = memory
+        if source.cpu >= 0:
+            jobs.capacity[j, source.cpu] = cpu
+        if source.memory >= 0:
+            jobs.capacity[j, source.memory] = memory
+
+
+@helper
+def draw_devices(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
+    """Draw the devices that servers have and tasks ask for; the first server has some of each kind."""
+    state = stream(seed, episode, DEVICES_DRAWN)
+    share = source.device_share
+    for r in range(max(source.cpu, source.memory) + 1, jobs.capacity.shape[1]):
+        for j in range(jobs.capacity.shape[0]):
+            state, u = uniform(state)
+            jobs.capacity[j, r] = 1.0 if j == 0 or u < SERVERS_WITH_DEVICES else 0.0
+        for i in range(jobs.size.tasks):
+            state, u = uniform(state)
+            asked = DEVICES_ASKED[int(u / share * DEVICES_ASKED.shape[0])] if u < share else 0
+            jobs.demand[i, r] = asked / DEVICES
 
 
 @helper
@@ -329,8 +408,10 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
         memory = MEMORY_MEDIAN * math.exp(MEMORY_SIGMA * (LOG_CORRELATION * x + rest * y))
         jobs.arrival[i] = clock
         jobs.execution[i] = min(max(execution, EXECUTION_RANGE[0]), EXECUTION_RANGE[1])
-        jobs.demand[i, 0] = min(max(cpu, DEMAND_MIN), CPU_MAX)
-        jobs.demand[i, 1] = min(max(memory, DEMAND_MIN), MEMORY_MAX)
+        if source.cpu >= 0:
+            jobs.demand[i, source.cpu] = min(max(cpu, DEMAND_MIN), CPU_MAX)
+        if source.memory >= 0:
+            jobs.demand[i, source.memory] = min(max(memory, DEMAND_MIN), MEMORY_MAX)
 
 
 @helper
@@ -345,8 +426,8 @@ def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> No
         task = origin.trace[first + i]
         jobs.arrival[i] = task[0] - origin.trace[first, 0]
         jobs.execution[i] = task[1]
-        jobs.demand[i, 0] = task[2]
-        jobs.demand[i, 1] = task[3]
+        for r in range(jobs.demand.shape[1]):
+            jobs.demand[i, r] = task[2 + r]
     state = stream(seed, episode, SERVERS)
     order = origin.order
     population = order.shape[0]
@@ -357,28 +438,26 @@ def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> No
             state, u = uniform(state)
             k = j + int(u * (population - j))
             order[j], order[k] = order[k], order[j]
-        jobs.capacity[j, 0] = origin.nodes[order[j], 0]
-        jobs.capacity[j, 1] = origin.nodes[order[j], 1]
+        copy_entries(origin.nodes, order[j], jobs.capacity, j)
 
 
 @helper
 def scale_to_load(load: float, jobs: Jobs) -> None:
     """Scale arrivals so that the busiest resource's volume is ``load`` times its capacity over the span."""
     count = jobs.size.tasks
-    work_cpu = 0.0
-    work_memory = 0.0
-    for i in range(count):
-        work_cpu += jobs.execution[i] * jobs.demand[i, 0]
-        work_memory += jobs.execution[i] * jobs.demand[i, 1]
-    total_cpu = 0.0
-    total_memory = 0.0
-    for j in range(jobs.capacity.shape[0]):
-        total_cpu += jobs.capacity[j, 0]
-        total_memory += jobs.capacity[j, 1]
+    longest = 0.0
+    for r in range(jobs.demand.shape[1]):
+        work = total = 0.0
+        for i in range(count):
+            work += jobs.execution[i] * jobs.demand[i, r]
+        for j in range(jobs.capacity.shape[0]):
+            total += jobs.capacity[j, r]
+        if work > 0.0:  # else there may be nothing of it
+            longest = max(longest, work / total)
     origin = jobs.arrival[0]
     span = jobs.arrival[count - 1] - origin
     if span > 0.0:
-        factor = max(work_cpu / total_cpu, work_memory / total_memory) / load / span
+        factor = longest / load / span
         for i in range(count):
             jobs.arrival[i] = (jobs.arrival[i] - origin) * factor
 
@@ -391,8 +470,9 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     if source.windows > 0:
         draw_window(env.source, env.jobs, seed, episode)
     else:
-        draw_servers(env.jobs, seed, episode)
+        draw_servers(source, env.jobs, seed, episode)
         draw_synthetic(source, env.jobs, seed, episode)
+        draw_devices(source, env.jobs, seed, episode)
     if source.load > 0.0:
         scale_to_load(source.load, env.jobs)
     return 0
@@ -414,5 +494,5 @@ TOYS: dict[str, tuple[list[tuple[float, ...]], list[tuple[float, float]], float]
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:
     """See :func:`~schedgym.core.future.change_future`; execution times and demands change."""
-    factors = {"execution": (0.5, 2.0), "cpu": (0.5, 1.0), "memory": (0.5, 1.0)}
+    factors = {"execution": (0.5, 2.0), **dict.fromkeys(workload.cluster, (0.5, 1.0))}
     return change_future(SCHEMA, workload, time, rng, factors)

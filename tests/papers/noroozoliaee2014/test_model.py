@@ -506,7 +506,7 @@ def test_instances_are_shown_and_given() -> None:
         assert show_instance(back) == shown and instance.unit % back.unit == 0
         factor = instance.unit // back.unit
         assert instance.tasks == tuple(
-            task._replace(cpu=task.cpu * factor, memory=task.memory * factor) for task in back.tasks
+            Task(task.arrival, task.execution, *(factor * own for own in task.demand)) for task in back.tasks
         )
         assert instance.servers == tuple((c * factor, m * factor) for c, m in back.servers)
     assert len(clusters(2, 2)) == 9 and clusters(1, 3) == [((3, 3),)]

@@ -1,0 +1,229 @@
+"""QueueDelay with other resources than cpu and memory: one, three and four of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import schedgym
+from schedgym.agents.agent_policy import make_agent
+from schedgym.agents.scorer import Scorer
+from schedgym.agents.views import layout_of
+from schedgym.errors import InvalidParameter, InvalidSchedule, InvalidWorkload
+from schedgym.papers.noroozoliaee2014 import model
+from schedgym.problems.queue_delay import bounds
+from schedgym.problems.queue_delay.metrics import fates, metrics, validate
+from schedgym.problems.queue_delay.problem import RESOURCES, QueueDelayParameters
+from schedgym.problems.queue_delay.rules import TOLERANCE
+from schedgym.problems.queue_delay.workload import Source, generate, make_workload
+from schedgym.testing import sample_action
+from tests.long import some, trials
+from tests.queue_delay.instances import random_instance, with_resources
+from tests.queue_delay.test_rules import ENDINGS, VARIANTS, make, run
+
+ID = "schedgym/QueueDelay-v0"
+COUNTS = some([3, 1, 4])
+GPUS = RESOURCES[:3]
+
+
+def instances(count: int, resources: int) -> Any:
+    rng = random.Random(f"{resources} resources")
+    for k in range(count):
+        yield with_resources(random_instance(rng, adversarial=k % 3 != 2), resources, rng)
+
+
+@pytest.mark.parametrize("resources", COUNTS)
+def test_starts_equal_the_model_under_every_scheme(resources: int) -> None:
+    names, zero = RESOURCES[:resources], 0
+    for k, instance in enumerate(instances(len(trials(300)), resources)):
+        workload = make_workload(*instance)
+        assert tuple(workload.cluster) == names
+        zero += not np.column_stack(list(workload.cluster.values())).all()
+        for name, ending in [*VARIANTS[k % 4 :: 4], ("bf-exec", ""), ("fcfs", ""), ("easy-backfill", "")]:
+            policy = schedgym.make_policy(name, "queue-delay", **ENDINGS[ending])
+            record, total, info = run(make(workload, resources=names), policy, workload)
+            expected = model.simulate(instance, name + ending)
+            assert fates(record)["start"] == list(expected.start), name + ending
+            assert fates(record)["server"] == list(expected.server), name + ending
+            validate(record)
+            measured = model.metrics(instance, expected, names)
+            assert metrics(record) == pytest.approx(measured, rel=1e-9, abs=1e-9)
+            assert info["metrics"] == pytest.approx(measured | {"repaired": 0.0}, rel=1e-9, abs=1e-9)
+            assert total == pytest.approx(-measured["mean_delay"], rel=1e-12, abs=1e-9)
+    assert zero > 5 or resources < 3
+
+
+@pytest.mark.parametrize("resources", COUNTS)
+def test_no_schedule_is_better_than_the_bound(resources: int) -> None:
+    """By brute force; each resource counts, and at times the last one alone decides."""
+    own = 0
+    for instance in instances(len(trials(150)), resources):
+        few = model.Instance(instance.tasks[:4], instance.servers[:2])
+        if not all(any(model._fits(task, server) for server in few.servers) for task in few.tasks):
+            continue
+        workload = make_workload(*few)
+        least, best = bounds.lower_bound(workload), model.optimum(few)[0] / len(few.tasks)
+        assert float(model.workload_bound(few)) - 1e-6 <= least <= best + 1e-6
+        if resources > 1:
+            fewer = make_workload([task[:-1] for task in few.tasks], [server[:-1] for server in few.servers])
+            own += least > bounds.lower_bound(fewer) + 1e-6
+    assert own > 0 or resources == 1
+
+
+@pytest.mark.parametrize("view", ["placement", "pick", "route", "rule"])
+@pytest.mark.parametrize("names", some([list(GPUS), list(RESOURCES), ["gpu"]]))
+def test_every_view_and_observation(view: str, names: list[str]) -> None:
+    """Gymnasium's checker, and both kinds of observations against the documentation."""
+    resources, given = len(names), {"resources": names, "tasks": 25, "servers": 3, "window": 5, "view": view}
+    check_env(gym.make(ID, **given).unwrapped, skip_render_check=True)
+    check_env(gym.make(ID, observation="features", **given).unwrapped, skip_render_check=True)
+    env, tokens = gym.make(ID, **given).unwrapped, gym.make(ID, observation="features", **given).unwrapped
+    shown, seen, rng, done = env.reset(seed=5)[0], tokens.reset(seed=5)[0], np.random.default_rng(1), False
+    while not done:
+        tasks, servers, whole = seen["tasks"], seen["servers"], seen["globals"]
+        capacity, remaining, demand = shown["capacity"], shown["remaining"], shown["demand"]
+        scaled = np.log1p(shown["execution"]) / np.log1p(86400.0)
+        waiting, clock = shown["waiting"] / (shown["waiting"] + 3600.0), shown["clock"]
+        arriving = np.arange(len(demand)) == shown["arriving"]
+        np.testing.assert_allclose(tasks, np.column_stack([demand, scaled, waiting, arriving]), rtol=1e-5)
+        released = (np.arange(len(capacity)) == shown["released"])[:, np.newaxis]
+        columns = np.concatenate([capacity, remaining.clip(0.0), released], axis=1)
+        np.testing.assert_allclose(servers, columns, rtol=1e-5, atol=1e-7)
+        assert whole.shape == (9 + resources,)
+        np.testing.assert_allclose(whole[4 : 4 + resources], shown["mean_demand"], rtol=1e-5)
+        np.testing.assert_allclose(whole[4 + resources], clock[0] / (clock[0] + 86400.0), rtol=1e-5)
+        assert (whole[:2] == [shown["epoch"] == 0, shown["epoch"] == 1]).all()
+        np.testing.assert_array_equal(shown["action_mask"], seen["action_mask"])
+        fitting = (demand[:, np.newaxis] <= remaining + TOLERANCE).all(axis=2)
+        fitting &= (shown["task_mask"] == 1)[:, np.newaxis] & (shown["epoch"] != 2)
+        if view == "placement":
+            np.testing.assert_array_equal(shown["action_mask"], fitting)
+        elif view == "pick":
+            scope = [shown["released"]] if shown["epoch"] == 1 else slice(None)
+            np.testing.assert_array_equal(shown["action_mask"][:-1], fitting[:, scope].any(axis=1))
+        action = sample_action(env.action_space, shown, rng)
+        shown, reward, terminated, truncated, info = env.step(action)
+        seen, same, *_ = tokens.step(action)
+        assert reward == same
+        done = terminated or truncated
+    assert [f"utilization_{name}" in info["metrics"] for name in names] == [True] * resources
+    validate(env.record())
+
+
+def test_the_validator_sees_the_last_resource() -> None:
+    tasks = [(0, 4, 0.1, 0.1, 0.75), (0, 4, 0.1, 0.1, 0.5)]
+    workload = make_workload(tasks, [(1, 1, 1), (1, 1, 1)])
+    record, *_ = run(make(workload, resources=GPUS), schedgym.make_policy("ff", "queue-delay"), workload)
+    validate(record)
+    assert fates(record)["server"] == [0, 1]
+    less = record.amount.copy()
+    less[1, 2] = 0.25
+    broken = {
+        "over its capacity at 0 s: uses .*1.25]": {"server": np.zeros(2, dtype=np.int64)},
+        "does not hold its own demand": {"amount": less},
+        r"amount: must have the shape \[2, 3\]": {"amount": less[:, :2]},
+    }
+    for message, changes in broken.items():
+        with pytest.raises(InvalidSchedule, match=message):
+            validate(dataclasses.replace(record, **changes))
+
+
+def test_a_resource_that_a_server_has_none_of_makes_no_ties() -> None:
+    """By products, the largest of the tasks that wait goes first, also where nothing of one resource is."""
+    tasks = [(0, 5, 1.0, 1.0, 0.0), (1, 9, 0.5, 0.5, 0.0), (2, 9, 0.75, 0.75, 0.0)]
+    workload = make_workload(tasks, [(1, 1, 0)])
+    record, *_ = run(
+        make(workload, resources=GPUS), schedgym.make_policy("ffd-product", "queue-delay"), workload
+    )
+    assert fates(record)["start"] == [0, 14, 5]
+    idle = make_workload([(0, 5, 0.5, 0.5, 0)], [(1, 1, 0), (0.6, 0.6, 0)])
+    record, *_ = run(make(idle, resources=GPUS), schedgym.make_policy("bfd-product", "queue-delay"), idle)
+    assert fates(record)["server"] == [1], "the least product of what is left"
+
+
+def test_devices_are_drawn_as_documented() -> None:
+    def drawn(**given: Any) -> Any:
+        return generate(3, 0, Source(QueueDelayParameters(tasks=20_000, servers=2_000, **given)))
+
+    plain, given = drawn(), drawn(resources=GPUS, device_share=0.87)
+    for name in ("arrival", "execution", "cpu", "memory"):
+        np.testing.assert_array_equal(plain.jobs[name], given.jobs[name])
+    gpu = given.jobs["gpu"]
+    assert (gpu > 0).mean() == pytest.approx(0.87, abs=0.01)
+    for units in (1, 2, 4, 8):
+        assert (gpu == units / 8).mean() == pytest.approx(0.87 / 4, abs=0.01)
+    assert given.cluster["gpu"][0] == 1.0 and given.cluster["gpu"].mean() == pytest.approx(0.5, abs=0.05)
+    alone = drawn(resources=("memory", "licence"), device_share=1.0)
+    np.testing.assert_array_equal(alone.jobs["memory"], plain.jobs["memory"])
+    assert (alone.jobs["licence"] > 0).all() and not set(alone.cluster) & {"cpu"}
+
+
+def test_loads_are_those_of_the_busiest_resource() -> None:
+    given = generate(1, 0, Source(QueueDelayParameters(tasks=300, servers=5, load=0.9, resources=GPUS)))
+    span = np.ptp(given.jobs["arrival"])
+    loads = [(given.jobs["execution"] * given.jobs[r]).sum() / (given.cluster[r].sum() * span) for r in GPUS]
+    assert max(loads) == pytest.approx(0.9) == loads[2]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ((), "1 to 4 names, got 0"),
+        (("a", "b", "c", "d", "e"), "1 to 4 names, got 5"),
+        (("cpu", "cpu"), "named twice"),
+        (("gpu", "cpu"), "in this order: cpu, gpu"),
+        (("cpu", "GPU"), "lower case"),
+        (("cpu", "arrival"), "not 'arrival'"),
+    ],
+)
+def test_names_that_cannot_be(names: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"resources: .*{message}"):
+        gym.make(ID, resources=names)
+
+
+def test_workloads_of_other_resources_are_refused() -> None:
+    env = gym.make(ID, tasks=2, servers=1).unwrapped
+    three = make_workload([(0, 1, 0.5, 0.5, 1)], [(1, 1, 1)])
+    with pytest.raises(
+        InvalidWorkload, match="has the resources cpu, memory, gpu, the environment has cpu, memory"
+    ):
+        env.reset(options={"workload": three})
+    with pytest.raises(InvalidParameter, match="weights: must be 3 numbers"):
+        policy = schedgym.make_policy("ffd-sum", "queue-delay", weights=(1.0, 2.0))
+        run(make(three, resources=GPUS), policy, three)
+
+
+def test_a_workload_file_has_its_own_resources(tmp_path: Any) -> None:
+    workload = make_workload([(0, 1, 0.5, 1), (0, 1, 1, 0)], [(1, 1)], ("cpu", "licence"))
+    for name in ("w.json", "w.npz"):
+        schedgym.save_workload(workload, tmp_path / name)
+        env = gym.make(ID, workload=str(tmp_path / name)).unwrapped
+        env.reset(seed=0)
+        assert env.record().workload == workload
+        assert env.interface.parameters["resources"] == ("cpu", "licence")
+        assert "utilization_licence_backlog" in env.metrics()
+    with pytest.raises(InvalidParameter, match="resources: has no effect on a workload"):
+        gym.make(ID, workload=str(tmp_path / "w.json"), resources=GPUS)
+
+
+@pytest.mark.parametrize("names", [GPUS, ("memory", "licence")])
+def test_agents_refuse_resources_that_they_were_not_trained_with(names: tuple[str, ...]) -> None:
+    agent = make_agent("pretrained", ID)
+    env: Any = gym.make(ID, **agent.acting_parameters(ID, {"resources": names, "tasks": 5})).unwrapped
+    with pytest.raises(InvalidParameter, match=r"was trained with resources \('cpu', 'memory'\), not"):
+        agent.reset(env.interface, np.random.default_rng(0))
+
+
+def test_scorers_refuse_rows_of_other_resources() -> None:
+    env: Any = gym.make(ID, resources=GPUS, observation="features", tasks=5).unwrapped
+    observation, _ = env.reset(seed=1)
+    scorer = Scorer(layout_of("queue-delay", "pick", observation))
+    batch = {name: np.asarray(value)[np.newaxis] for name, value in observation.items()}
+    with pytest.raises(InvalidParameter, match="made of 5 numbers a row, the environment has 6"):
+        scorer.scores(np.zeros(scorer.size), batch)
