@@ -212,6 +212,38 @@ def verdicts() -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def findings() -> str:
+    """The main statements of each paper with their verdicts and what was measured, at the paper's size."""
+    return part("findings.md", shown=shown, told=told)
+
+
+def shown(name: str, begin: str, reading: str = "") -> str:
+    """A line on the statement of a figure that begins so.
+
+    Args:
+        name: the figure.
+        begin: how the statement begins.
+        reading: the reading under which it is judged, by its words, if it is not the default.
+    """
+    figure = next(figure for figure in list_figures() if figure.name == name)
+    for scale in reversed(FOLDERS):  # the paper's, if the figure was run under the reading at it
+        for said in committed(figure, scale).get("claims", []):
+            if said["claim"].startswith(begin) and (not reading or reading in said["readings"]):
+                found = said["readings"][reading] if reading else said
+                own = f", if {reading}" if reading else ""
+                size = "" if scale == "paper" else ", at the small scale"
+                head = f"- {said['claim']} ({figure.source}{own}): **{found['verdict']}**"
+                return f"{head}. Measured{size}: {found['measured']}."
+    raise ValueError(f"{name}: no statement begins with {begin!r}")
+
+
+def told(name: str) -> str:
+    """A line on a claim of docs/claims.json."""
+    everything = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
+    claim = next(claim for claim in everything if claim["claim"] == name)
+    return f"- {claim['text']} ({claim['source']}): **{claim['verdict']}**. Found: {claim['evidence']}."
+
+
 def citations() -> str:
     """The papers, as they are cited."""
     return part("citations.md", papers=PAPERS)
@@ -251,7 +283,8 @@ def licence_of(given: list[dict[str, Any]]) -> str:
 
 #: file -> the functions of its tables
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
-    DOCS.parent / "README.md": (leaderboard, agents, verdicts, citations),
+    DOCS.parent / "README.md": (leaderboard, verdicts, citations),
+    DOCS / "papers.md": (verdicts, findings),
     DOCS / "agents.md": (agents, shipped, cards),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),
