@@ -168,14 +168,15 @@ class Parameters:
     @classmethod
     def build(cls, **values: Any) -> typing.Self:
         """Construct, with an unknown name reported as InvalidParameter's kin :class:`UnknownName`."""
-        known = [field.name for field in dataclasses.fields(cls)]
-        for name in values:
-            if name not in known:
-                raise UnknownName("parameter", name, known)
-        plain = {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()
-        }
-        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()})
+        kinds = cls.kinds()
+        plain = {}
+        for name, value in values.items():
+            if name not in kinds:
+                raise UnknownName("parameter", name, kinds)
+            plain[name] = value.item() if isinstance(value, np.generic) else value
+            if isinstance(value, list) and tuple in _alternatives(kinds[name]):  # of names, from YAML or JSON
+                plain[name] = tuple(value)
+        return cls(**plain)
 
     @classmethod
     def parse(cls, name: str, text: str) -> Any:
