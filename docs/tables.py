@@ -232,16 +232,22 @@ def shown(name: str, begin: str, reading: str = "") -> str:
                 found = said["readings"][reading] if reading else said
                 own = f", if {reading}" if reading else ""
                 size = "" if scale == "paper" else ", at the small scale"
-                head = f"- {said['claim']} ({figure.source}{own}): **{found['verdict']}**"
+                head = f"- {capitalized(said['claim'])} ({figure.source}{own}): **{found['verdict']}**"
                 return f"{head}. Measured{size}: {found['measured']}."
     raise ValueError(f"{name}: no statement begins with {begin!r}")
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
 
 
 def told(name: str) -> str:
     """A line on a claim of docs/claims.json."""
     everything = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
     claim = next(claim for claim in everything if claim["claim"] == name)
-    return f"- {claim['text']} ({claim['source']}): **{claim['verdict']}**. Found: {claim['evidence']}."
+    head = f"- {capitalized(claim['text'])} ({claim['source']}): **{claim['verdict']}**"
+    return f"{head}. Found: {claim['evidence']}."
 
 
 def citations() -> str:
