@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import helper, kernel, record_dtype
 from schedgym.core.policy import Interface, register_policy
-from schedgym.core.rows import copy_entries
+from schedgym.core.rows import copy_entries, with_columns
 from schedgym.problems.queue_delay.rules import ARRIVAL, count_visible, fits
 
 __all__ = ["EasyBackfill"]
@@ -28,10 +28,8 @@ class Memory(NamedTuple):
     """Memory of the policy: its plan, and the running tasks in order of their ends."""
 
     plan: npt.NDArray[Any]  # [1] PLAN
-    free: npt.NDArray[np.float64]  # [servers, resources] scratch space
-    spare: npt.NDArray[
-        np.float64
-    ]  # [1, resources] what the head leaves free on its server at its reservation
+    columns: tuple[int, ...]  # [resources]
+    free: npt.NDArray[np.float64]  # [servers + 1, resources] scratch space; its last row: see reserve
     end: npt.NDArray[np.float64]  # [places] seconds
     server: npt.NDArray[np.int64]  # [places]
     demand: npt.NDArray[np.float64]  # [places, resources]
@@ -75,10 +73,12 @@ def remember(memory: Memory, end: float, server: int, demand: npt.NDArray[np.flo
 def reserve(memory: Memory, demand: npt.NDArray[np.float64], remaining: npt.NDArray[np.float64]) -> None:
     """Plan the head: the first instant, and then the lowest server, at which it fits if nothing else starts.
 
-    Capacity grows only where a task ends, so only the servers of the tasks that end are looked at.
+    Capacity grows only where a task ends, so only the servers of the tasks that end are looked at. The last
+    row of ``free`` is then what the head leaves free on its server at that instant.
     """
     plan, free = memory.plan[0], memory.free
-    for j in range(free.shape[0]):
+    spare = remaining.shape[0]
+    for j in range(spare):
         copy_entries(remaining, j, free, j)
     plan.time, plan.server = math.inf, -1
     last = 0
@@ -94,7 +94,7 @@ def reserve(memory: Memory, demand: npt.NDArray[np.float64], remaining: npt.NDAr
                 plan.time, plan.server = instant, j
     if plan.server >= 0:
         for r in range(free.shape[1]):
-            memory.spare[0, r] = free[plan.server, r] - demand[0, r]
+            free[spare, r] = free[plan.server, r] - demand[0, r]
 
 
 @helper
@@ -106,15 +106,15 @@ def harmless_server(
     remaining: npt.NDArray[np.float64],
 ) -> int:
     """Return the lowest server on which task i fits now without delaying the head, -1 if there is none."""
-    plan = memory.plan[0]
-    for j in range(remaining.shape[0]):
+    plan, free, spare = memory.plan[0], memory.free, remaining.shape[0]
+    for j in range(spare):
         if not fits(demand, i, remaining, j):
             continue
         if j != plan.server or end <= plan.time:
             return j
-        if fits(demand, i, memory.spare, 0):
-            for r in range(memory.spare.shape[1]):
-                memory.spare[0, r] -= demand[i, r]
+        if fits(demand, i, free, spare):
+            for r in range(free.shape[1]):
+                free[spare, r] -= demand[i, r]
             return j
     return -1
 
@@ -170,6 +170,16 @@ def decide(
     remaining: npt.NDArray[np.float64],
 ) -> tuple[int, int]:
     """Return the next placement (slot, server), or (-1, -1), which closes the epoch; update the memory."""
+    columns = memory.columns
+    demand, remaining = with_columns(demand, columns), with_columns(remaining, columns)
+    memory = Memory(
+        memory.plan,
+        columns,
+        with_columns(memory.free, columns),
+        memory.end,
+        memory.server,
+        with_columns(memory.demand, columns),
+    )
     forget_ended(memory, clock)
     queued = count_visible(task_mask)
     # at an arrival nothing has been released: the tasks that waited before still may not start
@@ -227,8 +237,8 @@ class EasyBackfill:
         places = 64  # as many running tasks, to begin with
         self.memory = Memory(
             plan,
-            np.zeros((servers, resources)),
-            np.zeros((1, resources)),
+            tuple(range(resources)),
+            np.zeros((servers + 1, resources)),
             np.zeros(places),
             np.zeros(places, dtype=np.int64),
             np.zeros((places, resources)),
@@ -239,7 +249,7 @@ class EasyBackfill:
         memory = self.memory
         if memory.plan["running"][0] == len(memory.end):
             longer = (np.concatenate([array, np.zeros_like(array)]) for array in memory[3:])
-            memory = self.memory = Memory(memory.plan, memory.free, memory.spare, *longer)
+            memory = self.memory = Memory(memory.plan, memory.columns, memory.free, *longer)
         slot, server = decide(
             memory,
             observation["clock"][0],

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import kernel
 from schedgym.core.policy import Interface
+from schedgym.core.rows import with_columns
 from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
 from schedgym.problems.queue_delay.rules import (
@@ -58,7 +59,7 @@ def _views_of(row: Sequence[int]) -> tuple[str, ...]:
 @kernel
 def decide(
     scheme: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
+    weights: tuple[float, ...],
     epoch: int,
     arriving: int,
     released: int,
@@ -72,14 +73,21 @@ def decide(
     draw: float,
 ) -> tuple[int, int]:
     """Apply :func:`choose` to an observation's arrays: the next placement (slot, server), or (-1, -1)."""
-    queued = count_visible(task_mask)
-    return choose(
-        scheme,
-        Situation(
-            *(epoch, arriving, released, queued, execution, demand, capacity, remaining),
-            *(weights, p, mean_demand, draw),
-        ),
+    at = Situation(
+        epoch,
+        arriving,
+        released,
+        count_visible(task_mask),
+        execution,
+        with_columns(demand, weights),
+        capacity,
+        with_columns(remaining, weights),
+        weights,
+        p,
+        mean_demand,
+        draw,
     )
+    return choose(scheme, at)
 
 
 class SchemePolicy:
@@ -110,9 +118,10 @@ class SchemePolicy:
                 raise InvalidParameter(f"{name}: must be True or False, got {value!r}")
         self.scheme, self.blocking = scheme, blocking
         self.row = scheme_row(scheme, blocking, bypass)
-        self.weights = np.asarray(weights, dtype=float)
-        if self.weights.ndim != 1 or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
+        given = np.asarray(weights, dtype=float)
+        if given.ndim != 1 or not (np.isfinite(given) & (given >= 0)).all():
             raise InvalidParameter(f"weights: must be numbers >= 0, got {weights!r}")
+        self.weights: tuple[float, ...] = tuple(given.tolist())
         if isinstance(p, bool) or not isinstance(p, (int, float)) or not p > 1.0:
             raise InvalidParameter(f"p: must be a number above 1, got {p!r}")
         if p != 2.0 and scheme not in NORMED:
@@ -125,12 +134,12 @@ class SchemePolicy:
         self.rng = rng
         self.view = interface.view
         resources = interface.parameters["resources"]
-        if (self.weights == 1.0).all():
-            self.weights = np.ones(len(resources))
+        if set(self.weights) == {1.0}:
+            self.weights = (1.0,) * len(resources)
         if len(self.weights) != len(resources):
             names = ", ".join(resources)
             raise InvalidParameter(
-                f"weights: must be {len(resources)} numbers >= 0 ({names}), got {self.weights.tolist()}"
+                f"weights: must be {len(resources)} numbers >= 0 ({names}), got {self.weights}"
             )
         self.window, self.servers = interface.sizes["window"], interface.sizes["servers"]
         _, rule, completion, order = (int(code) for code in self.row)
@@ -147,7 +156,7 @@ class SchemePolicy:
         views = set(_views_of(self.row.tolist()))
         if self.blocking:
             views -= {"rule"}
-        if self.p != 2.0 or (self.weights != 1.0).any():  # sizes that the environment does not know
+        if self.p != 2.0 or set(self.weights) != {1.0}:  # sizes that the environment does not know
             views -= {"rule", "route"}
             if self.row[1] not in (FIRST, DOT):
                 views -= {"pick"}

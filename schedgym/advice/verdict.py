@@ -163,7 +163,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     limits = (*module.LEFT_OUT, *(ONLY_COUNTED if counted else NO_GPUS), *LEFT_OUT)
     if pool:
         limits = (*(one for one in limits if one != ON_SEVERAL), "fragmentation of the machines")
-    policies, knows, note = _policies(problem, len(trace.machine_cores), how)
+    policies, knows, note = _policies(problem, trace, how)
     own: dict[str, Any] = {"seed": seed, "engine": engine, "progress": how.get("progress")}
     own["slot"] = feed.slot
     found = run(problem, parts, policies, **own)
@@ -285,10 +285,10 @@ def _since(trace: Trace) -> str:
 
 
 def _policies(
-    problem: Problem, machines: int, how: How
+    problem: Problem, trace: Trace, how: How
 ) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
     """Label -> policy, label -> what it knows, and a note on the agent."""
-    log = problem.module("log")
+    log, machines = problem.module("log"), len(trace.machine_cores)
     names = [resolve_policy_name(name, problem.name) for name in (*log.POLICIES, *how.get("policies", ()))]
     policies: dict[str, Any] = {name: name for name in (n.removeprefix(f"{problem.name}/") for n in names)}
     knows = {name: ", ".join(get_policy_spec(name, problem.name).knows) for name in policies}
@@ -296,6 +296,8 @@ def _policies(
         return policies, knows, ()
     if machines * FEWEST > 8 * PAIRS:
         return policies, knows, (f"The agent is left out: {machines} machines would take it too long.",)
+    if trace.machine_gpu.any() and "resources" in tokens_of(problem.name).trained:
+        return policies, knows, ("The agent is left out: it was trained without GPUs.",)
     from schedgym.agents.agent_policy import make_agent
 
     trained = make_agent("pretrained", log.ID)

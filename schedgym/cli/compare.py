@@ -425,7 +425,7 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
 
 
 def _print_machines(plan: _Plan) -> None:
-    """Print whether the machines of a trace are one pool, and which of its jobs are left out."""
+    """Print whether the machines of a trace are one pool, which jobs are left out, and whether GPUs are."""
     from schedgym.traces import read_trace
     from schedgym.traces.base import tasks_of
     from schedgym.traces.machines import place
@@ -434,8 +434,11 @@ def _print_machines(plan: _Plan) -> None:
     if "pool" not in plan.problem.parameters.kinds() or base.get("trace") is None:
         return
     trace = read_trace(base["trace"], nodes=base.get("nodes"), format=base.get("trace_format"))
-    for line in place(tasks_of(trace, "machines"), base.get("pool")).lines:
+    tasks = tasks_of(trace, "machines")
+    for line in place(tasks, base.get("pool")).lines:
         say(line)
+    if tasks.gpu.any() and "gpu" not in base.get("resources", ()):
+        say("gpus: left out, as resources does not name them (--set resources=cpu+memory+gpu)")
 
 
 def _print_trainings(plan: _Plan, evaluation: "Evaluation") -> None:

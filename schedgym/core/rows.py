@@ -10,11 +10,50 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numba.core import imputils, types
+from numba.extending import intrinsic
+from numba.np import arrayobj
 
 from schedgym.core.arrays import Declaration, declarations
-from schedgym.core.jit import helper
+from schedgym.core.jit import COMPILED, helper
 
-__all__ = ["clear_entries", "clearer", "copier", "copy_entries", "mark", "resetter"]
+__all__ = ["clear_entries", "clearer", "copier", "copy_entries", "mark", "resetter", "with_columns"]
+
+# their annotations are partial
+_types: Any = types
+_arrayobj: Any = arrayobj
+_intrinsic: Any = intrinsic
+
+
+def _compiled_with_columns(typing_context: Any, array: Any, columns: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, count = signature.args[0], context.get_constant(_types.intp, len(signature.args[1]))
+        given, made = (
+            _arrayobj.make_array(kind)(context, builder, arguments[0]),
+            _arrayobj.make_array(kind)(context, builder),
+        )
+        size = given.itemsize
+        _arrayobj.populate_array(
+            made,
+            data=given.data,
+            shape=[builder.extract_value(given.shape, 0), count],
+            strides=[builder.mul(count, size), size],
+            itemsize=size,
+            meminfo=given.meminfo,
+            parent=given.parent,
+        )
+        return imputils.impl_ret_borrowed(context, builder, kind, made._getvalue())
+
+    return array(array, columns), generate
+
+
+def _with_columns(array: Any, columns: Any) -> Any:
+    return array
+
+
+#: return a contiguous array [rows, columns] as one of which kernels know, when they are compiled, that it has
+#: as many columns as there are elements in the tuple ``columns``
+with_columns: Any = _intrinsic(_compiled_with_columns) if COMPILED else _with_columns
 
 
 @helper

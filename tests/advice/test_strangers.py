@@ -9,6 +9,7 @@ import numpy as np
 import pandas
 import pytest
 
+import schedgym
 from schedgym import cli
 from schedgym.advice.reading import read_log
 from schedgym.errors import InvalidParameter, TraceFormatError
@@ -46,6 +47,11 @@ def refused(capsys, *arguments):
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1
     return captured.err.strip()
+
+
+def said_gpus(advice):
+    """The load of GPUs that was said, with its sign."""
+    return re.search(r"gpus ([0-9.]+%)", "\n".join(advice.read))[1]
 
 
 def said_load(text):
@@ -253,6 +259,23 @@ def test_jobs_with_more_gpus_than_a_machine_run_on_one_pool():
     machines = pandas.DataFrame({"cores": [8, 8], "memory_gib": [1, 1], "gpu": ["8", ""]})
     assert read_log(frame, {"machines": machines}).trace.machine_gpu.tolist() == [8, 0]
     assert not read_log(frame, {"machines": machines.assign(gpu="T4")}).trace.machine_gpu.any(), "their types"
+
+
+def test_gpus_alone_make_the_waits_that_as_many_cores_make():
+    submit, start, end, _, gpus, hours = gpu_jobs()
+    frame = pandas.DataFrame({"submit": submit, "duration": end - start, "n": gpus})
+    quick = {"servers": 2, "agent": False, "n_jobs": 1}
+    by_gpus = schedgym.advise(frame.rename(columns={"n": "gpus"}), gpus=8, **quick)
+    by_cores = schedgym.advise(frame.rename(columns={"n": "cpus"}), cpus=8, **quick)
+    assert by_gpus.comparison.run.means("fcfs").mean() > 60
+    for policy in ("fcfs", "easy-backfill"):
+        waits = (one.comparison.run.outcomes[policy] for one in (by_gpus, by_cores))
+        assert np.array_equal(*waits)
+    (rows,) = (line for line in by_gpus.read if line.startswith("rows: "))
+    assert rows == f"rows: 240, of which 240 are jobs, {hours:.4g} GPU-hours"
+    mixed = schedgym.advise(frame.rename(columns={"n": "gpus"}).assign(cpus=1.0), cpus=64, gpus=8, **quick)
+    assert np.array_equal(*(one.comparison.run.outcomes["fcfs"] for one in (by_gpus, mixed)))
+    assert mixed.verdict.endswith(f"The busiest resource: jobs offer {said_gpus(mixed)} of the gpus.")
 
 
 def test_gpus_that_the_first_jobs_of_a_file_do_not_ask_for(tmp_path):

@@ -143,7 +143,7 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
     path = tmp_path / "cluster_job_log"
     path.write_text(json.dumps(PHILLY, indent=indent))
     machines = lines(
-        tmp_path / "cluster_machine_list", "machineId,number of GPUs,single GPU mem", "m31,8, 24GB"
+        tmp_path / "cluster_machine_list", "machineId,number of GPUs,single GPU mem", *("m,8, 24GB",) * 2
     )
     trace = read(path, nodes=machines)
     assert (
@@ -154,8 +154,11 @@ def test_philly(tmp_path: Path, indent: int | None, block: int, monkeypatch: pyt
     assert (trace.start - trace.arrival).tolist() == [3600, 30]
     assert trace.dropped == {"no attempt": 1, "start or end unknown": 2, "execution <= 0": 1}
     assert [one.line for one in trace.left_out] == [2, 3, 5]
-    assert trace.machine_gpu.tolist() == [8] and not trace.cores.any() and not trace.machine_cores.any()
+    assert trace.machine_gpu.tolist() == [8, 8] and not trace.cores.any() and not trace.machine_cores.any()
     assert read(path, limit=1).gpu.tolist() == [16]
+    with pytest.raises(InvalidParameter, match="resources: .* ask for gpu only, not for cpu or memory"):
+        from_trace(trace, True)
+    assert from_trace(trace, True, ("gpu",))[0][:, 2].tolist() == [1 / 16, 1]
     for name in ("FlowtimePacking", "PartialValue"):
         with pytest.raises((InvalidParameter, InvalidWorkload), match="has GPUs only; this problem needs p"):
             gym.make(f"schedgym/{name}-v0", trace=str(path), trace_format="philly")
@@ -316,6 +319,13 @@ def test_the_published_pods_and_nodes() -> None:
     expected.sort(key=lambda task: task[0])
     got = np.column_stack([trace.arrival, trace.duration, trace.cores, trace.memory, trace.gpu])
     assert np.array_equal(got, np.array(expected))
+    # and as an environment takes them
+    table, machines = from_trace(trace, resources=("cpu", "memory", "gpu"))
+    assert np.array_equal(8 * table[:, 4], np.array(expected)[:, 4]) and 8 * machines[:, 2].sum() == 6212
+    own = {"trace": str(pods), "nodes": str(nodes), "load": 0.9, "tasks": 300, "servers": 16, "window": 8}
+    env = gym.make("schedgym/QueueDelay-v0", **own, resources=("cpu", "memory", "gpu"))
+    observation, _ = env.reset(seed=0)
+    assert observation["capacity"].shape == (16, 3) and (observation["capacity"][0] > 0).all()
 
 
 @real

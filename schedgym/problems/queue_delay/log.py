@@ -39,8 +39,9 @@ def lacks(trace: Trace) -> str:
 
 
 def feed(trace: Trace) -> Feed:
-    """All tasks, each for itself."""
-    return Feed(dataclasses.replace(trace, job=np.zeros(0), machine_site=np.zeros(0)))
+    """All tasks, each for itself; GPUs of machines are left out if no task asks for any."""
+    gpus = trace.machine_gpu if trace.gpu.any() else np.zeros(0)
+    return Feed(dataclasses.replace(trace, job=np.zeros(0), machine_site=np.zeros(0), machine_gpu=gpus))
 
 
 def parameters(trace: Trace) -> dict[str, Any]:
@@ -51,8 +52,8 @@ def parameters(trace: Trace) -> dict[str, Any]:
 def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     """A trace's tasks on all of its machines, with the clock from 0 at the first arrival.
 
-    Sizes are those of :func:`~schedgym.problems.queue_delay.workload.shares_of`: GPUs if some task asks for
-    one.
+    Sizes are those of :func:`~schedgym.problems.queue_delay.workload.shares_of`, with GPUs if machines have
+    any.
 
     Raises:
         InvalidWorkload: when a task fits no machine.

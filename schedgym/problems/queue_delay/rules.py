@@ -148,7 +148,7 @@ class Situation(NamedTuple):
     demand: npt.NDArray[np.float64]  # [>= queued, resources]
     capacity: npt.NDArray[np.float64]  # [servers, resources]
     remaining: npt.NDArray[np.float64]  # [servers, resources] free capacity
-    weights: npt.NDArray[np.float64]  # [resources] in the size "sum"
+    weights: Any  # [resources] in the size "sum"; of a policy a tuple
     p: float  # of the norm of best and worst fit, and of the order by norm
     mean_demand: npt.NDArray[np.float64]  # [resources] of the tasks submitted so far
     draw: float  # in [0, 1), for the random rule
@@ -213,7 +213,9 @@ def size_of(order: int, at: Situation, i: int, j: int, left: bool) -> float:
         return product(at, i, j, left)
     if order == BY_DOT:
         return weighted(at.remaining[j], at, i, j, left)
-    return weighted(at.weights if order == BY_SUM else at.mean_demand, at, i, j, left)
+    if order == BY_SUM:
+        return weighted(at.weights, at, i, j, left)
+    return weighted(at.mean_demand, at, i, j, left)
 
 
 @helper

@@ -274,7 +274,7 @@ def shares_of(trace: Trace, resources: Sequence[str] | None = None) -> tuple[dic
 
     Args:
         trace: with machines.
-        resources: names among "cpu", "memory", "gpu"; None: cpu, memory, and gpu if some task asks for one.
+        resources: names among "cpu", "memory", "gpu"; None: cpu, memory, and gpu if some machine has one.
 
     Returns:
         resource -> demand of each task [N]; and the machines' capacities [P, R].
@@ -282,17 +282,15 @@ def shares_of(trace: Trace, resources: Sequence[str] | None = None) -> tuple[dic
     Raises:
         InvalidParameter: for a resource that the trace does not have.
     """
-    none = np.zeros(0)
     known = {
         "cpu": (trace.cores, trace.machine_cores),
         "memory": (trace.memory, trace.machine_memory),
-        "gpu": (getattr(trace, "gpu", none), getattr(trace, "machine_gpu", none)),
+        "gpu": (trace.gpu, trace.machine_gpu),
     }
-    has_gpu = all(one.any() for one in known["gpu"])
     demands, capacities = {}, []
-    for name in resources or ("cpu", "memory", *(["gpu"] if has_gpu else [])):
-        if name not in known or (name == "gpu" and not has_gpu):
-            raise InvalidParameter(f"resources: no task of the {trace.name} trace asks for {name!r}")
+    for name in resources or ("cpu", "memory", *(["gpu"] if trace.machine_gpu.any() else [])):
+        if name not in known or (name == "gpu" and not trace.machine_gpu.any()):
+            raise InvalidParameter(f"resources: no machine of the {trace.name} trace has {name!r}")
         demand, capacity = known[name]
         if not capacity.any():
             demand, capacity = np.zeros_like(demand), np.ones_like(capacity)
@@ -329,6 +327,10 @@ def from_trace(
         raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
     trace = place(trace, pool).trace
     demands, nodes = shares_of(trace, resources)
+    if trace.gpu.any() and not any(demand.any() for demand in demands.values()):
+        raise InvalidParameter(
+            f"resources: tasks of the {trace.name} trace ask for gpu only, not for {' or '.join(resources)}"
+        )
     largest = int(np.argmax(nodes.min(axis=1)))
     nodes = np.concatenate([nodes[largest : largest + 1], np.delete(nodes, largest, axis=0)])
     table = np.column_stack([trace.arrival, trace.duration, *demands.values()])
