@@ -726,11 +726,12 @@ class ResultsStore:
                 times = stored.policy_seconds, seen, stored.seconds
                 yield Result(0, line.policy, stored.first, found, *times)
 
-    def failed(self, code: str | None = None) -> list[dict[str, Any]]:
+    def failed(self, code: str | None = None, lines: Iterable[Line] | None = None) -> list[dict[str, Any]]:
         """The units that failed.
 
         Args:
             code: version of the code; None: the newest.
+            lines: those whose units are wanted; None: all.
 
         Returns:
             dicts with id, setting (its parameters), policy (None: the bounds), training_seed, seed, first,
@@ -739,9 +740,11 @@ class ResultsStore:
         names = "id policy training_seed seed first episodes error".split()
         with self._errors():
             rows = list(self._stored("status = 'failed' AND code = ?", self._code(code)))
+            wanted = {row.digest for row in rows} if lines is None else {line.digest for line in lines}
             return [
                 {**{name: getattr(row, name) for name in names}, "setting": _mapping(row.parameters)}
                 for row in sorted(rows, key=lambda row: (row.finished, row.unit))
+                if row.digest in wanted
             ]
 
     def codes(self) -> list[str]:

@@ -137,7 +137,7 @@ def test_a_store_knows_policies_by_their_options(tmp_path: Path) -> None:
     with ResultsStore(tmp_path / "episodes.db", "w") as store:
         how: Any = {"episodes": 2, "parameters": {"tasks": 20}, "store": store, "progress": False}
         means = []
-        for options in ({}, {"a": {"p": 1.0}}, {}):
+        for options in ({}, {"a": {"p": 4.0}}, {}):
             found = compare(ID, {"a": "bf"}, options=options, **how)
             own = evaluate(ID, {"a": "bf"}, 2, parameters={"tasks": 20}, options=options, progress=False)
             assert found.frame.equals(own)
