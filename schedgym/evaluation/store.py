@@ -1,4 +1,4 @@
-"""The results store: a SQLite file with one row per finished unit of a sweep.
+"""The results store: a SQLite file with one row per finished unit of a sweep, or of a comparison.
 
 A *setting* is an environment id with parameters, under one version of the code. A *line* is one of those that
 are compared in a setting: a policy, one training of an agent, or the bounds. A *unit* is a line's episodes
@@ -515,10 +515,10 @@ class ResultsStore:
             self._seal(row)
             return self._certify(unit, row)
 
-    def fail(self, unit: Unit, error: str, *, seconds: float = 0.0) -> None:
+    def fail(self, unit: Unit, error: str) -> None:
         """Store a unit that failed, with its traceback."""
         with self._errors(), self._transaction():
-            self._seal(self._insert(unit, "failed", None, seconds, 0.0, error))
+            self._seal(self._insert(unit, "failed", None, 0.0, 0.0, error))
 
     def drop(self, policy: str, training_seed: int) -> None:
         """Remove all results of one training of an agent, as one that is trained again has others."""
