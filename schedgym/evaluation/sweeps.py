@@ -44,17 +44,22 @@ from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_j
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
     Entrant,
+    Line,
     Policies,
+    Unit,
     code_version,
     entrants,
     expand_grid,
+    line_of,
     named_files,
     package_version,
+    policy_line,
     resolve_id,
     resolve_policies,
+    setting_of,
 )
 from schedgym.evaluation.runner import EPISODES
-from schedgym.evaluation.store import Line, ResultsStore, Unit, line_of, policy_line, setting_of
+from schedgym.evaluation.store import ResultsStore
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "load_spec", "make_spec", "run_sweep"]
 
