@@ -27,7 +27,7 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
-from schedgym.cli.parameters import command_of, find_preset, parameter_options, parse_parameters
+from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
 from schedgym.core.files import atomic_write, check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName
@@ -128,7 +128,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     from schedgym.evaluation.export import write_csv
     from schedgym.evaluation.plot import FORMATS, plot_comparison
 
-    wanted = _plan(asked, {name: text for name, text in given.items() if text is not None})
+    wanted = _plan(asked, given)
     check_output(asked.json)
     check_output(asked.csv)
     check_output(picture, FORMATS)
@@ -202,7 +202,7 @@ class _Plan:
         return {**variant.parameters, **variant.baseline_parameters, **self.fixed}
 
 
-def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
+def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
     from schedgym.evaluation.plan import (
         baseline,
         expand_grid,
@@ -212,11 +212,7 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     )
 
     problem, id = resolve_id(asked.id)
-    parsed = parse_parameters(problem, id, given, pairs(asked.set, "--set"))
-    grid = {key: values for key, values in parsed.items() if len(values) > 1}
-    preset = find_preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
-    fixed = {key: value for key, value in preset.items() if key not in parsed}
-    fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
+    fixed, grid = parse_parameters(problem, id, asked.preset, given, pairs(asked.set, "--set"))
     settings = expand_grid(grid)
     for own in settings:
         problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))

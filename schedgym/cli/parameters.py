@@ -94,21 +94,42 @@ def command_of(group: type[Any]) -> type[TyperCommand]:
 
 
 def parse_parameters(
-    problem: Problem, id: str, given: Mapping[str, str], settings: Mapping[str, str]
-) -> dict[str, list[Any]]:
-    """The values of each parameter, given as an option or by --set."""
+    problem: Problem,
+    id: str,
+    preset: str | None,
+    given: Mapping[str, str | None],
+    settings: Mapping[str, str],
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The parameters with one value, and those with several.
+
+    Args:
+        problem: of the environment.
+        id: of the environment.
+        preset: name of parameters under those given; None: those for traces, where one is given.
+        given: texts of the options of parameters; None: not given.
+        settings: texts of --set.
+    """
     kinds = problem.parameters.kinds()
     # in the order of the problem's own parameters, not of all problems' options
-    texts = {key: given[key] for key in (*kinds, *given) if key in given}
+    texts = {key: text for key in (*kinds, *given) if (text := given.get(key)) is not None}
     for key, text in settings.items():
         if key in texts:
             raise InvalidParameter(f"--set: {key} is given twice")
         texts[key] = text
-    for key in given:
-        if key not in kinds:
+    for key, text in given.items():
+        if text is not None and key not in kinds:
             flags = [f"--{known.replace('_', '-')}" for known in kinds]
             raise UnknownName(f"option of {id}", f"--{key.replace('_', '-')}", flags)
-    return {key: _parse_values(problem.parameters, key, text) for key, text in texts.items()}
+    parsed = {key: _parse_values(problem.parameters, key, text) for key, text in texts.items()}
+    if preset is not None and preset not in problem.presets:
+        raise UnknownName("preset", preset, problem.presets)
+    traced = TRACE_PRESET if parsed.get("trace", [None]) != [None] else ""
+    fixed = dict(problem.presets.get(traced if preset is None else preset, {}))
+    for key, values in parsed.items():
+        fixed.pop(key, None)
+        if len(values) == 1:
+            fixed[key] = values[0]
+    return fixed, {key: values for key, values in parsed.items() if len(values) > 1}
 
 
 def _parse_values(parameters: type[Parameters], name: str, text: str) -> list[Any]:
@@ -124,12 +145,3 @@ def _parse_values(parameters: type[Parameters], name: str, text: str) -> list[An
         if values.count(value) > 1:
             raise InvalidParameter(f"{name}: {value} is given twice")
     return values
-
-
-def find_preset(problem: Problem, name: str | None, traced: bool) -> Mapping[str, Any]:
-    """The parameters of a preset; without a name those for traces, if there is one."""
-    if name is None:
-        return problem.presets.get(TRACE_PRESET, {}) if traced else {}
-    if name not in problem.presets:
-        raise UnknownName("preset", name, problem.presets)
-    return problem.presets[name]

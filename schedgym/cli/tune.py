@@ -20,7 +20,7 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
-from schedgym.cli.parameters import command_of, find_preset, parameter_options, parse_parameters
+from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
 from schedgym.core.files import check_output
 from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
@@ -69,12 +69,14 @@ def tune(asked: Asked, **given: str | None) -> None:
     problem, id = resolve_id(asked.id)
     check_output(asked.output)
     check_output(asked.json)
-    texts = {name: text for name, text in given.items() if text is not None}
+    parameters, grid = parse_parameters(problem, id, asked.preset, given, pairs(asked.set, "--set"))
+    for name, values in grid.items():
+        raise InvalidParameter(f"{name}: a tuning runs in one setting, got {len(values)} values")
     found = search(
         id,
         asked.policy,
         asked.episodes,
-        parameters=_parameters(asked, problem, id, texts),
+        parameters=parameters,
         candidates=_candidates(asked.policy, problem, asked.option or ()),
         store=asked.output,
         n_jobs=asked.n_jobs,
@@ -86,16 +88,6 @@ def tune(asked: Asked, **given: str | None) -> None:
         entry = found.entry() | {"candidates": found.candidates, "refused": found.refused}
         write_json({"tuned": [entry], "manifest": manifest}, asked.json)
         say(f"wrote {asked.json}; schedgym compare {id} --tuned {asked.json}")
-
-
-def _parameters(asked: Asked, problem: Problem, id: str, given: dict[str, str]) -> dict[str, Any]:
-    """The parameters of the preset, and those given over them."""
-    parsed = parse_parameters(problem, id, given, pairs(asked.set, "--set"))
-    for name, values in parsed.items():
-        if len(values) > 1:
-            raise InvalidParameter(f"{name}: a tuning runs in one setting, got {len(values)} values")
-    preset = find_preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
-    return {**preset, **{name: values[0] for name, values in parsed.items()}}
 
 
 def _candidates(policy: str, problem: Problem, texts: Sequence[str]) -> dict[str, list[Any]]:

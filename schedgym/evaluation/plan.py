@@ -1,7 +1,9 @@
 """What is run: policies in settings, refused before anything runs, and what their results depend on.
 
 A *setting* is an environment id with parameters. Its *entrants* are the policies, each under the parameters
-in which it acts, and nobody: the bounds on the optimum.
+in which it acts, and nobody: the bounds on the optimum. A *line* is an entrant with all that its results
+depend on: a policy, one training of an agent, or the bounds. A *unit* is a line's episodes ``first`` to
+``first + episodes - 1`` of a seed.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ from schedgym.traces import names_file
 
 __all__ = [
     "Entrant",
+    "Line",
+    "Policies",
+    "Setting",
+    "Unit",
     "acting_parameters",
     "baseline",
     "check_counts",
@@ -43,11 +49,13 @@ __all__ = [
     "expand_grid",
     "find_id",
     "find_objective",
-    "foreign_code",
+    "line_of",
     "named_files",
     "package_version",
+    "policy_line",
     "resolve_id",
     "resolve_policies",
+    "setting_of",
     "shared_parameters",
 ]
 
@@ -412,3 +420,100 @@ def depends_on(id: str, acting: Mapping[str, Any], **more: Any) -> str:
         return hashlib.sha256(canonical(depends).encode()).hexdigest()
     except (TypeError, ValueError) as error:
         raise InvalidParameter(f"{more.get('label') or id}: not JSON data: {error}") from None
+
+
+# units, and what knows them ------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """An environment id with parameters, under one version of the code, in which policies are compared.
+
+    Attributes:
+        problem: its name.
+        id: environment id.
+        parameters: the parameters that were given, JSON data.
+        objective: name of the metric.
+        better: "min" or "max".
+        code: version of the code.
+    """
+
+    problem: str
+    id: str
+    parameters: Mapping[str, Any]
+    objective: str
+    better: str
+    code: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A policy, one training of an agent, or the bounds, in a setting.
+
+    Attributes:
+        setting: the setting.
+        policy: the label; None: the bounds.
+        options: options of the policy; of an agent, its checksum.
+        training_seed: training seed, for an agent.
+        digest: digest of everything that the line's results depend on, except seed and episodes.
+    """
+
+    setting: Setting
+    policy: str | None
+    options: Mapping[str, Any]
+    training_seed: int | None
+    digest: str
+
+    def clashes(self, training_seed: int | None) -> bool:
+        """Return True if a line of this setting, label and training seed cannot stand beside it."""
+        return training_seed == self.training_seed or None in (training_seed, self.training_seed)
+
+
+def setting_of(problem: Problem, id: str, parameters: Mapping[str, Any]) -> Setting:
+    """The setting of these parameters under the code of this version."""
+    metric = find_objective(problem, id, [parameters])
+    return Setting(problem.name, id, parameters, metric.name, metric.better, code_version())
+
+
+def line_of(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
+    """The line of an entrant; ``more`` is what its results depend on beside its options."""
+    digest = depends_on(
+        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
+    )
+    return Line(setting, entrant.label, options, more.get("training_seed"), digest)
+
+
+def policy_line(
+    setting: Setting, entrant: Entrant, options: Mapping[str, Mapping[str, Any]], **more: Any
+) -> Line:
+    """The line of the bounds, or of a registered policy: ``options`` are those of all labels."""
+    if entrant.label is None:
+        return line_of(setting, entrant, {}, **more)
+    name = entrant.policy.name
+    source = foreign_code(get_policy_spec(name, setting.problem).factory)
+    chosen = {"policy": name, **options.get(entrant.label, {})}
+    return line_of(setting, entrant, chosen, source=source, **more)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """Episodes ``first`` to ``first + episodes - 1`` of a seed, of one line."""
+
+    line: Line
+    seed: int
+    first: int
+    episodes: int
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of everything that the unit's results depend on."""
+        return hashlib.sha256(
+            canonical([self.line.digest, self.seed, self.first, self.episodes]).encode()
+        ).hexdigest()
+
+    def __str__(self) -> str:
+        setting = ", ".join(f"{name}={value}" for name, value in self.line.setting.parameters.items())
+        who = self.line.policy or "the bounds"
+        last = self.first + self.episodes - 1
+        which = f"episode {last}" if last == self.first else f"episodes {self.first}-{last}"
+        return f"{self.line.setting.id}{f' ({setting})' if setting else ''}, {who}, seed {self.seed}, {which}"

@@ -15,7 +15,7 @@ import importlib
 import importlib.resources
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict, Unpack
 
@@ -160,29 +160,13 @@ Variant = tuple[str, Figure, str]
 Shown = tuple[str, Panel | Figure | None, str]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Card:
-    """A plot with its variants."""
-
-    name: str
-    title: str
-    note: str
-    variants: list[Variant]
-    choose: str = "Setting"
-
-    @property
-    def remarked(self) -> bool:
-        return any(remark for _, _, remark in self.variants)
-
-
-def _card(name: str, title: str, note: str, shown: Sequence[Shown], choose: str = "Setting") -> _Card | None:
-    """The card of the variants that have a panel or a figure; None without any."""
-    known = [
+def _variants(shown: Iterable[Shown]) -> list[Variant]:
+    """The variants of a plot that have a panel or a figure."""
+    return [
         (label, figure_of(drawn) if isinstance(drawn, Panel) else drawn, remark)
         for label, drawn, remark in shown
         if drawn is not None
     ]
-    return _Card(name, title, note, known, choose) if known else None
 
 
 def _counted(count: int, one: str, many: str = "") -> tuple[str, str, str]:
@@ -218,19 +202,14 @@ class _Page:
         """Return the text of the whole file."""
         last = self.manifests[-1] if self.manifests else {}
         script, library = _asset("report.js"), library.replace("</script", "<\\/script")
-        gaps = _card(
-            "gaps",
-            "Gaps to the bound",
-            f"A mark is a policy's mean gap with its {self.percent} interval: how far its mean is from the "
-            "mean bound on the optimum, which no schedule beats, in percent of that bound; 0 is optimal.",
-            [("", *gaps_panel(self.boards, [self.short(board) for board in self.boards]))],
-        )
-        cards = [self.cards(index, board) for index, board in enumerate(self.boards)]
-        shown = [gaps, *(card for first, middle, end in cards for card in (first, *middle, end))]
-        plots = {
-            card.name: [{"figure": figure, "note": remark} for _, figure, remark in card.variants]
-            for card in shown
-            if card is not None
+        gaps = gaps_panel(self.boards, [self.short(board) for board in self.boards])
+        plots = {"gaps": _variants([("", *gaps)])}
+        for index, board in enumerate(self.boards):
+            plots |= self.plots(index, board)
+        figures = {
+            name: [{"figure": figure, "note": remark} for _, figure, remark in variants]
+            for name, variants in plots.items()
+            if variants
         }
         text: str = (
             _environment()
@@ -241,9 +220,8 @@ class _Page:
                 store=store,
                 version=__version__,
                 date=str(last.get("date", "")).partition("T")[0],
-                gaps=gaps,
-                cards=cards,
-                plots=_inline_json({"plots": plots}),
+                plots=plots,
+                figures=_inline_json({"plots": figures}),
                 library=library,
                 script=script,
                 style=_asset("report.css"),
@@ -347,10 +325,9 @@ class _Page:
 
     # plots -----------------------------------------------------------------------------------------
 
-    def cards(self, index: int, board: Board) -> tuple[_Card | None, list[_Card | None], _Card | None]:
-        """The plots of a board: over the swept parameter, of each setting, and a schedule."""
+    def plots(self, index: int, board: Board) -> dict[str, list[Variant]]:
+        """The plots of a board by name: over the swept parameter, of each setting, and a schedule."""
         shown, confidence = board.settings[:MOST_VARIANTS], self.confidence
-        interval = f"{self.percent} interval"
         whole = "all settings" if len(board.settings) > 1 else ""
         profiles = [(whole, profile_panel(board, board.settings, confidence), "")]
         for setting in shown[: MOST_VARIANTS // 2] if whole else ():
@@ -358,28 +335,18 @@ class _Page:
         name = swept_name(board) if whole and board.swept else ""
         slices = slices_of(board, name).items() if name else ()
         swept = [(label, own) for label, own in slices if len(own) > 1 or len(slices) == 1]
-        over = [(label, sweep_panels(board, name, own)[0], "") for label, own in swept]
-        bands = f"Means with their {interval}; click a name to hide it, twice to see it alone."
-        sweep = _card(f"sweep{index}", "Over the swept parameter", bands, over, "At")
 
-        def each(name: str, title: str, note: str, panel: Callable[..., Panel | None], *more: Any) -> Any:
-            variants = [(setting.label, panel(board, setting, *more), "") for setting in shown]
-            return _card(f"{name}{index}", title, note, variants)
+        def each(panel: Callable[..., Panel | None], *more: Any) -> list[Variant]:
+            return _variants((setting.label, panel(board, setting, *more), "") for setting in shown)
 
-        note = f"A dot is an episode, the bar their middle half, the diamond the mean with its {interval}."
-        paired = f"Mean over the same episodes, with its {interval}; where that leaves out the line, chance "
-        paired += "does not explain it."
-        share = "In what share of the episodes a policy comes within a factor of the episode's best; higher "
-        share += f"is better. Bands: {self.percent}, pointwise, resampled within each setting."
-        time = "The mean time that a policy takes for all decisions of an episode."
-        plots = [
-            each("means", "Episodes and means", note, means_panel, confidence),
-            each("differences", f"Paired difference to {board.reference}", paired, differences_panel),
-            _card(f"profile{index}", "Performance profile", share, profiles),
-            each("effort", "Quality and policy time", time, effort_panel),
-        ]
-        schedules = self.schedules.get(index, [])
-        return sweep, plots, _card(f"schedule{index}", "Schedule of an episode", "", schedules, "Policy")
+        return {
+            f"sweep{index}": _variants((at, sweep_panels(board, name, own)[0], "") for at, own in swept),
+            f"means{index}": each(means_panel, confidence),
+            f"differences{index}": each(differences_panel),
+            f"profile{index}": _variants(profiles),
+            f"effort{index}": each(effort_panel),
+            f"schedule{index}": self.schedules.get(index, []),
+        }
 
     # schedules -------------------------------------------------------------------------------------
 

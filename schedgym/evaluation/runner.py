@@ -42,17 +42,21 @@ from schedgym.evaluation.episodes import (
 )
 from schedgym.evaluation.plan import (
     Entrant,
+    Line,
     Policies,
+    Unit,
     acting_parameters,
     check_counts,
     content_of,
     entrants,
     expand_grid,
     find_objective,
+    policy_line,
     resolve_id,
     resolve_policies,
+    setting_of,
 )
-from schedgym.evaluation.store import Line, ResultsStore, Unit, policy_line, setting_of
+from schedgym.evaluation.store import ResultsStore
 from schedgym.extras import require
 
 if TYPE_CHECKING:

@@ -1,10 +1,8 @@
-"""The results store: a SQLite file with one row per finished unit of a sweep.
+"""The results store: a SQLite file with one row per finished unit of a sweep, or of a comparison.
 
-A *setting* is an environment id with parameters, under one version of the code. A *line* is one of those that
-are compared in a setting: a policy, one training of an agent, or the bounds. A *unit* is a line's episodes
-``first`` to ``first + episodes - 1`` of a seed; no episode of a line is stored twice. Each unit is written in
-one transaction, with its bound and after the check that it does not beat it, so that a store is complete
-whenever its writer dies. It has one writer at a time; others may read meanwhile.
+It holds units of lines in settings (see :mod:`~schedgym.evaluation.plan`); no episode of a line is stored
+twice. Each unit is written in one transaction, with its bound and after the check that it does not beat it,
+so that a store is complete whenever its writer dies. It has one writer at a time; others may read meanwhile.
 
 Each unit has a checksum of all that the store says of it. It is checked wherever the unit is read: it finds
 damage and careless changes, but not those of somebody who computes it anew.
@@ -35,18 +33,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.policy import get_policy_spec
-from schedgym.core.problem import Problem, get_problem, sign_of
+from schedgym.core.problem import get_problem, sign_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, RunAborted, SchedgymError, UnknownName
 from schedgym.evaluation.episodes import Result, checked_gap
-from schedgym.evaluation.plan import (
-    Entrant,
-    code_version,
-    depends_on,
-    find_objective,
-    foreign_code,
-)
+from schedgym.evaluation.plan import Line, Setting, Unit
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -184,100 +175,6 @@ def _mapping(text: str) -> dict[str, Any]:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """An environment id with parameters, under one version of the code, in which policies are compared.
-
-    Attributes:
-        problem: its name.
-        id: environment id.
-        parameters: the parameters that were given, JSON data.
-        objective: name of the metric.
-        better: "min" or "max".
-        code: version of the code.
-    """
-
-    problem: str
-    id: str
-    parameters: Mapping[str, Any]
-    objective: str
-    better: str
-    code: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """A policy, one training of an agent, or the bounds, in a setting.
-
-    Attributes:
-        setting: the setting.
-        policy: the label; None: the bounds.
-        options: options of the policy; of an agent, its checksum.
-        training_seed: training seed, for an agent.
-        digest: digest of everything that the line's results depend on, except seed and episodes.
-    """
-
-    setting: Setting
-    policy: str | None
-    options: Mapping[str, Any]
-    training_seed: int | None
-    digest: str
-
-    def clashes(self, training_seed: int | None) -> bool:
-        """Return True if a line of this setting, label and training seed cannot stand beside it."""
-        return training_seed == self.training_seed or None in (training_seed, self.training_seed)
-
-
-def setting_of(problem: Problem, id: str, parameters: Mapping[str, Any]) -> Setting:
-    """The setting of these parameters under the code of this version."""
-    metric = find_objective(problem, id, [parameters])
-    return Setting(problem.name, id, parameters, metric.name, metric.better, code_version())
-
-
-def line_of(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **more: Any) -> Line:
-    """The line of an entrant; ``more`` is what its results depend on beside its options."""
-    digest = depends_on(
-        setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
-    )
-    return Line(setting, entrant.label, options, more.get("training_seed"), digest)
-
-
-def policy_line(
-    setting: Setting, entrant: Entrant, options: Mapping[str, Mapping[str, Any]], **more: Any
-) -> Line:
-    """The line of the bounds, or of a registered policy: ``options`` are those of all labels."""
-    if entrant.label is None:
-        return line_of(setting, entrant, {}, **more)
-    name = entrant.policy.name
-    source = foreign_code(get_policy_spec(name, setting.problem).factory)
-    chosen = {"policy": name, **options.get(entrant.label, {})}
-    return line_of(setting, entrant, chosen, source=source, **more)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Unit:
-    """Episodes ``first`` to ``first + episodes - 1`` of a seed, of one line."""
-
-    line: Line
-    seed: int
-    first: int
-    episodes: int
-
-    @property
-    def key(self) -> str:
-        """SHA-256 of everything that the unit's results depend on."""
-        return hashlib.sha256(
-            canonical([self.line.digest, self.seed, self.first, self.episodes]).encode()
-        ).hexdigest()
-
-    def __str__(self) -> str:
-        setting = ", ".join(f"{name}={value}" for name, value in self.line.setting.parameters.items())
-        who = self.line.policy or "the bounds"
-        last = self.first + self.episodes - 1
-        which = f"episode {last}" if last == self.first else f"episodes {self.first}-{last}"
-        return f"{self.line.setting.id}{f' ({setting})' if setting else ''}, {who}, seed {self.seed}, {which}"
 
 
 class ResultsStore:
@@ -515,10 +412,10 @@ class ResultsStore:
             self._seal(row)
             return self._certify(unit, row)
 
-    def fail(self, unit: Unit, error: str, *, seconds: float = 0.0) -> None:
+    def fail(self, unit: Unit, error: str) -> None:
         """Store a unit that failed, with its traceback."""
         with self._errors(), self._transaction():
-            self._seal(self._insert(unit, "failed", None, seconds, 0.0, error))
+            self._seal(self._insert(unit, "failed", None, 0.0, 0.0, error))
 
     def drop(self, policy: str, training_seed: int) -> None:
         """Remove all results of one training of an agent, as one that is trained again has others."""
@@ -726,11 +623,12 @@ class ResultsStore:
                 times = stored.policy_seconds, seen, stored.seconds
                 yield Result(0, line.policy, stored.first, found, *times)
 
-    def failed(self, code: str | None = None) -> list[dict[str, Any]]:
+    def failed(self, code: str | None = None, lines: Iterable[Line] | None = None) -> list[dict[str, Any]]:
         """The units that failed.
 
         Args:
             code: version of the code; None: the newest.
+            lines: those whose units are wanted; None: all.
 
         Returns:
             dicts with id, setting (its parameters), policy (None: the bounds), training_seed, seed, first,
@@ -739,9 +637,11 @@ class ResultsStore:
         names = "id policy training_seed seed first episodes error".split()
         with self._errors():
             rows = list(self._stored("status = 'failed' AND code = ?", self._code(code)))
+            wanted = {row.digest for row in rows} if lines is None else {line.digest for line in lines}
             return [
                 {**{name: getattr(row, name) for name in names}, "setting": _mapping(row.parameters)}
                 for row in sorted(rows, key=lambda row: (row.finished, row.unit))
+                if row.digest in wanted
             ]
 
     def codes(self) -> list[str]:

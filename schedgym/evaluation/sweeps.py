@@ -44,17 +44,22 @@ from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_j
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
     Entrant,
+    Line,
     Policies,
+    Unit,
     code_version,
     entrants,
     expand_grid,
+    line_of,
     named_files,
     package_version,
+    policy_line,
     resolve_id,
     resolve_policies,
+    setting_of,
 )
 from schedgym.evaluation.runner import EPISODES
-from schedgym.evaluation.store import Line, ResultsStore, Unit, line_of, policy_line, setting_of
+from schedgym.evaluation.store import ResultsStore
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "load_spec", "make_spec", "run_sweep"]
 
@@ -386,7 +391,13 @@ def run_sweep(
                 for (unit, _), outcome in results:
                     done += _keep(store, unit, outcome)
                     advance(unit.episodes)
-        failed = _failed(store, settings, spec)
+        # the store may hold other sweeps' failures
+        lines = [contender.line for contenders in settings for contender in contenders]
+        failed = [
+            unit
+            for unit in store.failed(code_version(), lines)
+            if unit["seed"] in spec.seeds and spec.covers(unit["first"], unit["episodes"])
+        ]
         store.check_files()
     return SweepResult(done, skipped, failed, time.monotonic() - began)
 
@@ -421,19 +432,3 @@ def _keep(store: ResultsStore, unit: Unit, outcome: _Ran | Failure) -> int:
         unit, outcome.names, outcome.values, seconds=outcome.seconds, policy_seconds=outcome.policy_seconds
     )
     return 1 - len(failed)
-
-
-def _failed(store: ResultsStore, settings: list[list[_Contender]], spec: SweepSpec) -> list[dict[str, Any]]:
-    """The sweep's own failures in a store that may hold other sweeps'."""
-    own = {
-        (c.line.setting.id, canonical(dict(c.line.setting.parameters)), c.line.policy, c.line.training_seed)
-        for contenders in settings
-        for c in contenders
-    }
-    return [
-        row
-        for row in store.failed(code_version())
-        if (row["id"], canonical(row["setting"]), row["policy"], row["training_seed"]) in own
-        and row["seed"] in spec.seeds
-        and spec.covers(row["first"], row["episodes"])
-    ]

@@ -282,15 +282,8 @@ def test_sql_sees_all_of_it(path):
     assert [row["policy"] for row in rows] == [None, "a"]
     assert rows[1] | {"finished": 0, "key": ""} == {
         **{"key": "", "problem": "queue-delay", "id": QUEUE, "setting": '{"tasks":4}', "policy": "a"},
-        **{
-            "options": "{}",
-            "seed": 2,
-            "first": 0,
-            "episodes": 1,
-            "status": "done",
-            "objective": "mean_delay",
-        },
+        **{"options": "{}", "seed": 2, "first": 0, "episodes": 1, "status": "done"},
+        **{"objective": "mean_delay", "training_seed": 7, "error": None, "finished": 0},
         **{"better": "min", "mean": 3.0, "bound": None, "seconds": 0.0, "policy_seconds": 0.0, "code": "1"},
-        **{"training_seed": 7, "error": None, "finished": 0},
     }
     assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"

@@ -73,10 +73,8 @@ def test_a_store_is_opened_for_reading_only_and_trusts_no_schema(path, tmp_path)
             run("DELETE FROM outcomes")
         with pytest.raises(sqlite3.OperationalError, match="too many attached"):
             run(f"ATTACH '{tmp_path / 'other.db'}' AS other")
-        assert [run(f"PRAGMA {name}").fetchone()[0] for name in ("trusted_schema", "cell_size_check")] == [
-            0,
-            1,
-        ]
+        for name, value in (("trusted_schema", 0), ("cell_size_check", 1)):
+            assert run(f"PRAGMA {name}").fetchone()[0] == value
 
 
 def test_special_files_are_refused_at_once(tmp_path):
