@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from schedgym.papers import Claim, Run, check_claims, list_claims, registry
+from schedgym.papers import Claim, Outcome, Run, check_claims, list_claims, list_figures, registry
 from schedgym.papers.claims import Result
 from tests.papers.recorded import takes_minutes
 
@@ -64,3 +64,15 @@ def results(tmp_path_factory, worker_id) -> Results:
 def tiny_run() -> Callable[[str], Run]:
     """A run on the tiny scale for each paper, so that its experiments are run once."""
     return functools.cache(lambda paper: Run("tiny", n_jobs=1, progress=False))
+
+
+@pytest.fixture(scope="module")
+def run(request, tiny_run) -> Run:
+    """The run of the paper in whose folder the tests are."""
+    return tiny_run(request.path.parent.name)
+
+
+@pytest.fixture(scope="module")
+def outcomes(run, request) -> dict[str, Outcome]:
+    """Its figures by their names."""
+    return {entry.name: entry.make(run) for entry in list_figures(request.path.parent.name)}

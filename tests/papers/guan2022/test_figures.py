@@ -26,11 +26,6 @@ def entry(name):
     return found
 
 
-@pytest.fixture(scope="module")
-def run(tiny_run) -> Run:
-    return tiny_run("guan2022")
-
-
 def absent(name):
     raise OSError("no network")
 
