@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from schedgym.evaluation.store import ResultsStore
-from schedgym.papers import Claim, Run, check_claims, list_claims, registry
+from schedgym.papers import Claim, Outcome, Run, check_claims, list_claims, list_figures, registry
 from schedgym.papers.claims import Result
 from tests.papers.recorded import takes_minutes
 
@@ -66,3 +66,15 @@ def tiny_run(tmp_path_factory) -> Iterator[Callable[[str], Run]]:
     """A run on the tiny scale for each paper, so that its experiments are run once."""
     with ResultsStore(tmp_path_factory.mktemp("run") / "episodes.db", "w") as store:
         yield functools.cache(lambda paper: Run("tiny", n_jobs=1, progress=False, store=store))
+
+
+@pytest.fixture(scope="module")
+def run(request, tiny_run) -> Run:
+    """The run of the paper in whose folder the tests are."""
+    return tiny_run(request.path.parent.name)
+
+
+@pytest.fixture(scope="module")
+def outcomes(run, request) -> dict[str, Outcome]:
+    """Its figures by their names."""
+    return {entry.name: entry.make(run) for entry in list_figures(request.path.parent.name)}

@@ -1,7 +1,7 @@
 """Figures of "Task Allocation and Scheduling for Distributed Job Execution" (guan2022).
 
 Most are made of two traces. Tasks of chapter 4 run at their associated site, those of chapter 5 at any of
-their sites. The statements on them are in ``statements``.
+their sites. The statements on them are in ``experiments``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.figures import band, bound, distribution
 from schedgym.papers.guan2022 import runs
-from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
-from schedgym.papers.guan2022.statements import (
+from schedgym.papers.guan2022.experiments import (
     judge_all,
     judge_incentive,
     judge_little_difference,
     judge_two_groups,
     nearer_by_caption,
 )
+from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
 from schedgym.papers.registry import figures_of
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import from_trace, generate, make_source, toy

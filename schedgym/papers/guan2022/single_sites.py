@@ -33,7 +33,7 @@ from schedgym.papers.guan2022.share_search import (
     steps_of,
 )
 from schedgym.papers.guan2022.shares import completion_shares, water_filling
-from schedgym.papers.searches import Sentences
+from schedgym.papers.searches import Sentences, count
 
 
 @claim("water-filling-example")
@@ -113,15 +113,15 @@ def _check_lemma_4_3(run: Run, say: Sentences) -> Finding:
 
 @claim("amf-lying-spreads")
 def _check_lemma_4_4(run: Run, say: Sentences) -> Finding:
-    checked = met = broken = 0
-    for demand, honest, lying in _lying_matrices(run):
+    def benefits(matrices: tuple[Integers, Floats, Floats]) -> Iterator[bool]:
+        demand, honest, lying = matrices
         change = np.minimum(lying, demand) - honest
         total = change.sum(axis=1)
-        checked += 1
         for h, k in itertools.permutations(range(len(demand)), 2):
             if k and total[h] > LEVELS and ((change[h] > LEVELS) & (change[k] < -LEVELS)).any():
-                met += 1
-                broken += bool(total[k] < LEVELS)
+                yield bool(total[k] >= LEVELS)
+
+    checked, met, broken = count(_lying_matrices(run), benefits)
     figures = {"checked": checked, "conditions_met": met, "broken": broken}
     return say(judge(met and not broken), figures)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
-from schedgym.papers.searches import Details, Searched, Sentences, Smallest, count
+from schedgym.papers.searches import Details, Searched, Sentences, count, smallest_flaw
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     Case,
@@ -120,22 +120,24 @@ def _check_lemma_2(run: Run, say: Sentences) -> Finding:
                     for cores in range(1, 5):
                         yield jobs, cores, left
 
-    checked = printed = meant = 0
-    best = Smallest()
-    for jobs, cores, left in states():
+    meant = 0
+
+    def flaw(state: tuple[Sequence[PooledJob], int, tuple[int, ...]]) -> Details:
+        nonlocal meant
+        jobs, cores, left = state
         own = _equation_39(jobs, left, cores, False)
         reached = sum((y / job[1] for y, job in zip(own, jobs, strict=True)), Fraction(0))
         whole = all((y * job[2]).denominator == 1 for y, job in zip(own, jobs, strict=True))
         meant += reached != _local_best(jobs, left, cores) or not whole
-        checked += 1
         rates = _equation_39(jobs, left, cores, True)
-        if any(y > limit for y, limit in zip(rates, _limits(jobs, left), strict=True)):
-            printed += 1
-            details = {"left": list(left), "printed": [str(y) for y in rates]}
-            best.see((*size_of(jobs, cores), *left), show_instance(jobs, cores) | details)
+        if all(y <= limit for y, limit in zip(rates, _limits(jobs, left), strict=True)):
+            return None
+        return show_instance(jobs, cores) | {"left": list(left), "printed": [str(y) for y in rates]}
+
+    checked, printed, found = smallest_flaw(states(), flaw, size=lambda s: (*size_of(*s[:2]), *s[2]))
     figures = {"checked": checked, "printed_infeasible": printed, "corrected_not_optimal": meant}
-    verdict = HOLDS if best.found is None else CORRECTED if not meant else REFUTED
-    return say(verdict, figures, counterexample=best.found)
+    verdict = HOLDS if found is None else CORRECTED if not meant else REFUTED
+    return say(verdict, figures, counterexample=found)
 
 
 @claim("transient-is-svf")
@@ -298,11 +300,10 @@ def _confirm_latency(instance: Shown) -> bool:
 
 @claim("equation-45", confirm=_confirm_latency)
 def _check_equation_45(run: Run, say: Sentences) -> Finding:
-    checked = same = 0
-    for latency in itertools.product(range(4), repeat=2):
-        costs = {sum(latency) * sum(placed) for placed in ((1, 0), (0, 1))}
-        checked += 1
-        same += len(costs) == 1
+    def indifferent(latency: Sequence[int]) -> bool:
+        return len({sum(latency) * sum(placed) for placed in ((1, 0), (0, 1))}) == 1
+
+    checked, _, differ = count(itertools.product(range(4), repeat=2), indifferent)
     example = {"latency": [0, 1], "placements": [[1, 0], [0, 1]], "printed": [1, 1], "meant": [0, 1]}
-    verdict = NOT_REPRODUCED if same < checked else CORRECTED
-    return say(verdict, {"checked": checked, "indifferent": same}, counterexample=example)
+    verdict = NOT_REPRODUCED if differ else CORRECTED
+    return say(verdict, {"checked": checked, "indifferent": checked - differ}, counterexample=example)

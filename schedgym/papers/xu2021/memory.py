@@ -363,22 +363,17 @@ def _check_equation_19(run: Run, say: Sentences) -> Finding:
         for memory in range(1, 5)
         for items in itertools.combinations_with_replacement(kinds, count)
     ]
-    less = [one for one in servers if one["constructed"] < one["optimum"]]
     more = sum(one["constructed"] > one["optimum"] for one in servers)
-    figures = {"checked": len(servers), "less": len(less), "more": more}
-    if not less:
-        return say(HOLDS, figures)
-    sums = ("memory_of_jobs", "values")
-    smallest = min(
-        less,
-        key=lambda one: (
-            len(one["values"]),
-            one["memory"],
-            *(sum(one[name]) for name in sums),
-            one["values"],
-        ),
+
+    def size(one: Shown) -> tuple[Any, ...]:
+        values, weights = one["values"], one["memory_of_jobs"]
+        return len(values), one["memory"], sum(weights), sum(values), values
+
+    checked, less, found = smallest_flaw(
+        servers, lambda one: one if one["constructed"] < one["optimum"] else None, size=size
     )
-    return say(CORRECTED if not more else NOT_REPRODUCED, figures, counterexample=smallest)
+    verdict = HOLDS if found is None else CORRECTED if not more else NOT_REPRODUCED
+    return say(verdict, {"checked": checked, "less": less, "more": more}, counterexample=found)
 
 
 def _crowded(cpu: Sequence[int], demands: Sequence[int], server: int) -> dict[str, Any]:

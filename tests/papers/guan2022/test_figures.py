@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.comparison import Observed
 from schedgym.evaluation.episodes import make_env, play
-from schedgym.papers import Run, list_figures, make_figure
-from schedgym.papers.guan2022 import runs, statements
+from schedgym.papers import list_figures, make_figure
+from schedgym.papers.guan2022 import experiments, runs
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
@@ -24,11 +24,6 @@ pytestmark = long
 def entry(name):
     (found,) = list_figures(f"guan2022/{name}")
     return found
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run) -> Run:
-    return tiny_run("guan2022")
 
 
 def absent(name):
@@ -166,9 +161,9 @@ def test_queues_and_lifetimes_agree_with_a_recount(ended) -> None:
 
 def test_decided_balance_is_that_of_the_solvers(run) -> None:
     """AMF's aggregates deviate no more than IMF's at any decision, so neither on average."""
-    found = statements.judge_decided(run, runs.fitted(run), "AMF", "IMF")
+    found = experiments.judge_decided(run, runs.fitted(run), "AMF", "IMF")
     assert found.measured.startswith("mean deviation of the decided aggregates: AMF against IMF")
-    back = statements.judge_decided(run, runs.fitted(run), "IMF", "AMF")
+    back = experiments.judge_decided(run, runs.fitted(run), "IMF", "AMF")
     assert back.verdict == NOT_REPRODUCED
 
 
@@ -200,18 +195,18 @@ def test_the_stand_in_has_the_mean_that_it_names() -> None:
 )
 def test_sharing_incentive_of_known_instances(policy, slots, demand, kept) -> None:
     sites = np.arange(2)[:, None]
-    assert statements.has_incentive(np.array(demand), sites, np.array(slots), policy) is kept
-    jobs = statements.jobs_with_incentive(np.array(demand), sites, np.array(slots), policy)
+    assert experiments.has_incentive(np.array(demand), sites, np.array(slots), policy) is kept
+    jobs = experiments.jobs_with_incentive(np.array(demand), sites, np.array(slots), policy)
     assert jobs.tolist() == [kept, *[True] * (len(demand) - 1)]  # only the first job may go without
 
 
 def test_incentives_are_counted_over_an_episode() -> None:
     env = make_env(runs.FAIR, {"jobs": 30, "sites": 3, "slots": 2, "utilization": 0.9})
-    held, seen = statements.count_incentives(env, statements.has_incentive, "amf", 0, 10**6)
+    held, seen = experiments.count_incentives(env, experiments.has_incentive, "amf", 0, 10**6)
     assert 0 < held < seen
     metrics = play(env, make_policy("geo/amf"), seed=0).metrics
     assert seen == metrics["recomputations"]
-    few_held, few = statements.count_incentives(env, statements.has_incentive, "amf", 0, 10)
+    few_held, few = experiments.count_incentives(env, experiments.has_incentive, "amf", 0, 10)
     assert 10 <= few < 20 and few_held <= few
 
 
@@ -243,16 +238,16 @@ def test_trends() -> None:
         ("b", IN_PART, "2 times (2 to 2)"),
         ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
     ):
-        judged = statements.judge_trend("grows", played, [policy])
+        judged = experiments.judge_trend("grows", played, [policy])
         measured = f"from 0 to 2: {policy} {change} at utilization 0.5"
         assert (judged.verdict, judged.measured) == (verdict, measured)
-    falling = statements.judge_trend("falls", played, ["a", "c"], falls=True)
+    falling = experiments.judge_trend("falls", played, ["a", "c"], falls=True)
     assert falling.verdict == IN_PART
     assert falling.measured == (
         "from 0 to 2: a 3 times (3 to 3) at utilization 0.5; c -66.7% (-66.7 to -66.7) at utilization 0.5"
     )
-    assert statements.judge_gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
-    assert statements.judge_gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
+    assert experiments.judge_gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
+    assert experiments.judge_gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
 
 
 def test_an_order_changes_only_where_both_signs_are_significant() -> None:
@@ -262,7 +257,7 @@ def test_an_order_changes_only_where_both_signs_are_significant() -> None:
         table = {(policy, u, z): base for policy in runs.ASSIGNERS for u in (0.5, 0.7) for z in (0.0, 1.0)}
         table |= {("SWAG", 0.5, z): base / 0.9 for z in (0.0, 1.0)}  # BTAaJ is ahead there
         table |= {("SWAG", 0.7, z): base**2 / later for z in (0.0, 1.0)}
-        judged = statements.judge_consistent(made_up(table))
+        judged = experiments.judge_consistent(made_up(table))
         assert judged.verdict == verdict, judged.measured
 
 
@@ -283,7 +278,7 @@ def test_two_groups_are_farther_apart_than_their_curves(between, noise, verdict)
         for own in observed
     ]
     played = evaluation(pandas.DataFrame(rows), ("zipf",), observed)
-    assert statements.judge_two_groups(played).verdict == verdict
+    assert experiments.judge_two_groups(played).verdict == verdict
 
 
 def test_a_percentile_counts_only_where_it_is_significant() -> None:
@@ -302,7 +297,7 @@ def test_a_percentile_counts_only_where_it_is_significant() -> None:
             for policy in runs.ASSIGNERS:
                 own = base * np.where(np.arange(99) < lower, 0.5, 1.0) if policy.startswith("ATA") else base
                 observed.append(Observed({"utilization": 0.5}, policy, episode, 0.0, {"percentiles": own}))
-        assert statements.judge_percentiles(evaluation(frame, ("utilization",), observed)).verdict == verdict
+        assert experiments.judge_percentiles(evaluation(frame, ("utilization",), observed)).verdict == verdict
 
 
 def test_levels_and_little_differences() -> None:
@@ -319,8 +314,8 @@ def test_levels_and_little_differences() -> None:
         (wide + 0.1, IN_PART, IN_PART),  # a little worse, but not significantly
         (wide - 0.1, IN_PART, NOT_REPRODUCED),
     ):
-        assert statements.judge_within("level", both(other), pair, -0.02, 0.02).verdict == level
-        assert statements.SENTENCES["greedy-against-ata"].judge(both(other)).verdict == little
+        assert experiments.judge_within("level", both(other), pair, -0.02, 0.02).verdict == level
+        assert experiments.SENTENCES["greedy-against-ata"].judge(both(other)).verdict == little
     curve = [np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])]
-    gap = statements.distance("", curve, [own + [0, 0.04, 0] for own in curve])
+    gap = experiments.distance("", curve, [own + [0, 0.04, 0] for own in curve])
     assert str(gap) == "+4.0 points (+4.0 to +4.0)"

@@ -15,9 +15,8 @@ ID = "schedgym/QueueDelay-v0"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, tiny_run):
+def made(tmp_path_factory, run):
     folder = tmp_path_factory.mktemp("figures")
-    run = tiny_run("noroozoliaee2014")
     return {
         e.name: (make_figure(e, run, folder), folder / f"{e.stem}.csv")
         for e in list_figures("noroozoliaee2014")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from schedgym.documents import read_yaml
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
     clusters,
@@ -42,82 +44,32 @@ def run(instance: Instance, scheme: str, seed: int = 0) -> Schedule:
 # Test vectors of the specification -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("scheme", "server"),
-    [("bf", 1), ("bf-exec", 1), ("bfd-nb", 1), ("bfd-dp", 1)]
-    + [("wf", 0), ("wf-all", 0), ("ffd-dp", 1), ("dot-exec", 1), ("ff", 0)],
-)
-def test_v1_server_choice(scheme: str, server: int) -> None:
-    """The first two tasks leave (.35, .60) and (.70, .10)."""
-    tasks = [(0.0, 9.0, 0.65, 0.4), (0.0, 9.0, 0.3, 0.9), (1.0, 1.0, 0.3, 0.1)]
-    outcome = simulate(tasks, UNIT * 2, scheme)
-    assert list(outcome.server) == [0, 1, server]
+VECTORS = read_yaml(Path(__file__).with_name("vectors.yaml"))
 
 
-def test_v2() -> None:
-    tasks = [
-        (0.0, 100.0, 0.5, 0.5),
-        (0.0, 10.0, 0.5, 0.5),
-        (1.0, 1.0, 0.6, 0.2),
-        (2.0, 2.0, 0.2, 0.6),
-        (3.0, 3.0, 0.3, 0.3),
-        (4.0, 4.0, 0.7, 0.7),
-        (5.0, 5.0, 0.3, 0.1),
-    ]
-    assert starts(tasks, UNIT, "bf-exec") == [0, 0, 100, 100, 10, 102, 13]
+def vector(name: str) -> Instance:
+    """The instance of a vector."""
+    tasks, servers = (
+        [tuple(map(float, row)) for row in VECTORS[name].get(part, [[1, 1]])] for part in ("tasks", "servers")
+    )
+    return make_instance(tasks, servers)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "expected"),
-    [("bf-exec", [0, 10, 2, 5]), ("ff", [0, 10, 2, 10]), ("fcfs", [0, 10, 20, 20])],
-)
-def test_v4(scheme: str, expected: list[float]) -> None:
-    tasks = [
-        (0.0, 10.0, 0.6, 0.6),
-        (1.0, 10.0, 0.8, 0.8),
-        (2.0, 3.0, 0.3, 0.3),
-        (3.0, 3.0, 0.2, 0.1),
-    ]
-    assert starts(tasks, UNIT, scheme) == expected
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors(name: str) -> None:
+    for part in ("start", "server"):
+        for scheme, expected in VECTORS[name].get(part, {}).items():
+            assert list(getattr(model.simulate(vector(name), scheme), part)) == expected, scheme
 
 
-@pytest.mark.parametrize(
-    ("scheme", "expected"),
-    [
-        ("ffd-nb", [0, 0, 5, 7, 11]),
-        ("ffd-dp", [0, 0, 9, 5, 11]),
-        ("bf-exec", [0, 0, 6, 8, 5]),
-    ],
-)
-def test_v5(scheme: str, expected: list[float]) -> None:
-    tasks = [
-        (0.0, 50.0, 0.0, 0.6),
-        (0.0, 5.0, 1.0, 0.4),
-        (1.0, 2.0, 0.5, 0.4),
-        (2.0, 4.0, 0.61, 0.15),
-        (3.0, 1.0, 0.4, 0.2),
-    ]
-    assert starts(tasks, UNIT, scheme) == expected
+def test_a_front_blocks_whatever_measures_sizes() -> None:
+    schemes = {f"ffd-{size}{end}" for size in model.SIZES for end in ("", "-blocking")}
+    assert schemes == VECTORS["blocking"]["start"].keys()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "expected"),
-    [("ff", [0, 0, 10, None]), ("ff-all", [0, 0, 10, 10]), ("bf-exec", [0, 0, 10, 4])],
-)
-def test_v6(scheme: str, expected: list[float | None]) -> None:
-    tasks = [
-        (0.0, 4.0, 0.9, 0.2),
-        (0.0, 10.0, 0.2, 0.9),
-        (1.0, 3.0, 0.3, 0.9),
-        (2.0, 3.0, 0.9, 0.3),
-    ]
-    servers = [(1.0, 0.5), (0.5, 1.0)]
-    instance = make_instance(tasks, servers)
-    outcome = model.simulate(instance, scheme)
-    assert list(outcome.start) == expected
-    if scheme != "ff":
-        return
-    assert list(outcome.server) == [0, 1, 1, -1]
+def test_v6_by_hand() -> None:
+    instance = vector("v6")
+    outcome = model.simulate(instance, "ff")
     assert outcome.end == 13.0
     assert model.delays(instance, outcome) == [0.0, 0.0, 9.0, 11.0]
     measured = model.metrics(instance, outcome)
@@ -132,33 +84,7 @@ def test_v6(scheme: str, expected: list[float | None]) -> None:
     assert measured["stranded"] == 1.0
 
 
-def test_v7() -> None:
-    tasks = [
-        (0.0, 5.0, 1.0, 1.0),
-        (1.0, 3.0, 0.5, 0.5),
-        (5.0, 1.0, 0.5, 0.5),
-        (5.0, 1.0, 0.5, 0.5),
-    ]
-    assert starts(tasks, UNIT, "bf-exec") == [0, 5, 5, 6]
-
-
 # Hand examples for what the vectors leave open ---------------------------------------------
-
-
-def test_completion_epochs_go_by_server_index() -> None:
-    tasks = [(0.0, 5.0, 1.0, 1.0), (0.0, 5.0, 1.0, 1.0)] + [
-        (1.0, execution, 0.5, 0.5) for execution in (2.0, 1.0, 3.0)
-    ]
-    outcome = simulate(tasks, UNIT * 2, "bf-exec")
-    assert list(outcome.start) == [0, 0, 5, 5, 5]
-    assert list(outcome.server) == [0, 1, 0, 0, 1]
-
-
-def test_all_completions_are_released_before_the_first_epoch() -> None:
-    tasks = [(0.0, 5.0, 0.5, 1.0), (0.0, 5.0, 1.0, 0.5), (1.0, 1.0, 1.0, 0.1), (1.0, 1.0, 0.5, 1.0)]
-    outcome = simulate(tasks, [(0.5, 1.0), (1.0, 0.5)], "fcfs")
-    assert list(outcome.start) == [0, 0, 5, 5]
-    assert list(outcome.server) == [0, 1, 1, 0]
 
 
 def test_absorbed_execution_time_completes_in_a_new_round() -> None:
@@ -169,45 +95,6 @@ def test_absorbed_execution_time_completes_in_a_new_round() -> None:
     assert starts(tasks, UNIT, "ff") == [at, at, at + 8.0]
     tasks[2] = (at, 4.0, 1.0, 1.0)
     assert starts(tasks, UNIT, "bf-exec") == [at, at + 4.0, at]
-
-
-def test_blocking() -> None:
-    tasks = [
-        (0.0, 10.0, 0.5, 0.5),
-        (1.0, 5.0, 0.6, 0.6),
-        (2.0, 3.0, 0.3, 0.3),
-        (3.0, 3.0, 0.1, 0.1),
-    ]
-    for size in model.SIZES:
-        assert starts(tasks, UNIT, f"ffd-{size}") == [0, 10, 2, 3]
-        assert starts(tasks, UNIT, f"ffd-{size}-blocking") == [0, 10, 10, 10]
-
-
-def test_blocking_head_is_the_largest_and_goes_anywhere() -> None:
-    tasks = [
-        (0.0, 4.0, 0.9, 0.9),
-        (0.0, 6.0, 0.9, 0.9),
-        (1.0, 1.0, 0.3, 0.3),
-        (2.0, 5.0, 0.8, 0.8),
-        (4.0, 1.0, 0.9, 0.9),
-    ]
-    outcome = simulate(tasks, UNIT * 2, "ffd-nb-blocking")
-    assert list(outcome.start) == [0, 0, 7, 4, 6]
-    assert list(outcome.server) == [0, 1, 1, 0, 1]
-
-
-def test_a_head_by_dot_products_is_the_largest_on_any_server() -> None:
-    """At 3 the larger dot product is that of task 2 on server 0 (.285), although it does not fit there."""
-    tasks = [
-        (0.0, 10.0, 0.9, 0.1),
-        (1.0, 5.0, 0.2, 0.95),
-        (2.0, 3.0, 0.15, 0.3),
-        (3.0, 3.0, 0.05, 0.2),
-    ]
-    outcome = simulate(tasks, UNIT * 2, "ffd-dp-blocking")
-    assert list(outcome.start) == [0, 1, 6, 6]
-    assert list(outcome.server) == [0, 1, 1, 0]  # at 6 task 3 has .185 on server 0 and .1825 on server 1
-    assert starts(tasks, UNIT * 2, "ffd-dp") == [0, 1, 6, 3]
 
 
 @pytest.mark.parametrize("scheme", ["bfd-nb", "bf", "bf-all"])
@@ -235,17 +122,6 @@ def test_avgsum_weighs_by_what_was_submitted_so_far() -> None:
     assert simulate(tasks, servers, "bfd-avgsum").server[2] == 0
     tasks.append((6.0, 1.0, 0.2, 0.0))  # of the future, must not matter
     assert simulate(tasks, servers, "bfd-avgsum").server[2] == 0
-
-
-def test_avgsum_orders_the_scan_by_the_means_of_the_decision() -> None:
-    tasks = [
-        (0.0, 10.0, 1.0, 1.0),
-        (1.0, 5.0, 0.6, 0.5),
-        (2.0, 5.0, 0.5, 0.58),
-        (3.0, 1.0, 0.0, 1.0),
-    ]
-    assert starts(tasks, UNIT, "ffd-avgsum") == [0, 16, 11, 10]
-    assert starts(tasks, UNIT, "ffd-sum") == [0, 10, 15, 20]
 
 
 def test_random_fit_asks_for_every_placement_with_the_fitting_servers() -> None:

@@ -12,23 +12,13 @@ import pytest
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
-from schedgym.papers import Run, list_claims, list_figures
+from schedgym.papers import list_claims, list_figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, excess, larger
 from schedgym.papers.shi2017 import runs
 from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
 from tests.long import long
 
 pytestmark = long
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run) -> Run:
-    return tiny_run("shi2017")
-
-
-@pytest.fixture(scope="module")
-def outcomes(run):
-    return {entry.name: entry.make(run) for entry in list_figures("shi2017")}
 
 
 def test_remarks_name_the_defaults_after_those_of_the_run(outcomes) -> None:

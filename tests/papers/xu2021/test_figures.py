@@ -11,7 +11,6 @@ import pytest
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
-from schedgym.papers import Run
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.figures import by_class, longest_value, mean_of_sizes
@@ -19,11 +18,6 @@ from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
 from tests.long import long
 
 pytestmark = long
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run) -> Run:
-    return tiny_run("xu2021")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.runner import evaluate
-from schedgym.papers import Run, list_claims, list_figures
+from schedgym.papers import list_claims, list_figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.papers.zheng2016 import figures, readings
 from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
@@ -35,16 +35,6 @@ PARAMETERS = {
     "zheng2016/fig2d": ("windows", [1.0, 6.0], {"single": True}),
 }
 NAMES = {"Algorithm 1": "concave"}
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run) -> Run:
-    return tiny_run("zheng2016")
-
-
-@pytest.fixture(scope="module")
-def outcomes(run):
-    return {entry.name: entry.make(run) for entry in list_figures("zheng2016")}
 
 
 @pytest.mark.parametrize("name", SERIES)
