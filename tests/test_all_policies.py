@@ -19,6 +19,7 @@ from schedgym.problems.flowtime.workload import make_workload as flowtime_worklo
 from schedgym.testing import check_policy, policy_parameters
 from tests.interpreted import check_interpreted
 from tests.long import some, weekly
+from tests.playing import play
 from tests.tables import declared
 from tests.test_all_problems import SIZES, busy, known, small
 
@@ -85,16 +86,14 @@ def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: st
     spec = registry.get_policy_spec(name)
     values = policy_parameters(name, spec.views[0]) | given(name)
     env = gym.make(next(iter(get_problem(spec.problem).ids)), disable_env_checker=True, **values)
-    policy, served, done = make(name), set(), False
-    observation, _ = env.reset(seed=0)
-    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
-    while not done:
-        action = policy(observation)
+    served = set()
+
+    def note(observation, action) -> None:
         if isinstance(action, np.ndarray):
             served.add(action.ctypes.data)
             assert "active" not in observation or not action[int(observation["active"][0]) :].any()
-        observation, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
+
+    play(env.unwrapped, make(name), note=note)
     assert len(served) <= 1
 
 
