@@ -97,6 +97,24 @@ def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: st
     assert len(served) <= 1
 
 
+#: views in which a policy decides at other instants, or by other numbers
+APART = {("geo/fcfs", "pick"), ("geo/srpt", "pick"), ("partial-value/concave", "prices")}
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in list_policies() if len(spec.views) > 1])
+def test_every_view_plays_the_same_schedules(name: str, given) -> None:
+    spec, found = registry.get_policy_spec(name), set()
+    for view in spec.views:
+        if (name, view) not in APART:
+            values = policy_parameters(name, view) | given(name) | {"view": view}
+            id = next(iter(get_problem(spec.problem).ids))
+            env = gym.make(id, disable_env_checker=True, **values).unwrapped
+            played = [play(env, make(name), seed) for seed in range(3)]
+            assert not any(episode.metrics["repaired"] for episode in played), view
+            found.add(tuple(episode.record.digest() for episode in played))
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("problem", sorted(list_problems()))
 def test_what_is_refused(problem: str) -> None:
     """By ``tests/<problem>/policies.yaml``: options, and environments that say less than a policy needs."""

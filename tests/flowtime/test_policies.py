@@ -314,15 +314,6 @@ def test_other_views_contain_the_policies(
         assert (play(env, policy, 3).metrics, schedule(env)) == expected
 
 
-def test_svf_transient_by_priority(tmp_path: Any) -> None:
-    policy = schedgym.make_policy("flowtime/svf-transient", packing="sticky")
-    instance = random_instance(random.Random(9), at_once=True)
-    env = make(tmp_path, instance, "1d", **SHORT)
-    expected = play(env, policy).metrics, schedule(env)
-    env = make(tmp_path, instance, "1d", **(SHORT | {"view": "priority", "packing": "sticky"}))
-    assert (play(env, policy).metrics, schedule(env)) == expected
-
-
 # All of them ----------------------------------------------------------------------------------
 
 EVERY = [spec.name for spec in list_policies("flowtime")]
