@@ -24,6 +24,7 @@ from schedgym.problems.flowtime.workload import make_workload as flowtime_worklo
 from schedgym.testing import check_policy, policy_parameters
 from tests.interpreted import check_interpreted
 from tests.long import some, weekly
+from tests.playing import play
 from tests.tables import declared
 from tests.test_all_problems import SIZES, busy, known, small
 
@@ -90,17 +91,33 @@ def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: st
     spec = registry.get_policy_spec(name)
     values = policy_parameters(name, spec.views[0]) | given(name)
     env = gym.make(next(iter(get_problem(spec.problem).ids)), disable_env_checker=True, **values)
-    policy, served, done = make(name), set(), False
-    observation, _ = env.reset(seed=0)
-    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
-    while not done:
-        action = policy(observation)
+    served = set()
+
+    def note(observation, action) -> None:
         if isinstance(action, np.ndarray):
             served.add(action.ctypes.data)
             assert "active" not in observation or not action[int(observation["active"][0]) :].any()
-        observation, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
+
+    play(env.unwrapped, make(name), note=note)
     assert len(served) <= 1
+
+
+#: views in which a policy decides at other instants, or by other numbers
+APART = {("geo/fcfs", "pick"), ("geo/srpt", "pick"), ("partial-value/concave", "prices")}
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in list_policies() if len(spec.views) > 1])
+def test_every_view_plays_the_same_schedules(name: str, given) -> None:
+    spec, found = registry.get_policy_spec(name), set()
+    for view in spec.views:
+        if (name, view) not in APART:
+            values = policy_parameters(name, view) | given(name) | {"view": view}
+            id = next(iter(get_problem(spec.problem).ids))
+            env = gym.make(id, disable_env_checker=True, **values).unwrapped
+            played = [play(env, make(name), seed) for seed in range(3)]
+            assert not any(episode.metrics["repaired"] for episode in played), view
+            found.add(tuple(episode.record.digest() for episode in played))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("problem", sorted(list_problems()))

@@ -1,4 +1,4 @@
-"""Workloads of every problem: what its schema refuses, files, and what is drawn, saved and loaded.
+"""Workloads of every problem: what schemas and environments refuse, files, what is drawn, saved and loaded.
 
 ``tests/<problem>/workloads.yaml`` has sound workloads of every form, and changes that make them unsound.
 """
@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -20,7 +21,7 @@ from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidWorkload
 from tests.tables import declared
 from tests.test_all_records import PROBLEMS, SPARE, schedules_of
-from tests.test_draws import each, source_of
+from tests.test_draws import each, rows, source_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -114,3 +115,28 @@ def test_the_example_in_the_package(name: str, tmp_path: Path) -> None:
         # values with names are saved as a list
         own = {k: list(v.values()) if isinstance(v, dict) else v for k, v in said.get(section, {}).items()}
         assert saved.get(section, {}) == own
+
+
+@pytest.mark.parametrize(("name", "values", "given", "message"), rows("unfit"))
+def test_workloads_that_do_not_fit_are_refused(
+    name: str, values: dict[str, Any], given: dict[str, Any], message: str | None
+) -> None:
+    """By an environment, which is as before; without a message it takes them, though they are smaller."""
+    problem = list_problems()[name]
+    id = next(iter(problem.ids))
+    env = gym.make(id, disable_env_checker=True, **values).unwrapped
+    env.reset(seed=0)
+    if "parameters" in given:  # what another environment draws
+        other = gym.make(id, disable_env_checker=True, **values | given["parameters"]).unwrapped
+        other.reset(seed=0)
+        workload = other.record().workload
+    else:
+        workload = problem.schema.parse(given)
+    before = env.record().digest()
+    if message is None:
+        env.reset(options={"workload": workload})
+        assert env.record().workload is workload
+        return
+    with pytest.raises(InvalidWorkload, match=message):
+        env.reset(options={"workload": workload})
+    assert env.record().digest() == before

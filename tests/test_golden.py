@@ -15,7 +15,6 @@ import os
 from pathlib import Path
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import schedgym
@@ -23,6 +22,7 @@ from schedgym.core.files import atomic_write
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import get_problem
 from schedgym.testing import policy_parameters
+from tests.playing import play
 from tests.tables import table
 from tests.test_all_problems import IDS
 
@@ -41,18 +41,10 @@ def digest(id: str, policy: str, seed: int, parameters: dict[str, object]) -> di
         problem.ids[id].baseline_parameters["view"], [view.name for view in problem.views]
     )
     values = policy_parameters(agent.name, view, id) | parameters
-    env = gym.make(id, disable_env_checker=True, **values)
-    observation, _ = env.reset(seed=seed)
-    agent.reset(env.unwrapped.interface, np.random.default_rng(seed))
-    done = False
-    while not done:
-        observation, _, terminated, truncated, info = env.step(agent(observation))
-        done = terminated or truncated
-    objective = problem.objective_of(env.unwrapped.interface.parameters)
-    return {
-        objective: info["metrics"][objective],
-        "digest": env.unwrapped.record().digest(),
-    }
+    env = gym.make(id, disable_env_checker=True, **values).unwrapped
+    played = play(env, agent, seed)
+    objective = problem.objective_of(env.interface.parameters)
+    return {objective: played.metrics[objective], "digest": played.record.digest()}
 
 
 @pytest.mark.parametrize(("name", "id", "parameters", "policies"), GOLDEN, ids=[name for name, *_ in GOLDEN])

@@ -12,6 +12,7 @@ import pytest
 from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
 from tests.long import WEEKLY, long
+from tests.playing import play
 
 VIEW = {"view": "rule", "window": 4, "observation": "features", "action_mask": False, "copy": False}
 CASES = {
@@ -43,24 +44,18 @@ def objective(id: str, record: ScheduleRecord) -> float:
 def test_rewards_sum_to_the_objective_of_the_validated_schedule(id: str, count: int, later: int) -> None:
     name, parameters = CASES[id]
     env: Any = gym.make(id, disable_env_checker=True, **VIEW, **parameters, **{name: count}).unwrapped
-    env.reset(seed=0)
+    workload = None
     if later:
+        env.reset(seed=0)
         drawn = env.simulator.workload(0)
         jobs = {**drawn.jobs, "arrival": drawn.jobs["arrival"] + later}
-        env.reset(options={"workload": dataclasses.replace(drawn, jobs=jobs)})
-    total, done = 0.0, False
-    while not done:
-        _, reward, terminated, truncated, info = env.step(0)
-        total += reward
-        done = terminated or truncated
-    assert terminated
-    record, problem = env.record(), get_problem(id)
-    problem.module("metrics").validate(record)
+        workload = dataclasses.replace(drawn, jobs=jobs)
+    metrics, rewards, record = play(env, lambda observation: 0, workload=workload)
+    assert not record.truncated
     assert record.end.min() >= later
     expected = objective(id, record)
     assert expected > 0.0
-    metrics = info["metrics"]
     if id == "schedgym/FlowtimePacking-v0":
         expected += parameters["alpha"] * metrics["switching_cost"]
-    assert math.isclose(metrics[problem.objective], expected, rel_tol=1e-9)
-    assert math.isclose(-total, expected, rel_tol=1e-9)
+    assert math.isclose(metrics[get_problem(id).objective], expected, rel_tol=1e-9)
+    assert math.isclose(-sum(rewards), expected, rel_tol=1e-9)

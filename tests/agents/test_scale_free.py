@@ -14,6 +14,7 @@ from schedgym.agents.views import layout_of
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import make_env
 from schedgym.problems.queue_delay.columns import COUNT_SCALE
+from tests.playing import play
 
 ID = "schedgym/QueueDelay-v0"
 CONFIG = load_config("queue-delay-placement")
@@ -30,18 +31,15 @@ def played(workload: Workload | None) -> tuple[list[dict[str, Any]], Workload]:
     """The observations where the first task that fits starts on the first server, and the workload."""
     given = {"tasks": 60, "servers": 3, "strict": True, "action_mask": True}
     env: Any = make_env(ID, {**CONFIG.environment, **given})
-    options = {} if workload is None else {"workload": workload}
-    observation, _ = env.reset(seed=5, options=options)
-    seen, done = [], False
-    while not done:
+    seen = []
+
+    def act(observation: dict[str, Any]) -> Any:
         seen.append({name: np.array(value) for name, value in observation.items()})
         open_ = observation["action_mask"].astype(bool)
-        action = (
-            divmod(int(np.flatnonzero(open_.ravel())[0]), open_.shape[1]) if open_.any() else (len(open_), 0)
-        )
-        observation, _, terminated, truncated, _ = env.step(np.array(action))
-        done = terminated or truncated
-    return seen, env.record().workload
+        first = open_.ravel().argmax()
+        return np.array(divmod(int(first), open_.shape[1]) if open_.any() else (len(open_), 0))
+
+    return seen, play(env, act, 5, workload=workload).record.workload
 
 
 def columns(seen: dict[str, Any]) -> dict[str, Any]:

@@ -24,21 +24,7 @@ from schedgym.problems.flowtime.workload import slots_needed
 from tests.flowtime.instances import random_instance
 from tests.flowtime.test_dynamics import ID, instances, make
 from tests.long import some, thinned
-
-
-def run(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, Any]:
-    """Play an episode; the metrics."""
-    observation, _ = env.reset()
-    policy.reset(env.interface, np.random.default_rng(seed))
-    done = False
-    info: dict[str, Any] = {}
-    while not done:
-        action = policy(observation)
-        if note is not None:
-            note(observation, action)
-        observation, _, terminated, truncated, info = env.step(action)
-        done = terminated or truncated
-    return dict(info["metrics"])
+from tests.playing import play
 
 
 def schedule(env: Any) -> list[Any]:
@@ -82,7 +68,7 @@ def test_policies_take_no_more_slots_than_their_limit_counts(
         for name in ("ocorp", *RULES):
             env = make(tmp_path, instance, kind, view="allocation", gamma=1e6)
             steps: list[int] = []
-            run(env, schedgym.make_policy(name, "flowtime"), note=lambda *_, steps=steps: steps.append(1))
+            play(env, schedgym.make_policy(name, "flowtime"), note=lambda *_, steps=steps: steps.append(1))
             assert len(steps) <= found[-1]
             tight += len(steps) > 0.9 * found[-1]
     assert tight
@@ -154,7 +140,7 @@ def test_schedules_are_the_models(
         if options.get("gamma") == "eq27":
             extra["clairvoyant"] = True
         env = make(tmp_path, instance, kind, packing=packing, **extra)
-        assert run(env, policy)["repaired"] == 0
+        assert play(env, policy).metrics["repaired"] == 0
         limit = int(env.record().final_time)
         outcome = model.simulate(instance, name, packing=packing, mode=mode, limit=limit, **options)
         check_equal(env, instance, outcome)
@@ -167,7 +153,7 @@ def test_other_norms(kind: str, name: str, norm: float, tmp_path: Any) -> None:
     policy = schedgym.make_policy(f"flowtime/{name}", **options)
     for instance in instances(kind, 15, 2):
         env = make(tmp_path, instance, kind, norm=norm, **SHORT)
-        run(env, policy)
+        play(env, policy)
         limit = int(env.record().final_time)
         check_equal(env, instance, model.simulate(instance, name, k=norm, limit=limit, **options))
 
@@ -176,7 +162,7 @@ def test_other_norms(kind: str, name: str, norm: float, tmp_path: Any) -> None:
 def test_the_environments_alpha_is_the_default(kind: str, name: str, tmp_path: Any) -> None:
     for instance in instances(kind, 15, 3):
         env = make(tmp_path, instance, kind, alpha=3.0, **SHORT)
-        run(env, schedgym.make_policy(f"flowtime/{name}", gamma=50.0, lambda0=0.0))
+        play(env, schedgym.make_policy(f"flowtime/{name}", gamma=50.0, lambda0=0.0))
         limit = int(env.record().final_time)
         outcome = model.simulate(instance, name, alpha=3.0, gamma=50.0, lambda0=0.0, limit=limit)
         check_equal(env, instance, outcome)
@@ -189,7 +175,7 @@ def test_memory_with_a_switching_cost_keeps_jobs_in_place(tmp_path: Any) -> None
         for alpha in changed:
             env = make(tmp_path, instance, "2d", **SHORT)
             policy = schedgym.make_policy("flowtime/ocorp+m", alpha=alpha, lambda0=0.0)
-            changed[alpha] += run(env, policy)["switching_cost"]
+            changed[alpha] += play(env, policy).metrics["switching_cost"]
     assert changed[0.0] > changed[3.0] > changed[1e3] > 0.0
 
 
@@ -199,12 +185,12 @@ def test_the_transient_algorithm(tmp_path: Any) -> None:
     for _ in range(30):
         instance = random_instance(rng, at_once=True)
         env = make(tmp_path, instance, "1d", **SHORT)
-        run(env, policy)
+        play(env, policy)
         limit = int(env.record().final_time)
         check_equal(env, instance, model.simulate(instance, "svf-transient", limit=limit))
     env = make(tmp_path, Instance([Job(0, 9, 1), Job(3, 1, 1)], [2]), "1d", **SHORT)
     with pytest.raises(InvalidWorkload, match="needs jobs that arrive at 0, job 1 arrives at 3"):
-        run(env, policy)
+        play(env, policy)
 
 
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
@@ -232,11 +218,11 @@ def test_random_orders_are_drawn_from_the_generator(kind: str, tmp_path: Any) ->
                     u[e.job] = row
             return u
 
-        run(env, policy, seed=5)
+        play(env, policy, 5)
         limit = int(env.record().final_time)
         check_equal(env, instance, model.run(model.Cluster(instance, None, 2), decide, limit))
         first = schedule(env)
-        run(env, policy, seed=6)
+        play(env, policy, 6)
         differ += schedule(env) != first
     assert differ > 5
 
@@ -270,7 +256,7 @@ def test_prices_are_the_models(kind: str, tmp_path: Any) -> None:
                 prices = dict(zip(keys, learned.price[:n].tolist(), strict=True))
                 seen.append((int(observation["slot"][0]), prices))
 
-            run(env, policy, note=note)
+            play(env, policy, note=note)
             limit = int(env.record().final_time)
             outcome = model.simulate(instance, "ocorp", mode=mode, limit=limit, **options)
             for slot, prices in seen:
@@ -323,18 +309,9 @@ def test_other_views_contain_the_policies(
             instance = model.declare(given, random.Random(x), 0.5)
             extra["estimation"] = model.MODES[x // 2 % 3]
         env = make(tmp_path, instance, kind, **extra)
-        expected = run(env, policy, seed=3), schedule(env)
+        expected = play(env, policy, 3).metrics, schedule(env)
         env = make(tmp_path, instance, kind, **(extra | {"view": view}))
-        assert (run(env, policy, seed=3), schedule(env)) == expected
-
-
-def test_svf_transient_by_priority(tmp_path: Any) -> None:
-    policy = schedgym.make_policy("flowtime/svf-transient", packing="sticky")
-    instance = random_instance(random.Random(9), at_once=True)
-    env = make(tmp_path, instance, "1d", **SHORT)
-    expected = run(env, policy), schedule(env)
-    env = make(tmp_path, instance, "1d", **(SHORT | {"view": "priority", "packing": "sticky"}))
-    assert (run(env, policy), schedule(env)) == expected
+        assert (play(env, policy, 3).metrics, schedule(env)) == expected
 
 
 # All of them ----------------------------------------------------------------------------------
@@ -382,7 +359,7 @@ def test_memory_in_units_that_are_too_small(tmp_path: Any) -> None:
     jobs = [Job(0, 1, 1, 10**6) for _ in range(200)]
     env = make(tmp_path, Instance(jobs, [400], [10**6]), "2d", **SHORT)
     with pytest.raises(InvalidParameter, match="give memory in larger units"):
-        run(env, schedgym.make_policy("flowtime/ocorp+m"))
+        play(env, schedgym.make_policy("flowtime/ocorp+m"))
 
 
 @pytest.mark.parametrize(
@@ -397,10 +374,4 @@ def test_the_run_of_the_paper_finishes(name: str, options: dict[str, Any]) -> No
         **PROBLEM.presets[preset],
     ).unwrapped  # fmt: skip
     policy = schedgym.make_policy(f"flowtime/{name}", **options)
-    policy.reset(env.interface, np.random.default_rng(0))
-    observation, _ = env.reset(seed=0)
-    done = False
-    while not done:
-        observation, _, terminated, truncated, info = env.step(policy(observation))
-        done = terminated or truncated
-    assert info["metrics"]["finished"] == 6487
+    assert play(env, policy).metrics["finished"] == 6487

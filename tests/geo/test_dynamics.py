@@ -14,10 +14,10 @@ import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload_files import save_workload
-from schedgym.errors import InvalidAction, InvalidWorkload
+from schedgym.errors import InvalidAction
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.metrics import validate
-from schedgym.problems.geo.workload import make_workload, tables
+from schedgym.problems.geo.workload import tables
 from tests.geo.instances import random_instance, workload_of
 from tests.long import some, trials
 
@@ -429,19 +429,3 @@ def test_a_group_whose_sites_are_all_closed_has_its_associated_site_opened() -> 
     record = env.record()
     validate(record)
     assert (record.server == record.workload.tasks["sites"][record.job, 0]).all()
-
-
-def test_workloads_that_do_not_fit_are_refused() -> None:
-    env = gym.make(ASSIGN, disable_env_checker=True, jobs=4, sites=3, choices=2, window="all").unwrapped
-    base: tuple[Any, ...] = ([0.0], [0], [1.0], [[0, 1]], [1, 1, 1])
-    env.reset(options={"workload": make_workload(*base)})
-    changes: list[tuple[dict[int, Any], str]] = [
-        ({4: [1, 1]}, "2 sites, the environment has 3; make the environment with this workload"),
-        ({3: [[0, 1, 2]]}, "a task has 3 sites"),
-        ({0: [0.0] * 5, 1: list(range(5)), 2: [1.0] * 5, 3: [[0, 1]] * 5}, "exceed the window"),
-        ({1: [0] * 4, 2: [1.0] * 4, 3: np.array([[1, 0], [0, -1], [2, 1], [0, 2]])}, "4 different lists"),
-    ]
-    for change, message in changes:
-        values = [change.get(x, value) for x, value in enumerate(base)]
-        with pytest.raises(InvalidWorkload, match=message):
-            env.reset(options={"workload": make_workload(*values)})

@@ -14,7 +14,8 @@ import schedgym
 from schedgym.baselines.geo import policy as geo_policy
 from schedgym.baselines.geo.assignment import PLACEMENTS
 from schedgym.core.policy import get_policy_spec, list_policies
-from schedgym.evaluation.episodes import make_env, play, steps
+from schedgym.evaluation import episodes
+from schedgym.evaluation.episodes import make_env
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.orders import ASSIGN_RULES
 from schedgym.problems.geo.rules import FAIR_RULES
@@ -28,24 +29,11 @@ from tests.geo.test_dynamics import (
     make,
 )
 from tests.long import long, some, thinned, trials
+from tests.playing import play
 from tests.traces.logs import SWIM_ROWS, write
 
 ASSIGNMENT = {"view": "assignment", "strict": True}
 SHARES = {"view": "shares", "strict": True}
-
-
-def run(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, Any]:
-    """Play an episode; the metrics."""
-    observation, _ = env.reset()
-    policy.reset(env.interface, np.random.default_rng(seed))
-    done = False
-    info: dict[str, Any] = {}
-    while not done:
-        action = policy(observation)
-        if note is not None:
-            note(observation, action)
-        observation, _, done, _, info = env.step(action)
-    return dict(info["metrics"])
 
 
 def starts(env: Any) -> list[Any]:
@@ -74,7 +62,7 @@ def test_assignments_are_the_models(rule: str, options: dict[str, Any], tmp_path
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for instance in instances(40, 1):
         env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        assert run(env, policy)["repaired"] == 0
+        assert play(env, policy).metrics["repaired"] == 0
         check_equal(env, model.simulate_assign(instance, rule, **options))
 
 
@@ -104,10 +92,10 @@ def test_random_orders_are_drawn_from_the_generator(placement: str, tmp_path: An
                     load[j] += count
             return order, counts
 
-        run(env, policy, seed=5)
+        play(env, policy, 5)
         check_equal(env, model.simulate_assign(instance, decide))
         first = starts(env)
-        run(env, policy, seed=6)
+        play(env, policy, 6)
         differ += starts(env) != first
     assert differ > 5
 
@@ -144,11 +132,11 @@ def test_other_views_contain_the_policies(
 ) -> None:
     for instance in instances(40, 3):
         env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        run(env, schedgym.make_policy(f"geo/{rule}", **options), seed=3)
+        play(env, schedgym.make_policy(f"geo/{rule}", **options), 3)
         expected = starts(env)
         env = make(ASSIGN, tmp_path, instance, strict=True, **parameters)
         for given in (options, {}):
-            run(env, schedgym.make_policy(f"geo/{rule}", **given), seed=3)
+            play(env, schedgym.make_policy(f"geo/{rule}", **given), 3)
             assert starts(env) == expected
 
 
@@ -157,10 +145,10 @@ def test_srpt_picks_by_what_remains_when_it_is_asked(tmp_path: Any) -> None:
     equal = 0
     for instance in instances(40, 4):
         env = make(ASSIGN, tmp_path, instance, view="pick", dispatch_sites="associated", strict=True)
-        run(env, schedgym.make_policy("geo/srpt"))
+        play(env, schedgym.make_policy("geo/srpt"))
         found = starts(env)
         env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        run(env, schedgym.make_policy("geo/srpt", placement="associated"))
+        play(env, schedgym.make_policy("geo/srpt", placement="associated"))
         equal += found == starts(env)
     assert len(trials(40)) // 2 <= equal
 
@@ -207,7 +195,7 @@ def test_shares_are_the_models(rule: str, aggressive: bool, tmp_path: Any) -> No
             }
             replay.note(observation, jobs, shares)
 
-        metrics = run(env, policy, note=note)
+        metrics = play(env, policy, note=note).metrics
 
         def share(view: model.View, replay: Replay = replay, instance: Any = instance) -> Any:
             shares = replay.share(view)
@@ -235,9 +223,9 @@ def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], t
     policy = schedgym.make_policy(f"geo/{rule}")
     for instance in instances(30, 6):
         env = make(FAIR, tmp_path, instance, **SHARES)
-        expected = run(env, policy), starts(env)
+        expected = play(env, policy).metrics, starts(env)
         env = make(FAIR, tmp_path, instance, strict=True, **parameters)
-        assert (run(env, policy), starts(env)) == expected
+        assert (play(env, policy).metrics, starts(env)) == expected
 
 
 def unfinished_seconds(env: Any, instance: model.Instance, observation: dict[str, Any]) -> Any:
@@ -287,11 +275,11 @@ def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_
             best = model.optimise(seen, model.max_min(seen), [first], exact)[0][0]
             assert min(x / w for x, w in zip(got, own[first], strict=True) if w) == pytest.approx(float(best))
 
-        assert run(env, policy, note=note)["repaired"] == 0
+        assert play(env, policy, note=note).metrics["repaired"] == 0
         expected = starts(env)
         if window == "all":
             env = make(FAIR, tmp_path, instance, view="fair-rule", clairvoyant=True)
-            run(env, policy)
+            play(env, policy)
             assert starts(env) == expected
     assert changed > 0 or rule == "opt-sig-amf"  # whose floors leave these few jobs no choice
 
@@ -315,10 +303,8 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
     env = gym.make(
         id, view=views[0], window="all", strict=True, disable_env_checker=True, **parameters
     ).unwrapped
-    env.reset(seed=1)
     active = []
-    metrics = run(env, schedgym.make_policy(name), note=lambda o, a: active.append(int(o["active"][0])))
-    assert metrics["repaired"] == 0
+    play(env, schedgym.make_policy(name), 1, lambda o, a: active.append(int(o["active"][0])))
     assert active[0] < 64 < max(active)
 
 
@@ -349,11 +335,11 @@ def test_compiled_rollouts_play_what_the_policy_decides(
     policy = schedgym.make_policy(f"geo/{rule}", **options)
     for episode in range(3):
         total = 0.0
-        for step in steps(env, policy, seed=3, episode=episode):
+        for step in episodes.steps(env, policy, seed=3, episode=episode):
             total += step.reward
         stepped = step.info["metrics"], total, starts(env)
         assert getattr(policy, "compiled_rollout", None) is not None
-        outcome = play(env, policy, seed=3, episode=episode)
+        outcome = episodes.play(env, policy, seed=3, episode=episode)
         assert stepped == (outcome.metrics, outcome.total, starts(env))
 
 

@@ -16,12 +16,12 @@ import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
 from schedgym.core.policy import list_policies
 from schedgym.papers.shi2017.model import one_job, online
-from schedgym.problems.parallel_jct.metrics import validate
 from schedgym.problems.parallel_jct.workload import toy
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance, ours
+from tests.playing import play
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
 BUSY = {"jobs": 14, "arity": 4, "most_tasks": 12, "rate": 0.5, "load_max": 300.0}
@@ -30,23 +30,6 @@ PLANNERS = ("tapra", "mm-ga", "gsa", "min-min")
 
 def make(**parameters: Any) -> Any:
     return gym.make(ID, disable_env_checker=True, **parameters).unwrapped
-
-
-def play(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, float]:
-    """Play an episode; the metrics."""
-    observation, _ = env.reset(seed=seed)
-    policy.reset(env.interface, np.random.default_rng(seed))
-    done = False
-    info: dict[str, Any] = {}
-    while not done:
-        action = policy(observation)
-        if note is not None:
-            note(observation, action)
-        observation, _, terminated, truncated, info = env.step(action)
-        done = terminated or truncated
-    validate(env.record())
-    assert info["metrics"]["repaired"] == 0
-    return dict(info["metrics"])
 
 
 def test_the_names_are_there() -> None:
@@ -121,7 +104,7 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
             cases.append({**given, "rounds": rounds, "view": "pick"})
         for parameters in cases:
             env = environment(ours(plain, seed), tmp_path, **parameters)
-            measured = play(env, policy)
+            measured = play(env, policy).metrics
             schedule, record = env.simulator.arrays.schedule, env.record()
             assert dict(zip(record.job.tolist(), record.server.tolist(), strict=True)) == servers
             used = (record.amount.sum(axis=1) * (record.end - record.start)).sum()
@@ -156,7 +139,8 @@ def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
     env = environment(ours(plain, 0), tmp_path, **PLAN, max_time=30.0)
     for most, launched in ((1.0, 0.0), (0.99, 1.0)):
         assert (
-            play(env, schedgym.make_policy("parallel-jct/ontapra", max_percent=most))["launched"] == launched
+            play(env, schedgym.make_policy("parallel-jct/ontapra", max_percent=most)).metrics["launched"]
+            == launched
         )
 
 
@@ -195,7 +179,7 @@ def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:
     metrics = []
     for rounds in ("events" if order == "fcfs" else "ticks", "all"):
         env = make(**{**PLAN, **BUSY, "jobs": 6, "most_tasks": 5, "rounds": rounds})
-        metrics.append(play(env, policy, 4, note))
+        metrics.append(play(env, policy, 4, note).metrics)
     for name in ("average_jct", "finished", "energy"):
         assert metrics[1][name] == pytest.approx(metrics[0][name], rel=1e-9)
     assert differ > 4
@@ -207,22 +191,8 @@ def test_vector_5_of_the_specification(tmp_path: Path) -> None:
         env = environment(workload, tmp_path, **{**PLAN, "drc": drc, "tick": 5.0, "rounds": "all"})
         for name in ("ontapra", "ontapra-tapra"):
             policy = schedgym.make_policy(f"parallel-jct/{name}", max_percent=0.1)
-            assert play(env, policy)["energy"] == 150.0
+            assert play(env, policy).metrics["energy"] == 150.0
             assert env.simulator.arrays.schedule.completion[0, :2].tolist() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("name", ["ontapra", "slf", "llf-mar", "fcfs", "random"])
-def test_both_views_say_the_same(name: str) -> None:
-    digests = set()
-    for seed in range(3):
-        found = set()
-        for view in ("plan", "pick"):
-            env = make(**{**PLAN, **BUSY, "view": view, "rounds": "all"})
-            play(env, schedgym.make_policy(f"parallel-jct/{name}"), seed)
-            found.add(env.record().digest())
-        assert len(found) == 1
-        digests |= found
-    assert len(digests) == 3
 
 
 # The full loop --------------------------------------------------------------------------------

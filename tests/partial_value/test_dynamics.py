@@ -15,10 +15,11 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.papers.zheng2016 import model
 from schedgym.problems.partial_value.dynamics import DYNAMICS
-from schedgym.problems.partial_value.metrics import metrics, validate
+from schedgym.problems.partial_value.metrics import validate
 from schedgym.problems.partial_value.rules import RULES
 from tests.long import some
 from tests.partial_value.instances import make_job, random_instance, workload_of
+from tests.playing import play
 
 ID = "schedgym/PartialValue-v0"
 
@@ -44,21 +45,6 @@ def state_of(instance: model.Instance, observation: dict[str, Any]) -> tuple[mod
     return model.State(instance, int(observation["slot"][0]), tuple(served)), rows
 
 
-def play(env: Any, act: Any, seed: int = 0) -> tuple[dict[str, float], list[float], Any]:
-    observation, _ = env.reset(seed=seed)
-    rewards = []
-    while True:
-        observation, reward, terminated, truncated, info = env.step(act(observation))
-        rewards.append(reward)
-        if terminated or truncated:
-            break
-    record = env.record()
-    validate(record)
-    assert metrics(record).items() <= info["metrics"].items()
-    assert sum(rewards) == pytest.approx(info["metrics"]["value"], rel=1e-9, abs=1e-9)
-    return info["metrics"], rewards, record
-
-
 CASES = [
     (name, discrete)
     for discrete, names in ((False, model.CONTINUOUS), (True, model.DISCRETE))
@@ -67,7 +53,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "discrete"), CASES)
-@pytest.mark.parametrize("seed", some(range(8), 3))
+@pytest.mark.parametrize("seed", some(range(8), 3, late=5))
 def test_whole_runs_equal_the_model(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
     """The model's policies act from our observations: same allocations, rewards, ends and metrics."""
     rng = random.Random(f"{name} {discrete} {seed}")
@@ -123,7 +109,7 @@ def test_scores_of_the_program_reproduce_algorithm_1(seed: int, tmp_path: Any) -
     by_rule = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index("concave"))
     program = environment(instance, tmp_path, view="priority", serving="program")
     by_score = play(program, lambda o: np.zeros(len(o["job"])))
-    assert by_rule[2].digest() == by_score[2].digest()
+    assert by_rule.record.digest() == by_score.record.digest()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -241,14 +227,8 @@ def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
     half = model.Instance((job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
     with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
         environment(half, tmp_path, model="discrete")
-    env = gym.make(ID, single=True, model="continuous", disable_env_checker=True).unwrapped
-    with pytest.raises(InvalidWorkload, match="2 resources, the environment has 1"):
-        env.reset(options={"workload": workload_of(half)})
     with pytest.raises(InvalidParameter, match="prices"):
         gym.make(ID, view="prices", model="discrete")
-    discrete = gym.make(ID, model="discrete", disable_env_checker=True).unwrapped
-    with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
-        discrete.reset(options={"workload": workload_of(half)})
     small = gym.make(ID, jobs=2, view="rule", disable_env_checker=True).unwrapped
     many = model.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
     small.reset(seed=0, options={"workload": workload_of(many)})  # the arrays grow

@@ -13,17 +13,12 @@ from schedgym.errors import InvalidParameter
 from schedgym.papers.zheng2016 import model
 from tests.long import some
 from tests.partial_value.instances import make_job
-from tests.partial_value.test_dynamics import draw, environment, play
+from tests.partial_value.test_dynamics import draw, environment
+from tests.playing import play
 
 POLICIES = {
     name: ("partial-value/" + name.removesuffix("-skip")) for name in model.DISCRETE | model.CONTINUOUS
 }
-
-
-def run(env: Any, policy: Any, seed: int = 0) -> Any:
-    env.reset(seed=seed)
-    policy.reset(env.interface, np.random.default_rng(0))
-    return play(env, policy, seed)
 
 
 CASES = [
@@ -41,7 +36,7 @@ def test_policies_equal_the_model(name: str, discrete: bool, seed: int, tmp_path
     instance = draw(rng, discrete=discrete, unit=unit, adversarial=bool(seed % 2), max_jobs=8)
     options = {"skip": True} if name.endswith("-skip") else {}
     policy = make_policy(POLICIES[name], **options)
-    measured, _, record = run(environment(instance, tmp_path, view="allocation"), policy)
+    measured, _, record = play(environment(instance, tmp_path, view="allocation"), policy)
     expected = model.simulate(instance, name)
     assert measured["repaired"] == 0
     linear = any(job.kind == model.LINEAR for job in instance.jobs)
@@ -60,7 +55,7 @@ def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
     first = job(1, 2, 1, 4, (1.0,), 1.0, model.POWER)
     instance = model.Instance((first, first._replace(values=(0.9,))), (1.0,), discrete=True)
     env = environment(instance, tmp_path, view="allocation")
-    measured, _, record = run(env, make_policy("partial-value/local-optimal"))
+    measured, _, record = play(env, make_policy("partial-value/local-optimal"))
     assert record.job.tolist() == [0, 1]
     assert measured["value"] == pytest.approx(1.9)
 
@@ -69,7 +64,7 @@ def test_algorithm_1_can_get_less_than_whole_tasks(tmp_path: Any) -> None:
     jobs = (make_job(1, 1, 1, 1, (2.0,), 3.0), make_job(1, 2, 1, 1, (1.0,), 2.0))
     for name, discrete, value in (("concave", False, 3.5), ("m-greedy", True, 5.0)):
         env = environment(model.Instance(jobs, (2.0,), discrete), tmp_path, view="allocation")
-        assert run(env, make_policy(f"partial-value/{name}"))[0]["value"] == pytest.approx(value)
+        assert play(env, make_policy(f"partial-value/{name}")).metrics["value"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +85,7 @@ def test_every_view_gives_the_same_schedule(name: str, tmp_path: Any) -> None:
                 alone = name == "s-greedy" and discrete and view == "priority"
                 own = {"single_task": False} if alone else {}
                 env = environment(instance, tmp_path, view=view, **own)
-                values[view] = run(env, policy)[1]
+                values[view] = play(env, policy).rewards
             assert len(values) > 1
             for rewards in values.values():
                 assert rewards == pytest.approx(values["allocation"], rel=1e-9, abs=1e-12)
@@ -117,6 +112,6 @@ def test_concave_with_many_jobs_is_certified() -> None:
         window="all",
         disable_env_checker=True,
     ).unwrapped
-    measured, _, record = run(env, make_policy("partial-value/concave"))
+    measured, _, record = play(env, make_policy("partial-value/concave"))
     assert measured["repaired"] == 0 and measured["full_slots"] > 0.5
     assert len(np.unique(record.job)) > 100

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import schedgym
-from schedgym.core.policy import get_policy_spec, list_policies
+from schedgym.core.policy import list_policies
 from schedgym.core.workload_files import save_workload
 from schedgym.papers.shi2017.model import one_job
-from schedgym.problems.single_job.metrics import validate
 from tests.parallel_jct import linear_programs, random_jobs
+from tests.playing import play
 from tests.single_job.test_dynamics import instances, make, of
 
 NAMES = [spec.name.partition("/")[2] for spec in list_policies("single-job")]
 EQUAL = [name for name in NAMES if name.endswith("-equal")]
 PLAN = {"view": "plan", "strict": True, "action_mask": False}
-
-
-def play(env: Any, policy: Any, seed: int = 0, start: Any = None) -> dict[str, float]:
-    """Play an episode; the metrics."""
-    observation, _ = env.reset(seed=seed) if start is None else start
-    policy.reset(env.interface, np.random.default_rng(seed))
-    done = False
-    info: dict[str, Any] = {}
-    while not done:
-        observation, _, done, _, info = env.step(policy(observation))
-    validate(env.record())
-    assert info["metrics"]["repaired"] == 0
-    return dict(info["metrics"])
 
 
 def test_the_names_are_there() -> None:
@@ -40,6 +26,7 @@ def test_the_names_are_there() -> None:
     assert set(NAMES) == expected
     for spec in list_policies("single-job"):
         assert set(spec.knows) == {"load", "efficiency", "power"}
+        assert spec.views[:2] == ("plan", "place") or spec.name.endswith("-equal")
 
 
 @pytest.mark.parametrize("dyadic", [True, False])
@@ -57,7 +44,7 @@ def test_plans_are_the_models(dyadic: bool, tmp_path: Path) -> None:
             else:
                 plan = one_job.min_min(one, evaluate)
             assert plan is not None
-            measured = play(env, policies[name])
+            measured = play(env, policies[name]).metrics
             record = env.record()
             assert tuple(record.server.tolist()) == plan.placement
             expected = evaluate(one, plan.placement)
@@ -66,7 +53,7 @@ def test_plans_are_the_models(dyadic: bool, tmp_path: Path) -> None:
             if dyadic:
                 assert measured["jct"] == expected.jct
         for name in ("tapra", "mm-ga", "gsa", "mm-ga-equal", "gsa-equal", "random", "most-efficient"):
-            measured = play(env, policies[name])
+            measured = play(env, policies[name]).metrics
             placement = tuple(env.record().server.tolist())
             best = one_job.equal_share if name in EQUAL else one_job.optra
             assert measured["jct"] == pytest.approx(best(one, placement).jct, rel=1e-12)
@@ -74,23 +61,6 @@ def test_plans_are_the_models(dyadic: bool, tmp_path: Path) -> None:
             assert measured["jct"] >= linear_programs.lower_bound(one) * (1 - 1e-6)
             if name == "most-efficient":
                 assert placement == one_job.most_efficient(one)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in EQUAL])
-def test_views_say_the_same(name: str) -> None:
-    spec = get_policy_spec(f"single-job/{name}")
-    assert spec.views[:2] == ("plan", "place")
-    digests = {}
-    for view in spec.views:
-        moves = {"max_moves": 1000} if view == "search" else {}
-        env = make(view=view, strict=True, tasks=25, arity=4, energy_ratio=2.0, **moves)
-        policy = schedgym.make_policy(spec.name)
-        digests[view] = []
-        for seed in range(6):
-            play(env, policy, seed)
-            digests[view].append(env.record().digest())
-    assert all(found == digests["plan"] for found in digests.values())
-    assert len(set(digests["plan"])) == 6
 
 
 def test_moves_one_by_one_are_the_local_search() -> None:
@@ -130,12 +100,12 @@ def test_equal_shares_are_sent_and_kept(name: str) -> None:
     policy = schedgym.make_policy(f"single-job/{name}")
     other = schedgym.make_policy(f"single-job/{name.removesuffix('-equal')}", allocation="equal-share")
     for seed in range(3):
-        measured = play(env, policy, seed)
+        measured = play(env, policy, seed).metrics
         assert measured["jct"] == pytest.approx(measured["equal_share_jct"], rel=1e-12)
         digest = env.record().digest()
-        assert play(env, other, seed) == measured
+        assert play(env, other, seed).metrics == measured
         assert env.record().digest() == digest
-        assert play(env, schedgym.make_policy("single-job/tapra-fast"), seed)["jct"] < measured["jct"]
+        assert play(env, schedgym.make_policy("single-job/tapra-fast"), seed).metrics["jct"] < measured["jct"]
 
 
 def test_no_genetic_planner_is_worse_than_its_first_member() -> None:
@@ -144,7 +114,7 @@ def test_no_genetic_planner_is_worse_than_its_first_member() -> None:
         start = schedgym.make_policy(f"single-job/{name.replace('mm-ga', 'min-min')}")
         policy = schedgym.make_policy(f"single-job/{name}", generations=5, size=6)
         for seed in range(4):
-            assert play(env, policy, seed)["jct"] <= play(env, start, seed)["jct"]
+            assert play(env, policy, seed).metrics["jct"] <= play(env, start, seed).metrics["jct"]
 
 
 def test_random_choices_come_from_the_generator() -> None:
@@ -173,7 +143,7 @@ def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Pa
         if other.servers == 5 and len(other.groups) <= len(one.groups):
             plan = one_job.tapra_fast(other)
             assert plan is not None
-            play(env, policy, start=env.reset(options={"workload": random_jobs.job_workload(other)}))
+            play(env, policy, workload=random_jobs.job_workload(other))
             assert tuple(env.record().server.tolist()) == plan.placement
             played += 1
     assert played > 3

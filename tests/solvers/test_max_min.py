@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -142,37 +139,6 @@ def test_aggregates_are_the_exact_quotients_rounded_once() -> None:
         check_feasible(demand, sites, slots, aggregates, allocation)
 
 
-def flow_network(demand, sites, slots, limits=None) -> nx.DiGraph:
-    """Jobs, groups, sites; integers throughout (networkx is unreliable on floats)."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(["source", "sink"])
-    for i, row in enumerate(demand):
-        graph.add_edge("source", ("job", i), capacity=int(sum(row)) if limits is None else limits[i])
-        for k, tasks in enumerate(row):
-            if tasks:
-                graph.add_edge(("job", i), ("group", i, k), capacity=int(tasks))
-                for j in sites[k][sites[k] >= 0]:
-                    graph.add_edge(("group", i, k), ("site", int(j)))
-    for j, count in enumerate(slots):
-        graph.add_edge(("site", j), "sink", capacity=int(count))
-    return graph
-
-
-def test_networkx_agrees_on_totals_and_feasibility() -> None:
-    """The aggregates use all that can be used, and a flow with just these limits exists."""
-    rng = np.random.default_rng(2)
-    scale = math.lcm(*range(1, 9))
-    for _ in trials(500):
-        demand, sites, slots = draw_instance(rng, jobs=8)
-        aggregates, _ = max_min(demand, sites, slots)
-        units = np.rint(aggregates * scale).astype(int)
-        assert np.abs(units - aggregates * scale).max(initial=0.0) < 1e-9 * scale
-        largest = nx.maximum_flow_value(flow_network(demand, sites, slots), "source", "sink")
-        assert units.sum() == largest * scale
-        graph = flow_network(demand * scale, sites, slots * scale, units.tolist())
-        assert nx.maximum_flow_value(graph, "source", "sink") == units.sum()
-
-
 @pytest.mark.parametrize("kind", ["plain", "weights", "floors", "group floors", "all"])
 def test_every_job_is_satisfied_or_bottlenecked(kind) -> None:
     rng = np.random.default_rng(3)
@@ -255,14 +221,14 @@ def test_water_filling_per_site_is_max_min_of_each_site() -> None:
             assert shares[:, j].tolist() == alone.tolist()
 
 
-def test_isolated_shares_are_networkx_flows() -> None:
+def test_isolated_shares_are_those_of_equal_jobs() -> None:
     rng = np.random.default_rng(6)
     for _ in trials(200):
         demand, sites, slots = draw_instance(rng)
-        n = len(demand)
+        n, groups = len(demand), [tuple(row[row >= 0].tolist()) for row in sites]
         for i, share in enumerate(isolated_share(demand, sites, slots)):
-            graph = flow_network(demand[i : i + 1] * n, sites, slots)
-            assert share == nx.maximum_flow_value(graph, "source", "sink") / n
+            equal = model.Problem([demand[i].tolist()] * n, slots.tolist(), groups)
+            assert share == float(sum(model.max_min(equal)) / n)
 
 
 @pytest.mark.parametrize("single", [False, True])
