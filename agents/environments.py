@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents.simulation import (
-    advance,
-    arrays_of,
-    make_simulator,
-    overwrite,
-    restore_state,
-    state_of,
-)
+from schedgym.agents import simulation
 from schedgym.agents.torch_network import find_device
 from schedgym.agents.views import Layout
 from schedgym.core.problem import get_problem
@@ -135,16 +128,16 @@ class _OnCPU(Environments):
         return dict(self.simulator.observation)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return state_of(self.simulator)
+        return simulation.state_of(self.simulator)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        restore_state(self.simulator, state)
+        simulation.restore_state(self.simulator, state)
 
     def _take(self, layout: Layout, chosen: Tensor) -> Any:
         return layout.take(chosen.cpu().numpy(), self.observation)
 
     def _advance(self, actions: Any) -> int:
-        return advance(self.simulator, actions, self.live.cpu().numpy())
+        return simulation.advance(self.simulator, actions, self.live.cpu().numpy())
 
     def _results(self) -> tuple[Tensor, Tensor]:
         simulator = self.simulator
@@ -180,7 +173,7 @@ class _OnGPU(Environments):
         places["sizes"] = np.array(list(template.sizes.values()))
         return places | {
             name: simulator.memory[id(array)].rows(0, simulator.num_envs)
-            for name, array in arrays_of(template).items()
+            for name, array in simulation.arrays_of(template).items()
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -191,10 +184,10 @@ class _OnGPU(Environments):
         for name, length in zip(template.sizes, state["sizes"].tolist(), strict=True):
             if length > template.sizes[name]:
                 simulator._reserve(name, length)
-        for name, array in arrays_of(template).items():
+        for name, array in simulation.arrays_of(template).items():
             memory = simulator.memory[id(array)]
             rows = memory.rows(0, simulator.num_envs)
-            overwrite(rows, state, name)
+            simulation.overwrite(rows, state, name)
             if rows.size:
                 bytes_ = torch.frombuffer(bytearray(rows.tobytes()), dtype=torch.uint8)
                 as_tensor(memory.bytes)[: rows.nbytes].copy_(bytes_)
@@ -253,6 +246,6 @@ def make_environments(
     """
     found, on_gpu = find_devices(device)
     if not on_gpu:
-        return _OnCPU(make_simulator(id, parameters, num_envs), found, whole)
+        return _OnCPU(simulation.make_simulator(id, parameters, num_envs), found, whole)
     features = {**parameters, "observation": "features"}
     return _OnGPU(make_cuda_simulator(get_problem(id), id, num_envs, features), found, whole)

@@ -7,32 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.baselines.flowtime import pricing
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.ocorp_plus import plus_allocation
-from schedgym.baselines.flowtime.policy import seen_rows
-from schedgym.baselines.flowtime.pricing import (
-    CANDIDATES,
-    LAMBDA0,
-    PricingPolicy,
-    access,
-    clear_rest,
-    set_prices,
-)
+from schedgym.baselines.flowtime.policy import clear_rest, seen_rows
 from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.rules import Rows, Scratch, Servers, fill, make_scratch, pack_cores, place
+from schedgym.solvers import transport
 from schedgym.solvers.arithmetic import fixed, scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch, knapsack_into, make_knapsack_scratch
-from schedgym.solvers.transport import (
-    FORBIDDEN,
-    TransportScratch,
-    break_ties,
-    make_transport_scratch,
-    transport_into,
-)
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -71,7 +58,7 @@ def _move_cores(
     square: Integers,
     rows: Rows,
     cpu: Integers,
-    net: TransportScratch,
+    net: transport.TransportScratch,
     before: Integers,
 ) -> bool:
     """Replace ``x`` by the most valuable cores on the servers that each job has in ``x``, if they are better.
@@ -85,7 +72,7 @@ def _move_cores(
     for r in range(n):
         hosts = 0
         for i in range(servers):
-            net.linear[count, i] = FORBIDDEN
+            net.linear[count, i] = transport.FORBIDDEN
             if x[r, i] > 0:
                 worth += _worth(r, x[r, i], rows.held[r, i], value, square)
                 net.linear[count, i] = square[r] * (1 - 2 * rows.held[r, i])
@@ -96,14 +83,14 @@ def _move_cores(
             net.base[count] = -value[r]
             net.slope[count] = 2 * square[r]
             count += 1
-    transport_into(count, variable(-1), cpu, net)
+    transport.transport_into(count, variable(-1), cpu, net)
     for y in range(count):
         r = net.owner[y]
         for i in range(servers):
             worth -= _worth(r, net.units[y, i], rows.held[r, i], value, square)
     if worth >= 0:
         return False
-    break_ties(count, cpu, net)
+    transport.break_ties(count, cpu, net)
     for r in range(n):
         for i in range(servers):
             before[r, i] = x[r, i]
@@ -167,7 +154,7 @@ def memory_allocation(
     rows: Rows,
     servers: Servers,
     scratch: Scratch,
-    net: TransportScratch,
+    net: transport.TransportScratch,
     bag: KnapsackScratch,
     granted: Integers,
 ) -> int:
@@ -253,9 +240,9 @@ def memory_allocation(
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """Allocate one slot by ocorp+m among the first n jobs of an observation."""
-    env, rows = access(table, table, 0), seen_rows(seen)
+    env, rows = pricing.access(table, table, 0), seen_rows(seen)
     choices, decision = env.options.choices, env.decision
-    set_prices(n, slot, eq27, rows, env)
+    pricing.set_prices(n, slot, eq27, rows, env)
     memory_allocation(
         choices.literal,
         choices.backfill,
@@ -284,9 +271,9 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     "(backfill), which is not in the paper. The paper has the switching cost for one resource; here alpha "
     "adds it to both steps of the alternation.",
     views=("allocation",),
-    candidates=CANDIDATES,
+    candidates=pricing.CANDIDATES,
 )
-class OCORPM(PricingPolicy):
+class OCORPM(pricing.PricingPolicy):
     """Extends OCORP to memory: decides the cores of jobs, and then which jobs fit on each server, in turn.
 
     The paper's OCORP for jobs with memory (kind 2d) alternates between the best cores for a given placement
@@ -329,7 +316,7 @@ class OCORPM(PricingPolicy):
     def __init__(
         self,
         gamma: float | str = 4000.0,
-        lambda0: float | str = LAMBDA0,
+        lambda0: float | str = pricing.LAMBDA0,
         literal: bool = False,
         backfill: bool = True,
         packing: str | None = None,
@@ -343,7 +330,7 @@ class OCORPM(PricingPolicy):
 
     def work_space(
         self, observation: dict[str, Any], rows: int
-    ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
+    ) -> tuple[Scratch, transport.TransportScratch, KnapsackScratch]:
         """See :meth:`PricingPolicy.work_space`."""
         cpu, memory = self.capacities(observation)
         items, most = min(rows, int(cpu.max())), int(memory.max())
@@ -354,7 +341,7 @@ class OCORPM(PricingPolicy):
             )
         return (
             make_scratch(rows, self.servers, memory=True),
-            make_transport_scratch(rows, self.servers),
+            transport.make_transport_scratch(rows, self.servers),
             make_knapsack_scratch(items, most),
         )
 

@@ -7,18 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.baselines.flowtime import pricing
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.policy import seen_rows
-from schedgym.baselines.flowtime.pricing import (
-    CANDIDATES,
-    LAMBDA0,
-    PricingPolicy,
-    access,
-    clear_rest,
-    set_prices,
-)
+from schedgym.baselines.flowtime.policy import clear_rest, seen_rows
 from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.rules import Rows, Scratch, spread
@@ -87,27 +80,6 @@ def plus_allocation(
             granted[r, i] = net.units[r, i]
 
 
-@helper
-def _sift(root: int, count: int, heap: Integers, cost: Integers) -> None:
-    """Let a row sink in the heap, whose top is the row with the least cost; ties: the lower row."""
-    row = heap[root]
-    while True:
-        child = 2 * root + 1
-        if child >= count:
-            break
-        a = heap[child]
-        if child + 1 < count:
-            b = heap[child + 1]
-            if cost[b] < cost[a] or (cost[b] == cost[a] and b < a):
-                child += 1
-                a = b
-        if cost[row] < cost[a] or (cost[row] == cost[a] and row < a):
-            break
-        heap[root] = a
-        root = child
-    heap[root] = row
-
-
 @pure_kernel
 def cheapest_cores(
     literal: bool,
@@ -128,9 +100,10 @@ def cheapest_cores(
     largest = largest_cost(n, alpha, coefficient, rows)
     multiple = cost_multiple(n, alpha, largest, 4, rows)
     scale = scale_for(largest * max(multiple, 1), 4)
-    heap = scratch.waiting
-    cost = scratch.left
-    count = variable(0)
+    cost = scratch.left  # of a job's next core
+    total = variable(0)
+    for i in range(cpu.shape[0]):
+        total += cpu[i]
     for r in range(n):
         cores[r] = 0
         old = 0
@@ -138,35 +111,23 @@ def cheapest_cores(
             old += rows.held[r, i]
         weight = square_cost(r, scale, multiple, alpha, rows)
         cost[r] = core_cost(r, scale, multiple, coefficient, rows) + weight * (1 - 2 * old)
-        if rows.cap[r] > 0:
-            heap[count] = r
-            count += 1
-    for root in range(count // 2 - 1, -1, -1):
-        _sift(root, count, heap, cost)
-    total = variable(0)
-    for i in range(cpu.shape[0]):
-        total += cpu[i]
-    while count > 0 and total > 0:
-        r = heap[0]
-        if literal and cost[r] >= 0:
+    for _ in range(total):
+        best = -1
+        for r in range(n):
+            if cores[r] < rows.cap[r] and (best < 0 or cost[r] < cost[best]):
+                best = r
+        if best < 0 or (literal and cost[best] >= 0):
             break
-        cores[r] += 1
-        total -= 1
-        if cores[r] == rows.cap[r]:
-            count -= 1
-            heap[0] = heap[count]
-        else:
-            cost[r] += 2 * square_cost(r, scale, multiple, alpha, rows)
-        if count > 0:
-            _sift(0, count, heap, cost)
+        cores[best] += 1
+        cost[best] += 2 * square_cost(best, scale, multiple, alpha, rows)
 
 
 @pure_kernel
 def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """Allocate one slot with a charge on every server, among an observation's first n jobs."""
-    env, rows = access(table, table, 0), seen_rows(seen)
+    env, rows = pricing.access(table, table, 0), seen_rows(seen)
     choices, decision = env.options.choices, env.decision
-    set_prices(n, slot, eq27, rows, env)
+    pricing.set_prices(n, slot, eq27, rows, env)
     plus_allocation(
         choices.literal,
         n,
@@ -183,9 +144,9 @@ def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> N
 @pure_kernel
 def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """Allocate one slot with a charge on each job's cores in all, among an observation's first n jobs."""
-    env, rows = access(table, table, 0), seen_rows(seen)
+    env, rows = pricing.access(table, table, 0), seen_rows(seen)
     choices, decision = env.options.choices, env.decision
-    set_prices(n, slot, eq27, rows, env)
+    pricing.set_prices(n, slot, eq27, rows, env)
     cheapest_cores(
         choices.literal,
         n,
@@ -208,9 +169,9 @@ def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None
     "solved exactly; ties go to the most cores for the first job on the first server. With alpha = 0 the "
     "policy is ocorp.",
     views=("allocation",),
-    candidates=CANDIDATES | {"level": LEVELS},
+    candidates=pricing.CANDIDATES | {"level": LEVELS},
 )
-class OCORPPlus(PricingPolicy):
+class OCORPPlus(pricing.PricingPolicy):
     """Allocates cores as ocorp does, but every change of a job's cores on a server has a cost.
 
     This is the paper's extension of ocorp to a switching cost: a job keeps its cores unless the gain of a
@@ -231,13 +192,13 @@ class OCORPPlus(PricingPolicy):
        server.
 
     With ``level="job"`` the cost depends on the change of a job's total number of cores. Then 3 and 4 are
-    replaced: each core goes to the job for which it is cheapest, found by a heap, and the cores are packed.
+    replaced: each core goes to the job for which it is cheapest, and the cores are packed.
     With alpha 0 the policy is ocorp.
 
     Complexity: O(C M^2 (W + M)) per slot at worst for the paths, and O(M (C + W M) (H + W)) for ties, for W
     visible jobs, M servers, C cores in all, and H pairs of a job and a server that it is on. A path straight
     to a server with a free core costs O(W + M), or O(W M) if it uses up a cap. Level "job" costs O(W M + C
-    log W), and packing O(S + M (W + M)) with Shell's sort S of W numbers (about W log W).
+    W), and packing O(S + M (W + M)) with Shell's sort S of W numbers (about W log W).
 
     Args:
         alpha: weight of the switching cost; None: that of the environment's objective.
@@ -255,7 +216,7 @@ class OCORPPlus(PricingPolicy):
         alpha: float | None = None,
         level: str = "server",
         gamma: float | str = 4000.0,
-        lambda0: float | str = LAMBDA0,
+        lambda0: float | str = pricing.LAMBDA0,
         literal: bool = False,
         packing: str | None = None,
     ) -> None:

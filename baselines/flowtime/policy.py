@@ -37,6 +37,17 @@ def seen_rows(seen: Any) -> Any:
     return access(seen, seen, 0).rows
 
 
+@helper
+def clear_rest(n: int, decision: Any) -> None:
+    """Clear the rows behind the first n that the last action set, in ``granted`` or ``scores``."""
+    for r in range(n, decision.shown[0]):
+        for i in range(decision.granted.shape[1] if decision.granted.shape[0] > 0 else 0):
+            decision.granted[r, i] = 0
+        if decision.scores.shape[0] > 0:
+            decision.scores[r, 0] = 0.0
+    decision.shown[0] = n
+
+
 def _alike(a: Any, b: Any) -> bool:
     """Return True if two arrays have the same shape, type and layout."""
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.flags.c_contiguous)

@@ -11,22 +11,14 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy, seen_rows
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, clear_rest, seen_rows
 from schedgym.core.arrays import SHARED, Floats, Floats32, Integers
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import Interface
 from schedgym.core.tables import accessor, pack
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import (
-    Rows,
-    Scratch,
-    Servers,
-    allocate,
-    demand_of,
-    has_phases,
-    make_scratch,
-)
+from schedgym.problems.flowtime import rules
 from schedgym.solvers.arithmetic import power, variable
 from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.solvers.transport import TransportScratch
@@ -90,10 +82,10 @@ class Decision(NamedTuple):
 class Pricing(NamedTuple):
     """Arrays and scratch space of one decision."""
 
-    scratch: Annotated[Scratch, SHARED]
+    scratch: Annotated[rules.Scratch, SHARED]
     net: Annotated[TransportScratch, SHARED]
     bag: Annotated[KnapsackScratch, SHARED]
-    servers: Annotated[Servers, SHARED]
+    servers: Annotated[rules.Servers, SHARED]
     options: Annotated[Options, SHARED]
     learned: Annotated[Learned, SHARED]
     decision: Annotated[Decision, SHARED]
@@ -124,9 +116,9 @@ def simplest_fraction(x: float, error: float) -> float:
 
 
 @helper
-def _length(rows: Rows, r: int) -> int:
+def _length(rows: rules.Rows, r: int) -> int:
     """Return the least number of slots that a job takes."""
-    if not has_phases(rows):
+    if not rules.has_phases(rows):
         return rows.processing[r]
     length = rows.phase_processing[r, 0]
     if rows.tasks[r, 1] > 0:
@@ -135,10 +127,10 @@ def _length(rows: Rows, r: int) -> int:
 
 
 @pure_kernel
-def learn(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None:
+def learn(n: int, slot: int, eq27: float, rows: rules.Rows, env: Pricing) -> None:
     """Update the prices of the last slot's jobs by their service, and set those of new jobs and phases."""
     choices, learned, servers = env.options.choices, env.learned, env.servers
-    phases = has_phases(rows)
+    phases = rules.has_phases(rows)
     norm = choices.norm
     before = learned.state[0]
     step = float(learned.state[1]) ** (norm + 0.5)
@@ -204,7 +196,7 @@ def learn(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None:
 def set_coefficients(
     n: int,
     norm: float,
-    rows: Rows,
+    rows: rules.Rows,
     prices: Floats,
     coefficient: Floats,
     omega: Floats,
@@ -225,7 +217,7 @@ def set_coefficients(
     for r in range(n):
         age = power(float(rows.age[r]), norm)
         length = float(_length(rows, r))
-        if has_phases(rows):
+        if rules.has_phases(rows):
             z = rows.phase[r]
             work = float(2 * rows.tasks[r, z] * rows.phase_processing[r, z])
             weight = (2.0 * age + power(length, norm)) / work
@@ -234,27 +226,16 @@ def set_coefficients(
         if prices[r] != prices[r]:
             prices[r] = weight
         coefficient[r] = weight - prices[r]
-        omega[r] = coefficient[r] / demand_of(rows, r)
+        omega[r] = coefficient[r] / rules.demand_of(rows, r)
 
 
 @helper
-def set_prices(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None:
+def set_prices(n: int, slot: int, eq27: float, rows: rules.Rows, env: Pricing) -> None:
     """Learn the prices, and set what a slot of service costs each job."""
     learn(n, slot, eq27, rows, env)
     decision = env.decision
     norm = env.options.choices.norm
     set_coefficients(n, norm, rows, env.learned.price, decision.coefficient, decision.omega)
-
-
-@helper
-def clear_rest(n: int, decision: Decision) -> None:
-    """Clear the rows behind the first n that the last action set."""
-    for r in range(n, decision.shown[0]):
-        for i in range(decision.granted.shape[1] if decision.granted.shape[0] > 0 else 0):
-            decision.granted[r, i] = 0
-        if decision.scores.shape[0] > 0:
-            decision.scores[r, 0] = 0.0
-    decision.shown[0] = n
 
 
 @pure_kernel
@@ -280,7 +261,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
         for x in range(size):
             scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
     else:
-        allocate(choices.how, n, size, rows, env.servers, scratch, env.net, decision.granted)
+        rules.allocate(choices.how, n, size, rows, env.servers, scratch, env.net, decision.granted)
     clear_rest(n, decision)
 
 
@@ -398,9 +379,9 @@ class PricingPolicy(FlowtimePolicy):
 
     def work_space(
         self, observation: dict[str, Any], rows: int
-    ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
+    ) -> tuple[rules.Scratch, TransportScratch, KnapsackScratch]:
         """Make the scratch space of the policy's kernel, for up to ``rows`` jobs."""
-        scratch = make_scratch(rows, self.servers)
+        scratch = rules.make_scratch(rows, self.servers)
         return scratch, self.network(observation, rows), make_knapsack_scratch(0, 0)
 
     def decide(self, *slot: Any) -> None:

@@ -6,20 +6,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy, seen_rows
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, clear_rest, seen_rows
 from schedgym.core.arrays import SHARED, Floats32, Integers
 from schedgym.core.jit import pure_kernel
 from schedgym.core.tables import accessor, pack
+from schedgym.problems.flowtime import rules
 from schedgym.problems.flowtime.problem import KINDS
-from schedgym.problems.flowtime.rules import (
-    RULES,
-    Scratch,
-    Servers,
-    allocate,
-    allocate_by_rule,
-    make_scratch,
-    order_by_rule,
-)
 from schedgym.solvers.transport import TransportScratch
 
 GIVEN = -1  # rule of a policy that brings its own order
@@ -30,7 +22,7 @@ def carrying_views(rule: str) -> tuple[str, ...]:
     views = ["allocation"]
     if rule not in ("tetris", "drf"):
         views.append("priority")
-    if rule in RULES:
+    if rule in rules.RULES:
         views.append("rule")
     return tuple(views)
 
@@ -51,9 +43,9 @@ class Decision(NamedTuple):
 class Deciding(NamedTuple):
     """Arrays and scratch space of one decision."""
 
-    scratch: Annotated[Scratch, SHARED]
+    scratch: Annotated[rules.Scratch, SHARED]
     net: Annotated[TransportScratch, SHARED]
-    servers: Annotated[Servers, SHARED]
+    servers: Annotated[rules.Servers, SHARED]
     decision: Annotated[Decision, SHARED]
 
 
@@ -74,20 +66,14 @@ def decide(table: Any, seen: Any, n: int) -> None:
             scratch.order[x] = decision.given[x]
     if scores.shape[0] > 0:
         if rule != GIVEN:
-            order_by_rule(rule, n, rows, scratch)
+            rules.order_by_rule(rule, n, rows, scratch)
         for x in range(n):
             scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
-        for r in range(n, decision.shown[0]):
-            scores[r, 0] = 0.0
+    elif rule == GIVEN:
+        rules.allocate(how, n, n, rows, servers, scratch, net, granted)
     else:
-        if rule == GIVEN:
-            allocate(how, n, n, rows, servers, scratch, net, granted)
-        else:
-            allocate_by_rule(rule, how, n, rows, servers, scratch, net, granted)
-        for r in range(n, decision.shown[0]):
-            for i in range(granted.shape[1]):
-                granted[r, i] = 0
-    decision.shown[0] = n
+        rules.allocate_by_rule(rule, how, n, rows, servers, scratch, net, granted)
+    clear_rest(n, decision)
 
 
 class RulePolicy(FlowtimePolicy):
@@ -112,7 +98,7 @@ class RulePolicy(FlowtimePolicy):
     ) -> None:
         super().__init__(label or rule, views or carrying_views(rule), kinds, packing)
         self.rule = rule
-        self.code = RULES.index(rule) if rule in RULES else GIVEN
+        self.code = rules.RULES.index(rule) if rule in rules.RULES else GIVEN
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """See :meth:`FlowtimePolicy.prepare`."""
@@ -123,7 +109,7 @@ class RulePolicy(FlowtimePolicy):
             scores=self.scores,
             shown=self.shown,
         )
-        scratch, net = make_scratch(rows, self.servers), self.network(observation, rows)
+        scratch, net = rules.make_scratch(rows, self.servers), self.network(observation, rows)
         bundles = Deciding(scratch, net, self.capacities(observation), decision)
         return pack(bundles), bundles
 

@@ -13,16 +13,7 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.orders import (
-    ASSIGN_RULES,
-    Assigning,
-    Cluster,
-    Options,
-    Placing,
-    Rows,
-    assign,
-    place_in_order,
-)
+from schedgym.problems.geo import orders
 
 GIVEN = -1  # rule of a policy that brings its own order
 PLACEMENTS = ("greedy", "associated")
@@ -36,7 +27,7 @@ def carrying_views(rule: str) -> tuple[str, ...]:
         views.append("priority")
     if rule in ("fcfs", "srpt", "swag"):
         views.append("pick")
-    if rule in ASSIGN_RULES:
+    if rule in orders.ASSIGN_RULES:
         views.append("rule")
     return tuple(views)
 
@@ -53,24 +44,24 @@ class Decision(NamedTuple):
 class Deciding(NamedTuple):
     """Arrays and scratch space of one decision."""
 
-    cluster: Annotated[Cluster, SHARED]
+    cluster: Annotated[orders.Cluster, SHARED]
     decision: Annotated[Decision, SHARED]
-    placing: Placing
-    assigning: Assigning
+    placing: orders.Placing
+    assigning: orders.Assigning
 
 
 access = accessor(Deciding)
 
 
 @pure_kernel
-def decide(table: Any, tools: Any, options: Options, n: int, rows: Rows) -> None:
+def decide(table: Any, tools: Any, options: orders.Options, n: int, rows: orders.Rows) -> None:
     """Decide on the first n jobs of an observation, and write the action if there is one."""
     env = access(table, tools, 0)
     order, counts = env.decision.order, env.decision.counts
     if options.rule == GIVEN:
-        place_in_order(options, n, order, rows, env.cluster, env, counts)
+        orders.place_in_order(options, n, order, rows, env.cluster, env, counts)
     else:
-        assign(options, n, rows, env.cluster, env, order, counts)
+        orders.assign(options, n, rows, env.cluster, env, order, counts)
     action, shown = env.decision.action, env.decision.shown
     length = action.shape[0]
     if length > 0:
@@ -153,19 +144,21 @@ class AssignmentPolicy(GeoPolicy):
             return {"placement": self.placement}
         return {}
 
-    def ruled(self, interface: Interface) -> Options | None:
+    def ruled(self, interface: Interface) -> orders.Options | None:
         """See :meth:`GeoPolicy.ruled`."""
-        if self.rule not in ASSIGN_RULES or interface.view not in ("assignment", "rule"):
+        if self.rule not in orders.ASSIGN_RULES or interface.view not in ("assignment", "rule"):
             return None
         placement = self.placement if interface.view == "assignment" else interface.parameters["placement"]
-        return Options(ASSIGN_RULES.index(self.rule), greedy=placement != "associated", **self.flags)
+        return orders.Options(
+            orders.ASSIGN_RULES.index(self.rule), greedy=placement != "associated", **self.flags
+        )
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         super().reset(interface, rng)
-        self.code = GIVEN if self.rule == "random" else ASSIGN_RULES.index(self.rule)
+        self.code = GIVEN if self.rule == "random" else orders.ASSIGN_RULES.index(self.rule)
         greedy = self.placement != "associated" and self.view != "pick"
-        self.options = Options(self.code, greedy=greedy, **self.flags)
+        self.options = orders.Options(self.code, greedy=greedy, **self.flags)
         rows = self.window if self.view == "assignment" else 0
         self.action = np.zeros((rows, 1 + self.groups * self.choices))
         self.shown = np.zeros(1, dtype=np.int64)
@@ -189,7 +182,7 @@ class AssignmentPolicy(GeoPolicy):
         table = self.ready(observation, count)
         if self.code == GIVEN:
             self.order[:count] = self.rng.permutation(count)
-        rows = Rows(observation["waiting"], observation["remaining"], assigned, observation["new"])
+        rows = orders.Rows(observation["waiting"], observation["remaining"], assigned, observation["new"])
         decide(*table, self.options, count, rows)
 
     def __call__(self, observation: dict[str, Any]) -> Any:

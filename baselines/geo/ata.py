@@ -28,12 +28,9 @@ class ATA(AssignmentPolicy):
        the estimate of its completion is $max_j (r_j + q_ij) / u_j$ over the sites with q_ij > 0.
     3. Append the job with the least estimate, ties by arrival, with that placement; add it to r, and go to 2.
 
-    A job is balanced again only if r has grown at a site that it may use, and only if it could have the least
-    estimate (its C never falls).
-
-    Complexity: O(J^2 M + J K A) per event and up to about J^2 / 2 balances, for J visible jobs and M sites. A
-    balance is two or three maximum flows as a rule, each O(K A + M log T) and O(K A + M) more per augmenting
-    path, of which there are no more than tasks, for T tasks in K groups of up to A sites. In view rule the
+    Complexity: O(J^2 M + J K A) per event and about J^2 / 2 balances, for J visible jobs and M sites. A
+    balance is log T maximum flows, each O(K A + M) and as much more per augmenting path, of which there are
+    no more than tasks of the job, for T tasks in all, in K groups of up to A sites. In view rule the
     environment does this work.
 
     Args:

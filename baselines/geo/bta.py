@@ -54,9 +54,9 @@ class BalancedTaskAllocation(AssignmentPolicy):
     The names give the options: btawj or btaaj, and the order -fcfs or -swag.
 
     Complexity: O(J K A) per event and a balance for each new job; in SWAG's order O(J^2 M) more; J visible
-    jobs and M sites. A balance is two or three maximum flows as a rule, each O(K A + M log T) and O(K A + M)
-    more per augmenting path, of which there are no more than tasks, for T tasks in K groups of up to A sites.
-    In view rule the environment does this work.
+    jobs and M sites. A balance is log T maximum flows, each O(K A + M) and as much more per augmenting path,
+    of which there are no more than tasks of the job, for T tasks in all, in K groups of up to A sites. In
+    view rule the environment does this work.
 
     Args:
         algorithm: "btawj" (within jobs: r = 0) or "btaaj" (across jobs: r = what is assigned, not started).

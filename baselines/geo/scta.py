@@ -33,9 +33,9 @@ class SCTA(AssignmentPolicy):
     earlier jobs.
 
     Complexity: O((N + 1) J^2 M + N J K A) per event and up to N J balances, for J visible jobs, N of them
-    new, and M sites; with ``together`` O(J^2 M + J K A) and as many balances. A balance is two or three
-    maximum flows as a rule, each O(K A + M log T) and O(K A + M) more per augmenting path, of which there are
-    no more than tasks, for T tasks in K groups of up to A sites. In view rule the environment does this work.
+    new, and M sites; with ``together`` O(J^2 M + J K A) and as many balances. A balance is log T maximum
+    flows, each O(K A + M) and as much more per augmenting path, of which there are no more than tasks of the
+    job, for T tasks in all, in K groups of up to A sites. In view rule the environment does this work.
 
     Args:
         fine: C is a multiple of 1 / gcd(slots), so that a job of few tasks is spread evenly, too; False: C

@@ -26,8 +26,6 @@ class SWAG(AssignmentPolicy):
     2. Of the jobs not yet in the order, find the one with the least estimate; ties by arrival.
     3. Append it and add its tasks to r. Go to 2 until all are in the order.
 
-    An estimate is only computed again if r has grown at a site of the job, and if it could be the least one.
-
     Complexity: O(J^2 M + J K A) per event for J visible jobs and M sites, K groups of up to A sites. In view
     pick the order is kept until the next event, and each decision about a slot costs O(J K). In view rule the
     environment does this work.

@@ -36,13 +36,9 @@ class MGreedy(ValuePolicy):
     3. Stop at the first that does not fit (with ``skip``, pass over its job). If it alone is worth more than
        all that was served, serve it alone.
 
-    To save time, most tasks are found at once: all those with a key above a level at which a resource is
-    about full. Then single tasks are removed or added in the order of 2.
-
-    Complexity: O(N m) per evaluation of that level (a few, at most 200), then O(N + t (log N + m)) for the t
-    tasks that are added or removed one by one; N visible jobs and m resources. With linear jobs, or if few
-    tasks fit, no level is used, and t is the number of all tasks of the slot, where those of a linear job
-    count as one. In views rule and priority the environment does this work.
+    Complexity: O(N m + t (log N + m)) per slot for the t tasks that are served, found by a heap, where those
+    of a linear job count as one; N visible jobs and m resources. In views rule and priority the environment
+    does this work.
 
     Args:
         skip: pass over tasks that do not fit instead of stopping (view allocation).
@@ -117,13 +113,12 @@ class SGreedy(ValuePolicy):
     one after another by arrival.
 
     The level is found by Newton's method; if there are linear jobs, bisection over their slopes comes first.
-    In the discrete model most tasks are found by such a level, and single tasks are then removed or added.
 
     Complexity: O(N m) per evaluation of the level, for N visible jobs and m resources: a few, at most 200,
-    and about log L more with L linear jobs, whose sort (Shell's method) takes about L log L. Discrete: O(N +
-    t (log N + m)) for the t tasks that are added or removed one by one; with linear jobs, or if few tasks
-    fit, t is the number of all tasks of the slot, where those of a linear job count as one. In views rule and
-    priority the environment does this work, except O(N m) for the scores of the discrete model.
+    and about log L more with L linear jobs, whose sort (Shell's method) takes about L log L. Discrete: O(N m
+    + t (log N + m)) for the t tasks that are served, found by a heap, where those of a linear job count as
+    one. In views rule and priority the environment does this work, except O(N m) for the scores of the
+    discrete model.
 
     Args:
         skip: pass over tasks that do not fit instead of stopping (discrete model, view allocation).

@@ -10,13 +10,7 @@ import numpy.typing as npt
 from schedgym.core.arrays import allocate
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.partial_value.rules import (
-    RULES,
-    Rows,
-    Scratch,
-    allocate_by_rule,
-    make_scratch,
-)
+from schedgym.problems.partial_value.rules import RULES, Rows, Scratch, allocate_by_rule, make_scratch
 from schedgym.solvers.dual_prices import DualScratch, make_dual_scratch
 
 Floats = npt.NDArray[np.float64]

@@ -15,15 +15,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import (
-    codegen,
-    compiler,
-    compiler_machinery,
-    registry,
-    typed_passes,
-    types,
-    untyped_passes,
-)
+from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes, types, untyped_passes
 
 from schedgym.core.arrays import GUARD
 from schedgym.core.compilation import COMPILATION

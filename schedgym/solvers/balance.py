@@ -1,8 +1,8 @@
 """Balanced placement of a job's tasks on the sites that hold their data.
 
-``balance_into`` is exact (max-flows under a growing limit per slot), ``greedy_into`` the cheap heuristic of
-ATA-Greedy. Both are integral, compare in integers only, are deterministic, ties included, and work on
-preallocated arrays.
+``balance_into`` is exact (max-flows under a limit per slot, found by bisection), ``greedy_into`` the cheap
+heuristic of ATA-Greedy. Both are integral, compare in integers only, are deterministic, ties included, and
+work on preallocated arrays.
 
 Source: guan2022, sections 3.2.1 and 3.2.2 (Algorithms 1 and 2) and 3.2.4 (ATA-Greedy).
 """
@@ -211,26 +211,6 @@ def place(demand: Integers, lists: SiteLists, placement: Integers, scratch: Plac
     return total
 
 
-@helper
-def _least_level(tasks: int, slots: Integers, load: Integers, site_from: Integers, low: int) -> int:
-    """The least C >= low at which the marked sites take ``tasks`` tasks."""
-    high = low
-    for j in range(slots.shape[0]):
-        if site_from[j] != UNSEEN:
-            high = max(high, (tasks + load[j] + slots[j] - 1) // slots[j])
-    while low < high:
-        middle = (low + high) // 2
-        free = 0
-        for j in range(slots.shape[0]):
-            if site_from[j] != UNSEEN:
-                free += max(slots[j] * middle - load[j], 0)
-        if free >= tasks:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 @pure_kernel
 def balance_into(
     demand: Integers,
@@ -243,8 +223,7 @@ def balance_into(
     """The placement with the least whole C: no site exceeds C tasks per slot, unless it did before.
 
     It is the least C for which a maximum flow (of :func:`place`) with the site capacities max(u_j C - r_j, 0)
-    places all tasks. Instead of halving an interval, C grows from one violated cut to the least C that
-    satisfies it: the same least C, after two or three flows.
+    places all tasks, found by bisection.
 
     Args:
         demand: [K] tasks; a group with tasks has a site.
@@ -259,30 +238,29 @@ def balance_into(
 
     Source: guan2022, Algorithm 1 (BTAwJ: ``load`` zero) and Algorithm 2 (BTAaJ).
     """
-    groups, width = lists.sites.shape
     sites = slots.shape[0]
-    for j in range(sites):
-        scratch.site_from[j] = UNSEEN
     tasks = 0
-    for k in range(groups):
-        if demand[k] > 0:
-            tasks += demand[k]
-            for a in range(width):
-                j = lists.sites[k, a]
-                if j < 0:
-                    break
-                scratch.site_from[j] = SOURCE
-    level = 0
+    for k in range(demand.shape[0]):
+        tasks += demand[k]
+    # at least what all slots together must do; at most that by which any site could take all tasks
+    whole = 0
+    high = 0
+    for j in range(sites):
+        whole += slots[j]
+        high = max(high, (tasks + load[j] + slots[j] - 1) // slots[j])
+    low = (tasks + whole - 1) // whole
+    level = low
     while True:
-        level = _least_level(tasks, slots, load, scratch.site_from, level)
         for j in range(sites):
             scratch.capacity_left[j] = max(slots[j] * level - load[j], 0)
-        if place(demand, lists, placement, scratch) == 0:
+        left = place(demand, lists, placement, scratch)
+        if low >= high:
             return level
-        tasks = 0
-        for k in range(groups):
-            if scratch.group_from[k] != UNSEEN:
-                tasks += demand[k]
+        if left == 0:
+            high = level
+        else:
+            low = level + 1
+        level = (low + high) // 2
 
 
 @helper

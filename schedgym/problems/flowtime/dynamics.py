@@ -33,31 +33,8 @@ from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
-from schedgym.problems.flowtime import columns
-from schedgym.problems.flowtime.columns import (
-    CLOCK_SCALE,
-    COUNT_SCALE,
-    JOB,
-    JOB_FEATURES,
-    SERVER,
-    SLOT_SCALE,
-    WORK_SCALE,
-    GlobalToken,
-    JobToken,
-    ServerToken,
-)
+from schedgym.problems.flowtime import columns, rules, workload
 from schedgym.problems.flowtime.metrics import Objective, Schedule
-from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
-from schedgym.problems.flowtime.workload import (
-    LAST_CLOCK,
-    LAST_GAMMA,
-    LAST_SLOT,
-    MOST_VISIBLE,
-    Jobs,
-    eq27_limit,
-    length_of,
-    slot_limit,
-)
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
@@ -108,9 +85,11 @@ class State(NamedTuple):
     task_left: Annotated[Integers, "task"]  # of each task
     before: Annotated[Integers, "job"]  # cores of a task in the phase that a row was in the slot before
     run: Annotated[Integers32, "job", "server", Fill(-1)]  # the row of the schedule that may go on, or -1
-    free: Annotated[Integers, "server", Shown("not granted yet [cores]", LAST_SLOT, when="view=pick")]
+    free: Annotated[
+        Integers, "server", Shown("not granted yet [cores]", workload.LAST_SLOT, when="view=pick")
+    ]
     free_memory: Annotated[
-        Integers, "server", Shown("not granted yet [GB]", LAST_SLOT, when="view=pick kind=2d")
+        Integers, "server", Shown("not granted yet [GB]", workload.LAST_SLOT, when="view=pick kind=2d")
     ]
     scores: Annotated[Floats, "job"]  # view priority
 
@@ -118,19 +97,23 @@ class State(NamedTuple):
 class Observation(NamedTuple):
     """Buffers of the observation that the kernel writes in addition to the rows."""
 
-    slot: Annotated[Integers, 1, Shown("the slot to be decided", LAST_CLOCK)]
+    slot: Annotated[Integers, 1, Shown("the slot to be decided", workload.LAST_CLOCK)]
     eq27: Annotated[
         Floats,
         1,
-        Shown("Gamma of Eq. 27, by which all jobs should be done [slot]", LAST_GAMMA, when="clairvoyant"),
+        Shown(
+            "Gamma of Eq. 27, by which all jobs should be done [slot]",
+            workload.LAST_GAMMA,
+            when="clairvoyant",
+        ),
     ]
-    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_VISIBLE)]
-    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_VISIBLE)]
+    active: Annotated[Integers, 1, Shown("number of active jobs", workload.MOST_VISIBLE)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", workload.MOST_VISIBLE)]
     job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule")]
     job_tokens: Annotated[Floats32, "token_window", "job_feature"]
-    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
-    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    server_tokens: Annotated[Floats32, "token_server", len(columns.ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -139,26 +122,26 @@ class Environment(NamedTuple):
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
     objective: Annotated[Objective, SHARED]
-    jobs: Jobs
-    rows: Annotated[Rows, Renamed(row="job")]
+    jobs: workload.Jobs
+    rows: Annotated[rules.Rows, Renamed(row="job")]
     state: State
     schedule: Schedule
     observation: Observation
-    shown: Annotated[Rows, Renamed(row="own_window")]  # the observation's copy of the rows
+    shown: Annotated[rules.Rows, Renamed(row="own_window")]  # the observation's copy of the rows
     exchange: Exchange
-    scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
+    scratch: Annotated[rules.Scratch, SCRATCH, Renamed(row="job")]
     net: Annotated[TransportScratch, SCRATCH, Renamed(row="net_row")]
 
 
 #: the score of hidden jobs in view priority: behind all visible ones that are not held
-LAST = math.nextafter(HOLD, 0.0)
+LAST = math.nextafter(rules.HOLD, 0.0)
 
 
 # Rows -----------------------------------------------------------------------------------------
 
 
 reset = resetter(SCALARS, without=("shown",))
-copy_row, clear_row = copier(Rows), clearer(Rows)
+copy_row, clear_row = copier(rules.Rows), clearer(rules.Rows)
 
 
 @helper
@@ -182,6 +165,7 @@ def update_phases(env: Environment, r: int) -> None:
         if longest > 0:
             top = top * jobs.cpu[job, z] + longest * bottom
             bottom *= jobs.cpu[job, z]
+    # the reduce phase begins when no work of a map task is left
     z = 1 if waiting == 0 and jobs.tasks[job, 1] > 0 else 0
     rows.phase[r] = z
     cap = 0
@@ -204,6 +188,7 @@ def update_row(env: Environment, r: int) -> None:
     declared = rows.demand[r]
     rows.slots_left[r] = left / cpu
     rows.remaining[r] = float(left * declared) / cpu
+    # cores are granted by the declared demand, and used up to the true one
     if config.estimation == WASTE:
         rows.cap[r] = min(declared, (left * declared + cpu - 1) // cpu)
     elif config.estimation == UNDER:
@@ -244,6 +229,7 @@ def submit(env: Environment) -> None:
         rows.memory[r] = jobs.declared_memory[job]
         rows.volume[r] = rows.processing[r] * rows.demand[r]
     state.left[r] = total
+    # there was no slot before: the divisor of the cores held in it, which are 0
     state.before[r] = jobs.cpu[job, 0]
     for i in range(servers):
         state.run[r, i] = -1
@@ -262,6 +248,7 @@ def serve(env: Environment, r: int, cores: int) -> None:
     job = env.rows.job[r]
     z = env.rows.phase[r]
     task = jobs.first_task[job] + z * jobs.tasks[job, 0]
+    # no task uses more than its demand or its rest; what is over is wasted
     for q in range(jobs.tasks[job, z]):
         work = min(min(cores, jobs.cpu[job, z]), state.task_left[task + q])
         state.task_left[task + q] -= work
@@ -279,6 +266,7 @@ def note(env: Environment, r: int, i: int) -> None:
     run = env.state.run[r, i]
     if cores == 0:
         env.state.run[r, i] = -1
+    # a row of the schedule goes on as long as the cores stay the same
     elif run >= 0 and schedule.cores[run] == cores and schedule.end[run] == slot - 1:
         schedule.end[run] = slot
     else:
@@ -300,6 +288,7 @@ def settle(env: Environment, r: int) -> float:
     cpu = env.jobs.cpu[rows.job[r], rows.phase[r]]
     total = 0
     changes = 0.0
+    # 1. what the job was granted, what it changes, and the schedule
     for i in range(servers):
         cores = rows.granted[r, i]
         total += cores
@@ -309,12 +298,14 @@ def settle(env: Environment, r: int) -> float:
         if cores > 0 or state.run[r, i] >= 0:
             note(env, r, i)
     state.before[r] = cpu
+    # 2. its work; a slot without cores leaves it, and where it last ran, as it was
     if total > 0:
         serve(env, r, total)
         for i in range(servers):
             rows.last[r, i] = rows.granted[r, i] > 0
         if state.left[r] > 0:
             update_row(env, r)
+    # 3. this slot becomes the one before
     for i in range(servers):
         rows.held[r, i] = rows.granted[r, i]
         rows.granted[r, i] = 0
@@ -331,13 +322,16 @@ def work_off(env: Environment) -> float:
     kept = 0
     for r in range(s.active):
         age = float(s.slot - rows.arrival[r])
+        # age^k grows by this in the slot: summed up over the slots it is flowtime^k
         cost += power(age, norm) - power(age - 1.0, norm)
         changes = settle(env, r)
+        # the first slot of a job costs nothing
         if age >= 2.0:
             switching += changes
         if state.left[r] == 0:
             s.completed += 1
             continue
+        # rows close up, in order of arrival
         if kept < r:
             copy_row(rows, r, rows, kept)
             copy_entries(state.run, r, state.run, kept)
@@ -356,6 +350,7 @@ def open_slot(env: Environment) -> None:
     """Go on to the next slot with a visible job, or to the end of the episode."""
     s, jobs, rows = env.state.scalars, env.jobs, env.rows
     s.slot += 1
+    # nothing can happen before the next arrival
     if s.active == 0 and s.arrived < jobs.size.jobs:
         s.slot = max(s.slot, jobs.arrival[s.arrived] + 1)
     if s.completed == jobs.size.jobs:
@@ -369,6 +364,7 @@ def open_slot(env: Environment) -> None:
         submit(env)
     for r in range(s.active):
         rows.age[r] = s.slot - rows.arrival[r]
+    # view pick grants from these in the course of the slot
     for i in range(rows.held.shape[1]):
         env.state.free[i] = jobs.server_cpu[i]
         env.state.free_memory[i] = jobs.server_memory[i]
@@ -386,13 +382,14 @@ def begin(env: Environment) -> None:
     for i in range(servers):
         s.cores += jobs.server_cpu[i]
         s.memory = max(s.memory, jobs.server_memory[i])
+    # the cost if every job had its cores at once
     scale = 0.0
     for job in range(jobs.size.jobs):
-        scale += power(float(length_of(jobs, job)), env.objective.weights.norm)
+        scale += power(float(workload.length_of(jobs, job)), env.objective.weights.norm)
     s.reward_scale = 1.0 / scale if config.normalize else 1.0
-    s.most_slots = slot_limit(jobs, config.gamma)
+    s.most_slots = workload.slot_limit(jobs, config.gamma)
     if config.clairvoyant:
-        env.observation.eq27[0] = eq27_limit(jobs, True)
+        env.observation.eq27[0] = workload.eq27_limit(jobs, True)
     s.picked = -1
     s.observed = -1
     env.schedule.extent.rows = 0
@@ -400,8 +397,8 @@ def begin(env: Environment) -> None:
     open_slot(env)
     if config.features:
         for i in range(servers):
-            env.observation.server_tokens[i, SERVER.cores] = jobs.server_cpu[i] / float(s.cores)
-            env.observation.server_tokens[i, SERVER.memory] = jobs.server_memory[i] / float(s.memory)
+            env.observation.server_tokens[i, columns.SERVER.cores] = jobs.server_cpu[i] / float(s.cores)
+            env.observation.server_tokens[i, columns.SERVER.memory] = jobs.server_memory[i] / float(s.memory)
 
 
 @helper
@@ -410,10 +407,12 @@ def advance(env: Environment) -> None:
     s, result = env.state.scalars, env.exchange.result
     # a slot adds one run per core at most, and one per row and server
     runs = min(s.cores, s.active * env.rows.held.shape[1])
+    # before anything changes: the step is repeated when the log has grown
     result.short = env.schedule.extent.rows + runs > env.schedule.job.shape[0]
     if result.short:
         return
     s.repaired += result.repaired
+    # view pick: grants go on until nobody can get more
     if s.picked >= 0:
         grant_row(env, s.picked)
         for r in range(min(s.active, env.constants.config.window)):
@@ -428,14 +427,6 @@ def advance(env: Environment) -> None:
 
 
 @helper
-def is_open(env: Environment, r: int, i: int) -> Any:
-    """View pick: return True if server i has a free core for the row, and holds or can reserve its memory."""
-    return env.state.free[i] > 0 and (
-        env.rows.granted[r, i] > 0 or env.rows.memory[r] <= env.state.free_memory[i]
-    )
-
-
-@helper
 def wanted_by(env: Environment, r: int) -> int:
     """View pick: return how many more cores the row can use than it was granted."""
     wanted = env.rows.cap[r]
@@ -447,12 +438,7 @@ def wanted_by(env: Environment, r: int) -> int:
 @helper
 def can_get(env: Environment, r: int) -> Any:
     """View pick: return True if the row can use another core and a server has it (in 2D: with its memory)."""
-    if wanted_by(env, r) <= 0:
-        return False
-    for i in range(env.rows.granted.shape[1]):
-        if is_open(env, r, i):
-            return True
-    return False
+    return wanted_by(env, r) > 0 and rules.freest(True, r, env.rows, env.state, env.rows.granted) >= 0
 
 
 @helper
@@ -461,13 +447,11 @@ def grant_row(env: Environment, r: int) -> None:
     rows, free = env.rows, env.state.free
     wanted = wanted_by(env, r)
     while wanted > 0:
-        best = -1
-        for i in range(free.shape[0]):
-            if is_open(env, r, i) and (best < 0 or free[i] > free[best]):
-                best = i
+        best = rules.freest(True, r, rows, env.state, rows.granted)
         if best < 0:
             return
         cores = min(wanted, free[best])
+        # memory is reserved once on each server
         if rows.granted[r, best] == 0:
             env.state.free_memory[best] -= rows.memory[r]
         rows.granted[r, best] += cores
@@ -533,6 +517,7 @@ def decide_allocation(env: Environment, feasible: bool) -> None:
     clear_entries(rows.granted, count, env.state.scalars.active)
     if feasible:
         return
+    # then each server takes back what it does not have: cores first, then whole jobs by memory
     for i in range(servers):
         cores = jobs.server_cpu[i]
         memory = -jobs.server_memory[i]
@@ -555,7 +540,7 @@ def prioritize_with(net: Any, env: Environment) -> None:
         scores[r] = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else LAST
     how, granted = env.constants.config.how, env.rows.granted
     servers: Any = env.jobs
-    allocate_by_priority(how, active, scores, env.rows, servers, env.scratch, net, granted)
+    rules.allocate_by_priority(how, active, scores, env.rows, servers, env.scratch, net, granted)
 
 
 @helper
@@ -563,7 +548,7 @@ def follow_rule_with(net: Any, env: Environment) -> None:
     """Allocate by the named rule, to all visible jobs, also those beyond the window."""
     rule, how, active = env.exchange.choices[0], env.constants.config.how, env.state.scalars.active
     servers: Any = env.jobs
-    allocate_by_rule(rule, how, active, env.rows, servers, env.scratch, net, env.rows.granted)
+    rules.allocate_by_rule(rule, how, active, env.rows, servers, env.scratch, net, env.rows.granted)
 
 
 @helper
@@ -600,22 +585,22 @@ def write_job_token(env: Environment, r: int) -> None:
     cores = float(s.cores)
     job = rows.job[r]
     z = rows.phase[r]
-    length = float(length_of(jobs, job))
+    length = float(workload.length_of(jobs, job))
     demand = jobs.cpu[job, z] if env.constants.config.phases else rows.demand[r]
     held = 0
     granted = 0
     for i in range(rows.held.shape[1]):
         held += rows.held[r, i]
         granted += rows.granted[r, i]
-        tokens[r, JOB_FEATURES + i] = rows.held[r, i] / float(jobs.server_cpu[i])
+        tokens[r, columns.JOB_FEATURES + i] = rows.held[r, i] / float(jobs.server_cpu[i])
     age = float(rows.age[r])
-    token = JobToken(
-        age=age / (age + SLOT_SCALE),
-        processing=length / (length + SLOT_SCALE),
+    token = columns.JobToken(
+        age=age / (age + columns.SLOT_SCALE),
+        processing=length / (length + columns.SLOT_SCALE),
         demand=demand / (demand + cores),
         memory=rows.memory[r] / float(s.memory),
-        slots_left=rows.slots_left[r] / (rows.slots_left[r] + SLOT_SCALE),
-        remaining_work=rows.remaining[r] / (rows.remaining[r] + WORK_SCALE * s.cores),
+        slots_left=rows.slots_left[r] / (rows.slots_left[r] + columns.SLOT_SCALE),
+        remaining_work=rows.remaining[r] / (rows.remaining[r] + columns.WORK_SCALE * s.cores),
         cap=min(rows.cap[r] / cores, 1.0),
         held=held / cores,
         granted=granted / cores,
@@ -634,8 +619,9 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
             granted = 0
             for i in range(rows.granted.shape[1]):
                 granted += rows.granted[picked, i]
-            tokens[picked, JOB.granted] = granted / float(s.cores)
+            tokens[picked, columns.JOB.granted] = granted / float(s.cores)
     else:
+        # of all jobs, also those beyond the window
         work = 0.0
         for r in range(s.active):
             work += rows.remaining[r]
@@ -643,17 +629,19 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
                 write_job_token(env, r)
         clear_entries(tokens, count, s.shown)
         beyond = s.active - count
-        whole = GlobalToken(
-            slot=s.slot / (s.slot + CLOCK_SCALE),
-            jobs=s.active / (s.active + COUNT_SCALE),
-            beyond=beyond / (beyond + COUNT_SCALE),
-            work_left=work / (work + WORK_SCALE * s.cores),
+        whole = columns.GlobalToken(
+            slot=s.slot / (s.slot + columns.CLOCK_SCALE),
+            jobs=s.active / (s.active + columns.COUNT_SCALE),
+            beyond=beyond / (beyond + columns.COUNT_SCALE),
+            work_left=work / (work + columns.WORK_SCALE * s.cores),
         )
         put(observation.global_tokens, 0, whole)
     for i in range(rows.granted.shape[1]):
         memory = float(max(env.jobs.server_memory[i], 1))
-        observation.server_tokens[i, SERVER.free_cores] = env.state.free[i] / float(env.jobs.server_cpu[i])
-        observation.server_tokens[i, SERVER.free_memory] = env.state.free_memory[i] / memory
+        observation.server_tokens[i, columns.SERVER.free_cores] = env.state.free[i] / float(
+            env.jobs.server_cpu[i]
+        )
+        observation.server_tokens[i, columns.SERVER.free_memory] = env.state.free_memory[i] / memory
 
 
 @helper
@@ -676,6 +664,7 @@ def observe(env: Environment) -> None:
     """Write the observation; within a slot only what the grant to the picked row has changed."""
     config, s, observation = env.constants.config, env.state.scalars, env.observation
     count = min(s.active, config.window)
+    # within a slot a grant changes one row; at a new slot all rows are written
     picked = s.picked if s.observed == s.slot else -1
     if config.pick and config.mask:
         for r in range(count):

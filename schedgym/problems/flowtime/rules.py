@@ -38,6 +38,7 @@ __all__ = [
     "clear",
     "demand_of",
     "fill",
+    "freest",
     "has_phases",
     "locality_rows",
     "make_scratch",
@@ -179,6 +180,7 @@ def fill(n: int, size: int, rows: Rows, cpu: Integers, scratch: Scratch) -> None
         left += cpu[i]
     for r in range(n):
         scratch.cores[r] = 0
+    # Eq. 22: in this order each job gets its cap, until the cores are used up
     for x in range(size):
         if left == 0:
             break
@@ -241,10 +243,12 @@ def pack_cores(
     for i in range(servers):
         free[i] = cpu[i]
         mark[i] = 0
+    # 1. sticky: what stays in place
     for r in range(n):
         left[r] = cores[r]
         if sticky:
             _keep_places(r, held, scratch, granted)
+    # 2. what is left to place, most cores first
     count = variable(0)
     for r in range(n):
         if left[r] > 0:
@@ -252,6 +256,7 @@ def pack_cores(
             scratch.key[r] = -left[r]
             count += 1
     sort_rows(waiting, scratch.key, count)
+    # 3. jobs that fit as a whole, on the largest servers first
     for _ in range(servers):
         if count == 0:
             break
@@ -271,6 +276,7 @@ def pack_cores(
                 waiting[kept] = r
                 kept += 1
         count = kept
+    # 4. the others are split over the servers with the most free cores
     for x in range(count):
         r = waiting[x]
         while left[r] > 0:
@@ -282,20 +288,23 @@ def pack_cores(
 
 
 @helper
-def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> Any:
+def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, servers: Any, granted: Integers) -> Any:
     """Return True if a server has a free core for a job (with memory: and its memory free, or reserved)."""
-    return scratch.free[i] > 0 and (
-        not memory_counts or granted[r, i] > 0 or rows.memory[r] <= scratch.free_memory[i]
+    return servers.free[i] > 0 and (
+        not memory_counts or granted[r, i] > 0 or rows.memory[r] <= servers.free_memory[i]
     )
 
 
 @helper
-def _freest(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> int:
-    """Return the server open to a job that has the most free cores (ties: the lower one), or -1."""
-    free = scratch.free
+def freest(memory_counts: bool, r: int, rows: Rows, servers: Any, granted: Integers) -> int:
+    """Return the server open to a job that has the most free cores (ties: the lower one), or -1.
+
+    ``servers`` has what is free: their ``free`` cores and ``free_memory``.
+    """
+    free = servers.free
     best = -1
     for i in range(free.shape[0]):
-        if _is_open(memory_counts, i, r, rows, scratch, granted) and (best < 0 or free[i] > free[best]):
+        if _is_open(memory_counts, i, r, rows, servers, granted) and (best < 0 or free[i] > free[best]):
             best = i
     return best
 
@@ -316,6 +325,7 @@ def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, gra
         granted: [>= n, M] what is placed already; added to.
     """
     total = free_servers(servers, scratch)
+    # what is placed already holds its cores and memory
     for r in range(n):
         for i in range(granted.shape[1]):
             if granted[r, i] > 0:
@@ -330,10 +340,11 @@ def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, gra
         for i in range(granted.shape[1]):
             wanted -= granted[r, i]
         while wanted > 0:
-            best = _freest(True, r, rows, scratch, granted)
+            best = freest(True, r, rows, scratch, granted)
             if best < 0:
                 break
             amount = min(scratch.free[best], wanted)
+            # a job reserves its whole memory on each server that hosts a part of it
             if granted[r, best] == 0:
                 scratch.free_memory[best] -= rows.memory[r]
             granted[r, best] += amount
@@ -358,6 +369,7 @@ def _place_by_latency(
     multiple = 1
     largest = 0.0
     clear(n, granted)
+    # the tasks that get cores, and a common denominator of their costs
     for r in range(n):
         left = scratch.cores[r]
         z = rows.phase[r]
@@ -377,6 +389,7 @@ def _place_by_latency(
                 left -= grant
                 for i in range(servers):
                     largest = max(largest, rows.latency[r, (z * half + q) * servers + i])
+    # costs are whole numbers: sums are exact, and ties are ties
     scale = scale_for(largest * max(multiple, 1), 2 * servers + 4)
     for x in range(count):
         r = net.owner[x]
@@ -385,6 +398,7 @@ def _place_by_latency(
         net.slope[x] = 0
         for i in range(servers):
             latency = rows.latency[r, net.price[x] * servers + i]
+            # the demands may have no common denominator that is small enough
             if multiple > 0:
                 net.linear[x, i] = fixed(latency, scale) * (multiple // demand)
             else:
@@ -541,6 +555,7 @@ def _tetris(
     free = scratch.free
     waiting = scratch.waiting
     _start_filling(n, rows, servers, scratch, granted)
+    # both terms of the alignment over a common denominator: whole numbers
     weights = (1.0, 0.0)
     if memory_counts:
         all_cores = 0
@@ -555,6 +570,7 @@ def _tetris(
         alignments = 0.0
         volumes = 0.0
         kept = 0
+        # 1. sums over the open pairs, of which the means are taken; jobs without one leave
         for x in range(count):
             r = waiting[x]
             open_servers = 0
@@ -567,6 +583,7 @@ def _tetris(
                 waiting[kept] = r
                 kept += 1
         count = kept
+        # 2. the best pair
         best = -1
         where = -1
         least = 0.0
@@ -582,6 +599,7 @@ def _tetris(
                         least = badness
         if best < 0:
             break
+        # 3. it gets all it can
         r = waiting[best]
         amount = min(scratch.left[r], free[where])
         granted[r, where] += amount
@@ -601,7 +619,7 @@ def _host(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: In
     for i in range(free.shape[0]):
         if granted[r, i] > 0 and free[i] > 0 and (best < 0 or free[i] > free[best]):
             best = i
-    return best if best >= 0 else _freest(memory_counts, r, rows, scratch, granted)
+    return best if best >= 0 else freest(memory_counts, r, rows, scratch, granted)
 
 
 @pure_kernel
@@ -642,6 +660,7 @@ def _drf(
         granted[r, i] += 1
         scratch.free[i] -= 1
         left[r] -= 1
+        # the number of cores; with memory both resources over a common denominator: no rounding
         share[r] = rows.cap[r] - left[r]
         if memory_counts:
             hosts = 0
@@ -675,6 +694,7 @@ def allocate_by_rule(
         _tetris(how == PLACE, n, rows, servers, scratch, granted)
     else:
         _drf(how == PLACE, n, rows, servers, scratch, granted)
+    # in one dimension the rule decides numbers of cores only
     if how != PLACE:
         for r in range(n):
             scratch.cores[r] = 0

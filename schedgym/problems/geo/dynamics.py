@@ -40,16 +40,6 @@ from schedgym.core.order import differ, sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.geo import columns
-from schedgym.problems.geo.columns import (
-    AGE_SCALE,
-    CLOCK_SCALE,
-    COUNT_SCALE,
-    JOB,
-    JOB_FEATURES,
-    SITE,
-    GlobalToken,
-    SiteToken,
-)
 from schedgym.problems.geo.metrics import Schedule
 from schedgym.problems.geo.orders import Assigning, Options, Placing, assign, place_in_order
 from schedgym.problems.geo.rules import FairNetwork, Sharing, fair, sharing_violations, weighted_fair
@@ -79,7 +69,6 @@ SCALARS = record_dtype(
     ("open_site", np.int64),  # the site whose free slot is offered, else the number of sites
     ("picked", np.int64),  # mode SLOT: the row that takes it
     ("finished", np.int64),
-    ("ordered", np.int64),  # mode ORDER: leading positions of the order that are decided
     ("shown", np.int64),  # window rows that the last observation filled
     ("marked", np.int64),  # the open site of the last observation
     ("observed", np.float64),  # the clock of the last observation
@@ -186,8 +175,8 @@ class Observation(NamedTuple):
     ]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|rule|fair-rule")]
     job_tokens: Annotated[Floats32, "token_window", "feature"]
-    site_tokens: Annotated[Floats32, "token_site", len(SiteToken._fields)]
-    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    site_tokens: Annotated[Floats32, "token_site", len(columns.SiteToken._fields)]
+    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
 
 
 class Scratch(NamedTuple):
@@ -233,6 +222,7 @@ def clear_row(env: Environment, r: int) -> None:
     state, mode = env.state, env.constants.config.mode
     empty_row(state, r)
     state.stale[r] = 1
+    # arrays that the mode does not use stay zero
     if env.constants.config.clairvoyant:
         clear_entries(state.seconds, r, r + 1)
     if mode == ORDER:
@@ -246,6 +236,7 @@ def move_row(env: Environment, source: int, target: int) -> None:
     """Copy a row."""
     state, mode = env.state, env.constants.config.mode
     copy_row(state, source, state, target)
+    # the row of a job is looked up when one of its tasks ends
     state.row[state.job[target]] = target
     state.stale[target] = 1
     if env.constants.config.clairvoyant:
@@ -259,24 +250,15 @@ def move_row(env: Environment, source: int, target: int) -> None:
 @helper
 def scaled(count: int) -> float:
     """Scale a count to [0, 1)."""
-    return count / (count + COUNT_SCALE)
+    return count / (count + columns.COUNT_SCALE)
 
 
 @helper
-def running_at(env: Environment, r: int, j: int) -> int:
-    """Return how many of a row's tasks run at a site."""
+def tasks_at(env: Environment, counts: Integers32, r: int, j: int) -> int:
+    """Return how many of a row's tasks run at a site, or are assigned to it, by their counts [row, entry]."""
     count = 0
     for position in range(env.jobs.site_start[j], env.jobs.site_start[j + 1]):
-        count += env.state.running[r, env.jobs.entries[position]]
-    return count
-
-
-@helper
-def assigned_to(env: Environment, r: int, j: int) -> int:
-    """Mode ORDER: return how many of a row's waiting tasks are assigned to a site."""
-    count = 0
-    for position in range(env.jobs.site_start[j], env.jobs.site_start[j + 1]):
-        count += env.state.assigned[r, env.jobs.entries[position]]
+        count += counts[r, env.jobs.entries[position]]
     return count
 
 
@@ -284,9 +266,9 @@ def assigned_to(env: Environment, r: int, j: int) -> int:
 def write_totals(env: Environment, r: int) -> None:
     """Write a row's numbers of tasks into its token."""
     state, tokens = env.state, env.observation.job_tokens
-    tokens[r, JOB.unfinished] = scaled(state.remaining[r])
-    tokens[r, JOB.waiting] = scaled(state.waits[r])
-    tokens[r, JOB.running] = scaled(state.occupied[r])
+    tokens[r, columns.JOB.unfinished] = scaled(state.remaining[r])
+    tokens[r, columns.JOB.waiting] = scaled(state.waits[r])
+    tokens[r, columns.JOB.running] = scaled(state.occupied[r])
 
 
 @helper
@@ -295,14 +277,14 @@ def write_job_token(env: Environment, r: int) -> None:
     state, tokens = env.state, env.observation.job_tokens
     groups, sites = state.waiting.shape[1], state.free.shape[0]
     write_totals(env, r)
-    tokens[r, JOB.new] = state.new[r]
+    tokens[r, columns.JOB.new] = state.new[r]
     for k in range(groups):
-        tokens[r, JOB_FEATURES + k] = scaled(state.waiting[r, k])
-    base = JOB_FEATURES + groups
+        tokens[r, columns.JOB_FEATURES + k] = scaled(state.waiting[r, k])
+    base = columns.JOB_FEATURES + groups
     for j in range(sites):
-        tokens[r, base + j] = scaled(running_at(env, r, j))
+        tokens[r, base + j] = scaled(tasks_at(env, state.running, r, j))
         if env.constants.config.mode == ORDER:
-            tokens[r, base + sites + j] = scaled(assigned_to(env, r, j))
+            tokens[r, base + sites + j] = scaled(tasks_at(env, state.assigned, r, j))
 
 
 @helper
@@ -311,12 +293,13 @@ def write_counts(env: Environment, r: int, k: int, j: int) -> None:
     state, tokens = env.state, env.observation.job_tokens
     if env.observation.site_tokens.shape[0] == 0:
         return
-    env.observation.site_tokens[j, SITE.free] = state.free[j] / env.jobs.slots[j]
+    env.observation.site_tokens[j, columns.SITE.free] = state.free[j] / env.jobs.slots[j]
+    # a row that is not visible, or is to be written whole, is written when it is observed
     if r >= env.constants.config.window or state.stale[r]:
         return
     write_totals(env, r)
-    tokens[r, JOB_FEATURES + k] = scaled(state.waiting[r, k])
-    tokens[r, JOB_FEATURES + state.waiting.shape[1] + j] = scaled(running_at(env, r, j))
+    tokens[r, columns.JOB_FEATURES + k] = scaled(state.waiting[r, k])
+    tokens[r, columns.JOB_FEATURES + state.waiting.shape[1] + j] = scaled(tasks_at(env, state.running, r, j))
     state.changed[r] = 1
 
 
@@ -328,7 +311,7 @@ def add_runnable(env: Environment, k: int, count: int) -> None:
         if j >= 0:
             env.state.runnable[j] += count
             if env.observation.site_tokens.shape[0] > 0:
-                env.observation.site_tokens[j, SITE.runnable] = scaled(env.state.runnable[j])
+                env.observation.site_tokens[j, columns.SITE.runnable] = scaled(env.state.runnable[j])
 
 
 @helper
@@ -345,6 +328,7 @@ def submit(env: Environment) -> None:
     state.waits[r] = last - first
     state.new[r] = 1
     state.stale[r] = 1
+    # tasks are sorted by group: those of a group that wait are the ones from ``next_task`` on
     for task in range(first, last):
         k = jobs.group[task]
         if state.waiting[r, k] == 0:
@@ -359,6 +343,7 @@ def submit(env: Environment) -> None:
             add_runnable(env, k, count)
             for a in range(jobs.sites.shape[1]):
                 if jobs.sites[k, a] >= 0:
+                    # a slot that nobody could use may be wanted now
                     state.freed[jobs.sites[k, a]] = 1
     s.waiting += last - first
     s.arrived = job + 1
@@ -380,8 +365,10 @@ def start_task(env: Environment, r: int, position: int, j: int) -> None:
     state.waiting[r, k] -= 1
     state.waits[r] -= 1
     state.running[r, e] += 1
+    # mode ORDER counts waiting tasks by the site that they are to run at
     if env.constants.config.mode == ORDER:
         state.assigned[r, e] -= 1
+    # (n + 1)^2 - n^2: the sum of squares, of which the deviation follows, without a loop over the jobs
     s.squares += 2 * state.occupied[r] + 1
     state.occupied[r] += 1
     state.free[j] -= 1
@@ -413,34 +400,27 @@ def end_task(env: Environment) -> None:
     s.squares -= 2 * state.occupied[r] - 1
     state.occupied[r] -= 1
     write_counts(env, r, k, j)
+    # shares are decided anew when the demand that they divide has changed
     if config.mode == RATIO and (state.unfinished[r, k] == 0 or config.aggressive):
         s.completion = 1
     if state.remaining[r] == 0:
         s.completion = 1
         s.completed += 1
         s.active -= 1
+        # rows stay in order of arrival, so that ties go to the earlier job
         for i in range(r, s.active):
             move_row(env, i + 1, i)
         clear_row(env, s.active)
 
 
 @helper
-def complete(env: Environment, j: int) -> Any:
-    """Return False: the whole order has been decided."""
-    return False
-
-
-@helper
-def next_by_order(env: Environment, j: int, extend: Any) -> tuple[int, int]:
-    """Return the first row by order with a task assigned to site j, and its lowest group's position.
-
-    Behind the rows that are ordered, ``extend(env, j)`` orders one more, or returns False if none of the
-    others can have a task assigned to the site.
-    """
+def next_by_order(env: Environment, j: int) -> tuple[int, int]:
+    """Return the first row by order with a task assigned to site j, and its lowest group's position."""
     jobs, state = env.jobs, env.state
     place = int(state.cursor[j])
-    while place < state.scalars.ordered or extend(env, j):
+    while place < state.scalars.active:
         r = state.order[place]
+        # what lies before it has no task for the site, and gets none before the next decision
         state.cursor[j] = place
         if state.waits[r] > 0:
             for position in range(jobs.site_start[j], jobs.site_start[j + 1]):
@@ -477,6 +457,7 @@ def next_by_ratio(env: Environment, j: int, conserving: Any) -> tuple[int, int]:
     best_share = 0.0
     best_held = 0
     best_other = 0
+    # first the job: its ratio counts all that it runs here, its shares only where it may start
     for r in range(state.scalars.active):
         if state.waits[r] == 0:
             continue
@@ -498,6 +479,7 @@ def next_by_ratio(env: Environment, j: int, conserving: Any) -> tuple[int, int]:
             best_share = share
             best_held = held
             best_other = other
+    # then its group, by the same rule
     chosen = -1
     if best >= 0:
         for position in range(first, last):
@@ -557,6 +539,7 @@ def place_for(env: Environment, r: int, j: int) -> int:
         waiting = state.waiting[r, k]
         if waiting > 0:
             slots = slots_of(env, k)
+            # compared as products: exact, and ties go to the lower group
             if waiting * most_slots > most * slots:
                 best, most, most_slots = position, waiting, slots
     return best
@@ -572,7 +555,7 @@ def first_able(env: Environment, j: int) -> int:
 
 
 @helper
-def next_start(env: Environment, conserving: Any, extend: Any) -> tuple[int, int, int]:
+def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
     """Find the next start at this instant: row, position among the entries, site (ascending); -1: none.
 
     In view pick a slot that a visible job can use needs a decision, and its site becomes ``open_site``. Slots
@@ -581,17 +564,19 @@ def next_start(env: Environment, conserving: Any, extend: Any) -> tuple[int, int
     state, config = env.state, env.constants.config
     sites = state.free.shape[0]
     for j in range(sites):
+        # other sites had nothing to start, which only an end, an arrival or a decision can change
         if state.freed[j] == 0:
             continue
         if state.free[j] > 0 and state.runnable[j] > 0:
             row = -1
             position = -1
             if config.mode == ORDER:
-                row, position = next_by_order(env, j, extend)
+                row, position = next_by_order(env, j)
             elif config.mode == RATIO:
                 row, position = next_by_ratio(env, j, conserving)
             else:
                 row = first_able(env, j)
+                # the agent decides where it sees a candidate
                 if 0 <= row < config.window:
                     state.scalars.open_site = j
                     return -1, -1, -1
@@ -612,29 +597,29 @@ def cost_until(env: Environment, instant: float, cost: float) -> float:
     if s.active > 0 and elapsed > 0.0:
         cost += elapsed * s.active * s.response_scale
         if s.fairness_scale > 0.0:
+            # n * (sum of squares) - (sum)^2 is n^2 times the variance, in whole numbers: no rounding
             spread = float(s.active * s.squares - s.running * s.running)
             cost += elapsed * (math.sqrt(spread) / s.active) * s.fairness_scale
     return cost
 
 
-@helper
-def run_by(env: Environment, extend: Any) -> float:
-    """Dispatch, and advance to the next decision; return the cost of that time.
-
-    Mode ORDER: ``extend`` decides on the order as far as it is needed; see :func:`next_by_order`.
-    """
+@subroutine
+def run(env: Environment) -> float:
+    """Dispatch, and advance to the next decision; return the cost of that time."""
     jobs, state, mode = env.jobs, env.state, env.constants.config.mode
     s = state.scalars
     cost = 0.0
     conserving = env.constants.config.work_conserving != 0
     while True:
+        # 1. dispatch: start whatever may start now
         while True:
-            row, position, j = next_start(env, conserving, extend)
+            row, position, j = next_start(env, conserving)
             if row < 0:
                 break
             start_task(env, row, position, j)
         if mode == SLOT and s.open_site < state.free.shape[0]:
             return cost
+        # 2. the next instant: an arrival or the end of a task
         instant = math.inf
         if s.arrived < jobs.size.jobs:
             instant = jobs.arrival[s.arrived]
@@ -645,8 +630,10 @@ def run_by(env: Environment, extend: Any) -> float:
             for site in range(state.free.shape[0]):
                 state.freed[site] = 1
             continue
+        # 3. charge the time up to it
         cost = cost_until(env, instant, cost)
         s.clock = instant
+        # 4. ends before arrivals, so that a slot that is freed now is free for the jobs that arrive now
         while s.running > 0 and state.heap_time[0] == instant:
             end_task(env)
         if s.completed == jobs.size.jobs:
@@ -654,15 +641,9 @@ def run_by(env: Environment, extend: Any) -> float:
             return cost
         while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] == instant:
             submit(env)
+        # 5. a decision is due if it could change something
         if mode != SLOT and s.waiting > 0 and (s.arrival or s.completion):
             return cost
-
-
-@subroutine
-def run(env: Environment) -> float:
-    """See :func:`run_by`, by an order that is complete."""
-    env.state.scalars.ordered = env.state.scalars.active
-    return run_by(env, complete)
 
 
 @helper
@@ -705,13 +686,13 @@ def observe_open_site(env: Environment, r: int) -> None:
     waiting = 0
     held = 0
     if site < state.free.shape[0]:
-        held = running_at(env, r, site)
+        held = tasks_at(env, state.running, r, site)
         for position in range(jobs.site_start[site], jobs.site_start[site + 1]):
             k = jobs.entry_groups[position]
             if may_use(env, k, site):
                 waiting += state.waiting[r, k]
-    tokens[r, JOB.able_here] = scaled(waiting)
-    tokens[r, JOB.here] = scaled(held)
+    tokens[r, columns.JOB.able_here] = scaled(waiting)
+    tokens[r, columns.JOB.here] = scaled(held)
 
 
 @helper
@@ -725,9 +706,11 @@ def observe_features(env: Environment, shown: int) -> None:
         if fresh:
             write_job_token(env, r)
             state.stale[r] = 0
+        # an age changes with the clock alone
         if fresh or s.clock != s.observed:
             age = s.clock - state.arrival[r]
-            tokens[r, JOB.age] = age / (age + AGE_SCALE)
+            tokens[r, columns.JOB.age] = age / (age + columns.AGE_SCALE)
+        # what a row could start changes with its own tasks and with the open site
         if mode == SLOT and (fresh or state.changed[r] or s.open_site != s.marked):
             state.changed[r] = 0
             observe_open_site(env, r)
@@ -735,26 +718,27 @@ def observe_features(env: Environment, shown: int) -> None:
         state.stale[r] = 1
     clear_entries(tokens, shown, s.shown)
     whole = env.observation.site_tokens
+    # a decision may move any waiting task: these sums are made anew
     if mode == ORDER:
         for j in range(sites):
             assigned = 0
             for r in range(s.active):
                 if state.waits[r] > 0:
-                    assigned += assigned_to(env, r, j)
-            whole[j, SITE.assigned] = scaled(assigned)
+                    assigned += tasks_at(env, state.assigned, r, j)
+            whole[j, columns.SITE.assigned] = scaled(assigned)
     if 0 <= s.marked < sites:
-        whole[s.marked, SITE.open] = 0.0
+        whole[s.marked, columns.SITE.open] = 0.0
     if s.open_site < sites:
-        whole[s.open_site, SITE.open] = 1.0
+        whole[s.open_site, columns.SITE.open] = 1.0
     s.marked = s.open_site
-    token = GlobalToken(
+    token = columns.GlobalToken(
         arrival=s.arrival,
         completion=s.completion,
         slot=s.open_site < sites,
         jobs=scaled(s.active),
         beyond=scaled(s.active - shown),
         waiting=scaled(s.waiting),
-        clock=s.clock / (s.clock + CLOCK_SCALE),
+        clock=s.clock / (s.clock + columns.CLOCK_SCALE),
     )
     put(env.observation.global_tokens, 0, token)
 
@@ -794,6 +778,7 @@ def set_scales(env: Environment) -> None:
     """Set the factors of active jobs and of their deviation in the reward."""
     jobs, config = env.jobs, env.constants.config
     span = jobs.arrival[jobs.size.jobs - 1] - jobs.arrival[0]
+    # the mean duration of a task, or 1 s
     unit = 1.0
     if config.normalize:
         unit = 0.0
@@ -815,20 +800,22 @@ def begin(env: Environment) -> None:
     reset(s)
     for t in range(jobs.size.tasks):
         env.schedule.start[t] = math.nan
+    # every slot is free, and every site is looked at in the first dispatch
     for j in range(sites):
         state.free[j] = jobs.slots[j]
         state.runnable[j] = 0
         state.freed[j] = 1
         state.cursor[j] = 0
         if observation.site_tokens.shape[0] > 0:
-            observation.site_tokens[j, SITE.slots] = scaled(jobs.slots[j])
-            observation.site_tokens[j, SITE.free] = 1.0
-            observation.site_tokens[j, SITE.runnable] = 0.0
-            observation.site_tokens[j, SITE.open] = 0.0
+            observation.site_tokens[j, columns.SITE.slots] = scaled(jobs.slots[j])
+            observation.site_tokens[j, columns.SITE.free] = 1.0
+            observation.site_tokens[j, columns.SITE.runnable] = 0.0
+            observation.site_tokens[j, columns.SITE.open] = 0.0
     for k in range(observation.group_mask.shape[0]):
         observation.group_mask[k] = k < jobs.size.groups
     set_scales(env)
     s.open_site = sites
+    # nothing has been observed: no site is marked, and no clock equals this one
     s.marked = -1
     s.observed = math.nan
     s.clock = jobs.arrival[0]
@@ -839,12 +826,13 @@ def begin(env: Environment) -> None:
 
 
 @helper
-def begin_step(env: Environment) -> None:
-    """Let the decision take effect."""
+def advance(env: Environment) -> None:
+    """Carry out the decision; the reward is minus the cost until the next decision."""
     state = env.state
     s = state.scalars
     s.recomputations += 1
     s.repaired += env.exchange.result.repaired
+    # jobs are new until the first decision after their arrival
     if s.arrival:
         for r in range(s.active):
             state.stale[r] |= state.new[r]
@@ -854,15 +842,10 @@ def begin_step(env: Environment) -> None:
     if env.constants.config.mode == SLOT:
         start_task(env, s.picked, place_for(env, s.picked, s.open_site), s.open_site)
     else:
+        # another order, or other shares: any site may start something now
         for j in range(state.free.shape[0]):
             state.freed[j] = 1
             state.cursor[j] = 0
-
-
-@helper
-def advance(env: Environment) -> None:
-    """Carry out the decision; the reward is minus the cost until the next decision."""
-    begin_step(env)
     finish_step(env, run(env))
 
 
@@ -935,6 +918,7 @@ def decide_assignment(env: Environment, feasible: bool) -> None:
                     count = int(min(max(numbers[r, 1 + e], 0.0), float(left)))
                 state.assigned[r, e] = count
                 left -= count
+            # what the action does not place stays at the associated site
             state.assigned[r, k * width] += left
 
 
@@ -970,6 +954,7 @@ def decode_shares(env: Environment) -> Any:
         for k in range(jobs.sites.shape[0]):
             if not group_fits(env, r, k):
                 return False
+    # each group is within its demand; is each site within its slots?
     for j in range(jobs.slots.shape[0]):
         total = 0.0
         for r in range(rows):
@@ -996,6 +981,7 @@ def repair_shares(env: Environment) -> None:
                     reachable = True
             if not reachable:
                 shares[r, k * width] = 0.0
+            # proportional, so that the wishes keep their ratios
             if total > limit:
                 for e in range(k * width, k * width + width):
                     if shares[r, e] > 0.0:

@@ -20,6 +20,7 @@ from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord, first_overload, refuse_first
+from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.geo.orders import sort_by_key
@@ -39,6 +40,7 @@ SUMS = record_dtype(
     ("zero", np.float64),  # time without a deviation [s]
     ("pieces", np.int64),
 )
+reset = resetter(SUMS)
 
 
 class Schedule(NamedTuple):
@@ -158,16 +160,6 @@ def add_piece(scratch: Scratch, passed: float, active: int, occupied: int, squar
 
 
 @helper
-def clear(sums: Any) -> None:
-    """Set sums to zero."""
-    sums.time = 0.0
-    sums.deviation = 0.0
-    sums.jain = 0.0
-    sums.zero = 0.0
-    sums.pieces = 0
-
-
-@helper
 def keep(sums: Any, kept: Any) -> None:
     """Copy sums."""
     kept.time = sums.time
@@ -185,7 +177,7 @@ def replay(episode: Episode, count: int) -> float:
     for i in range(n):
         scratch.running[i] = 0
         scratch.unfinished[i] = jobs.task_start[i + 1] - jobs.task_start[i]
-    clear(scratch.sums)
+    reset(scratch.sums)
     active = 0
     occupied = 0  # sum of the jobs' slots
     squares = 0  # sum of the squares of the jobs' slots

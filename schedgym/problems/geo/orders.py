@@ -28,9 +28,6 @@ __all__ = [
     "Placing",
     "Rows",
     "assign",
-    "begin_order",
-    "is_awaited",
-    "next_in_order",
     "place_in_order",
     "sort_by_key",
 ]
@@ -202,6 +199,7 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
     load, trial = scratch.load, scratch.trial
     sites = slots.shape[0]
     how = scratch.how[i]
+    # otherwise its tasks have their sites, and ``counts`` are valid
     if how != FIXED:
         _take(i, rows, scratch)
         if how == BALANCED:
@@ -211,6 +209,7 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
                 trial[j] = load[j]
             _place_greedily(how == LITERAL, cluster, work, trial)
         _give(i, scratch.placement, counts)
+    # the load with the job's own tasks on top, of which only the sites that it uses count
     for j in range(sites):
         trial[j] = load[j]
     _add(i, cluster, counts, trial)
@@ -224,13 +223,13 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
 
 
 @pure_kernel
-def next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
+def _next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
     """Return the job with the least estimate (ties: by row) of those that are not in the order yet.
 
     Args:
         rows: :class:`Rows`, of which ``waiting`` is read: that of the jobs not in the order is as it was.
         cluster: :class:`Cluster`.
-        work: ``placing`` and ``assigning``, as :func:`begin_order` and the last call left them.
+        work: ``placing`` and ``assigning``, as :func:`_set_out` and the last call left them.
         counts: [>= n, E] those of a job still to be placed are written.
     """
     scratch = work.assigning
@@ -243,27 +242,11 @@ def next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> int
             place, least, least_bottom = x, top, bottom
     best = int(left[place])
     scratch.kept[0] -= 1
+    # keep the rest sorted by row: then the first of equal estimates is the earliest arrival
     for x in range(place, scratch.kept[0]):
         left[x] = left[x + 1]
     _add(best, cluster, counts, scratch.load)
     return best
-
-
-@helper
-def is_awaited(j: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> bool:
-    """Return True if a job that is not in the order yet has, or may have, a task at site j."""
-    scratch = work.assigning
-    groups, width = cluster.sites.shape
-    for x in range(scratch.kept[0]):
-        i = scratch.left[x]
-        for k in range(groups):
-            if rows.waiting[i, k] == 0:
-                continue
-            for a in range(width):
-                here = cluster.sites[k, a] == j
-                if here and (scratch.how[i] != FIXED or counts[i, k * width + a] > 0):
-                    return True
-    return False
 
 
 @helper
@@ -305,8 +288,9 @@ def _place_new(
             scratch.how[i] = BALANCED if rows.new[i] != 0 else FIXED
         size = _collect(n, n, rows, order, scratch)
         _set_out(size, cluster, scratch)
+        # a job keeps the placement of the moment in which it enters the order
         for _ in range(size):
-            next_in_order(rows, cluster, work, counts)
+            _next_in_order(rows, cluster, work, counts)
         for i in range(n):
             scratch.how[i] = FIXED
         return
@@ -315,7 +299,8 @@ def _place_new(
             size = _collect(n, i, rows, order, scratch)
             scratch.how[i] = BALANCED
             _set_out(size, cluster, scratch)
-            while next_in_order(rows, cluster, work, counts) != i:
+            # the order behind the new job does not matter yet
+            while _next_in_order(rows, cluster, work, counts) != i:
                 pass
             scratch.how[i] = FIXED
 
@@ -326,6 +311,7 @@ def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts:
     scratch = work.assigning
     for j in range(cluster.slots.shape[0]):
         scratch.load[j] = 0
+    # BTAaJ sees what the sites have to do already
     if onto:
         for i in range(n):
             _add(i, cluster, counts, scratch.load)
@@ -335,51 +321,6 @@ def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts:
             _give(i, scratch.placement, counts)
             if onto:
                 _add(i, cluster, counts, scratch.load)
-
-
-@pure_kernel
-def begin_order(
-    options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
-) -> int:
-    """Begin the order and the placement of a rule of chapter 3, of which :func:`assign` makes the whole.
-
-    Returns:
-        how many positions of the order are decided. The others are the results of :func:`next_in_order`.
-    """
-    scratch, rule = work.assigning, options.rule
-    if rule == FCFS or rule == SRPT:
-        for i in range(n):
-            scratch.key[i] = rows.remaining[i] if rule == SRPT else 0
-        sort_by_key(order, scratch.key, n)
-        place_in_order(options, n, order, rows, cluster, work, counts)
-        return n
-    unit = 1
-    if options.fine:
-        unit = 0
-        for j in range(cluster.slots.shape[0]):
-            unit = common_divisor(unit, cluster.slots[j])
-    for j in range(cluster.slots.shape[0]):
-        scratch.units[j] = cluster.slots[j] // unit
-    how = BALANCED if rule == ATA else FIXED
-    if rule == ATA_GREEDY:
-        how = LITERAL if options.literal else GREEDY
-    for i in range(n):
-        scratch.how[i] = how
-        for e in range(counts.shape[1]):
-            counts[i, e] = 0 if how != FIXED or rows.new[i] != 0 else rows.assigned[i, e]
-        if rule == SWAG and rows.new[i] != 0:
-            _associate(i, rows, cluster, counts)
-    if rule == SCTA:
-        _place_new(options.together, n, rows, cluster, work, order, counts)
-    elif how == FIXED and rule != SWAG:
-        _balance_new(rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, n, rows, cluster, work, counts)
-    if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
-        for i in range(n):
-            order[i] = i
-        return n
-    size = _collect(n, n, rows, order, scratch)
-    _set_out(size, cluster, scratch)
-    return n - size
 
 
 @pure_kernel
@@ -400,5 +341,40 @@ def assign(
     Source: guan2022, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
     line 23, Algorithm 4, line 22).
     """
-    for position in range(begin_order(options, n, rows, cluster, work, order, counts), n):
-        order[position] = next_in_order(rows, cluster, work, counts)
+    scratch, rule = work.assigning, options.rule
+    if rule == FCFS or rule == SRPT:
+        for i in range(n):
+            scratch.key[i] = rows.remaining[i] if rule == SRPT else 0
+        sort_by_key(order, scratch.key, n)
+        place_in_order(options, n, order, rows, cluster, work, counts)
+        return
+    # levels of balance are whole numbers of tasks per unit
+    unit = 1
+    if options.fine:
+        unit = 0
+        for j in range(cluster.slots.shape[0]):
+            unit = common_divisor(unit, cluster.slots[j])
+    for j in range(cluster.slots.shape[0]):
+        scratch.units[j] = cluster.slots[j] // unit
+    how = BALANCED if rule == ATA else FIXED
+    if rule == ATA_GREEDY:
+        how = LITERAL if options.literal else GREEDY
+    # what a rule places anew begins at zero; the rest keeps its sites
+    for i in range(n):
+        scratch.how[i] = how
+        for e in range(counts.shape[1]):
+            counts[i, e] = 0 if how != FIXED or rows.new[i] != 0 else rows.assigned[i, e]
+        if rule == SWAG and rows.new[i] != 0:
+            _associate(i, rows, cluster, counts)
+    if rule == SCTA:
+        _place_new(options.together, n, rows, cluster, work, order, counts)
+    elif how == FIXED and rule != SWAG:
+        _balance_new(rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, n, rows, cluster, work, counts)
+    if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
+        for i in range(n):
+            order[i] = i
+        return
+    size = _collect(n, n, rows, order, scratch)
+    _set_out(size, cluster, scratch)
+    for position in range(n - size, n):
+        order[position] = _next_in_order(rows, cluster, work, counts)

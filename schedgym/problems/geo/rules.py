@@ -13,19 +13,8 @@ from typing import Annotated, Any, NamedTuple
 from schedgym.core.arrays import SCRATCH, Floats, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.problems.geo.orders import sort_by_key
+from schedgym.solvers import max_min
 from schedgym.solvers.balance import SiteLists, place
-from schedgym.solvers.max_min import (
-    LEAST_WEIGHT,
-    Network,
-    complete_into,
-    hold_in_network,
-    load_network,
-    network_sizes,
-    share_into,
-    time_in_network,
-    unit_scale,
-    water_into,
-)
 
 __all__ = [
     "CLOSED",
@@ -75,13 +64,15 @@ class FairScratch(NamedTuple):
 
 Sharing = Annotated[FairScratch, SCRATCH]
 FairNetwork = Annotated[
-    Network, SCRATCH, Renamed(**{name: f"network_{name}" for name in network_sizes(1, 1, 1, 1)})
+    max_min.Network,
+    SCRATCH,
+    Renamed(**{name: f"network_{name}" for name in max_min.network_sizes(1, 1, 1, 1)}),
 ]
 
 
 def work_sizes(jobs: int, groups: int, choices: int, sites: int) -> dict[str, int]:
     """Return the dimensions of all scratch space: ``choices`` is the most sites of a group."""
-    network = network_sizes(jobs, max(groups, sites), choices, sites)  # of groups, or of single sites
+    network = max_min.network_sizes(jobs, max(groups, sites), choices, sites)  # of groups, or of single sites
     lengths = {"job": jobs, "group": groups, "choice": choices, "site": sites}
     return lengths | {"placing_node": groups + sites} | {f"network_{k}": n for k, n in network.items()}
 
@@ -93,9 +84,9 @@ def _load(associated: bool, n: int, scale: int, unfinished: Integers32, cluster:
     if associated:
         for j in range(slots.shape[0]):
             scratch.singles[j, 0] = j
-        load_network(scratch.demand, scratch.singles, slots, scale, n, net)
+        max_min.load_network(scratch.demand, scratch.singles, slots, scale, n, net)
     else:
-        load_network(unfinished, cluster.sites, slots, scale, n, net)
+        max_min.load_network(unfinished, cluster.sites, slots, scale, n, net)
 
 
 @helper
@@ -104,6 +95,7 @@ def _prepare(associated: bool, n: int, unfinished: Any, cluster: Any, work: Any,
     width, demand = cluster.sites.shape[1], work.sharing.demand
     for i in range(n):
         for e in range(share.shape[1]):
+            # chapter 4 knows one site per task: other entries are closed, or idle slots would go to them
             share[i, e] = CLOSED if associated and e % width != 0 else 0.0
         if associated:
             for j in range(demand.shape[1]):
@@ -160,7 +152,7 @@ def weighted_fair(
         share: [>= n, E] written, n rows: slots at each entry, :data:`CLOSED` where no task may start.
     """
     net = work.network
-    scale = unit_scale(cluster.slots, 1)
+    scale = max_min.unit_scale(cluster.slots, 1)
     _prepare(associated, n, unfinished, cluster, work, share)
     _load(associated, n, scale, unfinished, cluster, work)
     largest = 0.0
@@ -168,8 +160,8 @@ def weighted_fair(
         largest = max(largest, float(weights[i]))
     if largest > 0.0:
         for i in range(n):
-            net.weight[i] = max(weights[i] / largest, LEAST_WEIGHT)
-    share_into(net, n, 1 if associated else cluster.sites.shape[1], scale)
+            net.weight[i] = max(weights[i] / largest, max_min.LEAST_WEIGHT)
+    max_min.share_into(net, n, 1 if associated else cluster.sites.shape[1], scale)
     _write(associated, n, scale, unfinished, cluster, work, share)
 
 
@@ -181,7 +173,8 @@ def _share_each_site(n: int, unfinished: Integers32, cluster: Any, work: Any, sh
     for j in range(cluster.slots.shape[0]):
         for i in range(n):
             wanted[i] = work.sharing.demand[i, j]
-        water_into(float(cluster.slots[j]), wanted, given)
+        # no site knows of the others
+        max_min.water_into(float(cluster.slots[j]), wanted, given)
         for i in range(n):
             if given[i] > 0.0:
                 _split(i, j, given[i], unfinished, cluster, work, share)
@@ -191,11 +184,12 @@ def _share_each_site(n: int, unfinished: Integers32, cluster: Any, work: Any, sh
 def _set_floors(associated: bool, n: int, unit: int, unfinished: Integers32, cluster: Any, work: Any) -> None:
     """Guarantee each job what it can use of 1 / n of every site; 1 / n slot is ``unit`` units."""
     net, scratch, slots = work.network, work.sharing, cluster.slots
+    # with one site per task a floor is a minimum per site, and needs no flow
     if associated:
         for i in range(n):
             for j in range(slots.shape[0]):
                 scratch.held[i, j] = min(int(scratch.demand[i, j]) * n, int(slots[j])) * unit
-        hold_in_network(scratch.held, n, 1, net)
+        max_min.hold_in_network(scratch.held, n, 1, net)
     else:
         for i in range(n):
             total = _set_up_alone(i, n, unfinished, cluster, work)
@@ -210,7 +204,7 @@ def _time(
     """Let the network estimate completion times by known durations, with ``associated`` summed by site."""
     table = work.sharing.seconds
     if not associated:
-        time_in_network(seconds, scale, n, work.network)
+        max_min.time_in_network(seconds, scale, n, work.network)
         return
     for i in range(n):
         for j in range(table.shape[1]):
@@ -218,7 +212,7 @@ def _time(
         for k in range(unfinished.shape[1]):
             if unfinished[i, k] > 0:
                 table[i, cluster.sites[k, 0]] += seconds[i, k]
-    time_in_network(table, scale, n, work.network)
+    max_min.time_in_network(table, scale, n, work.network)
 
 
 @pure_kernel
@@ -251,13 +245,15 @@ def fair(
         _share_each_site(n, unfinished, cluster, work, share)
         return
     net, scratch = work.network, work.sharing
+    # guaranteed floors are in units of 1 / n slot: the scale must be a multiple of n
     floors = rule == SIG_AMF or rule == OPT_SIG_AMF or rule == SIG_GAMF or rule == OPT_SIG_GAMF
-    scale = unit_scale(cluster.slots, n if floors else 1)
+    scale = max_min.unit_scale(cluster.slots, n if floors else 1)
     _load(associated, n, scale, unfinished, cluster, work)
     if floors:
         _set_floors(associated, n, scale // n, unfinished, cluster, work)
     used = 1 if associated else cluster.sites.shape[1]
-    share_into(net, n, used, scale)
+    max_min.share_into(net, n, used, scale)
+    # the most urgent job, with the fewest tasks, is rearranged first
     if rule == OPT_AMF or rule == OPT_SIG_AMF or rule == OPT_GAMF or rule == OPT_SIG_GAMF:
         for i in range(n):
             scratch.key[i] = 0
@@ -266,7 +262,7 @@ def fair(
         sort_by_key(scratch.order, scratch.key, n)
         if seconds.shape[0] > 0:
             _time(associated, n, scale, unfinished, seconds, cluster, work)
-        complete_into(net, scratch.order, n, used, scratch.rate)
+        max_min.complete_into(net, scratch.order, n, used, scratch.rate)
     _write(associated, n, scale, unfinished, cluster, work, share)
 
 
@@ -328,10 +324,12 @@ def sharing_violations(n: int, unfinished: Integers32, share: Floats, cluster: A
                 total += tasks
                 for a in range(width):
                     aggregate += max(share[i, k * width + a], 0.0)
+        # cheap upper bounds of X first: most jobs need no flow
         if aggregate * n >= min(total * n, whole):
             continue
         if aggregate * n >= _reach(i, n, unfinished, share, cluster):
             continue
+        # the flow may not use closed entries
         for k in range(groups):
             kept = 0
             for b in range(width):

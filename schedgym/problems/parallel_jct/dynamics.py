@@ -70,14 +70,17 @@ def recount(env: Environment) -> None:
     for j in range(servers):
         state.reserved[j] = 0.0
         state.weight[j] = 0.0
+    # summed up anew each time: differences would gather rounding errors
     for q in range(s.running):
         row = state.running[q]
         state.reserved[row.server] += row.vcpu
         state.weight[row.server] += row.leq
     for j in range(servers):
         left = jobs.cpu[j] - state.reserved[j]
+        # a crumb that rounding leaves is nothing that a task could run on
         state.available[j] = left if left > CRUMB * jobs.cpu[j] else 0.0
     s.all_alive = True
+    # a group limits a job to a share of what its servers have left
     for k in range(jobs.share.shape[0]):
         available = 0.0
         for e in range(membership.group_start[k], membership.group_start[k + 1]):
@@ -103,6 +106,7 @@ def distribute(env: Environment) -> None:
             left = env.jobs.cpu[row.server] - state.reserved[row.server]
             if left > 0.0:
                 extra = left * row.leq / state.weight[row.server]
+        # the log has a row per piece of constant vCPU
         if row.piece < 0 or extra != row.extra:
             piece = log.size.rows
             log.size.rows = piece + 1
@@ -114,6 +118,7 @@ def distribute(env: Environment) -> None:
             log.end[piece] = s.clock
             log.base[piece] = row.vcpu
             log.extra[piece] = extra
+        # nothing changes the speed before the next event
         row.end = s.clock + row.remaining / (row.vcpu + extra)
 
 
@@ -129,6 +134,7 @@ def work_until(env: Environment, now: float) -> None:
         row.remaining -= (row.vcpu + row.extra) * passed
         env.log.end[row.piece] = now
     s.clock = now
+    # every job in the system costs a second a second
     s.charged += passed * (s.arrived - s.completed)
 
 
@@ -139,6 +145,7 @@ def complete_tasks(env: Environment) -> Any:
     kept = 0
     for q in range(s.running):
         row = state.running[q]
+        # ends that rounding tears apart are one event
         if row.end <= s.clock or same_instant(row.end, s.clock):
             schedule.completed[row.task] = True
             state.unfinished[row.job] -= 1
@@ -179,6 +186,7 @@ def launch(env: Environment) -> None:
     env.schedule.launch[job] = s.clock
     env.schedule.energy[job] = energy
     s.waiting -= 1
+    # rows behind it move up, and with them where their tasks stand in the observation
     for r in range(s.row, s.waiting):
         state.queue[r] = state.queue[r + 1]
         state.first_row[r] = state.first_row[r + 1]
@@ -216,6 +224,7 @@ def number_of_round(env: Environment, job: int) -> int:
     """
     s, tick = env.state.scalars, env.constants.config.tick
     now = int(math.floor(s.clock / tick + 0.5))
+    # at a tick: counted from the first one at which the job waited
     if same_instant(s.clock, now * tick):
         return max(now - first_tick(tick, env.jobs.arrival[job]), 0)
     env.state.between[job] += 1
@@ -230,6 +239,7 @@ def open_round(env: Environment) -> Any:
     for r in range(s.waiting):
         job = state.queue[r]
         state.energy_cap[job] = cap_of_round(env.jobs, job, number_of_round(env, job))
+        # no placement keeps this cap: the job is out until the next round
         fails = not affords(env.jobs.least_energy[job], state.energy_cap[job])
         state.failed[job] = fails
         s.failures += fails
@@ -253,6 +263,7 @@ def next_event(env: Environment) -> float:
         exact = env.jobs.arrival[s.arrived]
     if env.constants.config.rounds != ON_EVENTS and s.waiting > 0:  # else a tick changes nothing
         exact = min(exact, s.ticks * env.constants.config.tick)
+    # arrivals and ticks are exact times: an end within rounding of one takes its time
     now = exact
     for q in range(s.running):
         now = min(now, env.state.running[q].end)
@@ -279,9 +290,11 @@ def arrive(env: Environment) -> None:
 def process_events(env: Environment, now: float) -> None:
     """Process the events of an instant: arrivals, completions of tasks, a tick."""
     s = env.state.scalars
+    # 1. the time up to the events
     work_until(env, now)
     s.clock = now
     s.was_arrival = False
+    # 2. arrivals, ends of tasks, a tick: all before the round that they open
     while s.arrived < env.jobs.size.jobs and env.jobs.arrival[s.arrived] <= now:
         arrive(env)
     s.was_completion = complete_tasks(env)
@@ -289,6 +302,7 @@ def process_events(env: Environment, now: float) -> None:
     s.was_tick = env.constants.config.rounds != ON_EVENTS and s.ticks * env.constants.config.tick == now
     if s.was_tick:
         s.ticks += 1
+    # 3. what the ends have freed can be reserved in that round
     if s.was_completion:
         recount(env)
 
@@ -299,6 +313,7 @@ def cut_off(env: Environment) -> None:
     s = env.state.scalars
     work_until(env, env.constants.config.max_time)
     skip_ticks(env)
+    # no event: the end of the episode is none of the three
     s.was_arrival = False
     s.was_completion = False
     s.was_tick = False
@@ -326,6 +341,7 @@ def run_on(env: Environment, changed: bool) -> None:
     s, log = env.state.scalars, env.log
     s.deciding = False
     while True:
+        # running tasks share what is left over until the next event
         if changed:
             if log.size.rows + s.running > log.task.shape[0]:
                 env.exchange.result.short = True
@@ -335,6 +351,7 @@ def run_on(env: Environment, changed: bool) -> None:
             s.finished = True
             return
         now = next_event(env)
+        # jobs that have not completed are charged until then
         if now > env.constants.config.max_time:
             cut_off(env)
             return
@@ -357,6 +374,7 @@ def carry_out(env: Environment) -> Any:
         s.failures += 1
     else:
         return s.decision == END
+    # the round goes on while a job is left to be launched or to fail
     return not has_candidate(env)
 
 
@@ -411,6 +429,7 @@ def begin(env: Environment) -> None:
     if env.constants.config.normalize:
         s.reward_scale = s.capacity / alone  # per job, over their mean time if each had all servers
     s.open_row = -1
+    # no plan has been observed
     s.told = -1
     env.log.size.rows = 0
     recount(env)
@@ -460,6 +479,7 @@ def start_placing(env: Environment, r: int) -> None:
         plan.placed[k] = 0
         plan.group_load[k] = 0.0
     plan.rest[count] = 0.0
+    # from the last task on: what the tasks behind one will need at least
     for i in range(count - 1, -1, -1):
         q = jobs.first_task[job] + i
         plan.placement[i] = -1
@@ -557,6 +577,7 @@ def decide_place(env: Environment, feasible: bool) -> None:
     leq = env.jobs.load[q] / env.jobs.efficiency[q, server]
     plan.placement[s.next_task] = server
     s.energy += env.jobs.power[q] * leq
+    # kept for observations; the job is evaluated as a whole when its last task is placed
     s.jct = max(s.jct, time_on(server, leq, env.membership, env.state.limits, plan.group_load))
     add_load(server, leq, env.membership, plan.placed, plan.group_load)
     s.next_task += 1
@@ -605,6 +626,7 @@ def decide_search(env: Environment, feasible: bool) -> None:
     else:
         conclude(env, s.open_row)
         return
+    # the moves from the new placement
     legal = mark_moves(env)
     if s.moves >= config.max_moves or legal == 0:
         conclude(env, s.open_row)
@@ -628,6 +650,7 @@ def take_servers(env: Environment, count: int) -> Any:
         server = env.exchange.numbers[1 + i, 0]
         if server < 0.0 or server >= servers or server != math.floor(server):
             exact = False
+        # the nearest server
         env.plan.placement[i] = int(math.floor(min(max(server, 0.0), servers - 1.0) + 0.5))
     return exact
 
@@ -693,6 +716,7 @@ def decide_plan(env: Environment, feasible: bool) -> None:
         return
     job = env.state.queue[r]
     count = tasks_of(env, job)
+    # REC on a feasible placement would change nothing
     if not feasible and not reduce_energy(job_of(env, job), False, env.plan.placement, env.scratch):
         decide_launch(env, r, math.inf)
     elif vcpu_given(env, count) and vcpu_fit(env, count):

@@ -11,15 +11,7 @@ import math
 from schedgym.core.columns import put, read
 from schedgym.core.jit import helper
 from schedgym.core.rows import clear_entries, clearer, copier
-from schedgym.problems.parallel_jct.columns import (
-    COUNT_SCALE,
-    GLOBAL,
-    LOAD_SCALE,
-    SERVER,
-    TIME_SCALE,
-    JobToken,
-    MoveToken,
-)
+from schedgym.problems.parallel_jct import columns
 from schedgym.problems.parallel_jct.state import (
     PLACE,
     PLAN,
@@ -63,6 +55,7 @@ def close_gaps(env: Environment) -> None:
     """Remove the tasks of launched jobs from the observation; those behind them move up."""
     s, state, observation = env.state.scalars, env.state, env.observation
     end = 0
+    # held rows are in the order of their tasks, so that tasks only move up
     for r in range(s.held):
         old = state.first_row[r]
         state.first_row[r] = end
@@ -79,6 +72,7 @@ def hold_tasks(env: Environment, count: int) -> None:
     s, state, jobs, observation = env.state.scalars, env.state, env.jobs, env.observation
     while s.held < count:
         job = state.queue[s.held]
+        # tasks of launched jobs leave gaps, which are closed only when the room is needed
         if s.task_end + tasks_of(env, job) > observation.load.shape[0]:
             close_gaps(env)
         state.first_row[s.held] = s.task_end
@@ -119,6 +113,7 @@ def observe_running(env: Environment) -> None:
         seen.run_job[q] = row.job
         seen.run_server[q] = row.server
         seen.run_leq[q] = row.leq
+        # rounding may have taken a task below zero
         seen.run_remaining[q] = max(row.remaining, 0.0)
         seen.run_base[q] = row.vcpu
         seen.run_extra[q] = row.extra
@@ -162,13 +157,13 @@ def observe_plan(env: Environment) -> None:
 @helper
 def scaled_count(count: int) -> float:
     """Scale a number to [0, 1) for tokens."""
-    return count / (count + COUNT_SCALE)
+    return count / (count + columns.COUNT_SCALE)
 
 
 @helper
 def scaled_time(time: float) -> float:
     """Scale a time [s] to [0, 1] for tokens; infinity becomes 1."""
-    return 1.0 if time == math.inf else time / (time + TIME_SCALE)
+    return 1.0 if time == math.inf else time / (time + columns.TIME_SCALE)
 
 
 @helper
@@ -180,10 +175,10 @@ def write_job_tokens(env: Environment, count: int) -> None:
         job = env.state.queue[r]
         load = jobs.total_load[job]
         work = jobs.least_work[job]
-        token = JobToken(
+        token = columns.JobToken(
             age=scaled_time(s.clock - jobs.arrival[job]),
             tasks=scaled_count(tasks_of(env, job)),
-            load=load / (load + LOAD_SCALE * s.capacity),
+            load=load / (load + columns.LOAD_SCALE * s.capacity),
             energy=min(jobs.least_energy[job] / env.state.energy_cap[job], 1.0),
             failed=env.state.failed[job],
             bound=scaled_time(work / pool) if pool > 0.0 else 1.0,
@@ -204,13 +199,14 @@ def write_server_tokens(env: Environment) -> float:
     clear_entries(tokens, 0, cpu.shape[0])
     for j in range(cpu.shape[0]):
         free += state.available[j]
-        tokens[j, SERVER.capacity] = cpu[j] / top
-        tokens[j, SERVER.available] = state.available[j] / cpu[j]
-        tokens[j, SERVER.alive] = state.alive[j]
+        tokens[j, columns.SERVER.capacity] = cpu[j] / top
+        tokens[j, columns.SERVER.available] = state.available[j] / cpu[j]
+        tokens[j, columns.SERVER.alive] = state.alive[j]
+    # numbers of tasks first, scaled when all are counted
     for q in range(state.scalars.running):
-        tokens[env.state.running[q].server, SERVER.running] += 1.0
+        tokens[env.state.running[q].server, columns.SERVER.running] += 1.0
     for j in range(cpu.shape[0]):
-        tokens[j, SERVER.running] = scaled_count(tokens[j, SERVER.running])
+        tokens[j, columns.SERVER.running] = scaled_count(tokens[j, columns.SERVER.running])
     return free
 
 
@@ -220,12 +216,13 @@ def write_arrived_tokens(env: Environment) -> None:
     s, values = env.state.scalars, env.observation.global_tokens
     jobs = max(s.arrived, 1)
     mean = s.log_load / jobs
+    # the variance is a difference, which rounding may make negative
     deviation = math.sqrt(max(s.log_squared / jobs - mean * mean, 0.0))
-    values[GLOBAL.mean_load] = scaled_time(math.exp(mean)) if s.arrived > 0 else 0.0
-    values[GLOBAL.deviation_of_log_load] = deviation / (deviation + 1.0)
-    values[GLOBAL.offered_load] = 0.0
+    values[columns.GLOBAL.mean_load] = scaled_time(math.exp(mean)) if s.arrived > 0 else 0.0
+    values[columns.GLOBAL.deviation_of_log_load] = deviation / (deviation + 1.0)
+    values[columns.GLOBAL.offered_load] = 0.0
     if s.arrived > 0:
-        values[GLOBAL.offered_load] = s.offered / (s.offered + s.clock - env.jobs.arrival[0])
+        values[columns.GLOBAL.offered_load] = s.offered / (s.offered + s.clock - env.jobs.arrival[0])
 
 
 @helper
@@ -235,14 +232,14 @@ def write_tokens(env: Environment, count: int) -> None:
     write_job_tokens(env, count)
     free = write_server_tokens(env)
     values = env.observation.global_tokens
-    values[GLOBAL.arrival] = s.was_arrival
-    values[GLOBAL.completion] = s.was_completion
-    values[GLOBAL.tick] = s.was_tick
-    values[GLOBAL.available] = min(free / s.capacity, 1.0)
-    values[GLOBAL.waiting] = scaled_count(s.waiting)
-    values[GLOBAL.beyond] = scaled_count(s.waiting - count)
-    values[GLOBAL.running] = s.running / (s.running + 4.0 * COUNT_SCALE)
-    values[GLOBAL.time_to_tick] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
+    values[columns.GLOBAL.arrival] = s.was_arrival
+    values[columns.GLOBAL.completion] = s.was_completion
+    values[columns.GLOBAL.tick] = s.was_tick
+    values[columns.GLOBAL.available] = min(free / s.capacity, 1.0)
+    values[columns.GLOBAL.waiting] = scaled_count(s.waiting)
+    values[columns.GLOBAL.beyond] = scaled_count(s.waiting - count)
+    values[columns.GLOBAL.running] = s.running / (s.running + 4.0 * columns.COUNT_SCALE)
+    values[columns.GLOBAL.time_to_tick] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
     write_arrived_tokens(env)
 
 
@@ -261,9 +258,9 @@ def write_plan_tokens(env: Environment) -> None:
     if view == SEARCH:
         write_moves(env)
     values = env.observation.global_tokens
-    values[GLOBAL.progress] = progress
-    values[GLOBAL.energy] = spent
-    values[GLOBAL.time] = length
+    values[columns.GLOBAL.progress] = progress
+    values[columns.GLOBAL.energy] = spent
+    values[columns.GLOBAL.time] = length
 
 
 @helper
@@ -286,12 +283,15 @@ def write_moves(env: Environment) -> None:
                 leq = jobs.load[q] / jobs.efficiency[q, j]
                 time = move_time(planned, i, j, leq, plan.placement, scratch)
             row = i * servers + j
-            token = MoveToken(efficiency=jobs.efficiency[q, j], time=scaled_time(time), legal=plan.legal[row])
+            token = columns.MoveToken(
+                efficiency=jobs.efficiency[q, j], time=scaled_time(time), legal=plan.legal[row]
+            )
             put(tokens[row], 0, token)
     for row in range(tasks * servers, tokens.shape[0]):
-        if read(MoveToken, tokens[row]).efficiency == 0.0:
+        # moves of the last plan: behind the first that is zero all are
+        if read(columns.MoveToken, tokens[row]).efficiency == 0.0:
             break
-        put(tokens[row], 0, MoveToken(efficiency=0.0, time=0.0, legal=0.0))
+        put(tokens[row], 0, columns.MoveToken(efficiency=0.0, time=0.0, legal=0.0))
 
 
 @helper
@@ -306,9 +306,9 @@ def observe_servers(env: Environment) -> None:
         if config.features:
             leq = jobs.load[q] / jobs.efficiency[q, j]
             time = time_on(j, leq, env.membership, env.state.limits, env.plan.group_load)
-            tokens[j, SERVER.efficiency] = jobs.efficiency[q, j]
-            tokens[j, SERVER.time] = scaled_time(time)
-            tokens[j, SERVER.legal] = legal
+            tokens[j, columns.SERVER.efficiency] = jobs.efficiency[q, j]
+            tokens[j, columns.SERVER.time] = scaled_time(time)
+            tokens[j, columns.SERVER.legal] = legal
 
 
 # Masks, and all ---------------------------------------------------------------------------------
@@ -320,6 +320,7 @@ def observe_mask(env: Environment, count: int) -> None:
     s, window, mask = env.state.scalars, env.constants.config.window, env.observation.action_mask
     for r in range(max(count, s.shown)):
         mask[r] = s.open_row < 0 and r < count and may_choose(env, r)
+    # a job that is being planned must be planned to its end
     mask[window] = s.open_row < 0
     for i in range(window + 1, mask.shape[0]):
         mask[i] = 0
@@ -350,6 +351,7 @@ def observe(env: Environment) -> None:
     count = min(s.waiting, config.window) if s.deciding else 0
     steady = s.open_row >= 0 and s.told == s.open_row  # True if only the plan of a job has changed
     s.told = s.open_row
+    # while a job is placed only its servers' part changes: see observe_servers
     if config.mask and view != PLAN and not (steady and view == PLACE):
         observe_mask(env, count)
     if config.features:

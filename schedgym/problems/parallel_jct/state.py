@@ -26,22 +26,17 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange
-from schedgym.problems.parallel_jct.columns import (
-    GlobalToken,
-    JobToken,
-    MoveToken,
-    ServerToken,
-)
+from schedgym.problems.parallel_jct import columns
 from schedgym.problems.parallel_jct.metrics import Log, Schedule
 from schedgym.problems.parallel_jct.workload import (
     LAST_TIME,
-    MOST_CPU,
     MOST_ENERGY,
     MOST_JOBS,
     MOST_LOAD,
     MOST_POWER,
     Jobs,
 )
+from schedgym.problems.single_job.topology import MOST_CPU
 from schedgym.solvers.placement import Job, Membership, PlanScratch, affords
 
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor
@@ -213,14 +208,14 @@ class Observation(NamedTuple):
     energy: Annotated[Floats, 1, Shown("of its placed tasks [power * vCPU s]", MOST_ENERGY, when=TASK_VIEWS)]
     job_mask: Annotated[Bytes, "window", Shown("1 for rows that hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=pick|place|search")]
-    job_tokens: Annotated[Floats32, "token_window", len(JobToken._fields)]
-    server_tokens: Annotated[Floats32, "token_server", len(ServerToken._fields)]
-    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    job_tokens: Annotated[Floats32, "token_window", len(columns.JobToken._fields)]
+    server_tokens: Annotated[Floats32, "token_server", len(columns.ServerToken._fields)]
+    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
     move_tokens: Annotated[
         Floats32,
         "token_move",
-        len(MoveToken._fields),
-        Shown(shape=("planned", "server", len(MoveToken._fields))),
+        len(columns.MoveToken._fields),
+        Shown(shape=("planned", "server", len(columns.MoveToken._fields))),
     ]
 
 
@@ -320,6 +315,7 @@ def can_place(env: Environment, server: int) -> Any:
     job = env.state.queue[s.open_row]
     q = env.jobs.first_task[job] + s.next_task
     own = env.jobs.power[q] * (env.jobs.load[q] / env.jobs.efficiency[q, server])
+    # with all later tasks where they need least
     whole = s.energy + own + plan.rest[s.next_task + 1]
     fits = affords(whole, env.state.energy_cap[job]) or own <= plan.least[s.next_task]
     return fits and env.state.alive[server] != 0

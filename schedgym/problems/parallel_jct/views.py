@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from schedgym.core.arrays import Sizes
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
-from schedgym.problems.parallel_jct.workload import MOST_CPU
+from schedgym.problems.single_job.topology import MOST_CPU
 
 
 def action_space(parameters: ParallelJCTParameters, sizes: Sizes) -> spaces.Box | spaces.Discrete:

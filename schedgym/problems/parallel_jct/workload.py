@@ -23,16 +23,7 @@ from schedgym.core.random import exponential, stream, substream, uniform
 from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.workload import Field, Schema, Workload, check_tasks
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.single_job.topology import (
-    CLUSTER,
-    MOST_CPU,
-    MOST_WEIGHT,
-    check_cluster,
-    check_reach,
-    cluster_groups,
-    fat_tree_groups,
-    group_limits,
-)
+from schedgym.problems.single_job import topology
 from schedgym.problems.single_job.workload import (
     LEAST_EFFICIENCY,
     LEAST_LOAD,
@@ -51,7 +42,6 @@ __all__ = [
     "DEFAULT_MOST_TASKS",
     "ENERGY_RANGE",
     "LAST_TIME",
-    "MOST_CPU",
     "MOST_ENERGY",
     "MOST_LOAD",
     "MOST_POWER",
@@ -106,7 +96,7 @@ ARRIVALS, SIZES, LOADS, EFFICIENCIES, CAPS, WINDOWS = range(6)  # random streams
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
     """Check that jobs have tasks, that the tree fits its servers, and that times are finite."""
     jobs, tasks = sections["jobs"], sections["tasks"]
-    check_cluster(sections["cluster"], prefix)
+    topology.check_cluster(sections["cluster"], prefix)
     check_tasks(tasks["job"], len(jobs["arrival"]), prefix)
     with np.errstate(over="ignore"):
         work = tasks["load"] / tasks["efficiency"].min(axis=1)
@@ -114,12 +104,12 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
         energy = np.maximum(most, np.bincount(tasks["job"], _powers(tasks) * work))
     _bound(energy, MOST_ENERGY, f"{prefix}jobs: the largest possible energy of job [{{}}]", "vCPU s")
     cluster = sections["cluster"]
-    groups = cluster_groups(cluster)
-    limits = group_limits(groups.matrix, groups.share, cluster["cpu"])
+    groups = topology.cluster_groups(cluster)
+    limits = topology.group_limits(groups.matrix, groups.share, cluster["cpu"])
     with np.errstate(over="ignore", divide="ignore"):
         longest = most / (limits / groups.matrix.max(axis=1)).min()
     _bound(longest, LONGEST, f"{prefix}jobs: the longest possible time of job [{{}}] alone", "s")
-    check_reach(cluster, groups.matrix, limits, MOST_CPU * len(cluster["cpu"]), prefix)
+    topology.check_reach(cluster, groups.matrix, limits, topology.MOST_CPU * len(cluster["cpu"]), prefix)
 
 
 def _powers(tasks: Mapping[str, npt.NDArray[Any]]) -> Floats:
@@ -162,7 +152,7 @@ SCHEMA = Schema(
         # the constant alpha of the paper's Eq. 7, which its experiments set to 1; default: 1
         Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
-    cluster=CLUSTER,
+    cluster=topology.CLUSTER,
     parameters=(Field("energy_seed", "", (), kind="int", optional=True),),  # of the draws of caps; default: 0
     check=_check,
 )
@@ -191,9 +181,12 @@ class Jobs(NamedTuple):
     load: Annotated[Floats, "task"]  # [vCPU s]
     efficiency: Annotated[Floats, "task", "server"]
     power: Annotated[Floats, "task"]  # per vCPU
-    cpu: Annotated[Floats, "server", Shown("of each server [vCPU]", MOST_CPU, name="capacity")]
+    cpu: Annotated[Floats, "server", Shown("of each server [vCPU]", topology.MOST_CPU, name="capacity")]
     matrix: Annotated[
-        Bytes, "group", "server", Shown("1 for servers in a group, or A_jk", MOST_WEIGHT, name="groups")
+        Bytes,
+        "group",
+        "server",
+        Shown("1 for servers in a group, or A_jk", topology.MOST_WEIGHT, name="groups"),
     ]
     share: Annotated[Floats, "group"]  # of a group's available vCPU that a job may use
 
@@ -208,7 +201,7 @@ def tables(workload: Workload) -> Jobs:
     jobs, tasks = workload.jobs, workload.tasks
     arrival, load = jobs["arrival"], tasks["load"]
     first = np.searchsorted(tasks["job"], np.arange(len(arrival) + 1))
-    groups, power = cluster_groups(workload.cluster), _powers(tasks)
+    groups, power = topology.cluster_groups(workload.cluster), _powers(tasks)
     least = load / tasks["efficiency"].max(axis=1)
     ratio = jobs.get("energy_cap_ratio")
     return Jobs(
@@ -352,7 +345,7 @@ class Source:
             self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
             self.most_tasks = int(np.diff(trace.first_task[: self.windows * self.jobs + 1]).max())
         shares = (parameters.rack_share, parameters.pod_share, parameters.data_centre_share)
-        self.groups = fat_tree_groups(parameters.arity, *shares, parameters.server_caps)
+        self.groups = topology.fat_tree_groups(parameters.arity, *shares, parameters.server_caps)
         self.servers = self.groups.matrix.shape[1]
         factor, scale, shape = WEIBULL[parameters.reading]
         constants = constants_of(

@@ -136,7 +136,6 @@ def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
 class _Grid(NamedTuple):
     """Intervals of slots, and the pairs of a job and an interval ("columns"); K intervals, c columns."""
 
-    edge: I8  # [K + 1] interval k is the slots edge[k] .. edge[k + 1] - 1
     slots: F8  # [K]
     start: I8  # [N + 1] first column of a job
     job: I8  # [c]
@@ -150,6 +149,7 @@ def _events(needs: _Needs) -> I8:
 
 
 def _grid(needs: _Needs, edge: I8) -> _Grid:
+    """Return the grid of the intervals edge[k] .. edge[k + 1] - 1; [K + 1]."""
     begin = np.searchsorted(edge, needs.first, side="right") - 1
     count = np.searchsorted(edge, needs.last, side="right") - begin
     start = np.concatenate([[0], np.cumsum(count)])
@@ -158,7 +158,6 @@ def _grid(needs: _Needs, edge: I8) -> _Grid:
     until = np.minimum(edge[interval + 1], needs.last[job] + 1)
     length = until - np.maximum(edge[interval], needs.first[job])
     return _Grid(
-        edge=edge,
         slots=np.diff(edge).astype(np.float64),
         start=start,
         job=job,

@@ -31,42 +31,8 @@ from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
-from schedgym.problems.partial_value import columns
-from schedgym.problems.partial_value.columns import (
-    COUNT_SCALE,
-    DENSITY_SCALE,
-    JOB,
-    JOB_FEATURES,
-    SHARE_SCALE,
-    SLOT_SCALE,
-    TASK_SCALE,
-    VALUE_SCALE,
-    GlobalToken,
-    ResourceToken,
-)
+from schedgym.problems.partial_value import columns, rules
 from schedgym.problems.partial_value.metrics import FULL, Schedule
-from schedgym.problems.partial_value.rules import (
-    CONCAVE,
-    DEADLINE_AWARE,
-    EDF,
-    FIFO,
-    LARGEST,
-    LAST_SLOT,
-    M_GREEDY,
-    MOST_JOBS,
-    MOST_SCORE,
-    PRIMAL_DUAL,
-    TOLERANCE,
-    Rows,
-    Scratch,
-    allocate_by_priority,
-    allocate_by_rule,
-    allocate_by_weight,
-    buy,
-    decode_prices,
-    repair,
-    unit_demand,
-)
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
@@ -107,12 +73,14 @@ class Constants(NamedTuple):
 class Details(NamedTuple):
     """Further values of a row, in addition to :class:`Rows`, that only observations in exact units need."""
 
-    parallelism: Annotated[Floats, "row", Shown("X, most tasks in a slot", LARGEST)]
-    tasks: Annotated[Floats, "row", Shown("Y, tasks in total", LARGEST)]
+    parallelism: Annotated[Floats, "row", Shown("X, most tasks in a slot", rules.LARGEST)]
+    tasks: Annotated[Floats, "row", Shown("Y, tasks in total", rules.LARGEST)]
     marginal: Annotated[
-        Floats, "row", Shown("value of one more task (or what is left): f(y + min(1, u)) - f(y)", LARGEST)
+        Floats,
+        "row",
+        Shown("value of one more task (or what is left): f(y + min(1, u)) - f(y)", rules.LARGEST),
     ]
-    demand: Annotated[Floats, "row", "resource", Shown("of a task, in units of the resources", LARGEST)]
+    demand: Annotated[Floats, "row", "resource", Shown("of a task, in units of the resources", rules.LARGEST)]
 
 
 class State(NamedTuple):
@@ -134,14 +102,14 @@ class Log(NamedTuple):
 class Observation(NamedTuple):
     """Observation buffers besides the rows; those of the other kind of observation have length 0."""
 
-    slot: Annotated[Integers, 1, Shown("the slot to be decided", LAST_SLOT + 1)]
-    active: Annotated[Integers, 1, Shown("number of active jobs", MOST_JOBS)]
-    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_JOBS)]
+    slot: Annotated[Integers, 1, Shown("the slot to be decided", rules.LAST_SLOT + 1)]
+    active: Annotated[Integers, 1, Shown("number of active jobs", rules.MOST_JOBS)]
+    backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", rules.MOST_JOBS)]
     job_mask: Annotated[Bytes, "window", Shown("which rows hold a job")]
     action_mask: Annotated[Bytes, "mask", Shown("feasible actions", when="view=rule")]
     job_tokens: Annotated[Floats32, "token_window", "job_feature"]
-    resource_tokens: Annotated[Floats32, "resource", len(ResourceToken._fields)]
-    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    resource_tokens: Annotated[Floats32, "resource", len(columns.ResourceToken._fields)]
+    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
 
 
 class Environment(NamedTuple):
@@ -150,24 +118,24 @@ class Environment(NamedTuple):
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
     jobs: Jobs
-    rows: Annotated[Rows, Renamed(row="job")]
+    rows: Annotated[rules.Rows, Renamed(row="job")]
     details: Annotated[Details, Renamed(row="job")]
     state: State
     schedule: Schedule
     log: Log
     observation: Observation
-    visible_rows: Annotated[Rows, Renamed(row="own_window")]  # as the observation shows them
+    visible_rows: Annotated[rules.Rows, Renamed(row="own_window")]  # as the observation shows them
     visible_details: Annotated[Details, Renamed(row="own_window")]
     exchange: Exchange
-    scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
+    scratch: Annotated[rules.Scratch, SCRATCH, Renamed(row="job")]
     dual: Annotated[DualScratch, SCRATCH, Renamed(row="job")]
 
 
 reset = resetter(SCALARS, without=("shown",))
-enter_row, enter_details = copier(Jobs, Rows), copier(Jobs, Details)
-move_row, move_details = copier(Rows), copier(Details)
-show_row = copier(Rows, without=("share",))
-clear_row, clear_details = clearer(Rows), clearer(Details)
+enter_row, enter_details = copier(Jobs, rules.Rows), copier(Jobs, Details)
+move_row, move_details = copier(rules.Rows), copier(Details)
+show_row = copier(rules.Rows, without=("share",))
+clear_row, clear_details = clearer(rules.Rows), clearer(Details)
 
 
 @helper
@@ -181,6 +149,7 @@ def set_row(env: Environment, r: int) -> None:
     cap = min(jobs.parallelism[job], math.floor(left + 0.5) if config.discrete else left)
     marginal = gain(rows.utility[r], rows.value[r], rows.exponent[r], served, min(1.0, cap))
     rows.cap[r] = cap
+    # exact units show the marginal value itself, tokens what follows from it
     if not config.features:
         env.details.marginal[r] = marginal
         return
@@ -188,12 +157,12 @@ def set_row(env: Environment, r: int) -> None:
     for i in range(rows.share.shape[1]):
         dominant = max(dominant, rows.share[r, i])
     token = env.state.tokens[job]
-    token[JOB.served] = min(served / tasks, 1.0)
-    token[JOB.cap] = cap / (cap + TASK_SCALE)
-    token[JOB.marginal] = marginal / (marginal + 1.0)
-    token[JOB.density] = marginal / (marginal + DENSITY_SCALE * dominant)
-    token[JOB.dominant] = min(dominant * cap, 1.0)
-    token[JOB.done] = served / (served + TASK_SCALE)
+    token[columns.JOB.served] = min(served / tasks, 1.0)
+    token[columns.JOB.cap] = cap / (cap + columns.TASK_SCALE)
+    token[columns.JOB.marginal] = marginal / (marginal + 1.0)
+    token[columns.JOB.density] = marginal / (marginal + columns.DENSITY_SCALE * dominant)
+    token[columns.JOB.dominant] = min(dominant * cap, 1.0)
+    token[columns.JOB.done] = served / (served + columns.TASK_SCALE)
 
 
 @helper
@@ -204,15 +173,16 @@ def add_row(env: Environment, r: int, job: int) -> None:
     rows.job[r] = job
     rows.served[r] = 0.0
     if env.constants.config.features:
+        # tokens are kept by job: a row that moves takes its token along by its number
         token = env.state.tokens[job]
         value = rows.value[r]
-        token[JOB.value] = value / (value + VALUE_SCALE)
+        token[columns.JOB.value] = value / (value + columns.VALUE_SCALE)
         for kind in range(3):
-            token[JOB.linear + kind] = rows.utility[r] == kind
-        token[JOB.exponent] = rows.exponent[r]
+            token[columns.JOB.linear + kind] = rows.utility[r] == kind
+        token[columns.JOB.exponent] = rows.exponent[r]
         for i in range(rows.share.shape[1]):
             share = rows.share[r, i]
-            token[JOB_FEATURES + i] = share / (share + SHARE_SCALE)
+            token[columns.JOB_FEATURES + i] = share / (share + columns.SHARE_SCALE)
     else:
         enter_details(env.jobs, job, env.details, r)
     set_row(env, r)
@@ -232,8 +202,9 @@ def open_slot(env: Environment) -> None:
     """Update the rows to slot ``scalars.slot``; end the episode if nothing can be served any more."""
     jobs, rows, s = env.jobs, env.rows, env.state.scalars
     kept = 0
+    # 1. jobs leave whose deadline has passed or whose tasks are all served; the rest closes up
     for r in range(s.active):
-        if rows.deadline[r] < s.slot or rows.served[r] >= jobs.tasks[rows.job[r]] - TOLERANCE:
+        if rows.deadline[r] < s.slot or rows.served[r] >= jobs.tasks[rows.job[r]] - rules.TOLERANCE:
             continue
         if kept < r:
             move_row(rows, r, rows, kept)
@@ -241,6 +212,7 @@ def open_slot(env: Environment) -> None:
                 move_details(env.details, r, env.details, kept)
         kept += 1
     clear_rows(env, kept)
+    # 2. jobs arrive, unless no slot is left to them
     while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] <= s.slot:
         job = s.arrived
         s.arrived += 1
@@ -249,6 +221,7 @@ def open_slot(env: Environment) -> None:
         add_row(env, kept, job)
         kept += 1
     s.active = kept
+    # 3. nobody is left, and nobody will come
     s.finished = s.slot > s.horizon or (s.arrived == jobs.size.jobs and kept == 0)
 
 
@@ -266,9 +239,11 @@ def serve(env: Environment) -> float:
             continue
         for i in range(resources):
             load[i] += rows.share[r, i] * x
+        # the value of the tasks served now, on top of those served before
         total += gain(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r], x)
         rows.served[r] += x
         schedule.served[rows.job[r]] = rows.served[r]
+        # with other marginal values in the next slot
         set_row(env, r)
         log.job[s.logged] = rows.job[r]
         log.slot[s.logged] = s.slot
@@ -295,7 +270,7 @@ def observe_features(env: Environment, count: int) -> None:
         left = rows.deadline[r] - s.slot
         for f in range(tokens.shape[1]):
             tokens[r, f] = own[f]
-        tokens[r, JOB.slots_left] = 0.0 if hidden else left / (left + SLOT_SCALE)
+        tokens[r, columns.JOB.slots_left] = 0.0 if hidden else left / (left + columns.SLOT_SCALE)
     for i in range(resources):
         seen = 0.0
         for r in range(count):
@@ -305,15 +280,18 @@ def observe_features(env: Environment, count: int) -> None:
     for i in range(resources):
         seen = load[i]
         wanted = seen
+        # jobs beyond the window want resources, too
         for r in range(count, s.active):
             wanted += rows.share[r, i] * rows.cap[r]
-        token = ResourceToken(load=wanted / (wanted + 1.0), seen=seen / wanted if wanted > 0.0 else 0.0)
+        token = columns.ResourceToken(
+            load=wanted / (wanted + 1.0), seen=seen / wanted if wanted > 0.0 else 0.0
+        )
         put(env.observation.resource_tokens[i], 0, token)
     hidden_jobs = s.active - count
-    whole = GlobalToken(
-        slot=s.slot / (s.slot + COUNT_SCALE),
-        jobs=s.active / (s.active + COUNT_SCALE),
-        beyond=hidden_jobs / (hidden_jobs + COUNT_SCALE),
+    whole = columns.GlobalToken(
+        slot=s.slot / (s.slot + columns.COUNT_SCALE),
+        jobs=s.active / (s.active + columns.COUNT_SCALE),
+        beyond=hidden_jobs / (hidden_jobs + columns.COUNT_SCALE),
         whole=env.constants.config.discrete,
     )
     put(env.observation.global_tokens, 0, whole)
@@ -353,13 +331,13 @@ def observe(env: Environment) -> None:
 def can_decide(env: Environment, rule: int) -> Any:
     """Return True if a rule is applicable: it suits the model, the visible deadlines, and the resources."""
     discrete, hidden = env.constants.config.discrete != 0, env.constants.config.hidden != 0
-    if rule == CONCAVE:
+    if rule == rules.CONCAVE:
         return not discrete
-    if rule == M_GREEDY or rule == PRIMAL_DUAL:
+    if rule == rules.M_GREEDY or rule == rules.PRIMAL_DUAL:
         return discrete
-    if rule == DEADLINE_AWARE:
+    if rule == rules.DEADLINE_AWARE:
         return discrete and not hidden and env.state.scalars.unit != 0
-    return not hidden or rule != EDF
+    return not hidden or rule != rules.EDF
 
 
 @helper
@@ -378,7 +356,8 @@ def begin(env: Environment) -> None:
     s.reward_scale = 1.0 / most if env.constants.config.normalize else 1.0
     s.horizon = horizon(jobs)
     s.slot = 1
-    s.unit = unit_demand(jobs.size.jobs, jobs.share, jobs.capacity)
+    s.unit = rules.unit_demand(jobs.size.jobs, jobs.share, jobs.capacity)
+    # which rules are applicable is the same in the whole episode
     for rule in range(env.observation.action_mask.shape[0]):
         env.observation.action_mask[rule] = can_decide(env, rule)
     open_slot(env)
@@ -388,6 +367,7 @@ def begin(env: Environment) -> None:
 def advance(env: Environment) -> None:
     """Serve what was decided, and open the next slot."""
     s, result = env.state.scalars, env.exchange.result
+    # before anything changes: the step is repeated when the log has grown
     result.short = s.logged + s.active > env.log.job.shape[0]
     if result.short:
         return
@@ -408,14 +388,14 @@ def decode_allocation(env: Environment) -> Any:
     load[:] = 0.0
     for r in range(env.exchange.result.rows):
         x = env.exchange.numbers[r, 0]
-        if x < -TOLERANCE or x > rows.cap[r] + TOLERANCE:
+        if x < -rules.TOLERANCE or x > rows.cap[r] + rules.TOLERANCE:
             return False
         if env.constants.config.discrete and x != math.floor(x):
             return False
         for i in range(resources):
             load[i] += rows.share[r, i] * x
     for i in range(resources):
-        if load[i] > 1.0 + TOLERANCE:
+        if load[i] > 1.0 + rules.TOLERANCE:
             return False
     return True
 
@@ -434,16 +414,18 @@ def decide_allocation(env: Environment, feasible: bool) -> None:
         amount = min(max(env.exchange.numbers[r, 0], 0.0), rows.cap[r]) if r < count else 0.0
         x[r] = math.floor(amount) if discrete else amount
     if not feasible:
-        repair(discrete, active, rows, env.scratch, x)
+        rules.repair(discrete, active, rows, env.scratch, x)
 
 
 @helper
 def decide_prices(env: Environment, feasible: bool) -> None:
     """View prices: let every active job, hidden or not, buy at prices whose logarithms are the action."""
     rows, active, x, prices = env.rows, env.state.scalars.active, env.state.x, env.scratch.price
-    decode_prices(env.exchange.numbers[:, 0], prices)
-    buy(active, prices, rows, x)
-    repair(False, active, rows, env.scratch, x)  # low prices may cause an overload, which does not count
+    rules.decode_prices(env.exchange.numbers[:, 0], prices)
+    rules.buy(active, prices, rows, x)
+    rules.repair(
+        False, active, rows, env.scratch, x
+    )  # low prices may cause an overload, which does not count
 
 
 @helper
@@ -452,7 +434,7 @@ def read_scores(env: Environment) -> None:
     scores = env.scratch.key
     for r in range(env.state.scalars.active):
         score = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else -1.0
-        scores[r] = MOST_SCORE * min(max(score, -1.0), 1.0)
+        scores[r] = rules.MOST_SCORE * min(max(score, -1.0), 1.0)
 
 
 @helper
@@ -461,7 +443,7 @@ def decide_priority_in_order(env: Environment, feasible: bool) -> None:
     read_scores(env)
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
     discrete, single_task = config.discrete != 0, config.single_task != 0
-    allocate_by_priority(discrete, single_task, active, scores, env.rows, env.scratch, env.state.x)
+    rules.allocate_by_priority(discrete, single_task, active, scores, env.rows, env.scratch, env.state.x)
 
 
 @helper
@@ -470,7 +452,7 @@ def decide_priority(env: Environment, feasible: bool) -> None:
     if env.constants.config.serving == PROGRAM:  # of the continuous model only
         read_scores(env)
         active, scores = env.state.scalars.active, env.scratch.key
-        allocate_by_weight(active, scores, env.rows, env.scratch, env.dual, env.state.x)
+        rules.allocate_by_weight(active, scores, env.rows, env.scratch, env.dual, env.state.x)
     else:
         decide_priority_in_order(env, feasible)
 
@@ -484,8 +466,8 @@ def decode_rule(env: Environment) -> Any:
 @helper
 def decide_rule(env: Environment, feasible: bool) -> None:
     """View rule: serve all active jobs by the named rule; one that cannot decide here becomes fifo."""
-    allocate_by_rule(
-        env.exchange.choices[0] if feasible else FIFO,
+    rules.allocate_by_rule(
+        env.exchange.choices[0] if feasible else rules.FIFO,
         env.constants.config.discrete != 0,
         env.state.scalars.active,
         env.rows,

@@ -189,6 +189,7 @@ def _fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
         need = rows.share[r, i]
         if load[i] + amount * need > 1.0 + TOLERANCE:
             amount = max(floor((1.0 + TOLERANCE - load[i]) / need), 0.0)
+            # the quotient may be rounded up
             if amount > 0.0 and load[i] + amount * need > 1.0 + TOLERANCE:
                 amount -= 1.0
     return amount
@@ -315,12 +316,14 @@ def _fill(plain: bool, bracket: Any, level: float, n: int, rows: Rows, scratch: 
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
         largest, following = _fill_at(plain, level, n, rows, scratch, x)
+        # a resource is full, and the derivative says so, too: no more jobs can grow
         if 1.0 - EXACT < largest <= 1.0 + EXACT and abs(following - level) <= EXACT * level:
             return
         if largest > 1.0 + EXACT:
             high = level
         else:
             low = level
+        # Newton left the bracket: halve it
         if not (following > low and following < high):
             following = 16.0 * level if high == np.inf else 0.5 * (low + high)
             if following <= low or following >= high:
@@ -399,6 +402,7 @@ def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool
         x[r] = amount
     fullest = _sum_loads(n, rows, x, scratch.load)
     guess = 1.0
+    # then loads are linear in the level but for caps: where they would reach 1
     if plain:  # as if all jobs were served
         _sum_loads(n, rows, rows.served, scratch.largest)
         _sum_loads(n, rows, scratch.key, scratch.price)
@@ -415,6 +419,7 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     Linear jobs are served when the level reaches their slope, one after another by row.
     """
     count, plain, fullest, guess = _measure(n, rows, scratch, x)
+    # everybody fits
     if fullest <= 1.0 + EXACT:
         return
     if not plain:
@@ -426,6 +431,7 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
         if count == n:
             _serve_in_order(False, True, n, scratch.order, rows, scratch, x)
             return
+        # each linear job makes the load jump: bisect over the states before and behind these jumps
         first = 0  # the first state that does not fit
         last = 2 * count
         while first < last:
@@ -434,11 +440,13 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
                 first = middle + 1
             else:
                 last = middle
+        # the resource becomes full within this job, which gets a part
         if first % 2 == 1:
             _fill_state(first - 1, count, n, rows, scratch, x)
             r = scratch.order[first // 2]
             x[r] = _part_fitting(r, rows.cap[r], rows, scratch.load)
             return
+        # or between two of them: a level between theirs
         _serve_first(first // 2, count, rows, scratch, x)
         if first > 0:
             low = _level_of(scratch.order[first // 2 - 1], scratch)
@@ -553,6 +561,7 @@ def _serve_best(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> 
                 misfit = r
             if not skip:
                 break
+        # its next task is worth less, and sinks to its place
         if served == amount and x[r] + 1.0 <= rows.cap[r]:
             _set_key(r, rows, scratch, x)
             _sift(0, size, rows, scratch, x)
@@ -613,6 +622,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     logs[:] = 0.0
     scratch.largest[:] = 0.0
     x[:n] = 0.0
+    # 1. candidates, and the exponents of the prices' growth
     for r in range(n):
         worth[r] = -1.0
         if _dominant(r, rows) <= 1.0 + TOLERANCE and rows.cap[r] >= 1.0:
@@ -624,6 +634,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     if largest > 0.0:
         limit = 1.0 / largest - 1.0 + math.log(m)
     while True:
+        # 2. stop when the prices sum to more than the limit
         top = -np.inf
         low = np.inf
         for i in range(m):
@@ -638,6 +649,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
         if top + math.log(total) > limit + PRICE_TOLERANCE:
             break
         plain = top - low < SPREAD  # otherwise exponentials vanish
+        # 3. the task with the most value for its cost
         best = -1
         highest = 0.0
         for r in range(n):
@@ -665,6 +677,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
                 highest = ratio
         if best < 0:
             break
+        # 4. it is served, and what it uses becomes dearer
         x[best] += 1.0
         worth[best] = -1.0
         if x[best] + 1.0 <= rows.cap[best]:
@@ -705,6 +718,7 @@ def deadline_aware(
     _order_heap(size, rows, scratch, x)
     taken = 0
     total = 0.0
+    # 1. the C most valuable tasks, and the value of the first p
     while size > 0 and taken < capacity:
         r = scratch.heap[0]
         if taken == certain:
@@ -714,9 +728,11 @@ def deadline_aware(
             total += scratch.key[r]
         taken += 1
         size = _serve_top(r, 0.0, size, rows, scratch, x)
+    # 2. is the next task nearly as valuable?
     least = part * (total / certain)
     if size == 0 or scratch.key[scratch.heap[0]] <= least:  # the task after the first C
         return
+    # 3. the first p for sure, then by deadline
     if certain < capacity:
         for r in range(n):
             x[r] = scratch.certain[r]
@@ -770,6 +786,7 @@ def equal_counts(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) ->
             count += 1
     low = 0.0
     high += 1.0  # a number of rounds that does not fit, or is one too many
+    # whole rounds by bisection, then one by one
     while high - low > 1.0:
         middle = floor(0.5 * (low + high))
         for a in range(count):
@@ -783,6 +800,7 @@ def equal_counts(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) ->
         r = scratch.order[a]
         x[r] = min(rows.cap[r], low)
     _sum_loads(n, rows, x, scratch.load)
+    # the round that does not fit as a whole
     sort_rows(scratch.order, rows.served, count)
     while count > 0:
         kept = 0  # jobs that had a task in this round
@@ -813,6 +831,7 @@ def _equal_amounts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             x[r] = min(rows.cap[r], level)
             for i in range(scratch.load.shape[0]):
                 scratch.load[i] += rows.share[r, i] * x[r]
+                # only jobs below their caps still grow
                 if rows.cap[r] > level:
                     scratch.price[i] += rows.share[r, i]
         for i in range(scratch.load.shape[0]):

@@ -11,32 +11,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import (
-    SCRATCH,
-    SHARED,
-    Bytes,
-    Floats,
-    Floats32,
-    Integers,
-    Integers32,
-    Shown,
-    length,
-)
+from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Shown, length
 from schedgym.core.jit import helper, pure_kernel, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.rows import resetter
 from schedgym.core.stepping import ActionSpace, Exchange
 from schedgym.problems.single_job import columns
-from schedgym.problems.single_job.columns import (
-    COUNT_SCALE,
-    GLOBAL,
-    JOB,
-    PAIR,
-    PAIR_FEATURES,
-    SERVER,
-    GlobalToken,
-    JobToken,
-)
 from schedgym.problems.single_job.metrics import Schedule
 from schedgym.problems.single_job.workload import LONGEST, MOST_ENERGY, Jobs
 from schedgym.solvers.placement import (
@@ -119,12 +99,12 @@ class Observation(NamedTuple):
 
     task_mask: Annotated[Bytes, "task", Shown("which rows hold a task")]
     action_mask: Annotated[Bytes, "mask", Shown("legal actions", when="view=place|search")]  # search needs it
-    job_tokens: Annotated[Floats32, "token_task", len(JobToken._fields)]
+    job_tokens: Annotated[Floats32, "token_task", len(columns.JobToken._fields)]
     server_tokens: Annotated[Floats32, "token_server", "server_column"]
     pair_tokens: Annotated[
         Floats32, "token_pair_task", "pair_column", Shown(least=-1.0, shape=("task", "server", -1))
     ]
-    global_tokens: Annotated[Floats32, len(GlobalToken._fields)]
+    global_tokens: Annotated[Floats32, len(columns.GlobalToken._fields)]
 
 
 class Scratch(NamedTuple):
@@ -204,6 +184,7 @@ def size_tasks(env: Environment) -> tuple[float, float]:
     for i in range(n):
         j = schedule.placement[i]
         if j >= 0:
+            # by Eq. 16 all tasks of a server take as long as its slowest group
             time = server_time(j, groups, planning)
             schedule.time[i] = time
             schedule.vcpu[i] = planning.leq[i] / time
@@ -221,6 +202,7 @@ def allowance(env: Environment, i: int) -> tuple[float, float, float, float]:
 def affordable(allowed: tuple[float, float, float, float], own: float) -> Any:
     """View place: return True if the cap can still be kept when the next task uses this energy."""
     energy, rest, cap, least = allowed
+    # the most efficient server is always allowed: only rounding of the sum could deny it
     return affords(energy + own + rest, cap) or own <= least
 
 
@@ -240,16 +222,19 @@ def decode_plan(env: Environment) -> Any:
     feasible = True
     given = False
     energy = 0.0
+    # 1. the nearest servers
     for i in range(n):
         nearest = math.floor(min(max(numbers[i, 0], 0.0), jobs.capacity.shape[0] - 1.0) + 0.5)
         feasible &= nearest == numbers[i, 0]
         given |= numbers[i, 1] != 0.0
         draft[i] = int(nearest)
         energy += energy_on(jobs, i, draft[i])
+    # 2. the energy there, whatever the vCPU
     if not affords(energy, cap):
         feasible = False
         if not reduce_energy(job_of(jobs), False, draft, env.planning):
             most_efficient(0, n, jobs.efficiency, draft)  # the only plan that rounding can leave
+    # 3. vCPU, if they are given and fit; else Eq. 16 sizes the tasks
     env.state.scalars.sized = given and vcpu_fit(env)
     return feasible and (not given or env.state.scalars.sized != 0)
 
@@ -264,6 +249,7 @@ def vcpu_fit(env: Environment) -> Any:
         vcpu = env.exchange.numbers[i, 1]
         if not (vcpu > 0.0 and leq_on(jobs, i, draft[i]) / vcpu <= LONGEST):
             return False
+        # a server counts in each of its groups, by its weight there
         for e in range(jobs.server_start[draft[i]], jobs.server_start[draft[i] + 1]):
             total[jobs.server_group[e]] += jobs.server_weight[e] * vcpu
     for k in range(total.shape[0]):
@@ -335,15 +321,18 @@ def place_next(env: Environment) -> None:
     i, j = state.next_task[0], s.choice
     leq = leq_on(jobs, i, j)
     add_load(j, leq, groups_of(jobs), state.count, state.group_load)
+    # times of groups only grow while tasks are placed
     for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
         k = jobs.server_group[e]
         s.jct = max(s.jct, state.group_load[k] / jobs.limits[k])
     env.schedule.placement[i] = j
     state.energy[0] += energy_on(jobs, i, j)
+    # the task no longer draws work to its most efficient server
     if state.pull.shape[0] > 0:
         best = state.best[i]
         state.pull[best] = max(state.pull[best] - state.least[i], 0.0)
     state.next_task[0] = i + 1
+    # the whole is evaluated once, so that rounding of the sums above does not count
     if i + 1 == jobs.size.tasks:
         state.next_task[0] = jobs.load.shape[0]
         s.finished = 1
@@ -356,6 +345,7 @@ def evaluate_plan(env: Environment) -> None:
     jobs, state, schedule, planning = env.jobs, env.state, env.schedule, env.planning
     s = state.scalars
     s.jct, state.energy[0] = size_tasks(env)
+    # the action's own vCPU in place of those of Eq. 16
     if s.sized:
         s.jct = 0.0
         for i in range(jobs.size.tasks):
@@ -365,6 +355,7 @@ def evaluate_plan(env: Environment) -> None:
     for k in range(jobs.limits.shape[0]):
         state.count[k] = planning.count[k]
         state.group_load[k] = planning.group_load[k]
+    # no task is left to be placed
     for j in range(state.pull.shape[0]):
         state.pull[j] = 0.0
 
@@ -399,6 +390,7 @@ def make_move(env: Environment) -> None:
         return
     env.schedule.placement[s.choice // servers] = s.choice % servers
     evaluate_plan(env)
+    # a fallback plans at the stop: without moves left, only that remains
     ends = mark_moves(env) == 0 or s.decisions == config.max_moves
     if not config.fallback:
         s.finished = ends
@@ -420,6 +412,7 @@ def advance(env: Environment) -> None:
         s.finished = 1
     else:
         make_move(env)
+    # rewards telescope: their sum is minus the completion time
     if s.finished or not config.terminal:
         result.reward = s.charged - s.jct
         if config.normalize:
@@ -442,6 +435,7 @@ def begin(env: Environment) -> None:
         mean += jobs.load[i] / n
     s.mean_load = mean
     state.rest[n] = 0.0
+    # from the last task on: the least energy of all that follow
     for i in range(n - 1, -1, -1):
         state.rest[i] = state.rest[i + 1] + energy_on(jobs, i, state.best[i])
     for k in range(jobs.limits.shape[0]):
@@ -456,6 +450,7 @@ def begin(env: Environment) -> None:
     env.exchange.result.rows = n
     if env.constants.config.features:
         begin_features(env)
+    # the search starts where TaPRA-fast does
     if view == SEARCH:
         for i in range(n):
             env.schedule.placement[i] = state.best[i]
@@ -496,6 +491,7 @@ def begin_features(env: Environment) -> None:
     n = jobs.size.tasks
     servers = jobs.capacity.shape[0]
     tokens, pairs = env.observation.job_tokens, env.observation.pair_tokens
+    # products with these replace divisions in every step
     for k in range(jobs.limits.shape[0]):
         state.inverse[k] = 1.0 / jobs.limits[k] if jobs.limits[k] > 0.0 else 0.0
     widest = 0.0
@@ -506,7 +502,7 @@ def begin_features(env: Environment) -> None:
         state.pull[j] = 0.0
         widest = max(widest, state.narrow[j])
     for j in range(servers):
-        env.observation.server_tokens[j, SERVER.limit] = state.narrow[j] / widest
+        env.observation.server_tokens[j, columns.SERVER.limit] = state.narrow[j] / widest
     for i in range(n):
         highest = jobs.efficiency[i, state.best[i]]
         near = 0
@@ -519,15 +515,16 @@ def begin_features(env: Environment) -> None:
             first += jobs.efficiency[i, servers - 1]
         for j in range(servers):
             near += jobs.efficiency[i, j] >= NEAR * highest
-        tokens[i, JOB.load] = scaled(jobs.load[i], s.mean_load)
-        tokens[i, JOB.best_efficiency] = highest
-        tokens[i, JOB.mean_efficiency] = (first + second) / servers
-        tokens[i, JOB.near] = near / servers
-        clear(tokens[i, JOB.placed :])
+        tokens[i, columns.JOB.load] = scaled(jobs.load[i], s.mean_load)
+        tokens[i, columns.JOB.best_efficiency] = highest
+        tokens[i, columns.JOB.mean_efficiency] = (first + second) / servers
+        tokens[i, columns.JOB.near] = near / servers
+        clear(tokens[i, columns.JOB.placed :])
         state.pull[state.best[i]] += state.least[i]
         if pairs.shape[0] > 0:
             for j in range(servers):
-                pairs[i, j * PAIR_FEATURES + PAIR.efficiency] = jobs.efficiency[i, j]
+                pairs[i, j * columns.PAIR_FEATURES + columns.PAIR.efficiency] = jobs.efficiency[i, j]
+    # rows of a longer job before this one
     for i in range(n, tokens.shape[0]):
         clear(tokens[i])
         if pairs.shape[0] > 0:
@@ -569,16 +566,16 @@ def observe_servers(env: Environment) -> None:
             time = times[groups[e]]
             before = max(before, time)
             after = max(after, time + leq * part_of[e])
-        tokens[j, SERVER.time] = scaled(before, unit)
-        tokens[j, SERVER.pull] = scaled(pull[j], narrow[j] * unit)
+        tokens[j, columns.SERVER.time] = scaled(before, unit)
+        tokens[j, columns.SERVER.pull] = scaled(pull[j], narrow[j] * unit)
         if open_task:
-            tokens[j, SERVER.efficiency] = jobs.efficiency[i, j]
-            tokens[j, SERVER.time_after] = scaled(after, unit)
+            tokens[j, columns.SERVER.efficiency] = jobs.efficiency[i, j]
+            tokens[j, columns.SERVER.time_after] = scaled(after, unit)
             energy = jobs.power[i] * leq
-            tokens[j, SERVER.energy_share] = part(max(energy - least, 0.0), spare)
-            tokens[j, SERVER.legal] = affordable(allowed, energy)
+            tokens[j, columns.SERVER.energy_share] = part(max(energy - least, 0.0), spare)
+            tokens[j, columns.SERVER.legal] = affordable(allowed, energy)
         elif place:
-            clear(tokens[j, SERVER.efficiency :])
+            clear(tokens[j, columns.SERVER.efficiency :])
 
 
 @helper
@@ -600,6 +597,7 @@ def observe_pairs(env: Environment) -> None:
             spare = jobs.energy_cap[0] - state.energy[0]
             first = jobs.server_start[now]
             last = jobs.server_start[now + 1]
+        # without the task; exactly 0 where it is alone, whatever rounding says
         for e in range(first, last):
             k = jobs.server_group[e]
             lifted[k] = state.group_load[k] - jobs.server_weight[e] * own if state.count[k] > 1 else 0.0
@@ -609,8 +607,11 @@ def observe_pairs(env: Environment) -> None:
             for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
                 k = jobs.server_group[e]
                 time = max(time, (lifted[k] + jobs.server_weight[e] * leq) * state.inverse[k])
-            tokens[i, j * PAIR_FEATURES + PAIR.time] = scaled(time, unit)
-            tokens[i, j * PAIR_FEATURES + PAIR.energy] = part(jobs.power[i] * (leq - own), spare)
+            tokens[i, j * columns.PAIR_FEATURES + columns.PAIR.time] = scaled(time, unit)
+            tokens[i, j * columns.PAIR_FEATURES + columns.PAIR.energy] = part(
+                jobs.power[i] * (leq - own), spare
+            )
+        # and with it again
         for e in range(first, last):
             k = jobs.server_group[e]
             lifted[k] = state.group_load[k]
@@ -632,32 +633,32 @@ def observe_features(env: Environment) -> None:
         j = env.schedule.placement[i]
         if j < 0:
             break
-        tokens[i, JOB.placed] = 1.0
-        tokens[i, JOB.next] = view == SEARCH and env.schedule.time[i] >= longest
-        tokens[i, JOB.own_efficiency] = jobs.efficiency[i, j]
-        tokens[i, JOB.own_time] = env.observation.server_tokens[j, SERVER.time]
-    values[GLOBAL.progress] = min(s.decisions / config.max_moves, 1.0) if view == SEARCH else 0.0
-    values[GLOBAL.load] = 0.0
+        tokens[i, columns.JOB.placed] = 1.0
+        tokens[i, columns.JOB.next] = view == SEARCH and env.schedule.time[i] >= longest
+        tokens[i, columns.JOB.own_efficiency] = jobs.efficiency[i, j]
+        tokens[i, columns.JOB.own_time] = env.observation.server_tokens[j, columns.SERVER.time]
+    values[columns.GLOBAL.progress] = min(s.decisions / config.max_moves, 1.0) if view == SEARCH else 0.0
+    values[columns.GLOBAL.load] = 0.0
     rest = 0.0
     if view == PLACE:
-        values[GLOBAL.progress] = s.decisions / n
+        values[columns.GLOBAL.progress] = s.decisions / n
         if following < jobs.load.shape[0]:
             rest = state.rest[following]
-            tokens[following, JOB.next] = 1.0
-            values[GLOBAL.load] = tokens[following, JOB.load]
+            tokens[following, columns.JOB.next] = 1.0
+            values[columns.GLOBAL.load] = tokens[following, columns.JOB.load]
     elif view == PLAN and not s.finished:
         rest = jobs.least_energy[0]
     elif view == PLAN:
-        values[GLOBAL.progress] = 1.0
+        values[columns.GLOBAL.progress] = 1.0
     cap, least = jobs.energy_cap[0], jobs.least_energy[0]
-    values[GLOBAL.time] = scaled(s.jct, s.pooled)
-    values[GLOBAL.energy] = min(state.energy[0] / cap, 1.0)
+    values[columns.GLOBAL.time] = scaled(s.jct, s.pooled)
+    values[columns.GLOBAL.energy] = min(state.energy[0] / cap, 1.0)
     spare = cap - state.energy[0] - rest
     if spare <= ENERGY_SLACK * cap:
         spare = 0.0  # not more than rounding
-    values[GLOBAL.spare] = part(spare, cap - least)
-    values[GLOBAL.least_to_come] = min(rest / least, 1.0)
-    values[GLOBAL.tasks] = scaled(n, COUNT_SCALE)
+    values[columns.GLOBAL.spare] = part(spare, cap - least)
+    values[columns.GLOBAL.least_to_come] = min(rest / least, 1.0)
+    values[columns.GLOBAL.tasks] = scaled(n, columns.COUNT_SCALE)
 
 
 @helper

@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from schedgym.core.arrays import Sizes
 from schedgym.problems.single_job.problem import SingleJobParameters
-from schedgym.problems.single_job.workload import MOST_LIMIT
+from schedgym.problems.single_job.topology import MOST_LIMIT
 
 #: views whose features have a token for each task on each server
 PAIR_VIEWS = ("plan", "search")

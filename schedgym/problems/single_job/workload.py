@@ -22,19 +22,7 @@ from schedgym.core.random import stream, uniform
 from schedgym.core.source import constants_of, draw_alone
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InfeasibleInstance, InvalidWorkload
-from schedgym.problems.single_job.topology import (
-    CLUSTER,
-    LIMIT,
-    MOST_CPU,
-    MOST_LIMIT,
-    MOST_WEIGHT,
-    OTHER,
-    check_cluster,
-    check_reach,
-    cluster_groups,
-    fat_tree_groups,
-    group_limits,
-)
+from schedgym.problems.single_job import topology
 from schedgym.solvers.placement import ENERGY_SLACK, make_membership
 
 if TYPE_CHECKING:
@@ -45,10 +33,8 @@ __all__ = [
     "LEAST_LOAD",
     "LEAST_POWER",
     "LONGEST",
-    "MOST_CPU",
     "MOST_DRAWS",
     "MOST_ENERGY",
-    "MOST_LIMIT",
     "MOST_LOAD",
     "MOST_POWER",
     "SCHEMA",
@@ -88,7 +74,7 @@ CAPACITIES, LOADS, EFFICIENCIES, CAPS = range(4)  # random streams
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
     """Check that the tree fits its servers, that the cap can be met, and that times are finite."""
     jobs, cluster = sections["jobs"], sections["cluster"]
-    check_cluster(cluster, prefix, limited=True)
+    topology.check_cluster(cluster, prefix, limited=True)
     with np.errstate(over="ignore"):
         least = float(np.cumsum(_powers(jobs) * (jobs["load"] / jobs["efficiency"].max(axis=1)))[-1])
     cap = float(jobs["energy_cap"])
@@ -105,13 +91,13 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
                 f"{prefix}jobs: the largest possible energy must be <= {MOST_ENERGY:g} vCPU s, "
                 f"got {highest:g}"
             )
-        matrix, limits = cluster_groups(cluster).matrix, _limits(cluster)
+        matrix, limits = topology.cluster_groups(cluster).matrix, _limits(cluster)
         longest = float(np.divide(most, (limits / matrix.max(axis=1)).min()))
         if not longest <= LONGEST:
             raise InvalidWorkload(
                 f"{prefix}jobs: the longest possible time must be <= {LONGEST:g} s, got {longest:g}"
             )
-    check_reach(cluster, matrix, limits, MOST_LIMIT, prefix)
+    topology.check_reach(cluster, matrix, limits, topology.MOST_LIMIT, prefix)
 
 
 def _powers(jobs: Mapping[str, npt.NDArray[Any]]) -> Floats:
@@ -121,10 +107,10 @@ def _powers(jobs: Mapping[str, npt.NDArray[Any]]) -> Floats:
 
 def _limits(cluster: Any) -> Floats:
     """Return B_k of each group [vCPU]; [R]."""
-    groups = cluster_groups(cluster)
-    limits = group_limits(groups.matrix, groups.share, cluster["cpu"])
+    groups = topology.cluster_groups(cluster)
+    limits = topology.group_limits(groups.matrix, groups.share, cluster["cpu"])
     if "limit" in cluster:
-        limits[groups.kind == OTHER] = cluster["limit"]
+        limits[groups.kind == topology.OTHER] = cluster["limit"]
     return limits
 
 
@@ -137,7 +123,7 @@ SCHEMA = Schema(
         # the constant alpha of the paper's Eq. 7, which its experiments set to 1; default: 1
         Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
-    cluster=(*CLUSTER, LIMIT),
+    cluster=(*topology.CLUSTER, topology.LIMIT),
     check=_check,
 )
 
@@ -160,8 +146,8 @@ class Jobs(NamedTuple):
     size: Annotated[Any, SIZE]
     load: Annotated[Floats, "task", Shown("of each task; 0 after the last [vCPU s]", MOST_LOAD)]
     efficiency: Annotated[Floats, "task", "server", Shown("e_ij of each task on each server")]
-    capacity: Annotated[Floats, "server", Shown("of each server [vCPU]", MOST_CPU)]
-    limits: Annotated[Floats, "group", Shown("B_k; 0: no group [vCPU, by weight]", MOST_LIMIT)]
+    capacity: Annotated[Floats, "server", Shown("of each server [vCPU]", topology.MOST_CPU)]
+    limits: Annotated[Floats, "group", Shown("B_k; 0: no group [vCPU, by weight]", topology.MOST_LIMIT)]
     energy_cap: Annotated[Floats, 1, Shown("E_MAX [vCPU s]", MOST_ENERGY)]
     least_energy: Annotated[Floats, 1]  # every task on its most efficient server
     least_work: Annotated[Floats, 1]  # their equivalent loads there [vCPU s]
@@ -176,7 +162,9 @@ class Jobs(NamedTuple):
         Floats,
         "weighted_group",
         "server",
-        Shown("or A_jk, if a file has others", MOST_WEIGHT, name="groups", shape=("group", "server")),
+        Shown(
+            "or A_jk, if a file has others", topology.MOST_WEIGHT, name="groups", shape=("group", "server")
+        ),
     ]
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
@@ -194,7 +182,7 @@ class Jobs(NamedTuple):
 def tables(workload: Workload) -> Jobs:
     """Convert a workload to the arrays that kernels take, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
-    matrix = cluster_groups(cluster).matrix
+    matrix = topology.cluster_groups(cluster).matrix
     whole = matrix.dtype == np.int8
     least, power = jobs["load"] / jobs["efficiency"].max(axis=1), _powers(jobs)
     return Jobs(
@@ -266,7 +254,7 @@ class Source:
     def __init__(self, parameters: SingleJobParameters) -> None:
         self.parameters = parameters
         self.beta = (parameters.rack_share, parameters.pod_share, parameters.data_centre_share)
-        self.groups = fat_tree_groups(parameters.arity, *self.beta, parameters.server_caps)
+        self.groups = topology.fat_tree_groups(parameters.arity, *self.beta, parameters.server_caps)
         matrix, share, _ = self.groups
         constants = constants_of(CONSTANTS, parameters)
         self.arrays = Origin(constants, share, matrix, *make_membership(matrix))
