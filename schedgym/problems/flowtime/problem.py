@@ -171,7 +171,7 @@ _KW = {"jobs": 6487, "horizon": 3600}
 PROBLEM = Problem(
     name="flowtime",
     title="Flowtime norm of preemptible jobs packed on heterogeneous servers, slot by slot",
-    source="xu2021: online competitive resource allocation and packing of cluster jobs (OCORP)",
+    source="xu2021: Online Convex Optimization based job scheduling with Resource Packing (OCORP)",
     ids={
         "schedgym/FlowtimePacking-v0": Variant(
             title="Give cores to preemptible jobs, slot by slot: least l_k norm of the flowtimes",
