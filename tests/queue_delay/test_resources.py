@@ -19,7 +19,7 @@ from schedgym.errors import InvalidParameter, InvalidSchedule, InvalidWorkload
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
-from schedgym.problems.queue_delay.problem import RESOURCES, QueueDelayParameters
+from schedgym.problems.queue_delay.problem import PROBLEM, RESOURCES, QueueDelayParameters
 from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.problems.queue_delay.workload import Source, generate, make_workload
 from schedgym.testing import sample_action
@@ -159,6 +159,15 @@ def test_devices_are_drawn_as_documented() -> None:
     for units in (1, 2, 4, 8):
         assert (gpu == units / 8).mean() == pytest.approx(0.87 / 4, abs=0.01)
     assert given.cluster["gpu"][0] == 1.0 and given.cluster["gpu"].mean() == pytest.approx(0.5, abs=0.05)
+    preset = PROBLEM.presets["gpu-cluster"]
+    own = {name: preset[name] for name in ("resources", "device_share", "device_part_share")}
+    parts = 8 * drawn(**own).jobs["gpu"]
+    assert (parts > 0).mean() == pytest.approx(0.87, abs=0.01)
+    assert ((parts > 0) & (parts < 1)).mean() == pytest.approx(0.38, abs=0.01)
+    assert parts[(parts > 0) & (parts < 1)].mean() == pytest.approx(0.5, abs=0.01)
+    assert (parts == 8).mean() == pytest.approx(0.87 * 0.56 / 4, abs=0.01)
+    small = 8 * drawn(resources=GPUS, device_part_share=1.0).jobs["gpu"]
+    assert (small <= 1).all() and (small > 0).mean() == pytest.approx(0.5, abs=0.01)
     alone = drawn(resources=("memory", "licence"), device_share=1.0)
     np.testing.assert_array_equal(alone.jobs["memory"], plain.jobs["memory"])
     assert (alone.jobs["licence"] > 0).all() and not set(alone.cluster) & {"cpu"}

@@ -112,7 +112,8 @@ class QueueDelayEnv(SchedulingEnv):
     :mod:`~schedgym.problems.queue_delay.workload`), or windows of a real trace. Resources besides cpu and
     memory are drawn as devices, by our own assumption: a server has eight of a kind or none, each with
     probability 1/2 (the first server always has them), and a share `device_share` of the tasks asks for 1, 2,
-    4 or 8 of them, each as often.
+    4 or 8 of them, each as often, but a share `device_part_share` of these for a part of one, uniformly. The
+    preset "gpu-cluster" has the shares of Alibaba's GPU cluster trace 2023.
 
     ## Deviations
     The paper does not say in which order simultaneous events are handled; the order here is that of the

@@ -86,9 +86,9 @@ class QueueDelayParameters(Parameters):
     idle = {
         "workload": (
             *("tasks", "servers", "load", "arrival_rate", "execution_sigma"),
-            *("resources", "device_share"),
+            *("resources", "device_share", "device_part_share"),
         ),
-        "trace": ("arrival_rate", "execution_sigma", "device_share"),
+        "trace": ("arrival_rate", "execution_sigma", "device_share", "device_part_share"),
     }
     tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
     servers: int | str = parameter(
@@ -106,6 +106,12 @@ class QueueDelayParameters(Parameters):
     )
     device_share: float = parameter(
         *(0.5, "share of the tasks that ask for each kind of devices"),
+        minimum=0,
+        maximum=1,
+        needs=("devices", lambda own: not set(own.resources) <= set(RESOURCES[:2])),
+    )
+    device_part_share: float = parameter(
+        *(0.0, "share of these tasks that ask for a part of one device"),
         minimum=0,
         maximum=1,
         needs=("devices", lambda own: not set(own.resources) <= set(RESOURCES[:2])),
@@ -185,6 +191,15 @@ PROBLEM = Problem(
         # and at its own load
         "trace": {"tasks": 2000, "servers": "all"},
         "paper-light-tailed": {"tasks": 2000, "servers": 10, "execution_sigma": 0.5},
+        # of the pods of Alibaba's GPU cluster trace 2023, 87% ask for GPUs and 38% for a part of one
+        "gpu-cluster": {
+            "tasks": 200,
+            "servers": 8,
+            "load": 0.9,
+            "resources": ("cpu", "memory", "gpu"),
+            "device_share": 0.87,
+            "device_part_share": 0.44,
+        },
     },
     statements=(
         # under the reading of FFD, and of the window, under which the paper's statements hold best

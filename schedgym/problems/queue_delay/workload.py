@@ -192,6 +192,7 @@ ORIGIN = record_dtype(
     ("load", np.float64),  # 0: as drawn
     ("execution_sigma", np.float64),
     ("device_share", np.float64),
+    ("device_part_share", np.float64),
     ("cpu", np.int64),  # number of this resource; -1: there is none
     ("memory", np.int64),
 )
@@ -377,14 +378,22 @@ def draw_servers(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None
 def draw_devices(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """Draw the devices that servers have and tasks ask for; the first server has some of each kind."""
     state = stream(seed, episode, DEVICES_DRAWN)
-    share = source.device_share
+    share, part = source.device_share, source.device_part_share
+    most = DEVICES_ASKED.shape[0] - 1
     for r in range(max(source.cpu, source.memory) + 1, jobs.capacity.shape[1]):
         for j in range(jobs.capacity.shape[0]):
             state, u = uniform(state)
             jobs.capacity[j, r] = 1.0 if j == 0 or u < SERVERS_WITH_DEVICES else 0.0
         for i in range(jobs.size.tasks):
             state, u = uniform(state)
-            asked = DEVICES_ASKED[int(u / share * DEVICES_ASKED.shape[0])] if u < share else 0
+            asked = 0.0
+            if u < share:
+                place = u / share  # uniform, too, in each of the two parts of [0, 1)
+                if place < part or part == 1.0:
+                    asked = 1.0 - place / part
+                else:
+                    k = int((place - part) / (1.0 - part) * (most + 1))
+                    asked = float(DEVICES_ASKED[min(k, most)])
             jobs.demand[i, r] = asked / DEVICES
 
 
