@@ -82,6 +82,7 @@ class Benchmark:
         parameters: parameters of the environment (and ``copy``); with ``policy``, on top of the baseline's.
         act: function observation -> action, or with ``num_envs`` batch -> batch; its time is not counted.
         num_envs: size of the vector environment; 0: one environment, of ``gym.make``.
+        autoreset: mode of the vector environment.
         steps: steps of a full run (of all environments at once); None: the number that all problems share.
         policy: short name of a policy.
         target: the target value, as text; for a single environment in multiples of CartPole's rate ("x").
@@ -93,6 +94,7 @@ class Benchmark:
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     act: Callable[[Any], Any] | None = None
     num_envs: int = 0
+    autoreset: str = "NextStep"
     steps: int | None = None
     policy: str = ""
     target: str = "-"
@@ -169,7 +171,7 @@ def vector_rate(case: Benchmark, steps: int) -> tuple[float, float, int]:
         the rate within ``step``, the rate of the whole loop with its policy, and the episodes that ended.
     """
     assert case.act is not None, f"{case.name}: says not how to act"
-    env = gym.make_vec(case.id, num_envs=case.num_envs, **case.parameters)
+    env = gym.make_vec(case.id, num_envs=case.num_envs, autoreset_mode=case.autoreset, **case.parameters)
     observation, _ = env.reset(seed=0)
     for _ in range(20):
         observation, *_ = env.step(case.act(observation))

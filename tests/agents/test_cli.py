@@ -71,7 +71,7 @@ def test_train_show_and_compare(capsys, folder) -> None:
 
 
 def test_the_recorded_command_names_the_device() -> None:
-    asked = Training(ID, settings=["search.sigma=0.2"], device="cuda")
+    asked = Training(ID, set=["search.sigma=0.2"], device="cuda")
     command = f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --device cuda"
     assert asked.command(ID, "small.yaml") == command
     assert "--device" not in Training(ID).command(ID, "small.yaml")
