@@ -18,19 +18,11 @@ from schedgym.solvers.relaxation import relax_bound
 from tests.parallel_jct import random_jobs
 
 
-def relaxed_bound(workload: Workload) -> float:
+def weaker_bounds(workload: Workload) -> tuple[float, float]:
+    """The optimum of the relaxation (which has tests of its own), and the longest task alone."""
     own = tables(workload)
-    return relax_bound(own.load, own.efficiency, own.matrix, own.limits, float(own.energy_cap[0]), own.power)
-
-
-def task_bound(workload: Workload) -> float:
-    own = tables(workload)
-    cap = float(own.energy_cap[0])
-    times = bounds.alone_times(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
-    return float(times.min(axis=1).max()) * (1.0 - bounds.ROUNDING)
-
-
-BOUNDS = (relaxed_bound, task_bound, bounds.whole_task_bound, bounds.lower_bound)
+    job = own.load, own.efficiency, own.matrix, own.limits, float(own.energy_cap[0]), own.power
+    return relax_bound(*job), float(bounds.alone_times(*job).min(axis=1).max())
 
 
 def test_no_plan_is_better() -> None:
@@ -42,9 +34,9 @@ def test_no_plan_is_better() -> None:
         instance = random_jobs.random_instance(rng, tasks=4, servers=4, **own)
         optimum = float(one_job.best(instance)[0])
         workload = random_jobs.job_workload(instance)
-        relaxed, task, whole, lower = (bound(workload) for bound in BOUNDS)
-        assert max(relaxed, task) * (1 - 1e-9) <= whole == lower <= optimum * (1 + 1e-9)
-        stronger += whole > max(relaxed, task) * 1.001
+        weaker, whole = max(weaker_bounds(workload)), bounds.whole_task_bound(workload)
+        assert weaker * (1 - 1e-9) <= whole == bounds.lower_bound(workload) <= optimum * (1 + 1e-9)
+        stronger += whole > weaker * 1.001
         exact += whole > optimum * (1 - 1e-9)
     assert stronger > 10 and exact > 50
 
@@ -64,17 +56,18 @@ def single(
 def test_by_hand() -> None:
     # in pieces 20 / 10; but a whole task takes 10 on the small server, so both are on the large one
     workload = random_jobs.job_workload(single((10.0, 10.0), (1.0, 9.0)))
-    assert [bound(workload) for bound in BOUNDS] == pytest.approx([2.0, 10 / 9, 20 / 9, 20 / 9], rel=1e-7)
+    found = (*weaker_bounds(workload), bounds.whole_task_bound(workload))
+    assert found == pytest.approx((2.0, 10 / 9, 20 / 9), rel=1e-7)
     # a task alone; without the cap its fastest server, with it the other one
     efficiency = ((0.5, 1.0),)
     for cap, task in ((20.0, 2.0), (19.0, 10.0)):
         workload = random_jobs.job_workload(single((10.0,), (10.0, 1.0), efficiency, cap))
-        assert task_bound(workload) == pytest.approx(task, rel=1e-9)
+        assert weaker_bounds(workload)[1] == pytest.approx(task, rel=1e-9)
     # what the cap leaves for one task is what the others do not need at least
     efficiency = ((0.5, 1.0), (0.5, 1.0))
     for cap, task in ((30.0, 2.0), (29.0, 10.0)):
         workload = random_jobs.job_workload(single((10.0, 10.0), (10.0, 1.0), efficiency, cap))
-        assert task_bound(workload) == pytest.approx(task, rel=1e-9)
+        assert weaker_bounds(workload)[1] == pytest.approx(task, rel=1e-9)
 
 
 def test_alone_times() -> None:
@@ -128,6 +121,5 @@ def test_what_a_bound_does_not_depend_on() -> None:
             4.0 * instance.energy_cap,
             weights=instance.weights,
         )
-        for bound in BOUNDS:
-            one, two = bound(random_jobs.job_workload(instance)), bound(random_jobs.job_workload(other))
-            assert two == pytest.approx(2.0 * one, rel=1e-6)
+        one, two = (bounds.lower_bound(random_jobs.job_workload(job)) for job in (instance, other))
+        assert two == pytest.approx(2.0 * one, rel=1e-6)
