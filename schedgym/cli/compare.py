@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from schedgym.evaluation.comparison import Evaluation
     from schedgym.evaluation.plan import Policies
 
-__all__ = ["Asked", "compare"]
+__all__ = ["Asked", "Contenders", "Plan", "compare", "plan_contenders"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """The arguments of ``schedgym compare``, except for the problem's parameters."""
+class Contenders:
+    """The arguments that say which policies play which episodes."""
 
     id: Id
     policies: Annotated[
@@ -61,8 +61,8 @@ class Asked:
         typer.Option(
             "--policies",
             metavar="A,B",
-            help="Names, "
-            "'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default: those listed for the id.",
+            help="Names ('pretrained' is the agent shipped for the id), 'score: EXPRESSION', or "
+            "FILE.py:NAME, which runs the file. Default: those listed for the id.",
         ),
     ] = None
     agents: Annotated[
@@ -99,6 +99,12 @@ class Asked:
             help="Give policies the options that `schedgym tune` found: those shipped, or those of a file.",
         ),
     ] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked(Contenders):
+    """The arguments of ``schedgym compare``, except for the problem's parameters."""
+
     best_known: Annotated[
         str | None,
         typer.Option(
@@ -178,13 +184,13 @@ def compare(asked: Asked, **given: str | None) -> None:
     from schedgym.evaluation.export import write_csv
     from schedgym.evaluation.plot import FORMATS, plot_comparison
 
-    wanted = _plan(asked, {name: text for name, text in given.items() if text is not None})
+    wanted = _plan(asked, given)
     check_output(asked.json)
     check_output(asked.csv)
     check_output(picture, FORMATS)
     evaluation = runner.compare(
         wanted.id,
-        {**wanted.policies.acting, **wanted.agents, **wanted.searching},
+        {**wanted.acting, **wanted.searching},
         wanted.grid,
         asked.episodes,
         asked.seed,
@@ -223,8 +229,8 @@ def compare(asked: Asked, **given: str | None) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Plan:
-    """A comparison whose arguments have been checked.
+class Plan:
+    """Policies and their settings, which have been checked.
 
     Attributes:
         problem, id: problem and id of the environment.
@@ -232,8 +238,6 @@ class _Plan:
         grid: parameters with several values.
         policies: the policies that are named.
         agents: label -> an agent's policy.
-        reference: label that differences refer to.
-        searching: label -> the search for the best known schedules, where it is asked for: no policy.
     """
 
     problem: Problem
@@ -242,6 +246,22 @@ class _Plan:
     grid: dict[str, list[Any]]
     policies: "Policies"
     agents: dict[str, Any]
+
+    @property
+    def acting(self) -> dict[str, Any]:
+        """Label -> policy, for all of them."""
+        return {**self.policies.acting, **self.agents}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan(Plan):
+    """A comparison whose arguments have been checked.
+
+    Attributes:
+        reference: label that differences refer to.
+        searching: label -> the search for the best known schedules, where it is asked for: no policy.
+    """
+
     reference: str
     searching: dict[str, Any]
 
@@ -252,7 +272,8 @@ class _Plan:
         return {**variant.parameters, **variant.baseline_parameters, **self.fixed}
 
 
-def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
+def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
+    """The policies and the parameters, of which ``given`` are those that are options of the command."""
     from schedgym.evaluation.plan import (
         baseline,
         expand_grid,
@@ -262,7 +283,8 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     )
 
     problem, id = resolve_id(asked.id)
-    parsed = parse_parameters(problem, id, given, pairs(asked.set, "--set"))
+    texts = {name: text for name, text in given.items() if text is not None}
+    parsed = parse_parameters(problem, id, texts, pairs(asked.set, "--set"))
     grid = {key: values for key, values in parsed.items() if len(values) > 1}
     preset = find_preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
     fixed = {key: value for key, value in preset.items() if key not in parsed}
@@ -270,23 +292,37 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     settings = expand_grid(grid)
     for own in settings:
         problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))
-    named = None if asked.policies is None else policy_names(asked.policies, problem)
+    named = None if asked.policies is None else _named(asked.policies, problem, id)
     options = _options(pairs(asked.option, "--option"), problem)
     policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)
     agents = _agents(asked.agents, id)
     for label in agents:
         if label in policies.acting:
             raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
-    labels = [*policies.acting, *agents]
+    return Plan(problem, id, fixed, grid, policies, agents)
+
+
+def _named(text: str, problem: Problem, id: str) -> list[Any]:
+    """The policies of a comma list: their names, and the agent that is shipped."""
+    names: list[Any] = policy_names(text, problem)
+    if "pretrained" in names:
+        from schedgym.agents.agent_policy import make_agent
+
+        names[names.index("pretrained")] = make_agent("pretrained", id)
+    return names
+
+
+def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
+    plan = plan_contenders(asked, given)
     reference = asked.reference
     if reference is None:
-        usual = problem.ids[id].reference
-        reference = usual if usual in labels else labels[0]
-    reference = reference.removeprefix(f"{problem.name}/")
-    if reference not in labels:
-        raise UnknownName("reference policy", reference, labels)
-    searching = _searching(asked.best_known, id, labels)
-    return _Plan(problem, id, fixed, grid, policies, agents, reference, searching)
+        usual = plan.problem.ids[plan.id].reference
+        reference = usual if usual in plan.acting else next(iter(plan.acting))
+    reference = reference.removeprefix(f"{plan.problem.name}/")
+    if reference not in plan.acting:
+        raise UnknownName("reference policy", reference, plan.acting)
+    searching = _searching(asked.best_known, plan.id, list(plan.acting))
+    return _Plan(**vars(plan), reference=reference, searching=searching)
 
 
 def _searching(text: str | None, id: str, labels: Sequence[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from schedgym.core.problem import Metric, Problem
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
+from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.comparison import Evaluation, Observed
 from schedgym.evaluation.engines import Engine, Failure, make_engine, progress_bar
@@ -42,7 +43,7 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "check_keywords", "compare", "evaluate"]
+__all__ = ["How", "check_keywords", "compare", "count_episodes", "evaluate"]
 
 EPISODES = 20  # with the generator
 
@@ -222,7 +223,7 @@ class _Runs:
         return jobs
 
     def _count(self, acting: Sequence[Entrant]) -> tuple[int, int]:
-        """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
+        """:func:`count_episodes` of a setting.
 
         Raises an error for parameters, or for policies in their view, that cannot run.
         """
@@ -236,11 +237,19 @@ class _Runs:
         if self.files:
             count = len(self.files) if self.episodes is None else self.episodes
             return count, count
-        if acting[0].parameters.get("workload") is not None:
-            return self.episodes or 1, 1
-        windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
-        count = self.episodes or windows or EPISODES
-        return count, min(count, windows or count)
+        return count_episodes(env, self.episodes)
+
+
+def count_episodes(env: SchedulingEnv, episodes: int | None) -> tuple[int, int]:
+    """The episodes that are played, and how many of them have jobs of their own.
+
+    A trace has only its windows, a workload file only its jobs.
+    """
+    if getattr(env.simulator.parameters, "workload", None) is not None:
+        return episodes or 1, 1
+    windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
+    count = episodes or windows or EPISODES
+    return count, min(count, windows or count)
 
 
 def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tuple[str, ...]:
