@@ -29,9 +29,9 @@ from schedgym.envs import SchedulingEnv
 
 __all__ = ["Node", "TreeSearch", "main", "play"]
 
-#: small instances: a search of 1,000 simulations a decision takes minutes an episode
+#: small instances, of which a search of 1,000 simulations a decision takes about a minute an episode
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "schedgym/QueueDelay-v0": {"tasks": 12, "servers": 2, "window": 8},
+    "schedgym/QueueDelay-v0": {"tasks": 14, "servers": 1, "window": 8, "arrival_rate": 1.0},
     "schedgym/SingleJob-v0": {"tasks": 6, "arity": 4},
 }
 AGENT_PRIOR = 0.5  # of the agent's action; all other feasible ones share the rest
