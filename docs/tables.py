@@ -21,7 +21,7 @@ from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import get_problem
-from schedgym.evaluation.statistics import judge_interval
+from schedgym.evaluation.statistics import judge_interval, ratio_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Figure, Paper, list_figures
@@ -265,6 +265,17 @@ def tuned() -> str:
     return part("tuned.md", entries=read_tuned(), closed=closed)
 
 
+def searches() -> str:
+    """The tree search of ``docs/tree_search`` at each number of simulations, against the shipped agent."""
+    rows = []
+    for path in sorted((DOCS / "tree_search").glob("*.json")):
+        tried = json.loads(path.read_text(encoding="utf-8"))
+        agent = tried["objectives"].pop("agent")
+        for search, found in tried["objectives"].items():
+            rows.append((tried["id"], search, found, agent, ratio_interval(found, agent)))
+    return part("searches.md", rows=rows)
+
+
 def data_sets() -> str:
     """Every data set that ``schedgym trace fetch`` can fetch, with its licence."""
     return part("data-sets.md", formats=formats().values())
@@ -292,6 +303,7 @@ TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "papers.md": (verdicts, findings),
     DOCS / "agents.md": (agents, shipped, cards),
+    DOCS / "how-to" / "agent.md": (searches,),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),
 }

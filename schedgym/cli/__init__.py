@@ -31,8 +31,8 @@ INTERRUPTED = 130
 TERMINATED = 143
 #: modules of this package, in the order in which the help lists their commands
 COMMANDS = (
-    *("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "stores", "papers", "bench"),
-    "new",
+    *("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "dataset", "stores", "papers"),
+    *("bench", "new"),
 )
 
 
@@ -77,7 +77,7 @@ def _run(arguments: list[str]) -> int:
         first = arguments[0] if arguments else "--help"
         if not first.startswith("-") and first not in command.commands:
             raise UnknownName("command", first, command.commands)
-        if first in ("compare", "tune"):
+        if first in ("compare", "dataset", "tune"):
             arguments = _spell_out_switches(arguments)
         code = command.main(args=arguments or ["--help"], prog_name="schedgym", standalone_mode=False)
         sys.stdout.flush()

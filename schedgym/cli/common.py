@@ -108,9 +108,9 @@ def takes(
 
 
 def _told(group: type[Any]) -> dict[str, tuple[str | None, str]]:
-    """Field -> metavar, if one is given, and help, of the attributes in a dataclass's docstring."""
-    text = (inspect.getdoc(group) or "").partition("Attributes:\n")[2]
-    lines = re.sub(r"\n {5,}", " ", text).splitlines()  # a line each
+    """Field -> metavar, if one is given, and help, of the attributes in the docstrings of a dataclass."""
+    texts = [inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2] for kind in group.__mro__]
+    lines = re.sub(r"\n {5,}", " ", "\n".join(texts)).splitlines()  # a line each
     found = (re.fullmatch(r" *(\w+)(?: \((.*?)\))?: (.*)", line) for line in lines)
     return {said[1]: (said[2], said[3]) for said in found if said}
 

@@ -48,26 +48,18 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """The arguments of ``schedgym compare``, except for the problem's parameters.
+class Contenders:
+    """The arguments that say which policies play which episodes.
 
     Attributes:
-        policies (A,B): Names, 'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default: those
-            listed for the id.
+        policies (A,B): Names ('pretrained' is the agent shipped for the id), 'score: EXPRESSION', or
+            FILE.py:NAME, which runs the file. Default: those listed for the id.
         agents (A,B): Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.
         episodes: Episodes per policy. Default: 20, or all windows of a trace.
         preset: Use a named set of parameters; `schedgym describe ID` lists them.
         option (POLICY.NAME=VALUE): Set an option of a policy; may be given repeatedly.
         tuned ([FILE]): Give policies the options that `schedgym tune` found: those shipped, or those of a
             file.
-        best_known (BUDGET): Add the best schedule that an offline search finds in each episode, which knows
-            all of it; e.g. 5000 (schedules that it tries) or 20s (CPU time), for each episode.
-        csv: Write the values of all episodes to this CSV file.
-        plot: Write the picture to this file (.png, .svg, .pdf); 'none' draws no picture.
-        width (LENGTH): Width of the picture, e.g. 3.5in or 88mm.
-        title: Write the problem and the settings above the picture.
-        format (KIND): Kind of the picture's file: png, svg or pdf.
-        reference: The policy that the others are compared with. Default: that of the id.
     """
 
     id: Id
@@ -79,6 +71,23 @@ class Asked:
     set: Settings = None
     option: list[str] | None = None
     tuned: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked(Contenders):
+    """The arguments of ``schedgym compare``, except for the problem's parameters.
+
+    Attributes:
+        best_known (BUDGET): Add the best schedule that an offline search finds in each episode, which knows
+            all of it; e.g. 5000 (schedules that it tries) or 20s (CPU time), for each episode.
+        csv: Write the values of all episodes to this CSV file.
+        plot: Write the picture to this file (.png, .svg, .pdf); 'none' draws no picture.
+        width (LENGTH): Width of the picture, e.g. 3.5in or 88mm.
+        title: Write the problem and the settings above the picture.
+        format (KIND): Kind of the picture's file: png, svg or pdf.
+        reference: The policy that the others are compared with. Default: that of the id.
+    """
+
     best_known: str | None = None
     n_jobs: Processes = 1
     json: Json = None
@@ -134,7 +143,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     check_output(picture, FORMATS)
     evaluation = runner.compare(
         wanted.id,
-        {**wanted.policies.acting, **wanted.agents, **wanted.searching},
+        {**wanted.acting, **wanted.searching},
         wanted.grid,
         asked.episodes,
         asked.seed,
@@ -173,8 +182,8 @@ def compare(asked: Asked, **given: str | None) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Plan:
-    """A comparison whose arguments have been checked.
+class Plan:
+    """Policies and their settings, which have been checked.
 
     Attributes:
         problem, id: problem and id of the environment.
@@ -182,8 +191,6 @@ class _Plan:
         grid: parameters with several values.
         policies: the policies that are named.
         agents: label -> an agent's policy.
-        reference: label that differences refer to.
-        searching: label -> the search for the best known schedules, where it is asked for: no policy.
     """
 
     problem: Problem
@@ -192,6 +199,22 @@ class _Plan:
     grid: dict[str, list[Any]]
     policies: "Policies"
     agents: dict[str, Any]
+
+    @property
+    def acting(self) -> dict[str, Any]:
+        """Label -> policy, for all of them."""
+        return {**self.policies.acting, **self.agents}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan(Plan):
+    """A comparison whose arguments have been checked.
+
+    Attributes:
+        reference: label that differences refer to.
+        searching: label -> the search for the best known schedules, where it is asked for: no policy.
+    """
+
     reference: str
     searching: dict[str, Any]
 
@@ -202,7 +225,8 @@ class _Plan:
         return {**variant.parameters, **variant.baseline_parameters, **self.fixed}
 
 
-def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
+def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
+    """The policies and the parameters, of which ``given`` are those that are options of the command."""
     from schedgym.evaluation.plan import (
         baseline,
         expand_grid,
@@ -216,23 +240,37 @@ def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
     settings = expand_grid(grid)
     for own in settings:
         problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))
-    named = None if asked.policies is None else policy_names(asked.policies, problem)
+    named = None if asked.policies is None else _named(asked.policies, problem, id)
     options = _options(pairs(asked.option, "--option"), problem)
     policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)
     agents = _agents(asked.agents, id)
     for label in agents:
         if label in policies.acting:
             raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
-    labels = [*policies.acting, *agents]
+    return Plan(problem, id, fixed, grid, policies, agents)
+
+
+def _named(text: str, problem: Problem, id: str) -> list[Any]:
+    """The policies of a comma list: their names, and the agent that is shipped."""
+    names: list[Any] = policy_names(text, problem)
+    if "pretrained" in names:
+        from schedgym.agents.agent_policy import make_agent
+
+        names[names.index("pretrained")] = make_agent("pretrained", id)
+    return names
+
+
+def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
+    plan = plan_contenders(asked, given)
     reference = asked.reference
     if reference is None:
-        usual = problem.ids[id].reference
-        reference = usual if usual in labels else labels[0]
-    reference = reference.removeprefix(f"{problem.name}/")
-    if reference not in labels:
-        raise UnknownName("reference policy", reference, labels)
-    searching = _searching(asked.best_known, id, labels)
-    return _Plan(problem, id, fixed, grid, policies, agents, reference, searching)
+        usual = plan.problem.ids[plan.id].reference
+        reference = usual if usual in plan.acting else next(iter(plan.acting))
+    reference = reference.removeprefix(f"{plan.problem.name}/")
+    if reference not in plan.acting:
+        raise UnknownName("reference policy", reference, plan.acting)
+    searching = _searching(asked.best_known, plan.id, list(plan.acting))
+    return _Plan(**vars(plan), reference=reference, searching=searching)
 
 
 def _searching(text: str | None, id: str, labels: Sequence[str]) -> dict[str, Any]:

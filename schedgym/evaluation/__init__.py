@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from schedgym.evaluation.comparison import Comparison, Evaluation
+    from schedgym.evaluation.datasets import create_dataset
     from schedgym.evaluation.episodes import play
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
@@ -33,6 +34,7 @@ __all__ = [
     "Tuning",
     "bootstrap_interval",
     "compare",
+    "create_dataset",
     "evaluate",
     "load_spec",
     "make_manifest",
@@ -50,6 +52,7 @@ __all__ = [
 
 _MODULES = {
     "comparison": ("Comparison", "Evaluation"),
+    "datasets": ("create_dataset",),
     "gantt": ("plot_schedule",),
     "manifest": ("make_manifest",),
     "plot": ("plot_comparison",),

@@ -110,6 +110,7 @@ class Step(NamedTuple):
         ended: True after the last step.
         truncated: True if the episode ended with work left.
         info: of the step.
+        action: the policy's decision, which the step has carried out; None at the begin.
     """
 
     observation: Any
@@ -118,6 +119,7 @@ class Step(NamedTuple):
     ended: bool = False
     truncated: bool = False
     info: Mapping[str, Any] = {}
+    action: Any = None
 
 
 def steps(
@@ -144,7 +146,7 @@ def steps(
         seconds = clock() - COMPILATION.seconds - began
         observation, reward, terminated, truncated, info = step(action)
         ended = terminated or truncated
-        yield Step(observation, reward, seconds, ended, bool(truncated), info)
+        yield Step(observation, reward, seconds, ended, bool(truncated), info, action)
 
 
 def play(

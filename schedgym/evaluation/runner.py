@@ -62,7 +62,7 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "check_keywords", "compare", "evaluate", "score"]
+__all__ = ["How", "check_keywords", "compare", "count_episodes", "evaluate", "score"]
 
 EPISODES = 20  # with the generator
 
@@ -346,7 +346,7 @@ class _Runs:
             yield result
 
     def _count(self, acting: Sequence[Entrant]) -> tuple[int, int]:
-        """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
+        """:func:`count_episodes` of a setting.
 
         Raises an error for parameters, or for policies in their view, that cannot run.
         """
@@ -360,11 +360,19 @@ class _Runs:
         if self.files:
             count = len(self.files) if self.episodes is None else self.episodes
             return count, count
-        if acting[0].parameters.get("workload") is not None:
-            return self.episodes or 1, 1
-        windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
-        count = self.episodes or windows or EPISODES
-        return count, min(count, windows or count)
+        return count_episodes(env, self.episodes)
+
+
+def count_episodes(env: SchedulingEnv, episodes: int | None) -> tuple[int, int]:
+    """The episodes that are played, and how many of them have jobs of their own.
+
+    A trace has only its windows, a workload file only its jobs.
+    """
+    if getattr(env.simulator.parameters, "workload", None) is not None:
+        return episodes or 1, 1
+    windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
+    count = episodes or windows or EPISODES
+    return count, min(count, windows or count)
 
 
 def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tuple[str, ...]:

@@ -70,6 +70,15 @@ def test_train_show_and_compare(capsys, folder) -> None:
         )
 
 
+def test_the_shipped_agent_is_named_among_the_policies(folder) -> None:
+    rest = ["--episodes", "2", "--tasks", "8", "--servers", "2", "--plot", "none", "--json", "r.json"]
+    found = []
+    for named in (["bf-exec", "--agents", "pretrained"], ["bf-exec,pretrained"]):
+        assert cli.main(["compare", ID, "--policies", *named, *rest]) == 0
+        found.append(json.loads((folder / "r.json").read_text(encoding="utf-8"))["values"])
+    assert found[0] == found[1] and set(found[0]["policy"]) == {"bf-exec", "pretrained"}
+
+
 def test_the_recorded_command_names_the_device() -> None:
     asked = Training(ID, set=["search.sigma=0.2"], device="cuda")
     command = f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --device cuda"

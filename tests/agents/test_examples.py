@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,13 +28,22 @@ def mean_delay(act) -> float:
     return float(np.mean([row["mean_delay"] for row in rows]))
 
 
-def test_a_tree_search_that_knows_the_future_beats_the_agent(capsys, monkeypatch) -> None:
+def test_the_committed_tree_searches_are_of_the_instances_of_today() -> None:
+    """`python -m schedgym.agents.examples.tree_search --json FILE` must be run again when these change."""
+    files = (Path(__file__).resolve().parents[2] / "docs" / "tree_search").glob("*.json")
+    tried = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    assert {one["id"]: one["parameters"] for one in tried} == tree_search.PARAMETERS
+
+
+def test_a_tree_search_that_knows_the_future_beats_the_agent(capsys, monkeypatch, tmp_path) -> None:
     """The same command twice gives the same; every simulation starts from the state that it left."""
     small = {"tasks": 12, "servers": 2, "window": 8}
     monkeypatch.setitem(tree_search.PARAMETERS, "schedgym/QueueDelay-v0", small)
     command = ["--simulations", "16", "--episodes", "2"]
     found = tree_search.main(command)
-    assert found == tree_search.main(command)
+    assert found == tree_search.main([*command, "--json", str(tmp_path / "found.json")])
+    kept = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert kept["objectives"] == found and kept["parameters"] == small
     assert sum(found["16 simulations, clairvoyant"]) < sum(found["agent"])
     assert capsys.readouterr().out.count("16 simulations, resampled") == 2
 

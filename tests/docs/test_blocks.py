@@ -36,7 +36,8 @@ def test_the_blocks_run(document, traces, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "tests.docs.blocks", str(document), *(["--traces"] if traces else [])],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"},
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg", "MINARI_DATASETS_PATH": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=LIMIT,
