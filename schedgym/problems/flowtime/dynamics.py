@@ -438,7 +438,11 @@ def wanted_by(env: Environment, r: int) -> int:
 @helper
 def can_get(env: Environment, r: int) -> Any:
     """View pick: return True if the row can use another core and a server has it (in 2D: with its memory)."""
-    return wanted_by(env, r) > 0 and rules.freest(True, r, env.rows, env.state, env.rows.granted) >= 0
+    if wanted_by(env, r) > 0:
+        for i in range(env.rows.granted.shape[1]):
+            if rules.is_open(True, i, r, env.rows, env.state, env.rows.granted):
+                return True
+    return False
 
 
 @helper

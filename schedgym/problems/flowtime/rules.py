@@ -40,6 +40,7 @@ __all__ = [
     "fill",
     "freest",
     "has_phases",
+    "is_open",
     "locality_rows",
     "make_scratch",
     "order_by_rule",
@@ -288,7 +289,7 @@ def pack_cores(
 
 
 @helper
-def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, servers: Any, granted: Integers) -> Any:
+def is_open(memory_counts: bool, i: int, r: int, rows: Rows, servers: Any, granted: Integers) -> Any:
     """Return True if a server has a free core for a job (with memory: and its memory free, or reserved)."""
     return servers.free[i] > 0 and (
         not memory_counts or granted[r, i] > 0 or rows.memory[r] <= servers.free_memory[i]
@@ -304,7 +305,7 @@ def freest(memory_counts: bool, r: int, rows: Rows, servers: Any, granted: Integ
     free = servers.free
     best = -1
     for i in range(free.shape[0]):
-        if _is_open(memory_counts, i, r, rows, servers, granted) and (best < 0 or free[i] > free[best]):
+        if is_open(memory_counts, i, r, rows, servers, granted) and (best < 0 or free[i] > free[best]):
             best = i
     return best
 
@@ -575,7 +576,7 @@ def _tetris(
             r = waiting[x]
             open_servers = 0
             for i in range(free.shape[0]):
-                if _is_open(memory_counts, i, r, rows, scratch, granted):
+                if is_open(memory_counts, i, r, rows, scratch, granted):
                     alignments += _alignment(weights, i, r, rows, scratch)
                     open_servers += 1
             volumes += rows.remaining[r] * open_servers
@@ -590,7 +591,7 @@ def _tetris(
         for x in range(count):
             r = waiting[x]
             for i in range(free.shape[0]):
-                if _is_open(memory_counts, i, r, rows, scratch, granted):
+                if is_open(memory_counts, i, r, rows, scratch, granted):
                     alignment = _alignment(weights, i, r, rows, scratch)
                     badness = rows.remaining[r] * alignments - alignment * volumes
                     if best < 0 or badness < least:
