@@ -333,6 +333,7 @@ class Problem:
         package: dotted name of the problem's folder.
         varying: where the metrics depend on the parameters: complete parameters -> the metrics. ``metrics``
             are then those of the default values.
+        further: name -> a metric under other parameters, None if there is none.
     """
 
     name: str
@@ -349,6 +350,7 @@ class Problem:
     traces: tuple[str, ...] = ()
     package: str
     varying: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
+    further: Callable[[str], Metric | None] = lambda name: None
 
     def module(self, name: str) -> ModuleType:
         """One of the problem's modules, imported now: workload, dynamics, views, metrics, bounds, ..."""
@@ -377,6 +379,8 @@ class Problem:
         for metric in self.metrics:
             if metric.name == name:
                 return metric
+        if (further := self.further(name)) is not None:
+            return further
         raise UnknownName("metric", name, [metric.name for metric in self.metrics])
 
 

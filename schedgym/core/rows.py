@@ -23,16 +23,14 @@ __all__ = ["clear_entries", "clearer", "copier", "copy_entries", "mark", "resett
 _types: Any = types
 _arrayobj: Any = arrayobj
 _intrinsic: Any = intrinsic
+_returned: Any = imputils.impl_ret_borrowed
 
 
 def _compiled_with_columns(typing_context: Any, array: Any, columns: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, count = signature.args[0], context.get_constant(_types.intp, len(signature.args[1]))
-        given, made = (
-            _arrayobj.make_array(kind)(context, builder, arguments[0]),
-            _arrayobj.make_array(kind)(context, builder),
-        )
-        size = given.itemsize
+        given = _arrayobj.make_array(kind)(context, builder, arguments[0])
+        made, size = _arrayobj.make_array(kind)(context, builder), given.itemsize
         _arrayobj.populate_array(
             made,
             data=given.data,
@@ -42,7 +40,7 @@ def _compiled_with_columns(typing_context: Any, array: Any, columns: Any) -> Any
             meminfo=given.meminfo,
             parent=given.parent,
         )
-        return imputils.impl_ret_borrowed(context, builder, kind, made._getvalue())
+        return _returned(context, builder, kind, made._getvalue())
 
     return array(array, columns), generate
 

@@ -94,10 +94,10 @@ def examine(evaluation: Evaluation, statements: Sequence[Statement] | None = Non
     given = {**evaluation.parameters, **dict.fromkeys(evaluation.swept, "")}
     if statements is None and any(given.get(name) is not None for name in ("trace", "workload")):
         return []
-    found = []
+    found, measured = [], set(evaluation.frame["metric"])  # the use of resources that there are
     for statement in evaluation.problem.statements if statements is None else statements:
         rivals = [rival for rival in statement.rivals if rival in evaluation.policies]
-        if statement.policy not in evaluation.policies:
+        if statement.policy not in evaluation.policies or statement.metric not in measured:
             continue
         for setting, comparison in evaluation.comparisons(statement.metric):
             for rival in rivals:

@@ -345,7 +345,7 @@ BAD_COMPARISONS = [
     (["--option", "ffd-nb.blokcing=true"], "did you mean 'blocking'?"),
     (["--option", "ffd-nb.blocking=1"], "blocking: must be true or false"),
     (["--option", "ffd-nb.weights=a,b"], "weights: must be a number"),
-    (["--option", "ffd-nb.weights=1"], "weights: must be two numbers"),
+    (["--option", "ffd-nb.weights=2"], "weights: must be 2 numbers"),
     (["--option", "ffd-nb.size=dp"], "fixed to 'nb'"),
     (["--option", "wf.p=1"], "unknown policy in options 'wf'"),
     (["--episodes", "0"], "episodes: must be a whole number from 1"),

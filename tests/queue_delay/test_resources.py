@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import types
 from typing import Any
 
 import gymnasium as gym
@@ -21,7 +22,7 @@ from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.problem import PROBLEM, RESOURCES, QueueDelayParameters
 from schedgym.problems.queue_delay.rules import TOLERANCE
-from schedgym.problems.queue_delay.workload import Source, generate, make_workload
+from schedgym.problems.queue_delay.workload import Source, generate, make_workload, shares_of
 from schedgym.testing import sample_action
 from tests.long import some, trials
 from tests.queue_delay.instances import random_instance, with_resources
@@ -236,3 +237,33 @@ def test_scorers_refuse_rows_of_other_resources() -> None:
     batch = {name: np.asarray(value)[np.newaxis] for name, value in observation.items()}
     with pytest.raises(InvalidParameter, match="made of 5 numbers a row, the environment has 6"):
         scorer.scores(np.zeros(scorer.size), batch)
+
+
+def test_a_trace_gives_its_gpus() -> None:
+    """Left out where no task asks for one, unless somebody names them."""
+    numbers = {"cores": [4.0, 1.0], "memory": [8.0, 2.0], "gpu": [0.5, 4.0]}
+    machines = {"machine_cores": [8.0, 4.0], "machine_memory": [0.0, 0.0], "machine_gpu": [0.0, 4.0]}
+    arrays = {name: np.array(values) for name, values in {**numbers, **machines}.items()}
+    trace: Any = types.SimpleNamespace(name="mine", **arrays)
+    demands, capacities = shares_of(trace)
+    assert {name: own.tolist() for name, own in demands.items()} == {
+        "cpu": [0.5, 0.125],
+        "memory": [0.0, 0.0],  # that of machines is not known
+        "gpu": [0.125, 1.0],
+    }
+    assert capacities.tolist() == [[1.0, 1.0, 0.0], [0.5, 1.0, 1.0]]
+    assert list(shares_of(trace, ("cpu", "memory"))[0]) == ["cpu", "memory"]
+    trace.gpu = np.zeros(2)
+    assert list(shares_of(trace)[0]) == ["cpu", "memory"]
+    for names in (GPUS, ("cpu", "disk")):
+        with pytest.raises(InvalidParameter, match=f"no task of the mine trace asks for '{names[-1]}'"):
+            shares_of(trace, names)
+
+
+def test_the_use_of_any_resource_has_a_metric() -> None:
+    problem = schedgym.get_problem("queue-delay")
+    found = problem.metric("utilization_my_gpu_to_last_arrival")
+    assert found.help == "used share of my_gpu, averaged over first to last arrival" and found.better == "max"
+    names = [metric.name for metric in problem.metrics_of({"resources": GPUS})]
+    assert [problem.metric(name).name for name in names] == names
+    assert names[5:8] == [f"utilization_{name}" for name in GPUS]

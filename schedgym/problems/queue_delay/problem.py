@@ -43,11 +43,12 @@ def refuse_resources(names: Sequence[str]) -> str:
     return "" if list(names) == wanted else f"must be in this order: {', '.join(wanted)}"
 
 
-WINDOWS_MEASURED = (
-    ("", "first arrival to last completion"),
-    ("_to_last_arrival", "first to last arrival"),
-    ("_backlog", "the times at which tasks wait"),
-)
+#: how the name of a utilization ends -> over what it is averaged
+WINDOWS_MEASURED = {
+    "": "first arrival to last completion",
+    "_to_last_arrival": "first to last arrival",
+    "_backlog": "the times at which tasks wait",
+}
 TIMES_MEASURED = (
     Metric("mean_delay", "s", "mean queuing delay (the objective)", "min"),
     Metric("median_delay", "s", "median queuing delay", "min"),
@@ -71,12 +72,19 @@ COUNTS_MEASURED = (
 
 def metrics_of(parameters: Mapping[str, Any]) -> tuple[Metric, ...]:
     """Return the metrics, in the order of the tables; ``parameters`` has the names of the ``resources``."""
-    utilization = (
-        Metric(f"utilization_{r}{suffix}", "", f"used share of {r}, averaged over {window}", "max")
-        for suffix, window in WINDOWS_MEASURED
-        for r in parameters["resources"]
-    )
-    return (*TIMES_MEASURED, *utilization, *COUNTS_MEASURED)
+    used = (_utilization(r, suffix) for suffix in WINDOWS_MEASURED for r in parameters["resources"])
+    return (*TIMES_MEASURED, *used, *COUNTS_MEASURED)
+
+
+def _utilization(resource: str, suffix: str) -> Metric:
+    text = f"used share of {resource}, averaged over {WINDOWS_MEASURED[suffix]}"
+    return Metric(f"utilization_{resource}{suffix}", "", text, "max")
+
+
+def utilization_called(name: str) -> Metric | None:
+    """Return the utilization of a resource by the name of the metric, None if it is no such name."""
+    found = re.fullmatch(f"utilization_(.+?)({'|'.join(sorted(WINDOWS_MEASURED, reverse=True))})", name)
+    return _utilization(*found.groups()) if found else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,6 +191,7 @@ PROBLEM = Problem(
     objective="mean_delay",
     metrics=metrics_of({"resources": RESOURCES[:2]}),
     varying=metrics_of,
+    further=utilization_called,
     presets={
         "small": {"tasks": 200, "servers": 8},
         "sparse": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},
