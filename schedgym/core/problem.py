@@ -350,7 +350,7 @@ class Problem:
     traces: tuple[str, ...] = ()
     package: str
     varying: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
-    further: Callable[[str], Metric | None] = lambda name: None
+    further: Callable[[str], Metric | None] | None = None
 
     def module(self, name: str) -> ModuleType:
         """One of the problem's modules, imported now: workload, dynamics, views, metrics, bounds, ..."""
@@ -379,7 +379,7 @@ class Problem:
         for metric in self.metrics:
             if metric.name == name:
                 return metric
-        if (further := self.further(name)) is not None:
+        if self.further is not None and (further := self.further(name)) is not None:
             return further
         raise UnknownName("metric", name, [metric.name for metric in self.metrics])
 

@@ -218,7 +218,6 @@ OTHERS = {
     "schedgym/core/files.py": "here it is done",
     "schedgym/core/kernel_cache.py": "compiled kernels",
     "schedgym/traces/fetch.py": "the temporary file of a download",
-    "schedgym/evaluation/memory.py": "the journal of a reproduction, line by line",
 }
 WRITERS = {*"write_text write_bytes touch replace rename renames mkstemp mknod NamedTemporaryFile".split()}
 
@@ -246,4 +245,4 @@ def test_every_output_is_written_by_atomic_write() -> None:
                     found.add(path.relative_to(ROOT).as_posix())
     # a formatter's write_text writes no file
     assert found - {"schedgym/cli/parameters.py"} <= set(OTHERS)
-    assert {"schedgym/core/files.py", "schedgym/evaluation/memory.py"} <= found
+    assert {"schedgym/core/files.py", "schedgym/core/kernel_cache.py"} <= found

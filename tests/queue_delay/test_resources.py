@@ -254,9 +254,10 @@ def test_a_trace_gives_its_gpus() -> None:
     assert capacities.tolist() == [[1.0, 1.0, 0.0], [0.5, 1.0, 1.0]]
     assert list(shares_of(trace, ("cpu", "memory"))[0]) == ["cpu", "memory"]
     trace.gpu = np.zeros(2)
-    assert list(shares_of(trace)[0]) == ["cpu", "memory"]
+    assert list(shares_of(trace)[0]) == ["cpu", "memory"] and list(shares_of(trace, GPUS)[0]) == list(GPUS)
+    trace.machine_gpu = np.zeros(2)
     for names in (GPUS, ("cpu", "disk")):
-        with pytest.raises(InvalidParameter, match=f"no task of the mine trace asks for '{names[-1]}'"):
+        with pytest.raises(InvalidParameter, match=f"no machine of the mine trace has '{names[-1]}'"):
             shares_of(trace, names)
 
 

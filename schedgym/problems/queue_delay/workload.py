@@ -275,7 +275,8 @@ def shares_of(trace: Trace, resources: Sequence[str] | None = None) -> tuple[dic
 
     Args:
         trace: with machines.
-        resources: names among "cpu", "memory", "gpu"; None: cpu, memory, and gpu if some machine has one.
+        resources: names among "cpu", "memory", "gpu"; None: cpu, memory, and gpu if some task asks for one,
+            and some machine has one.
 
     Returns:
         resource -> demand of each task [N]; and the machines' capacities [P, R].
@@ -289,7 +290,8 @@ def shares_of(trace: Trace, resources: Sequence[str] | None = None) -> tuple[dic
         "gpu": (trace.gpu, trace.machine_gpu),
     }
     demands, capacities = {}, []
-    for name in resources or ("cpu", "memory", *(["gpu"] if trace.machine_gpu.any() else [])):
+    counted = trace.gpu.any() and trace.machine_gpu.any()
+    for name in resources or ("cpu", "memory", *(["gpu"] if counted else [])):
         if name not in known or (name == "gpu" and not trace.machine_gpu.any()):
             raise InvalidParameter(f"resources: no machine of the {trace.name} trace has {name!r}")
         demand, capacity = known[name]
