@@ -155,6 +155,17 @@ def policy_names(text: str, problem: Problem) -> list[str]:
     return [typed_policy(name, problem.name) for name in names]
 
 
+def named_policies(text: str, problem: Problem, id: str) -> list[Any]:
+    """The policies of a comma list, agents among them: the one that is shipped for the id, and files."""
+    found: list[Any] = policy_names(text, problem)
+    for position, name in enumerate(found):
+        if name == "pretrained" or name.endswith(".npz"):
+            from schedgym.agents.agent_policy import make_agent
+
+            found[position] = make_agent(name, id)
+    return found
+
+
 def policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dict[str, Any]:
     """Typed options of a policy; names that do not exist are left to ``make_policy`` to refuse."""
     from schedgym.core.policy import get_policy_spec

@@ -20,8 +20,8 @@ from schedgym.cli.common import (
     Settings,
     application,
     make_table,
+    named_policies,
     pairs,
-    policy_names,
     policy_options,
     say,
     takes,
@@ -52,8 +52,8 @@ class Contenders:
     """The arguments that say which policies play which episodes.
 
     Attributes:
-        policies (A,B): Names ('pretrained' is the agent shipped for the id), 'score: EXPRESSION', or
-            FILE.py:NAME, which runs the file. Default: those listed for the id.
+        policies (A,B): Names ('pretrained' is the agent shipped for the id), agent files (.npz), 'score:
+            EXPRESSION', or FILE.py:NAME, which runs the file. Default: those listed for the id.
         agents (A,B): Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.
         episodes: Episodes per policy. Default: 20, or all windows of a trace.
         preset: Use a named set of parameters; `schedgym describe ID` lists them.
@@ -240,7 +240,7 @@ def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
     settings = expand_grid(grid)
     for own in settings:
         problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))
-    named = None if asked.policies is None else _named(asked.policies, problem, id)
+    named = None if asked.policies is None else named_policies(asked.policies, problem, id)
     options = _options(pairs(asked.option, "--option"), problem)
     policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)
     agents = _agents(asked.agents, id)
@@ -248,16 +248,6 @@ def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
         if label in policies.acting:
             raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
     return Plan(problem, id, fixed, grid, policies, agents)
-
-
-def _named(text: str, problem: Problem, id: str) -> list[Any]:
-    """The policies of a comma list: their names, and the agent that is shipped."""
-    names: list[Any] = policy_names(text, problem)
-    if "pretrained" in names:
-        from schedgym.agents.agent_policy import make_agent
-
-        names[names.index("pretrained")] = make_agent("pretrained", id)
-    return names
 
 
 def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:

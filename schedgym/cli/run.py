@@ -14,8 +14,8 @@ from schedgym.cli.common import (
     Settings,
     application,
     make_table,
+    named_policies,
     pairs,
-    policy_names,
     policy_options,
     say,
     takes,
@@ -39,7 +39,14 @@ class RunAsked:
     """
 
     id: Id
-    policy: Annotated[str, typer.Option("--policy", help="Its name, 'score: EXPRESSION', or FILE.py:NAME.")]
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy",
+            help="Its name, 'pretrained' (the shipped agent), an agent file (.npz), 'score: EXPRESSION', or "
+            "FILE.py:NAME.",
+        ),
+    ]
     workload: Path | None = None
     option: list[str] | None = None
     settings: Settings = None
@@ -68,9 +75,15 @@ def run(asked: RunAsked) -> None:
     check_output(asked.json)
     check_output(asked.gantt, FORMATS)
     check_output(asked.gif, MOVING)
-    (named,) = policy_names(asked.policy, problem)
-    full = resolve_policy_name(named, problem.name)
-    acting = make_policy(full, **policy_options(full, problem, pairs(asked.option, "--option")))
+    (acting,) = named_policies(asked.policy, problem, id)
+    options = pairs(asked.option, "--option")
+    if isinstance(acting, str):
+        full = resolve_policy_name(acting, problem.name)
+        acting = make_policy(full, **policy_options(full, problem, options))
+    elif options:
+        raise InvalidParameter(f"--option: {acting.name} is an agent, which has no options")
+    else:
+        full = acting.name
     if asked.seed < 0:
         raise InvalidParameter(f"seed: must be a whole number from 0, got {asked.seed}")
     given = _parameters(asked, problem)

@@ -9,8 +9,10 @@ import shutil
 import pytest
 
 from schedgym import cli
-from schedgym.agents.files import load_agent
+from schedgym.agents.agent_policy import make_agent
+from schedgym.agents.files import list_pretrained, load_agent
 from schedgym.cli.agents import Training
+from schedgym.evaluation import evaluate
 from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
@@ -77,6 +79,20 @@ def test_the_shipped_agent_is_named_among_the_policies(folder) -> None:
         assert cli.main(["compare", ID, "--policies", *named, *rest]) == 0
         found.append(json.loads((folder / "r.json").read_text(encoding="utf-8"))["values"])
     assert found[0] == found[1] and set(found[0]["policy"]) == {"bf-exec", "pretrained"}
+
+
+def test_run_plays_an_agent_as_any_policy(capsys, folder) -> None:
+    small, shipped = ["--set", "tasks=8", "--set", "servers=2"], str(list_pretrained()[ID])
+    delays = set()
+    for named in ("pretrained", shipped):
+        assert cli.main(["run", ID, "--policy", named, *small, "--json", "r.json"]) == 0
+        delays.add(json.loads((folder / "r.json").read_text(encoding="utf-8"))["metrics"]["mean_delay"])
+    capsys.readouterr()
+    direct = evaluate(ID, {"agent": make_agent("pretrained", ID)}, 1, parameters={"tasks": 8, "servers": 2})
+    assert delays == set(direct[direct["metric"] == "mean_delay"]["value"])
+    error = refused(capsys, "run", ID, "--policy", "pretrained", "--option", "norm=1")
+    assert error == "error: --option: pretrained is an agent, which has no options\n"
+    assert "is for environment" in refused(capsys, "run", "schedgym/GeoFair-v0", "--policy", shipped)
 
 
 def test_the_recorded_command_names_the_device() -> None:
