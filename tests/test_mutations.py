@@ -1044,8 +1044,9 @@ class Stores(Family):
     def __init__(self, folder: Path, everywhere: bool = False) -> None:
         super().__init__(folder, everywhere)
         from schedgym.evaluation.episodes import BOUNDS
-        from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
+        from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
 
+        self.newer = (SCHEMA + 1, SCHEMA + 2, 2**31 - 1)
         self.setting = Setting(
             "queue-delay", "schedgym/QueueDelay-v0", {"tasks": 4}, "mean_delay", "min", "1"
         )
@@ -1113,7 +1114,7 @@ class Stores(Family):
                 (f"ALTER TABLE {table} RENAME COLUMN {column} TO other", "another schema"),
                 (f"ALTER TABLE {table} RENAME TO other", "a table is missing"),
                 (f"ALTER TABLE {table} ADD COLUMN other", "another schema"),
-                (f"PRAGMA user_version = {draw.choice((3, 4, 2**31 - 1))}", "newer"),
+                (f"PRAGMA user_version = {draw.choice(self.newer)}", "newer"),
                 (f"PRAGMA user_version = {draw.choice((1, 0, -1))}", "another schema"),
                 ("PRAGMA application_id = 1", "no store"),
                 ("PRAGMA journal_mode = WAL", None),
