@@ -189,8 +189,8 @@ class Plan:
         problem, id: problem and id of the environment.
         fixed: parameters with one value, those of the preset included.
         grid: parameters with several values.
-        policies: the policies that are named.
-        agents: label -> an agent's policy.
+        policies: the policies that are named, agents among them.
+        agents: label -> an agent's policy, wherever it is named.
     """
 
     problem: Problem
@@ -243,10 +243,13 @@ def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
     named = None if asked.policies is None else named_policies(asked.policies, problem, id)
     options = _options(pairs(asked.option, "--option"), problem)
     policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)
-    agents = _agents(asked.agents, id)
-    for label in agents:
+    own = [policy.name for policy in named or () if not isinstance(policy, str)]
+    agents = {label: policies.acting[label] for label in own}
+    for label, agent in _agents(asked.agents, id).items():
         if label in policies.acting:
             raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
+        agents[label] = agent
+    _groups(agents)
     return Plan(problem, id, fixed, grid, policies, agents)
 
 
@@ -288,7 +291,6 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
         if agent.name in found:
             raise InvalidParameter(f"--agents: two are called {agent.name!r}")
         found[agent.name] = agent
-    _groups(found)
     return found
 
 
@@ -317,14 +319,16 @@ def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
 
 def _trainings(plan: _Plan, evaluation: "Evaluation") -> list[dict[str, Any]]:
     """The agents that one configuration trained with several seeds, against the best baseline, by setting."""
+    baselines = [label for label in plan.policies.acting if label not in plan.agents]
     return [
         {
             "setting": setting,
             "agents": labels,
-            **dataclasses.asdict(comparison.improvement(labels, list(plan.policies.acting))),
+            **dataclasses.asdict(comparison.improvement(labels, baselines)),
         }
         for setting, comparison in evaluation.comparisons()
         for labels in _groups(plan.agents)
+        if baselines
     ]
 
 

@@ -155,6 +155,15 @@ def test_train_with_several_seeds_and_compare_them(capsys, folder) -> None:
         assert line in told
         assert f"baseline, {own['rival']} (interquartile means of the trainings); better in" in told
 
+    # agents named among the policies are no baselines
+    paths = ["my runs/small-3.npz", "my runs/small-5.npz", "small-4.npz"]
+    named = [compare[0], ID, "--policies", ",".join(["bf-exec,fcfs", *paths]), *compare[6:]]
+    assert cli.main(named) == 0
+    assert json.loads((folder / "r.json").read_text(encoding="utf-8"))["trainings"] == report["trainings"]
+    capsys.readouterr()
+    assert cli.main([compare[0], ID, "--policies", ",".join(paths), *compare[6:]]) == 0
+    assert "trainings, from" not in capsys.readouterr().out
+
     (folder / "small-4.npz").rename("small-5.npz")
     shutil.copy("small-5.npz", "again.npz")
     compare[compare.index("my runs,small-4.npz")] = "my runs/small-3.npz,small-5.npz,again.npz"
