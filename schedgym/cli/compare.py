@@ -238,8 +238,8 @@ def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
     problem, id = resolve_id(asked.id)
     fixed, grid = parse_parameters(problem, id, asked.preset, given, pairs(asked.set, "--set"))
     settings = expand_grid(grid)
-    for own in settings:
-        problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | own)))
+    for setting in settings:
+        problem.build(id, baseline(problem, id, shared_parameters(problem, id, fixed | setting)))
     named = None if asked.policies is None else named_policies(asked.policies, problem, id)
     options = _options(pairs(asked.option, "--option"), problem)
     policies = resolve_policies(problem, id, named, options, fixed, settings, asked.tuned)
