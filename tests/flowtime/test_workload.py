@@ -257,6 +257,20 @@ def test_load_presets_have_the_same_jobs(preset: str, expected: float) -> None:
     assert all(np.array_equal(drawn[3].jobs[name], base.jobs[name]) for name in base.jobs)
 
 
+def test_narrow_jobs_are_the_same_but_for_their_demands() -> None:
+    source = make_source(PROBLEM.build("schedgym/FlowtimePacking-v0", PROBLEM.presets["kw-narrow"]))
+    own, base = generate(3, 0, source).jobs, generate(3, 0, kw("1d")).jobs
+    assert own.keys() == base.keys() and (own["cpu"] == np.minimum(base["cpu"], 4)).all()
+    assert all(np.array_equal(own[name], base[name]) for name in base if name != "cpu")
+    loads = [load(generate(seed, 0, source), 3600) for seed in range(20)]
+    assert np.mean(loads) == pytest.approx(1.0, rel=0.03)
+    given = {"jobs": 60, "servers": "4+4", "load": 0.9, "most_demand": 2}
+    scaled = make_source(FlowtimeParameters(**given))
+    assert scaled.horizon == horizon_of(60, 8, 0.9, 2) > horizon_of(60, 8, 0.9, 1)
+    with pytest.raises(InvalidParameter, match="most_demand: must be"):
+        FlowtimeParameters(most_demand=17)
+
+
 @pytest.mark.parametrize("wanted", [0.5, 0.95, 1.5])
 @pytest.mark.parametrize(("jobs", "servers"), [(60, SERVERS), (400, (4, 4)), (30, (1,))])
 def test_the_horizon_follows_from_the_load(jobs: int, servers: tuple[int, ...], wanted: float) -> None:
@@ -275,8 +289,8 @@ def test_the_horizon_follows_from_the_load(jobs: int, servers: tuple[int, ...], 
 def test_scales_of_the_generator() -> None:
     fixed = make_source(FlowtimeParameters(jobs=30, horizon=500))
     assert fixed.horizon == 500 and not fixed.arrays.constants["declared"] and fixed.kind == "1d"
-    assert abs(horizon_of(6487, 144, 0.95) - 3600) < 10
-    assert horizon_of(1, 1000, 0.95) == 12
+    assert abs(horizon_of(6487, 144, 0.95, 16) - 3600) < 10
+    assert horizon_of(1, 1000, 0.95, 16) == 12
     lone = generate(0, 0, source_of("1d", 1, (1000,)))
     assert lone.jobs["processing"][0] <= 11
     shortest = generate(0, 0, source_of("1d", 50, (4,), horizon=1))

@@ -17,7 +17,7 @@ from schedgym.papers.judging import excess, grows, larger
 from schedgym.papers.searches import Details, Sentences, count, smallest_flaw
 from schedgym.papers.shi2017 import model, runs
 from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
-from schedgym.papers.shi2017.readings import SIZING
+from schedgym.papers.shi2017.readings import LIMITS, SIZING
 
 # section 6: the set-up -------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ def _check_grows(run: Run) -> Finding:
 @claim("figure-4a-equal-shares")
 def _check_shares(run: Run) -> Finding:
     tasks, episodes = run.size(200, 200, 10), run.size(10, 50, 2)
-    size = {"tasks": tasks, "arity": run.size(8, 8, 4)}
+    size = {"tasks": tasks, "arity": run.size(8, 8, 4), "server_caps": run.choice(LIMITS)}
     played = run.play(runs.SINGLE, {"TaPRA": "tapra"}, episodes, parameters=size, observe=_shared_least)
     least = np.array(played.values("TaPRA"))
     found = excess(

@@ -14,6 +14,7 @@ from schedgym.papers.readings import points_of
 
 POINTS = points_of("shi2017")
 SIZING = POINTS["SIZING"]
+LIMITS = POINTS["LIMITS"]
 MAR = POINTS["MAR"]
 THRESHOLD = POINTS["THRESHOLD"]
 TASKS = POINTS["TASKS"]

@@ -15,7 +15,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run, Verdict
 from schedgym.papers.judging import Effect, Rule, excess, judge_claim, larger, level
 from schedgym.papers.run import play_workload
-from schedgym.papers.shi2017.readings import MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
+from schedgym.papers.shi2017.readings import LIMITS, MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,9 +77,9 @@ def by_tasks(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
             is small.
     """
     places = run.size([40, 70, 100, 150, 200], list(range(40, 201, 20)), [5, 10])
-    arity = {"arity": run.size(8, 8, 4)}
+    size = {"arity": run.size(8, 8, 4), "server_caps": run.choice(LIMITS)}
     own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
-    played = run.play(SINGLE, own, episodes, {"tasks": places}, parameters=arity)
+    played = run.play(SINGLE, own, episodes, {"tasks": places}, parameters=size)
     return Sweep(played, "tasks", places)
 
 
@@ -89,9 +89,9 @@ def by_servers(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
     Arguments are those of :func:`by_tasks`.
     """
     arities = run.size([6, 8, 10, 12], [6, 8, 10, 12], [2, 4])
-    tasks = {"tasks": run.size(100, 100, 10)}
+    size = {"tasks": run.size(100, 100, 10), "server_caps": run.choice(LIMITS)}
     own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
-    played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=tasks)
+    played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=size)
     frame = played.frame.rename(columns={"arity": "servers"})
     frame["servers"] = frame["servers"] ** 3 // 4
     observed = [

@@ -10,6 +10,7 @@ from schedgym.errors import InvalidParameter
 __all__ = ["ESTIMATIONS", "KINDS", "METRICS", "PROBLEM", "VIEWS", "FlowtimeParameters", "parse_servers"]
 
 KINDS = ("1d", "2d", "mapreduce")
+DRAWN = ("horizon", "most_demand")  # parameters of the generator alone
 ESTIMATIONS = ("none", "waste", "under", "order")
 VIEWS = (
     View("allocation", "Box: cores of each job on each server in this slot", masked=False),
@@ -84,8 +85,8 @@ class FlowtimeParameters(Parameters):
     """Keyword arguments of ``schedgym/FlowtimePacking-v0``."""
 
     idle = {
-        "workload": ("jobs", "servers", "memory_per_core", "load", "horizon", "latency", "variance"),
-        "trace": ("horizon",),
+        "workload": ("jobs", "servers", "memory_per_core", "load", *DRAWN, "latency", "variance"),
+        "trace": DRAWN,
     }
     kind: str = parameter("1d", "cores only, cores and memory, or jobs of two phases", choices=KINDS)
     jobs: int | str = parameter(
@@ -110,6 +111,7 @@ class FlowtimeParameters(Parameters):
         minimum=1,
         maximum=10**7,
     )
+    most_demand: int = parameter(16, "most cores of a generated job", minimum=1, maximum=16)
     estimation: str = parameter(
         "none", "effect of wrong declared demands (none: declared demands are true)", choices=ESTIMATIONS
     )
@@ -200,6 +202,9 @@ PROBLEM = Problem(
         },
         # the same stand-in for the paper's trace by offered load, and with memory
         "kw": {**_KW, "servers": "64+32+16+16+16"},
+        # a second one, which obeys the paper's Remark 1: demands are much smaller than servers; on all three
+        # types of servers the load would be below 0.6
+        "kw-narrow": {**_KW, "servers": "32+16+16", "most_demand": 4},
         "kw-107": {**_KW, "servers": "64+32+16+16"},
         "kw-86": {**_KW, "servers": "64+32+32+16+16"},
         "kw-70": {**_KW, "servers": "64+32+32+16+16+16+16"},

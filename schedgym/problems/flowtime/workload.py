@@ -96,7 +96,6 @@ LONG_MOST = (11, 12)  # of the horizon, as a fraction: 3300 of 3600
 LONG_CORES = (0.7, 0.3)  # of those jobs have 1, 2 cores
 SHORT_MEDIAN, SHORT_SIGMA, SHORT_MOST = 3.0, 1.3, 100  # slots
 SHORT_CORES = (0.05, 0.1, 0.15, 0.3, 0.4)  # have 1, 2, 4, 8, 16 cores
-MOST_DEMAND = 16
 LEAST_HORIZON = 12  # slots, of a horizon that follows from the load
 
 # Memory (2D): log-normal around a number of GB per core. Alibaba's pods of 2023 have 3.7 GB per core in the
@@ -531,7 +530,7 @@ ORIGIN = record_dtype(
     ("long_least", np.float64),
     ("long_most", np.float64),
     ("short_most", np.float64),
-    ("cores", np.int64),  # of all servers
+    ("most_demand", np.int64),  # cores of a generated job
     ("memory", np.int64),  # of the largest server
     ("declared", np.int64),  # whether the jobs mis-declare, and
     ("sigma", np.float64),  # by how much
@@ -585,9 +584,10 @@ class Source:
     is bounded Pareto (exponent 0.8) from min(100, U / 3) to U slots, where U is 11/12 of the horizon (100 to
     3300 of 3600), on 1 or 2 cores. The others are log-normal (median 3, sigma 1.3), at most min(100, U)
     slots, on 1 to 16 cores. Both are rounded to slots, at least one; no job asks for more cores than there
-    are. Arrivals are uniform over the horizon, drawn again until the job could end within it. The horizon, if
-    not given, is the one that the jobs' expected work fills with ``load``, at least 12 slots; a trace's
-    window has exactly that load: its gaps are scaled to it.
+    are, or than ``most_demand``: with 4, 85% of the others ask for 4. Arrivals are uniform over the horizon,
+    drawn again until the job could end within it. The horizon, if not given, is the one that the jobs'
+    expected work fills with ``load``, at least 12 slots; a trace's window has exactly that load: its gaps are
+    scaled to it.
 
     In 2D memory is log-normal around 2 GB per core of the job, in whole GB, and fits the largest server.
     MapReduce jobs are the same jobs cut into phases: each phase uses the job's cores, in tasks of 1, 2 or 4
@@ -618,11 +618,12 @@ class Source:
         self.kind = parameters.kind
         self.server_cpu, server_memory = make_servers(parameters)
         cores, load = int(self.server_cpu.sum()), parameters.load or 0.0
+        most_demand = min(parameters.most_demand, cores)
         self.windows = self.horizon = 0
         capacity = long_least = long_most = 0.0
         if trace is None:
             self.jobs = int(parameters.jobs)
-            self.horizon = parameters.horizon or horizon_of(self.jobs, cores, load)
+            self.horizon = parameters.horizon or horizon_of(self.jobs, cores, load, most_demand)
             long_least, long_most = long_range(self.horizon)
             none = np.zeros(0, dtype=np.int64)
             trace = TraceJobs(np.zeros(0), none, none, none)
@@ -641,7 +642,7 @@ class Source:
             long_least=long_least,
             long_most=long_most,
             short_most=min(SHORT_MOST, long_most),
-            cores=cores,
+            most_demand=most_demand,
             memory=server_memory.max(),
             declared=declared,
             sigma=math.sqrt(parameters.variance) if declared else 0.0,
@@ -649,7 +650,7 @@ class Source:
         )
         self.arrays = Origin(constants, self.server_cpu, server_memory, *trace)
         phased = self.kind == "mapreduce"
-        self.phase_tasks = min(MOST_DEMAND, cores) if phased else 1
+        self.phase_tasks = most_demand if phased else 1
         tasks = self.jobs * (2 * self.phase_tasks if phased else 1)
         self.sizes = {"job": self.jobs, "server": len(self.server_cpu), "task": tasks}
         self.sizes["latency_row"] = tasks if parameters.latency else 0
@@ -704,7 +705,7 @@ def long_range(horizon: int) -> tuple[float, float]:
     return float(min(LONG_LEAST, max(1, most // 3))), float(most)
 
 
-def mean_work(horizon: int, cores: int) -> float:
+def mean_work(horizon: int, most_demand: int) -> float:
     """Return the expected work of a generated job [core-slots], long jobs before rounding to slots."""
     least, most = long_range(horizon)
     length = most
@@ -719,16 +720,16 @@ def mean_work(horizon: int, cores: int) -> float:
         (LONG_SHARE, length, LONG_CORES),
         (1.0 - LONG_SHARE, short, SHORT_CORES),
     ):
-        work += share * slots * sum(weight * min(1 << e, cores) for e, weight in enumerate(demands))
+        work += share * slots * sum(weight * min(1 << e, most_demand) for e, weight in enumerate(demands))
     return work
 
 
-def horizon_of(jobs: int, cores: int, load: float) -> int:
+def horizon_of(jobs: int, cores: int, load: float, most_demand: int) -> int:
     """Return the longest horizon [slots] that the expected work of ``jobs`` jobs fills with ``load``."""
     # the work that one more slot adds decreases with the horizon
     slots = range(LEAST_HORIZON + 1, LAST_SLOT + 1)
     too_long = bisect.bisect_left(
-        slots, True, key=lambda horizon: jobs * mean_work(horizon, cores) < load * cores * horizon
+        slots, True, key=lambda horizon: jobs * mean_work(horizon, most_demand) < load * cores * horizon
     )
     return LEAST_HORIZON + too_long
 
@@ -899,7 +900,7 @@ def draw_synthetic(env: Drawing, seed: np.uint64, episode: int) -> None:
             slot = int(u * horizon)
         drawn.number[i] = (slot << INDEX_BITS) + i
         drawn.processing[i] = slots
-        drawn.cpu[i] = min(cores, source.cores)
+        drawn.cpu[i] = min(cores, source.most_demand)
     sort(drawn.number, source.jobs)
     for j in range(source.jobs):
         key = drawn.number[j]
