@@ -33,6 +33,8 @@ class Verdict(enum.StrEnum):
     IN_PART = "in part"
     REFUTED = "refuted"
     NOT_REPRODUCED = "not reproduced"
+    NOT_TOLD = "cannot be told"
+    NOT_JUDGED = "cannot be judged"
     OPEN = "one episode: no interval, no verdict"
     UNDEFINED = "the other mean may be 0: no ratio, no verdict"
 

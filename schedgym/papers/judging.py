@@ -1,7 +1,10 @@
 """The rules that judge claims: findings of checks, comparisons of paired draws, and verdicts.
 
 A comparison is a number with the 95% interval of the draws. Rules judge the interval as well as the number;
-a single draw has no interval, and its number decides alone.
+a single draw has no interval, and its number decides alone. What is claimed is not reproduced only if the
+interval excludes it, or is so narrow that it would have shown what is claimed; else it cannot be told. A
+sentence over many settings is about the mean of all of them, and none of them may show the contrary
+(:func:`pool`).
 """
 
 from __future__ import annotations
@@ -24,7 +27,6 @@ from schedgym.evaluation.statements import (
     PARTLY,
     REFUTED,
     Verdict,
-    examine,
     judge_gain,
 )
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
@@ -35,6 +37,8 @@ __all__ = [
     "HOLDS",
     "IN_PART",
     "NOT_REPRODUCED",
+    "NOT_JUDGED",
+    "NOT_TOLD",
     "PERCENT",
     "POINTS",
     "REFUTED",
@@ -45,11 +49,13 @@ __all__ = [
     "Rule",
     "Shown",
     "Verdict",
+    "about",
     "against",
     "at_most",
     "average",
     "between",
     "excess",
+    "excess_overall",
     "confirm_finding",
     "grows",
     "judge",
@@ -59,6 +65,7 @@ __all__ = [
     "number",
     "judge_claim",
     "judge_better",
+    "pool",
     "tell",
     "verdict_of",
     "where",
@@ -69,7 +76,13 @@ Values = Sequence[float] | F8  # of each draw
 Shown = Mapping[str, Any]  # an instance, as a finding shows it
 Confirm = Callable[[Shown], bool]
 
+MEASURED = (HOLDS, IN_PART, NOT_REPRODUCED, Verdict.NOT_TOLD, Verdict.NOT_JUDGED)
+
+NOT_TOLD, NOT_JUDGED = Verdict.NOT_TOLD, Verdict.NOT_JUDGED
+
 PERCENT, POINTS = "%", " points"
+SEEN = 0.05  # a smaller difference is not seen in a figure: it need not be shown where no size is stated
+GENERALLY = 0.9  # of the cases: what a paper says of them "generally", "usually"
 SHOWN = 6  # largest number of comparisons that are listed one by one
 DOUBLED = 1.0  # change from which on percentages are written as factors
 
@@ -101,7 +114,7 @@ class Judged:
     Attributes:
         claim: what the paper says, in our words.
         measured: measured values with intervals.
-        verdict: "holds", "in part" or "not reproduced"; of a statement that is a registered claim, any.
+        verdict: that of a measurement, one of MEASURED; of a statement that is a registered claim, any.
         name: name of the claim, if it is registered as one; "" else.
     """
 
@@ -111,7 +124,7 @@ class Judged:
     name: str = ""
 
     def __post_init__(self) -> None:
-        known = tuple(Verdict) if self.name else (HOLDS, IN_PART, NOT_REPRODUCED)
+        known = tuple(Verdict) if self.name else MEASURED
         if self.verdict not in known:
             raise UnknownName("verdict", self.verdict, known)
 
@@ -125,8 +138,8 @@ def verdict_of(cases: Iterable[str]) -> Verdict:
     """Combine the verdicts of a statement's cases.
 
     Returns:
-        "holds" if it holds in all of them, "in part" if it holds, at least in part, in half of them or more,
-        else "not reproduced".
+        "holds" if it holds in all of them, "in part" if it holds, at least in part, in half of them or more;
+        "cannot be told" if it may do so in half of them, as some cannot be told; else "not reproduced".
 
     Raises:
         ValueError: there is no case.
@@ -136,8 +149,10 @@ def verdict_of(cases: Iterable[str]) -> Verdict:
         raise ValueError("a statement without a case has no verdict")
     if all(verdict == HOLDS for verdict in found):
         return HOLDS
-    partly = sum(verdict in (HOLDS, IN_PART) for verdict in found)
-    return IN_PART if 2 * partly >= len(found) else NOT_REPRODUCED
+    partly, untold = (sum(own in few for own in found) for few in ((HOLDS, IN_PART), (NOT_TOLD,)))
+    if 2 * partly >= len(found):
+        return IN_PART
+    return NOT_TOLD if 2 * (partly + untold) >= len(found) else NOT_REPRODUCED
 
 
 def confirm_finding(name: str, finding: Finding, confirm: Confirm | None) -> None:
@@ -170,6 +185,8 @@ class Effect:
         place: e.g. "at 50 servers".
         unit: PERCENT of the other quantity, or POINTS for a difference of two shares.
         verdict: the verdict that a rule gave.
+        cases: the comparisons in the settings of which this one is the mean; none if there is one setting.
+        contrary: in how many of them the contrary is significant.
     """
 
     name: str
@@ -179,6 +196,8 @@ class Effect:
     place: str = ""
     unit: str = PERCENT
     verdict: str = NOT_REPRODUCED
+    cases: tuple[Effect, ...] = ()
+    contrary: int = 0
 
     @property
     def above(self) -> bool:
@@ -200,6 +219,8 @@ class Effect:
             factor = self.unit == PERCENT and self.value >= DOUBLED
             ends = (_factor(end) if factor else _hundredths(end) for end in (self.low, self.high))
             text += f" ({' to '.join(ends)})"
+        if self.cases:
+            text += f" overall ({_range(self.cases)}, {_counted(self.cases)}, contrary in {self.contrary})"
         return f"{text} {self.place}".rstrip()
 
 
@@ -231,13 +252,58 @@ def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Effect
     return [excess(f"{name} against {other}", own, values) for other, values in others.items()]
 
 
+def excess_overall(name: str, settings: Mapping[str, tuple[Values, Values]]) -> tuple[Effect, list[Effect]]:
+    """Return by which share one mean exceeds another in several settings together, and in each of them.
+
+    The settings count equally. The draws are the same in all of them, and are resampled with all settings.
+
+    Args:
+        name: name of the comparison.
+        settings: place of each setting -> values by draw, and those that they are compared with.
+    """
+    cases = [excess(name, own, other, place) for place, (own, other) in settings.items()]
+    if any(math.isnan(case.value) for case in cases):
+        return Effect(name, math.nan), cases
+    scaled = [np.array([own, other]) / np.nanmean(other) for own, other in settings.values()]
+    return excess(name, *np.sum(scaled, axis=0)), cases
+
+
+def pool(whole: Effect, cases: Sequence[Effect], rule: Rule, contrary: Rule) -> Effect:
+    """Judge what is claimed of many settings by the effect in all of them together.
+
+    The verdict is "in part" instead of "holds" if a setting shows the contrary, and at least "in part" if the
+    settings, one by one, have it: :func:`verdict_of`. A single setting is judged alone.
+
+    Args:
+        whole: the effect in all settings together.
+        cases: the effect in each of them.
+        rule: judges these effects.
+        contrary: gives "holds" for a setting that shows the contrary.
+    """
+    judged = tuple(dataclasses.replace(case, verdict=rule(case)) for case in cases)
+    if len(judged) == 1:
+        return judged[0]
+    verdict, against = rule(whole), sum(contrary(case) == HOLDS for case in cases)
+    if verdict == HOLDS:
+        verdict = IN_PART if against else HOLDS
+    elif verdict_of(case.verdict for case in judged) in (HOLDS, IN_PART):
+        verdict = IN_PART
+    return dataclasses.replace(whole, verdict=verdict, cases=judged, contrary=against)
+
+
 def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Effect:
     """Average over the draws a share, or a difference of two shares."""
     return Effect(name, float(np.mean(shares)), *bootstrap_interval(shares), place, unit)
 
 
 def grows(
-    name: str, values: Sequence[F8] | F8, unit: str = PERCENT, place: str = "", *, falls: bool = False
+    name: str,
+    values: Sequence[F8] | F8,
+    unit: str = PERCENT,
+    place: str = "",
+    *,
+    falls: bool = False,
+    generally: bool = False,
 ) -> Effect:
     """Compare the values at the last place with those at the first.
 
@@ -246,17 +312,24 @@ def grows(
 
     Args:
         name: name of the comparison.
-        values: [places, draws].
+        values: [places, draws], or of several settings, which count equally, [settings, places, draws].
         unit: PERCENT of each draw's value at the first place; POINTS: the values are shares.
         place: place of the comparison.
         falls: True if a decrease is claimed.
+        generally: True if this is claimed of most steps only: GENERALLY of them suffice, by their means.
     """
     table = np.asarray(values, dtype=float)
+    table = table[np.newaxis] if table.ndim == 2 else table
     if unit == PERCENT:
-        table = table / table[0] - 1.0
-    change = average(name, table[-1] - table[0], unit, place)
-    steps = [average(name, step, unit) for step in np.diff(table, axis=0)]
-    back = any(step.above if falls else step.below for step in steps)
+        table = table / table[:, :1] - 1.0
+    sign = -1.0 if falls else 1.0
+    steps = [average(name, sign * step, unit) for own in table for step in np.diff(own, axis=0)]
+    if generally:
+        so = sum(step.value > 0.0 for step in steps)
+        back, place = so < GENERALLY * len(steps), f"{place} ({so} of {len(steps)} steps so)".lstrip()
+    else:
+        back = any(step.below for step in steps)
+    change = average(name, np.mean(table[:, -1] - table[:, 0], axis=0), unit, place)
     verdict = (lower() if falls else larger())(change)
     return dataclasses.replace(change, verdict=IN_PART if verdict == HOLDS and back else verdict)
 
@@ -271,7 +344,8 @@ def between(least: float, most: float) -> Rule:
 
     def rule(found: Effect) -> str:
         if not least <= found.value <= most:
-            return NOT_REPRODUCED
+            possible = found.low <= most and found.high >= least
+            return NOT_TOLD if possible and found.high - found.low > most - least else NOT_REPRODUCED
         return IN_PART if found.low < least or found.high > most else HOLDS
 
     return rule
@@ -291,15 +365,38 @@ def at_most(share: float) -> Rule:
 
     def rule(found: Effect) -> str:
         if not found.value <= share / PARTLY:
-            return NOT_REPRODUCED
+            possible = found.low <= share
+            return NOT_TOLD if possible and found.high - found.value > share else NOT_REPRODUCED
         return IN_PART if found.value > share or found.high > share else HOLDS
+
+    return rule
+
+
+def about(share: float) -> Rule:
+    """Return a rule for a share that a paper states.
+
+    It gives "holds" if the interval has it, "in part" if the number is at least half of it and at most twice.
+    """
+
+    def rule(found: Effect) -> str:
+        near = sorted((PARTLY * share, share / PARTLY))
+        if not near[0] <= found.value <= near[1]:
+            return between(*near)(found)
+        return HOLDS if found.low <= share <= found.high or found.value == share else IN_PART
 
     return rule
 
 
 def larger(by: float = 0.0, most: float = math.inf) -> Rule:
     """Return the rule that :func:`~schedgym.evaluation.statements.judge_gain` gives for a stated size."""
-    return lambda found: judge_gain(found.value, found.low, by, most)
+
+    def rule(found: Effect) -> str:
+        verdict = judge_gain(found.value, found.low, by, most)
+        possible = found.high > PARTLY * by
+        untold = verdict == NOT_REPRODUCED and possible and found.value - found.low > (by or SEEN)
+        return NOT_TOLD if untold else verdict
+
+    return rule
 
 
 def lower(by: float = 0.0) -> Rule:
@@ -331,9 +428,9 @@ def judge_claim(
 def judge_better(played: Evaluation, claim: str, *statements: Statement) -> Judged:
     """Judge the claim that a policy is better than others, over all settings and rivals, as one statement.
 
-    The verdict is "holds" if every statement holds against every rival in every setting, that is, if the
-    paired difference is significant (95%) and as large as stated; it is "in part" if only some of them do, or
-    if differences are smaller than stated.
+    The verdict is "holds" if every statement holds against every rival over all settings together, that is,
+    if the paired difference is significant (95%) and as large as stated, and is significantly contrary in no
+    setting; it is "in part" if only some of them do, or if differences are smaller than stated.
 
     Args:
         played: the runs, with all the policies.
@@ -347,11 +444,18 @@ def judge_better(played: Evaluation, claim: str, *statements: Statement) -> Judg
         if policy not in played.policies:
             raise UnknownName("policy", policy, played.policies)
     found = []
-    for entry in examine(played, statements):
-        name = f"{entry.statement.policy} against {entry.rival}"
-        place = where(entry.setting)
-        gain = Effect(name, entry.gain, entry.low, entry.high, place, verdict=entry.verdict)
-        found.append(-gain if played.metric_of(entry.statement.metric).sign > 0 else gain)
+    for said in statements:
+        better, worse = (lower, larger) if played.metric_of(said.metric).sign > 0 else (larger, lower)
+        for rival in said.rivals:
+            pairs = {
+                where(setting): (
+                    played.metric(said.policy, said.metric, **setting),
+                    played.metric(rival, said.metric, **setting),
+                )
+                for setting, _ in played.parts()
+            }
+            overall = excess_overall(f"{said.policy} against {rival}", pairs)
+            found.append(pool(*overall, better(said.by), worse()))
     metrics = dict.fromkeys(said.metric.replace("_", " ") for said in statements)
     return judge_claim(claim, found, what=", ".join(metrics))
 

@@ -14,7 +14,7 @@ from schedgym.evaluation.wording import make_console
 from schedgym.extras import require
 from schedgym.papers.claims import Result, check_claims, show
 from schedgym.papers.figures import reproduce
-from schedgym.papers.judging import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
+from schedgym.papers.judging import CORRECTED, HOLDS, IN_PART, NOT_JUDGED, NOT_REPRODUCED, NOT_TOLD, REFUTED
 from schedgym.papers.paper import Paper
 from schedgym.papers.readings import OTHERWISE, count_verdicts, kind_of
 from schedgym.papers.registry import list_claims, list_figures
@@ -29,6 +29,8 @@ COLOURS: dict[str, str] = {
     IN_PART: "yellow",
     REFUTED: "red",
     NOT_REPRODUCED: "magenta",
+    NOT_TOLD: "dim",
+    NOT_JUDGED: "dim",
 }
 
 

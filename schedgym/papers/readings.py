@@ -17,7 +17,7 @@ from typing import Any
 
 from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
-from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
+from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED, Verdict
 
 __all__ = [
     "KINDS",
@@ -34,7 +34,10 @@ __all__ = [
 NO_CLAIM = "no claim"
 OTHERWISE = "holds under another reading"
 #: kinds of verdicts in the order in which they are counted
-KINDS = (HOLDS, OTHERWISE, CORRECTED, IN_PART, REFUTED, NOT_REPRODUCED)
+KINDS = (
+    *(HOLDS, OTHERWISE, CORRECTED, IN_PART, REFUTED, NOT_REPRODUCED),
+    *(Verdict.NOT_TOLD, Verdict.NOT_JUDGED),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +100,8 @@ def sum_up(verdicts: Mapping[str, str]) -> str:
         for reading, own in verdicts.items():
             if own == verdict:
                 return f"{verdict} under {reading}"
-    return f"{NOT_REPRODUCED} under any reading" if others else str(default)
+    never = others and set(verdicts.values()) == {NOT_REPRODUCED}
+    return f"{NOT_REPRODUCED} under any reading" if never else str(default)
 
 
 def kind_of(verdict: str) -> str:

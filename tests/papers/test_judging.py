@@ -11,7 +11,7 @@ from schedgym.core.problem import Statement
 from schedgym.errors import UnknownName
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
 from schedgym.papers import Run, judging
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, POINTS, Effect
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, POINTS, Effect
 
 nan = math.nan
 
@@ -22,6 +22,8 @@ def test_verdicts_of_several() -> None:
     assert judging.verdict_of([HOLDS, IN_PART, NOT_REPRODUCED, NOT_REPRODUCED]) == IN_PART
     assert judging.verdict_of([HOLDS, NOT_REPRODUCED, NOT_REPRODUCED]) == NOT_REPRODUCED  # in less than half
     assert judging.verdict_of([NOT_REPRODUCED]) == NOT_REPRODUCED
+    assert judging.verdict_of([HOLDS, NOT_TOLD, NOT_REPRODUCED, NOT_REPRODUCED]) == NOT_TOLD
+    assert judging.verdict_of([HOLDS, NOT_TOLD]) == IN_PART and judging.verdict_of([NOT_TOLD]) == NOT_TOLD
     with pytest.raises(ValueError, match="without a case"):
         judging.verdict_of([])
     with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
@@ -92,7 +94,7 @@ def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
     assert judging.larger(0.5, most=2.0)(found) == verdict
     assert judging.lower(0.5)(found) == judging.larger(0.5)(-found) == NOT_REPRODUCED
     assert judging.lower(0.5)(-found) == judging.larger(0.5)(found) == (HOLDS if value == 2.0 else verdict)
-    assert judging.larger()(found) == (HOLDS if low != 0.0 else NOT_REPRODUCED)
+    assert judging.larger()(found) == (HOLDS if low != 0.0 else NOT_TOLD)  # too wide to show a small one
 
 
 @pytest.mark.parametrize(
@@ -155,6 +157,74 @@ def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
     assert same.verdict == HOLDS and same.measured == "a +10.0%, as claimed in 7 of 7 cases"
 
 
+@pytest.mark.parametrize(
+    ("rule", "value", "low", "high", "verdict"),
+    [
+        (judging.larger(0.3), 0.1, -0.3, 0.5, NOT_TOLD),
+        (judging.larger(0.3), 0.1, -0.1, 0.5, NOT_REPRODUCED),  # narrow enough to show 30%
+        (judging.larger(0.3), -0.3, -0.7, 0.1, NOT_REPRODUCED),  # half of 30% is excluded
+        (judging.larger(), 0.02, -0.02, 0.06, NOT_REPRODUCED),
+        (judging.lower(), 0.02, -0.1, 0.1, NOT_TOLD),
+        (judging.lower(), 0.2, 0.1, 0.3, NOT_REPRODUCED),
+        (judging.level(0.05), 0.06, -0.02, 0.14, NOT_TOLD),
+        (judging.level(0.05), 0.06, 0.02, 0.1, NOT_REPRODUCED),
+        (judging.level(0.05), 0.2, 0.06, 0.4, NOT_REPRODUCED),
+        (judging.at_most(0.1), 0.3, 0.0, 0.6, NOT_TOLD),
+        (judging.at_most(0.1), 0.3, 0.11, 0.6, NOT_REPRODUCED),
+        (judging.about(0.3), 0.32, 0.27, 0.39, HOLDS),
+        (judging.about(-0.3), -0.32, -0.39, -0.27, HOLDS),
+        (judging.about(0.3), 0.3, nan, nan, HOLDS),
+        (judging.about(0.3), 0.5, 0.31, 0.7, IN_PART),
+        (judging.about(0.3), 0.61, 0.5, 0.7, NOT_REPRODUCED),
+        (judging.about(0.3), 0.7, 0.1, 1.3, NOT_TOLD),
+    ],
+)
+def test_what_is_not_shown_is_told_only_by_an_interval_that_could_show_it(
+    rule, value, low, high, verdict
+) -> None:
+    assert rule(Effect("", value, low, high)) == verdict
+
+
+def test_many_settings_are_judged_together() -> None:
+    """By the mean over them, which none of them may contradict; each draw is in all settings."""
+    rng = np.random.default_rng(0)
+    other = rng.uniform(50.0, 150.0, size=(6, 8))
+    own = other * rng.normal(0.95, 0.06, size=other.shape)  # significant in all together, not in each
+
+    def judged(own: np.ndarray, other: np.ndarray) -> Effect:
+        pairs = {f"at {i}": pair for i, pair in enumerate(zip(own, other, strict=True))}
+        whole, cases = judging.excess_overall("a", pairs)
+        return judging.pool(whole, cases, judging.lower(), judging.larger())
+
+    found = judged(own, other)
+    assert found.verdict == HOLDS and any(case.verdict != HOLDS for case in found.cases)
+    assert found.value == pytest.approx(np.mean([case.value for case in found.cases]))
+    scales = np.arange(1.0, 7.0)[:, np.newaxis]  # settings count equally, whatever their size
+    assert judged(own * scales, other * scales).value == pytest.approx(found.value)
+    own[0] = 1.02 * other[0]
+    found = judged(own, other)
+    assert found.verdict == IN_PART and found.contrary == 1 and "contrary in 1)" in str(found)
+    own[:3] = 4.0 * other[:3]  # the mean is contrary, three of six settings are not
+    own[3:] = 0.9 * other[3:]
+    assert judged(own, other).verdict == IN_PART
+    assert not judged(own[:1], other[:1]).cases  # one setting alone
+    assert judged(np.full((2, 3), nan), other[:2, :3]).verdict == NOT_REPRODUCED
+
+
+def test_what_grows_generally_grows_in_nine_of_ten_steps() -> None:
+    draws = np.linspace(1.0, 1.2, 5)
+    rising = np.arange(1.0, 12.0)[:, np.newaxis] * draws
+    back = rising.copy()
+    back[4] = 2.0 * draws  # one of ten steps
+    found = judging.grows("a", [rising, back], generally=True, place="over 2 settings")
+    assert found.verdict == HOLDS and found.place == "over 2 settings (19 of 20 steps so)"
+    assert judging.grows("a", [rising, back]).verdict == IN_PART
+    back[7] = 3.0 * draws
+    assert judging.grows("a", back, generally=True).verdict == IN_PART
+    assert judging.grows("a", back[::-1], generally=True).verdict == NOT_REPRODUCED
+    assert judging.grows("a", -back, POINTS, generally=True, falls=True).verdict == IN_PART
+
+
 def test_statements_are_read_in_all_settings() -> None:
     """The change of the metric against each rival, whichever way is better."""
     played = Run("tiny").play(
@@ -163,8 +233,8 @@ def test_statements_are_read_in_all_settings() -> None:
     for metric in ("mean_delay", "utilization_cpu_backlog"):
         rows = played.differences("fcfs", metric)
         found = judging.judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
-        for servers, value in zip(rows.servers, rows.relative, strict=True):
-            assert f"{100 * value:+.1f}% (" in found.measured and f") at servers {servers}" in found.measured
+        least, most = sorted(100 * rows.relative)
+        assert f" overall ({least:+.1f}% to {most:+.1f}%, as claimed in " in found.measured
         assert found.measured.startswith(f"{metric.replace('_', ' ')}: bf-exec against fcfs ")
     much = judging.judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), "mean_delay", 0.999))
     assert much.verdict != HOLDS  # far more than there is

@@ -73,7 +73,7 @@ def test_statements_without_a_claim(own, monkeypatch) -> None:
         ["nn2000/fig1", "nn2000/fig2"],
         ["nn2000/fig3"],
     ]
-    assert count_row(PAPER)[1:] == ["3", "2", "0", "0", "1", "0", "0", "1"]
+    assert count_row(PAPER)[1:] == ["3", "2", "0", "0", "1", "0", "0", "0", "0", "1"]
 
 
 def test_readings_of_several_figures_are_put_together(own, monkeypatch) -> None:
@@ -91,7 +91,7 @@ def test_the_command_prints_the_counts(own, monkeypatch, capsys) -> None:
     assert print_claims() == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "in part under at zero; with its figures: holds" in text
-    assert "nn2000 (a paper) 1 1 0 0 0 0 0 1" in text
+    assert "nn2000 (a paper) 1 1 0 0 0 0 0 0 0 1" in text
     assert print_claims(["nn2000/a"]) == 0  # the counts are of whole papers
     assert "nn2000 (a paper)" not in capsys.readouterr().out
 
