@@ -20,7 +20,7 @@ GIVEN = -1  # rule of a policy that brings its own order
 def carrying_views(rule: str) -> tuple[str, ...]:
     """Return the views in which a rule (or "random") can be expressed."""
     views = ["allocation"]
-    if rule not in ("tetris", "drf"):
+    if rule not in ("tetris", "drf", "fair"):
         views.append("priority")
     if rule in rules.RULES:
         views.append("rule")
@@ -80,7 +80,7 @@ class RulePolicy(FlowtimePolicy):
     """Base of the policies that follow a rule.
 
     Args:
-        rule: a name of :data:`~schedgym.problems.flowtime.rules.RULES`, or "random".
+        rule: a name of :data:`~schedgym.problems.flowtime.rules.CODES`, or "random".
         packing: of :class:`FlowtimePolicy`.
         label: name of the policy in errors, by default the rule.
         views: the action views that can express it, by default all that can express the rule.
@@ -98,7 +98,7 @@ class RulePolicy(FlowtimePolicy):
     ) -> None:
         super().__init__(label or rule, views or carrying_views(rule), kinds, packing)
         self.rule = rule
-        self.code = rules.RULES.index(rule) if rule in rules.RULES else GIVEN
+        self.code = rules.CODES.get(rule, GIVEN)
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """See :meth:`FlowtimePolicy.prepare`."""

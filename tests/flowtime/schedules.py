@@ -20,8 +20,8 @@ from tests.records import COLUMNS, Run, put, record_of_rows, rows_taken
 from tests.tables import declared
 
 POLICIES = {
-    "1d": (*model.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+"),
-    "2d": (*model.PRIORITY_RULES, "tetris", "drf", "ocorp", "ocorp+m"),
+    "1d": (*model.PRIORITY_RULES, *model.FILLING_RULES, "ocorp", "ocorp+"),
+    "2d": (*model.PRIORITY_RULES, *model.FILLING_RULES, "ocorp", "ocorp+m"),
     "mapreduce": (*model.PRIORITY_RULES, "ocorp"),
 }
 RARE: set[str] = set()

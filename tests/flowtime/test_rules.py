@@ -21,10 +21,10 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.papers.xu2021 import model
 from schedgym.problems.flowtime.rules import (
+    CODES,
     FRESH,
     LOCALITY,
     PLACE,
-    RULES,
     STICKY,
     Rows,
     Servers,
@@ -160,7 +160,7 @@ def by_rule(slot: Slot, how: int, rule: str) -> model.Matrix:
     granted = whole(slot.n + SPARE, len(slot.cpu))
     net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
     scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
-    allocate_by_rule(RULES.index(rule), how, slot.n, slot.rows, slot.servers, scratch, net, granted)
+    allocate_by_rule(CODES[rule], how, slot.n, slot.rows, slot.servers, scratch, net, granted)
     return taken(slot.n, granted)
 
 
@@ -195,12 +195,12 @@ def test_scores_are_the_models_order(how: int) -> None:
 
 @pytest.mark.parametrize("exact", some([True, False]))
 @pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", CODES)
 def test_rules_are_the_models(rule: str, how: int, exact: bool) -> None:
     larger = slots(15, 4, kind_of(how), exact=exact, jobs=60, servers=9)
     for x, slot in enumerate(itertools.chain(slots(500, 3, kind_of(how), exact=exact), larger)):
-        if rule in ("tetris", "drf"):
-            rows = (model.tetris if rule == "tetris" else model.drf)(slot.entries, slot.cpu, slot.memory)
+        if rule in model.FILLING_RULES:
+            rows = model.FILLING_RULES[rule](slot.entries, slot.cpu, slot.memory)
             if how != PLACE:
                 cores = [sum(row) for row in rows]
                 rows = model.pack(cores, slot.cpu, slot.previous if how == STICKY else None)

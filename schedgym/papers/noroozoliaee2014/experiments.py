@@ -84,6 +84,12 @@ def _share(draws: npt.NDArray[np.float64]) -> str:
     return f"{draws.mean():.0%} ({100 * low:.0f} to {100 * high:.0f})"
 
 
+def _as_stated(draws: npt.NDArray[np.float64]) -> bool:
+    """Return True if the interval of the mean has a share from 85% to 90%."""
+    low, high = bootstrap_interval(draws)
+    return bool(high >= 0.85 and low <= 0.9)
+
+
 def _rounded(numbers: Iterable[float], digits: int = 3) -> list[float]:
     return [round(number, digits) for number in numbers]
 
@@ -155,7 +161,7 @@ def _check_levels(run: Run, say: Sentences) -> Finding:
     played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
     draws = {name: _by_servers(played, "bf-exec", f"utilization_{name}{window}") for name in RESOURCES}
     levels = {name: _rounded(map(np.mean, own)) for name, own in draws.items()}
-    stated = {name: [bool(0.845 <= share < 0.905) for share in own] for name, own in levels.items()}
+    stated = {name: list(map(_as_stated, own)) for name, own in draws.items()}
     spans = ", ".join(
         f"{name} {_share(min(own, key=np.mean))} to {_share(max(own, key=np.mean))}"
         for name, own in draws.items()

@@ -153,16 +153,27 @@ def _confirm_fewer(shown: Shown) -> bool:
 
 @claim("fewer-servers", confirm=_confirm_fewer)
 def _check_fewer(run: Run, say: Sentences) -> Finding:
+    counts = dict.fromkeys(("shorter", "equal_shorter", "equal_longer"), 0)
+
     def flaw(instance: Instance) -> Details:
         if sum(task.arrival == 0 for task in instance.tasks) != 2:
             return None
         found = _by_servers(instance)
-        if 1 not in found or 2 not in found or found[1][0] <= found[2][0]:
+        if 1 not in found or 2 not in found:
+            return None
+        shorter, longer = found[1][0] < found[2][0], found[1][0] > found[2][0]
+        equal = len(set(instance.servers)) == 1
+        counts["shorter"] += shorter
+        counts["equal_shorter"] += equal and shorter
+        counts["equal_longer"] += equal and longer
+        if not longer:
             return None
         return {"fewer": found[1][0], "more": found[2][0]} | show_schedule(found[2][1])
 
     sizes = [(3, 2, 1, 2, 2)] if run.small else [(3, 2, 2, 2, 2), (3, 1, 1, 2, 3)]
-    return say.against(REFUTED, find_flaw((one for size in sizes for one in instances(*size)), flaw))
+    searched = find_flaw((one for size in sizes for one in instances(*size)), flaw)
+    right = counts["equal_shorter"] > counts["equal_longer"]
+    return say.against(CORRECTED if right else REFUTED, searched, counts)
 
 
 def _later_with_another(instance: Instance, play: Play = model.simulate) -> Details:

@@ -244,7 +244,7 @@ def _times_of_fast(run: Run, schedulers: Iterable[str], rule: Rule) -> Finding:
     for name in schedulers:
         slow, fast = (_times(played, [f"{name} {planner}"]) for planner in runs.TAPRA)
         found.append(runs.medians_of(name, slow, fast))
-    return runs.found_by(found, rule, what=_jobs(played))
+    return runs.found_by(found, rule, what=_jobs(played), timed=True)
 
 
 @claim("fast-10-times")
@@ -267,7 +267,7 @@ def _check_slowest(run: Run) -> Finding:
     ):
         own = _times(played, [name for name in names[:1] for _ in runs.OTHERS])
         found.append(runs.medians_of(f"with {planner}, {_jobs(played)}", own, _times(played, names[1:])))
-    return runs.found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF")
+    return runs.found_by(found, larger(), what="OnTaPRA against SLF, FCFS and LLF", timed=True)
 
 
 @claim("figure-6b-genetic")
@@ -277,7 +277,7 @@ def _check_genetic_times(run: Run) -> Finding:
     for pair in itertools.product(runs.GENETIC, runs.TAPRA):
         slow, fast = (_times(played, _with(planner, runs.OTHERS)) for planner in pair)
         found.append(runs.medians_of(" against ".join(pair), slow, fast))
-    return runs.found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}")
+    return runs.found_by(found, larger(), what=f"SLF, FCFS and LLF, {_jobs(played)}", timed=True)
 
 
 claim.compare("many_jobs", _Schedulers)

@@ -266,7 +266,8 @@ def _check_figure_4c(run: Run) -> Finding:
     more = (
         f"Min-Min tries {moves:,} placements, each of which takes nanoseconds if only the change is computed"
     )
-    return runs.found_by(found, what=f"{middle} tasks, times as long", more=more, placements_of_min_min=moves)
+    what = f"{middle} tasks, times as long"
+    return runs.found_by(found, what=what, more=more, timed=True, placements_of_min_min=moves)
 
 
 @claim("figure-5c")
@@ -274,7 +275,7 @@ def _check_figure_5c(run: Run) -> Finding:
     sweep = runs.by_servers(run)
     many = sweep.places[-1]
     found = runs.against(sweep.seconds(many), runs.RIVALS, ["TaPRA"], FIGURE_5_TIMES, runs.medians_of)
-    return runs.found_by(found, what=f"{many} servers, times as long")
+    return runs.found_by(found, what=f"{many} servers, times as long", timed=True)
 
 
 @claim("figure-5c-fast")
@@ -282,7 +283,7 @@ def _check_figure_5c_fast(run: Run) -> Finding:
     sweep = runs.by_servers(run)
     many = sweep.places[-1]
     found = runs.against(sweep.seconds(many), ["TaPRA"], ["TaPRA-fast"], 100 * (33 / 15 - 1), runs.medians_of)
-    return runs.found_by(found, what=f"{many} servers")
+    return runs.found_by(found, what=f"{many} servers", timed=True)
 
 
 @claim("offline-running-time")
@@ -295,7 +296,7 @@ def _check_running_time(run: Run) -> Finding:
         dataclasses.replace(own, verdict=larger(199.0)(own))
         for own in runs.against(read, ["Min-Min", "MM-GA"], runs.TAPRA, make=runs.medians_of)
     ]
-    return runs.found_by(found, what=f"{middle} tasks")
+    return runs.found_by(found, what=f"{middle} tasks", timed=True)
 
 
 claim.compare("one_job", _Planners)

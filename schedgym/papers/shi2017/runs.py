@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,8 +13,28 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run, Verdict
-from schedgym.papers.judging import Effect, Rule, excess, judge_claim, larger, level
+from schedgym.papers import (
+    HOLDS,
+    IN_PART,
+    NOT_JUDGED,
+    NOT_REPRODUCED,
+    Evaluation,
+    Finding,
+    Run,
+    Verdict,
+    judge,
+)
+from schedgym.papers.judging import (
+    Effect,
+    Rule,
+    excess,
+    excess_overall,
+    judge_claim,
+    larger,
+    level,
+    lower,
+    pool,
+)
 from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.readings import LIMITS, MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
 
@@ -236,6 +257,11 @@ def as_stated(percent: float) -> Rule:
     return rule
 
 
+def beyond(share: float) -> Rule:
+    """Return a rule: "holds" if the whole interval is further from 0 than a share."""
+    return lambda found: judge((found if found.value > 0.0 else -found).low > share)
+
+
 def against(
     read: Read,
     more: Iterable[str],
@@ -255,14 +281,18 @@ def against(
     found = []
     for low in less:
         for high in more:
-            rule = larger()
-            if isinstance(stated, Mapping):
-                rule = as_stated(next(stated[word] for word in f"{high} {low}".split() if word in stated))
-            elif stated is not None:
-                rule = as_stated(stated)
             made = make(f"{high} against {low}", read(high), read(low))
-            found.append(dataclasses.replace(made, verdict=rule(made)))
+            found.append(dataclasses.replace(made, verdict=_rule_of(stated, made.name)(made)))
     return found
+
+
+def _rule_of(stated: Mapping[str, float] | float | None, name: str) -> Rule:
+    """Return the rule for a comparison of a name, with arguments as in :func:`against`."""
+    if stated is None:
+        return larger()
+    if isinstance(stated, Mapping):
+        return as_stated(next(stated[word] for word in name.split() if word in stated))
+    return as_stated(stated)
 
 
 def at(place: str, found: Iterable[Effect]) -> list[Effect]:
@@ -271,19 +301,29 @@ def at(place: str, found: Iterable[Effect]) -> list[Effect]:
 
 
 def found_by(
-    found: Iterable[Effect], rule: Rule | None = None, *, what: str = "", more: str = "", **figures: Any
+    found: Iterable[Effect],
+    rule: Rule | None = None,
+    *,
+    what: str = "",
+    more: str = "",
+    timed: bool = False,
+    **figures: Any,
 ) -> Finding:
     """Judge comparisons as :func:`~schedgym.papers.judging.judge_claim` does, and return the finding.
 
-    Its figures are value and interval of each comparison, as shares, by name and place.
+    Its figures are value and interval of each comparison, as shares, by name and place. Where the comparisons
+    are ``timed``, and running times of compiled code do not show what the paper says of its own programs, it
+    cannot be judged.
     """
     found = list(found)
     said = judge_claim("", found, rule, what=what, more=more)
+    verdict = NOT_JUDGED if timed and said.verdict != HOLDS else Verdict(said.verdict)
     numbers = {
         f"{own.name} {own.place}".strip(): [_number(x) for x in (own.value, own.low, own.high)]
-        for own in found
+        for one in found
+        for own in one.cases or (one,)
     }
-    return Finding(Verdict(said.verdict), said.measured, figures={**numbers, **figures})
+    return Finding(verdict, said.measured, figures={**numbers, **figures})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -307,21 +347,23 @@ class Compare:
     what: str = ""
 
     def judge(self, run: Run, reads: Iterable[tuple[str, Read]], what: str) -> Finding:
-        """Compare all pairs at each place, which has a name if there are several."""
-        stated, rule = self.stated, None
+        """Compare all pairs over all places, which have names if there are several."""
+        stated, rule, contrary, reads = self.stated, None, lower(), list(reads)
         if isinstance(stated, str):
             stated = run.choice(RESPECTIVELY) if stated == RESPECTIVELY.name else STATED[stated]
         if self.within is not None:
-            rule = level(self.within)
+            rule, contrary = level(self.within), beyond(self.within)
         elif self.by is not None:
             rule = larger(self.by)
         found = []
-        for place, read in reads:
-            for pair in self.pairs:
-                more, less = (GROUPS[side] if isinstance(side, str) else side for side in pair)
-                made = against(read, more, less, stated)
-                found += at(place, made) if place else made
-        return found_by(found, rule, what=self.what or what)
+        for pair in self.pairs:
+            more, less = (GROUPS[side] if isinstance(side, str) else side for side in pair)
+            for low, high in itertools.product(less, more):
+                name = f"{high} against {low}"
+                settings = {f"at {place}" if place else "": (read(high), read(low)) for place, read in reads}
+                overall = excess_overall(name, settings)
+                found.append(pool(*overall, rule or _rule_of(stated, name), contrary))
+        return found_by(found, what=self.what or what)
 
 
 def _number(value: float) -> float | None:

@@ -11,7 +11,7 @@ from typing import Any
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run
 from schedgym.papers.judging import against, at_most, excess, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import claim
-from schedgym.papers.xu2021.readings import ESTIMATION
+from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION
 from schedgym.papers.xu2021.runs import ID, RULES
 from schedgym.problems.flowtime.problem import PROBLEM
 
@@ -28,7 +28,7 @@ def _play(run: Run, **parameters: Any) -> Evaluation:
         ID,
         {OWN: "ocorp+m", **RULES},
         run.size(5, 100, 2),
-        parameters={**PROBLEM.presets["kw-2d"], **size, **parameters},
+        parameters={**PROBLEM.presets[run.choice(DEMANDS)], "kind": "2d", **size, **parameters},
     )
 
 

@@ -618,7 +618,9 @@ def tetris(entries: Sequence[Entry], cpu: Sequence[int], memory: Sequence[int] |
             room[i] -= entries[n].reserve
 
 
-def drf(entries: Sequence[Entry], cpu: Sequence[int], memory: Sequence[int] | None) -> Matrix:
+def drf(
+    entries: Sequence[Entry], cpu: Sequence[int], memory: Sequence[int] | None, *, dominant: bool = True
+) -> Matrix:
     """Dominant resource fairness (Ghodsi et al. 2011) by progressive filling, core by core.
 
     Choice: the next core goes to the job with the least dominant share, max(cores/C, memory reserved/M),
@@ -635,7 +637,7 @@ def drf(entries: Sequence[Entry], cpu: Sequence[int], memory: Sequence[int] | No
         e = entries[n]
         cores = Fraction(sum(u[n]), sum(cpu))
         held = Fraction(0)
-        if memory is not None:
+        if memory is not None and dominant:
             held = Fraction(e.reserve * sum(amount > 0 for amount in u[n]), sum(memory))
         return max(cores, held), e.arrival, e.job
 
@@ -655,6 +657,15 @@ def drf(entries: Sequence[Entry], cpu: Sequence[int], memory: Sequence[int] | No
             room[i] -= entries[n].reserve
         u[n][i] += 1
         free[i] -= 1
+
+
+def fair(entries: Sequence[Entry], cpu: Sequence[int], memory: Sequence[int] | None) -> Matrix:
+    """The Fair Scheduler (Table I) in whole cores: as drf, but only the cores of a job count."""
+    return drf(entries, cpu, memory, dominant=False)
+
+
+#: rules that choose servers, too; in 1D only the cores per job count
+FILLING_RULES = {"tetris": tetris, "drf": drf, "fair": fair}
 
 
 def transient(entries: Sequence[Entry], capacity: int) -> list[int]:
@@ -678,7 +689,7 @@ def transient(entries: Sequence[Entry], capacity: int) -> list[int]:
 # tolerance.
 
 
-POLICIES = ("ocorp", "ocorp+", "ocorp+m", *PRIORITY_RULES, "tetris", "drf", "svf-transient")
+POLICIES = ("ocorp", "ocorp+", "ocorp+m", *PRIORITY_RULES, *FILLING_RULES, "svf-transient")
 MODES = ("waste", "under", "order")
 
 
@@ -941,8 +952,8 @@ class _Policy:
     def choose(self, t: int, entries: list[Entry]) -> Matrix:
         cpu, memory = self.instance.cpu, self.instance.memory
         caps = [e.cap for e in entries]
-        if self.name in ("tetris", "drf"):  # they choose servers, too; in 1D only the cores per job count
-            rows = (tetris if self.name == "tetris" else drf)(entries, cpu, memory)
+        if self.name in FILLING_RULES:
+            rows = FILLING_RULES[self.name](entries, cpu, memory)
             return self.spread(entries, [sum(row) for row in rows]) if memory is None else rows
         if self.name == "svf-transient":
             return self.spread(entries, transient(entries, sum(cpu)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from schedgym.papers.readings import points_of
 
 POINTS = points_of("xu2021")
+DEMANDS = POINTS["DEMANDS"]
 START = POINTS["START"]
 NORM = POINTS["NORM"]
 HORIZON = POINTS["HORIZON"]
+FILLING = POINTS["FILLING"]
 ESTIMATION = POINTS["ESTIMATION"]

@@ -20,7 +20,7 @@ from schedgym.papers.xu2021.curves import (
     waiting,
 )
 from schedgym.papers.xu2021.instances import GAMMA
-from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, START
+from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION, FILLING, HORIZON, START
 from schedgym.problems.flowtime.metrics import fates, pieces
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
 from schedgym.problems.flowtime.workload import tables
@@ -129,13 +129,13 @@ def declared_error(env: Any) -> dict[str, float]:
 
 def stand_in(run: Run, **more: Any) -> dict[str, Any]:
     """Return the parameters of the stand-in for the trace, with others."""
-    kw = PROBLEM.presets["kw"]
-    return {**run.size(kw, kw, TINY), **more}
+    return {**PROBLEM.presets[run.choice(DEMANDS)], **run.size({}, {}, TINY), **more}
 
 
 def _chosen(run: Run) -> dict[str, Any]:
     """Return the options of the policies of the OCORP family under a reading."""
-    return {"lambda0": run.choice(START), "gamma": run.choice(HORIZON)}
+    options = {"lambda0": START, "gamma": HORIZON, "literal": FILLING}
+    return {name: run.choice(point) for name, point in options.items()}
 
 
 def play(run: Run, kind: str) -> Evaluation:

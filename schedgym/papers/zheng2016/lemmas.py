@@ -200,6 +200,24 @@ def _unlike(instance: Instance) -> Details:
     return None
 
 
+@claim("figure-1")
+def _check_figure_1(run: Run, say: Sentences) -> Finding:
+    def drawn() -> Iterator[list[Fraction]]:
+        for _ in range(1_000 if run.small else 50_000):
+            yield [Fraction(int(x), 4) for x in run.rng.integers(1, 9, size=run.rng.integers(1, 7))]
+
+    def below(x: list[Fraction]) -> Iterator[bool]:
+        served = list(itertools.accumulate(x))
+        total = served[-1]
+        yield sum((total - y) * own for y, own in zip(served, x, strict=True)) <= total**2 / 2  # v is total
+        for kind in (model.POWER, model.LOG):
+            job = model.Job(1, 1, total, total, (1,), (1,), kind)
+            steps = sum(model.slope(job, float(y)) * float(own) for y, own in zip(served, x, strict=True))
+            yield steps <= model.utility(job, float(total)) * (1 + 1e-12)
+
+    return say.counted(count(drawn(), below), "above")
+
+
 @claim("lemma-3.3")
 def _check_lemma_3_3(run: Run, say: Sentences) -> Finding:
     counted = count(_cases(run, alike=True), _lemma_3)

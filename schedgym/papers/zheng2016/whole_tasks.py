@@ -242,6 +242,26 @@ def _check_printed_exponent() -> Finding:
     return found_against(REFUTED, find_flaw(cases, flaw), "the algorithm stops after one task")
 
 
+@claim("primal-dual-is-better")
+def _check_better(run: Run, say: Sentences) -> Finding:
+    most = 40 if run.small else 200
+    least = {}
+    for m in (1, 2, 3, 4, 8, 16):
+        better = [model.primal_dual_factor(b, m) < model.m_greedy_factor(b, m) for b in range(2, most + 1)]
+        # it stays better for all larger B
+        worse = max((b for b, own in enumerate(better, start=2) if not own), default=1)
+        least[m] = worse + 1 if worse < most else None
+    # the instance that shows the factor of the greedy algorithm
+    instance = _m_types(8, 20, 100)
+    state = State(instance, 1, (0,) * len(instance.jobs))
+    greedy, priced = (model.gain(state, rule(state)) for rule in (model.m_greedy, model.primal_dual))
+    large = [least[m] for m in (3, 4, 8, 16)]
+    falls = None not in large and large == sorted(large, reverse=True)
+    from_b = ", ".join(f"m = {m}: B = {b}" for m, b in least.items() if b is not None)
+    figures = {"least_b": {str(m): b for m, b in least.items()}, "gain": float(Fraction(priced) / greedy)}
+    return say(judge(falls and priced > greedy), figures, from_b=from_b)
+
+
 def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = None) -> Instance:
     """Return an instance whose ratio tends to the bound 1 + rho C / (p + (C - p) rho) as n grows.
 

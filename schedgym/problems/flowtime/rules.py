@@ -23,6 +23,7 @@ from schedgym.solvers.arithmetic import common_divisor, common_multiple, fixed, 
 from schedgym.solvers.transport import TransportScratch, break_ties, transport_into
 
 __all__ = [
+    "CODES",
     "FRESH",
     "HOLD",
     "LOCALITY",
@@ -52,6 +53,9 @@ __all__ = [
 
 RULES: tuple[str, ...] = ("fifo", "srpt", "srvf", "svf", "srf", "tetris", "drf")
 FIFO, SRPT, SRVF, SVF, SRF, TETRIS, DRF = range(len(RULES))
+#: codes of the rules of policies, of which the last is not one of the view ``rule``
+CODES = {name: code for code, name in enumerate((*RULES, "fair"))}
+FAIR = CODES["fair"]
 
 #: ways to put cores on servers: pack anew, pack around the old places, by free cores and memory, by latency
 FRESH, STICKY, PLACE, LOCALITY = range(4)
@@ -471,7 +475,7 @@ def allocate_by_priority(
         n: jobs, 0 or more.
         scores: [>= n].
         rows: the visible jobs.
-        servers: their cores and memory, which only PLACE, tetris and drf read.
+        servers: their cores and memory, which only PLACE, tetris, drf and fair read.
         scratch: of :func:`make_scratch`.
         net: of :func:`~schedgym.solvers.transport.make_transport_scratch`, with :func:`locality_rows` rows;
             only LOCALITY uses it. None (of the compiled type none): ``how`` is never LOCALITY.
@@ -492,7 +496,7 @@ def allocate_by_priority(
 
 @pure_kernel
 def order_by_rule(rule: int, n: int, rows: Rows, scratch: Scratch) -> None:
-    """Sort all n rows into ``scratch.order`` by a rule of :data:`RULES` other than tetris and drf."""
+    """Sort all n rows into ``scratch.order`` by a rule of :data:`CODES` other than tetris, drf and fair."""
     for r in range(n):
         scratch.order[r] = r
         if rule == SRPT:
@@ -625,14 +629,20 @@ def _host(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: In
 
 @pure_kernel
 def _drf(
-    memory_counts: bool, n: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers
+    fair: bool,
+    memory_counts: bool,
+    n: int,
+    rows: Rows,
+    servers: Servers,
+    scratch: Scratch,
+    granted: Integers,
 ) -> None:
     """The allocation of dominant resource fairness (Ghodsi et al. 2011), by progressive filling.
 
-    The next core goes to the job with the least dominant share, max(cores/C, memory reserved/M), among those
-    that can take one (ties: earlier row). The core is on the server with the most free cores (ties: lower
-    server) of those that host the job already and have a free core, else of those with a free core and the
-    job's memory free.
+    The next core goes to the job with the least dominant share, max(cores/C, memory reserved/M), or with the
+    fewest cores if it is to be ``fair``, among those that can take one (ties: earlier row). The core is on
+    the server with the most free cores (ties: lower server) of those that host the job already and have a
+    free core, else of those with a free core and the job's memory free.
     """
     left = scratch.left
     waiting = scratch.waiting
@@ -663,7 +673,7 @@ def _drf(
         left[r] -= 1
         # the number of cores; with memory both resources over a common denominator: no rounding
         share[r] = rows.cap[r] - left[r]
-        if memory_counts:
+        if memory_counts and not fair:
             hosts = 0
             for k in range(granted.shape[1]):
                 hosts += granted[r, k] > 0
@@ -681,20 +691,20 @@ def allocate_by_rule(
     net: TransportScratch | None,
     granted: Integers,
 ) -> None:
-    """Allocate as a rule of :data:`RULES` does, with arguments as in :func:`allocate_by_priority`.
+    """Allocate as a rule of :data:`CODES` does, with arguments as in :func:`allocate_by_priority`.
 
     fifo: by arrival; srpt: by remaining slots; srvf: by remaining core-slots; svf: by all core-slots; srf: by
-    demand (of the phase). tetris and drf choose servers, too; without memory only their number of cores per
-    job is used, and these cores are then packed.
+    demand (of the phase). tetris, drf and fair choose servers, too; without memory only their number of cores
+    per job is used, and these cores are then packed.
     """
-    if rule != TETRIS and rule != DRF:
+    if rule != TETRIS and rule != DRF and rule != FAIR:
         order_by_rule(rule, n, rows, scratch)
         allocate(how, n, n, rows, servers, scratch, net, granted)
         return
     if rule == TETRIS:
         _tetris(how == PLACE, n, rows, servers, scratch, granted)
     else:
-        _drf(how == PLACE, n, rows, servers, scratch, granted)
+        _drf(rule == FAIR, how == PLACE, n, rows, servers, scratch, granted)
     # in one dimension the rule decides numbers of cores only
     if how != PLACE:
         for r in range(n):

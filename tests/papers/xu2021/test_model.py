@@ -27,7 +27,7 @@ VECTOR_8 = Instance(
 )
 
 RUNS_1D: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf")),
+    *((name, {}) for name in (*model.PRIORITY_RULES, *model.FILLING_RULES)),
     ("srpt", {"packing": "sticky"}),
     ("ocorp", {}),
     ("ocorp", {"lambda0": 0.0}),
@@ -40,13 +40,13 @@ RUNS_1D: list[tuple[str, dict[str, object]]] = [
     ("ocorp+", {"alpha": 3.0, "gamma": 60, "level": "job", "packing": "sticky"}),
 ]
 RUNS_2D: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf", "ocorp")),
+    *((name, {}) for name in (*model.PRIORITY_RULES, *model.FILLING_RULES, "ocorp")),
     ("ocorp+m", {}),
     ("ocorp+m", {"packing": "sticky", "gamma": 60, "lambda0": "w"}),
     ("ocorp+m", {"literal": True, "gamma": 30, "lambda0": 0.0}),
 ]
 RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in (*model.PRIORITY_RULES, "tetris", "drf")),
+    *((name, {}) for name in (*model.PRIORITY_RULES, *model.FILLING_RULES)),
     ("ocorp", {"gamma": 50, "packing": "sticky"}),
     ("ocorp", {"gamma": "seen", "lambda0": "p"}),
     ("ocorp", {"gamma": 30, "literal": True, "lambda0": 0.0}),
@@ -596,6 +596,16 @@ def test_drf_evens_out() -> None:
     assert [sum(row) for row in run(instance, "drf").allocations[0]] == [2, 4, 3]
     instance = Instance([Job(0, 9, 4, 6), Job(0, 9, 4, 1)], [6], [10])
     assert run(instance, "drf").allocations[0] == [[2], [4]]
+    assert run(instance, "fair").allocations[0] == [[3], [3]]
+
+
+def test_fair_shares_as_in_table_1() -> None:
+    """Three jobs of 1 to 3 slots on all of 6 cores: a third each for three slots, then a half for two."""
+    instance = Instance([Job(0, p, 6) for p in (1, 2, 3)], [6])
+    outcome = run(instance, "fair")
+    assert model.flowtimes(instance, outcome) == [3, 5, 6]
+    shares = [[row[0] for row in u] for u in outcome.allocations]
+    assert shares == [[2, 2, 2]] * 3 + [[0, 3, 3]] * 2 + [[0, 0, 6]]
 
 
 def test_tetris_prefers_alignment_and_short_work() -> None:
