@@ -159,6 +159,7 @@ class _Schedulers(runs.Compare):
     """
 
     planners: bool = False
+    apart: bool = True
     drc: Sequence[bool] = tuple(runs.DRC)
 
     def __call__(self, run: Run) -> Finding:

@@ -338,6 +338,8 @@ class Compare:
         within: the share within which the values are the same; None: they differ.
         by: the least share by which they differ; None: that of ``stated``, or any.
         what: text before the comparisons; "": the one that the runs give.
+        apart: True to judge places one by one, as experiments of which the paper speaks one by one; False: by
+            the mean over all of them.
     """
 
     pairs: Sequence[tuple[str | Sequence[str], str | Sequence[str]]]
@@ -345,6 +347,7 @@ class Compare:
     within: float | None = None
     by: float | None = None
     what: str = ""
+    apart: bool = False
 
     def judge(self, run: Run, reads: Iterable[tuple[str, Read]], what: str) -> Finding:
         """Compare all pairs over all places, which have names if there are several."""
@@ -361,8 +364,12 @@ class Compare:
             for low, high in itertools.product(less, more):
                 name = f"{high} against {low}"
                 settings = {f"at {place}" if place else "": (read(high), read(low)) for place, read in reads}
-                overall = excess_overall(name, settings)
-                found.append(pool(*overall, rule or _rule_of(stated, name), contrary))
+                whole, cases = excess_overall(name, settings)
+                own = rule or _rule_of(stated, name)
+                if self.apart:
+                    found += [dataclasses.replace(case, verdict=own(case)) for case in cases]
+                else:
+                    found.append(pool(whole, cases, own, contrary))
         return found_by(found, what=self.what or what)
 
 

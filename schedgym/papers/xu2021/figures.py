@@ -371,9 +371,14 @@ def _near_bound(run: Run, played: Evaluation) -> Judged:
     return judge_claim(
         "OCORP is only 30% above the lower bound",
         against(OCORP, norm, {"the norm of the processing times": alone}),
-        lambda found: HOLDS if about(LEVEL_BOUND)(found) == HOLDS else at_most(LEVEL_BOUND)(found),
+        _only,
         more=tell(against(OCORP, norm, {"our best bound": bound})),
     )
+
+
+def _only(found: Effect) -> str:
+    """Judge that something is about 30% above the bound, or less."""
+    return HOLDS if about(LEVEL_BOUND)(found) == HOLDS else at_most(LEVEL_BOUND)(found)
 
 
 def _by_draw(played: Evaluation) -> str:

@@ -61,6 +61,10 @@ def _windows(run: Run) -> dict[str, list[float]]:
     return {"windows": run.size([1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0], every, [1.0, 6.0])}
 
 
+def _few_windows(run: Run) -> dict[str, list[float]]:
+    return {"windows": run.size([1.0, 6.0, 15.0], [1.0, 6.0, 15.0], [1.0, 6.0])}
+
+
 def _places(played: Evaluation) -> list[float]:
     """Return the swept values."""
     return [float(value) for setting, _ in played.parts() for value in setting.values()]
@@ -191,10 +195,12 @@ def _continuous(run: Run) -> Outcome:
 @figure("fig2b")
 def _discrete(run: Run) -> Outcome:
     played = _play(run, DISCRETE, _windows(run), model="discrete")
+    logarithmic = _play(run, DISCRETE, _few_windows(run), model="discrete", utility="log")
     said = [
         _better(played, "both versions of Algorithm 2 have much more value than both heuristics", DISCRETE),
         _more_with_window(played),
         _alike(played),
+        _better(logarithmic, "the order is the same with logarithmic utilities", DISCRETE, 0.0),
     ]
     return _outcome(played, WINDOW, UPPER, said)
 
@@ -206,12 +212,16 @@ def _heterogeneity(run: Run) -> Outcome:
     )
     grid = {"heterogeneity": largest}
     played = _play(run, DISCRETE, grid, model="discrete", windows=6.0)
+    few = {"heterogeneity": run.size([1.0, 8.0, 16.0], [1.0, 8.0, 16.0], [1.0, 8.0])}
+    both = {"": played}
+    both[", with logarithmic utilities, too"] = _play(
+        run, DISCRETE, few, model="discrete", windows=6.0, utility="log"
+    )
     said = [
         _rising(
-            played,
-            f"the lead of Algorithm 2 over {rival} grows with R",
-            _leads(run, played, DISCRETE, rival),
+            one, f"the lead of Algorithm 2 over {rival} grows with R{too}", _leads(run, one, DISCRETE, rival)
         )
+        for too, one in both.items()
         for rival in HEURISTICS
     ]
     x = "R (demands for the heavy resource are uniform in [1, R])"
@@ -223,4 +233,13 @@ def _single(run: Run) -> Outcome:
     played = _play(run, SINGLE, _windows(run), single=True)
     leads = _leads(run, played, SINGLE, "s-greedy")
     claim = "the lead of Algorithm 3 over the greedy algorithm grows with the window"
-    return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, leads)])
+    logarithmic = _play(run, SINGLE, _few_windows(run), single=True, utility="log")
+    said = [
+        _rising(played, claim, leads),
+        _rising(
+            logarithmic,
+            "this lead grows with logarithmic utilities, too",
+            _leads(run, logarithmic, SINGLE, "s-greedy"),
+        ),
+    ]
+    return _outcome(played, WINDOW, OFFLINE, said)

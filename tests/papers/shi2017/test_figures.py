@@ -13,9 +13,9 @@ from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import list_claims, list_figures
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Effect, excess, larger
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_JUDGED, NOT_REPRODUCED, Effect, excess, larger
 from schedgym.papers.shi2017 import runs
-from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
+from schedgym.papers.shi2017.readings import LIMITS, MAR, SIZING, TASKS
 from tests.long import long
 
 pytestmark = long
@@ -109,6 +109,17 @@ def test_readings_share_what_they_leave_alone(run) -> None:
     assert taken[0] == taken[1]  # of one run
 
 
+def test_limits_of_the_servers_are_as_printed_by_default(run) -> None:
+    """With a limit for each server no plan gives its tasks more than it has."""
+    for choice, caps in LIMITS.choices.items():
+        read = run.alone("", {LIMITS.name: choice})
+        own = [sweep(read).played.parameters["server_caps"] for sweep in (runs.by_tasks, runs.by_servers)]
+        assert own == [caps] * 2
+    assert LIMITS.choices[LIMITS.default] is False
+    default, named = (runs.by_tasks(run.alone("", own)) for own in ({}, {LIMITS.name: "limits as printed"}))
+    assert default.metric("jct", 10)("TaPRA").tolist() == named.metric("jct", 10)("TaPRA").tolist()
+
+
 def test_schedulers_that_share_equally() -> None:
     """A task has its server's, rack's, pod's or data centre's limit over the number of tasks there."""
     env = make_env("parallel-jct", {"jobs": 1, "arity": 4, "drc": False})
@@ -167,5 +178,21 @@ def test_comparisons() -> None:
         assert less.verdict == NOT_REPRODUCED
     few = runs.medians_of("", np.array([2.0, 3.0, 7.0]), np.ones(3))
     assert str(few) == "3 times"
+    timed = [runs.found_by([few], larger(by), timed=True).verdict for by in (2.0, 3.0)]
+    assert timed == [HOLDS, NOT_JUDGED]  # a compiled program may be as slow as the paper says
     finding = runs.found_by(runs.at("home", [few]), larger(3.0), jobs=5)
     assert finding.verdict == IN_PART and finding.figures == {"at home": [2.0, None, None], "jobs": 5}
+
+
+def test_many_places_are_judged_together(run) -> None:
+    """By the mean over them, which none of them may contradict beyond what counts as the same."""
+    base = np.linspace(1.0, 2.0, 12)
+
+    def verdict(*excess: float) -> str:
+        reads = [(f"{i}", {"a": base * (1 + share), "b": base}.__getitem__) for i, share in enumerate(excess)]
+        found = runs.Compare(pairs=[(["a"], ["b"])], within=0.05).judge(run, reads, "")
+        assert [*found.figures] == [f"a against b at {i}" for i in range(len(excess))]
+        return found.verdict
+
+    assert verdict(0.065, 0.016, 0.011) == IN_PART and verdict(0.04, 0.01, -0.04) == HOLDS
+    assert verdict(0.2, 0.2, 0.01) == NOT_REPRODUCED

@@ -14,6 +14,12 @@ pytestmark = long
 PAPER = "xu2021"
 
 
+def test_no_constant_bounds_the_regret(results) -> None:
+    """Of two jobs on one core, neither of which has to wait: they do until the prices reach their weights."""
+    ratios = results[f"{PAPER}/theorem-4"].finding.figures["regrets"]
+    assert ratios == [F(2 * (16 + 7), 4), F(2 * (64 + 7), 4), F(2 * (256 + 7), 4)]
+
+
 def test_corollary_2(results) -> None:
     """The ratios of smallest volume first, by brute force: that of the hill climb is the worst known."""
     finding = results[f"{PAPER}/corollary-2"].finding

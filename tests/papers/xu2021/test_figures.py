@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
+from schedgym.papers.judging import Effect
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
-from schedgym.papers.xu2021.figures import by_class, longest_value, mean_of_sizes
-from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
+from schedgym.papers.xu2021.figures import _only, _short_waits, by_class, longest_value, mean_of_sizes
+from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION, FILLING, HORIZON, NORM, START
+from schedgym.problems.flowtime.problem import PROBLEM
 from tests.long import long
 
 pytestmark = long
@@ -26,6 +29,7 @@ pytestmark = long
         (START, "lambda from 0", {"lambda0": 0.0}),
         (START, "lambda from above all weights", {}),
         (HORIZON, "Gamma by Eq. 27", {"gamma": "seen"}),
+        (FILLING, "cores idle as in Eq. 21", {"literal": True}),
     ],
 )
 def test_a_reading_of_the_algorithm_reaches_ocorp(run, point, choice, options) -> None:
@@ -42,6 +46,35 @@ def test_readings_of_declarations_and_of_the_norm(run) -> None:
         assert played.parameters["estimation"] == mode
     root, squares = NORM.choices.values()
     assert played.metric("SRF", squares) == pytest.approx(played.metric("SRF", root) ** 2)
+
+
+def test_the_second_stand_in_has_jobs_of_few_cores(run) -> None:
+    narrow = run.alone("", {DEMANDS.name: "jobs of 1 to 4 cores"})
+    paper = dataclasses.replace(narrow, scale="paper")
+    assert runs.stand_in(paper, kind="2d") == {**PROBLEM.presets["kw-narrow"], "kind": "2d"}
+    own = evaluate(runs.ID, ["srf"], 2, parameters={**runs.TINY, "most_demand": 4})
+    played = runs.play(narrow, "1d")
+    assert played.metric("SRF", "l2").tolist() == own[own.metric == "l2"].value.tolist()
+    assert played.metric("SRF", "l2").tolist() != runs.play(run, "1d").metric("SRF", "l2").tolist()
+
+
+def test_small_jobs_are_compared_by_the_upper_curve_too(run, monkeypatch) -> None:
+    """The mean waiting of both is the same, but a short job waits ten slots longer under one of them."""
+    played = runs.play(run, "1d")
+    sizes = Sizes(*map(np.array, ([5, 9, 10], [1, 1, 1], [0.0, 0, 0], [0.0, 0, 0], [3.0, 12, 90])))
+    monkeypatch.setattr(type(played), "metric", lambda self, name, metric: np.zeros(2))
+    for most, verdict in ((3.0, "holds"), (12.0, "in part")):
+        own = sizes._replace(greatest=np.array([3.0, most, 90.0]))
+        other = sizes._replace(greatest=np.array([3.0, 2.0, 500.0]))
+        seen = {"OCORP": [own] * 2, "SVF": [other] * 2, "SRPT": [other] * 2}
+        monkeypatch.setattr(type(played), "values", lambda self, name, _, seen=seen: seen[name])
+        assert _short_waits(played).verdict == verdict
+
+
+def test_only_30_percent_above(run) -> None:
+    """About as much, by the interval, or less."""
+    found = {value: _only(Effect("", value, value - 0.05, value + 0.05)) for value in (0.1, 0.33, 0.4, 0.7)}
+    assert list(found.values()) == ["holds", "holds", "in part", "not reproduced"]
 
 
 @pytest.fixture(scope="module")
