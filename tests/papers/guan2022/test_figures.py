@@ -13,7 +13,7 @@ from schedgym.evaluation.episodes import make_env, play
 from schedgym.papers import list_figures, make_figure
 from schedgym.papers.guan2022 import experiments, runs
 from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.evaluations import evaluation_of
 from tests.long import long
@@ -235,19 +235,23 @@ def test_trends() -> None:
     played = made_up(table)
     for policy, verdict, change in (
         ("a", HOLDS, "3 times (3 to 3)"),
-        ("b", IN_PART, "2 times (2 to 2)"),
+        ("b", IN_PART, "2 times (2 to 2)"),  # not in all steps
         ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
     ):
         judged = experiments.judge_trend("grows", played, [policy])
-        measured = f"from 0 to 2: {policy} {change} at utilization 0.5"
+        measured = f"from 0 to 2: {policy} {change}"
         assert (judged.verdict, judged.measured) == (verdict, measured)
     falling = experiments.judge_trend("falls", played, ["a", "c"], falls=True)
     assert falling.verdict == IN_PART
-    assert falling.measured == (
-        "from 0 to 2: a 3 times (3 to 3) at utilization 0.5; c -66.7% (-66.7 to -66.7) at utilization 0.5"
-    )
+    assert falling.measured == "from 0 to 2: a 3 times (3 to 3); c -66.7% (-66.7 to -66.7)"
     assert experiments.judge_gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
     assert experiments.judge_gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
+    # at all utilisations together: 0.5 alone rises
+    table |= {("a", 0.7, z): noise * (1 + z / 9) for z in (0.0, 1.0, 2.0)}
+    table |= {("b", 0.7, z): noise for z in (0.0, 1.0, 2.0)}
+    table |= {("c", 0.7, z): noise for z in (0.0, 1.0, 2.0)}
+    both = experiments.judge_gain_grows("gain", made_up(table), [("c", "a")])
+    assert both.verdict == HOLDS and both.measured.endswith("(4 of 4 steps so)")
 
 
 def test_an_order_changes_only_where_both_signs_are_significant() -> None:
@@ -263,7 +267,7 @@ def test_an_order_changes_only_where_both_signs_are_significant() -> None:
 
 @pytest.mark.parametrize(
     ("between", "noise", "verdict"),
-    [(0.3, 0.0, HOLDS), (0.3, 0.9, NOT_REPRODUCED), (0.05, 0.0, NOT_REPRODUCED)],
+    [(0.3, 0.0, HOLDS), (0.3, 0.9, NOT_TOLD), (0.05, 0.0, NOT_REPRODUCED)],
 )
 def test_two_groups_are_farther_apart_than_their_curves(between, noise, verdict) -> None:
     """In every draw alike, in one draw of two, and less than the curves of a group, which are 0.1 apart."""
@@ -310,12 +314,16 @@ def test_levels_and_little_differences() -> None:
         (base * 1.04, NOT_REPRODUCED, HOLDS),
         (base * 1.5, NOT_REPRODUCED, NOT_REPRODUCED),
         (base * 0.99, HOLDS, NOT_REPRODUCED),
-        (wide, IN_PART, NOT_REPRODUCED),
+        (wide, IN_PART, NOT_TOLD),
         (wide + 0.1, IN_PART, IN_PART),  # a little worse, but not significantly
-        (wide - 0.1, IN_PART, NOT_REPRODUCED),
+        (wide - 0.1, IN_PART, NOT_TOLD),
     ):
         assert experiments.judge_within("level", both(other), pair, -0.02, 0.02).verdict == level
         assert experiments.SENTENCES["greedy-against-ata"].judge(both(other)).verdict == little
     curve = [np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])]
-    gap = experiments.distance("", curve, [own + [0, 0.04, 0] for own in curve])
-    assert str(gap) == "+4.0 points (+4.0 to +4.0)"
+    near, far = ([own + [0, apart, 0] for own in curve] for apart in (0.04, 0.07))
+    gap = experiments.judge_distance("", {"": (curve, near)})
+    assert str(gap) == "+4.0 points (+4.0 to +4.0)" and gap.verdict == HOLDS
+    some = {"at 1": (curve, near), "at 2": (curve, curve), "at 3": (curve, far)}
+    gap = experiments.judge_distance("", some)  # 3.7 points in the mean, but 7 in one setting
+    assert gap.value == pytest.approx(0.11 / 3) and (gap.verdict, gap.contrary) == (IN_PART, 1)
