@@ -12,7 +12,7 @@ from schedgym.evaluation.comparison import Observed
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.papers import list_figures, make_figure
 from schedgym.papers.guan2022 import experiments, runs
-from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
+from schedgym.papers.guan2022.readings import CHAPTERS, EVENNESS
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.evaluations import evaluation_of
@@ -44,12 +44,20 @@ def test_figures_of_skews_and_of_sites_share_runs(run) -> None:
 
 def test_readings_are_those_of_the_chapter_and_the_axes_of_means_start_at_zero(run) -> None:
     for found in list_figures("guan2022"):
-        points = (
-            [] if found.short == "table3.1" else [DURATIONS] + [EVENNESS] * found.short.startswith("fig3")
-        )
-        assert list(found.under) == points
+        chapter = int(found.short.removeprefix("fig").removeprefix("table")[0])
+        points = [CHAPTERS[chapter]] + [EVENNESS] * (chapter == 3)
+        assert list(found.under) == ([] if found.short == "table3.1" else points)
     for name in ("fig3.11", "fig3.15", "fig4.6", "fig5.3"):
-        assert all(panel.y_from_zero for panel in entry(name).make(run).panels)
+        means, ratios = np.reshape(np.array(entry(name).make(run).panels, dtype=object), (2, -1))
+        assert all(panel.y_from_zero for panel in means) and not any(panel.y_from_zero for panel in ratios)
+        for one in (series for panel in means for series in panel.series if not series.bound):
+            assert np.all(0 < np.array(one.low)) and np.all(np.array(one.low) <= one.y)
+            assert np.all(one.y <= np.array(one.high))
+        for mean, ratio in zip(means, ratios, strict=True):
+            heights = {series.label: np.array(series.y) for series in mean.series}
+            rival = ratio.y_label.removeprefix("response time / ").removesuffix("'s")
+            for series in ratio.series:
+                assert series.y == pytest.approx(heights[series.label] / heights[rival])
 
 
 def test_without_the_trace_the_error_says_how_to_get_it(run, tmp_path, monkeypatch) -> None:
