@@ -225,7 +225,8 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
     data = io.StringIO()
     require("pandas").DataFrame(list(_table(outcome.panels))).to_csv(data, index=False, float_format="%.6g")
-    subtitle = f"{outcome.sizes}; seed {run.seed}; shaded or whiskers: 95% intervals"
+    words = (outcome.sizes, next(iter(outcomes)), f"seed {run.seed}", "shaded or whiskers: 95% intervals")
+    subtitle = "; ".join(filter(None, words))  # sizes name what stands in for a trace
     draw(outcome.panels, folder / files["png"], f"{entry.source}: {entry.title}", subtitle)
     with atomic_write(folder / files["csv"]) as stream:
         stream.write(data.getvalue())

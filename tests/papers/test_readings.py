@@ -18,6 +18,7 @@ from schedgym.papers import (
     Verdict,
     check_claims,
     figure,
+    figures,
     registry,
 )
 from schedgym.papers.figures import judged_under, make_figure
@@ -119,7 +120,9 @@ def drawn(run: Run) -> Outcome:
     return Outcome([panel], [Judged("it starts", f"at {start}", verdict)], "nothing")
 
 
-def test_a_figure_draws_the_defaults_and_judges_all(tmp_path) -> None:
+def test_a_figure_draws_the_defaults_and_judges_all(tmp_path, monkeypatch) -> None:
+    subtitles = []
+    monkeypatch.setattr(figures, "draw", lambda panels, path, title, subtitle: subtitles.append(subtitle))
     figure(PAPER, "fig1", title="one", source="Fig. 1", under=(START,))(drawn)
     (entry,) = registry.list_figures()
     content = make_figure(entry, Run("tiny"), tmp_path)
@@ -139,6 +142,7 @@ def test_a_figure_draws_the_defaults_and_judges_all(tmp_path) -> None:
         }
     ]
     assert "a,u,1," in (tmp_path / "nn2000-fig1.csv").read_text()  # what is drawn is of the default
+    assert subtitles == ["nothing; at one; seed 0; shaded or whiskers: 95% intervals"]
 
 
 def test_readings_judge_the_same_statements() -> None:

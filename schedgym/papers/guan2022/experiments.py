@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -31,9 +32,10 @@ from schedgym.papers.judging import (
     PERCENT,
     POINTS,
     Effect,
+    Rule,
     average,
     between,
-    excess,
+    excess_overall,
     grows,
     judge_better,
     judge_claim,
@@ -41,6 +43,7 @@ from schedgym.papers.judging import (
     level,
     lower,
     number,
+    pool,
     verdict_of,
     where,
 )
@@ -82,13 +85,18 @@ def response_at(played: Evaluation, policy: str, *values: Any) -> F8:
     return played.metric(policy, RESPONSE, **setting)
 
 
-def compared(played: Evaluation, pairs: Iterable[tuple[str, str]]) -> list[Effect]:
-    """Compare the responses of the first of each pair with those of the second in all settings."""
-    cases = []
-    for pair, setting in itertools.product(pairs, settings_of(played)):
-        own, other = (played.metric(policy, RESPONSE, **setting) for policy in pair)
-        cases.append(excess(" against ".join(pair), own, other, where(setting)))
-    return cases
+def compared(played: Evaluation, own: str, other: str) -> tuple[Effect, list[Effect]]:
+    """Compare the responses of two policies over all settings together, and in each of them."""
+    pairs = {
+        where(setting): (played.metric(own, RESPONSE, **setting), played.metric(other, RESPONSE, **setting))
+        for setting in settings_of(played)
+    }
+    return excess_overall(f"{own} against {other}", pairs)
+
+
+def outside(least: float, most: float) -> Rule:
+    """Return a rule: "holds" if the whole interval lies outside a range, which is the contrary of within."""
+    return lambda found: judge(found.low > most or found.high < least)
 
 
 def judge_within(
@@ -98,31 +106,31 @@ def judge_within(
 
     The verdict is "in part" if the mean is so, but not all of its interval.
     """
-    rule = between(least, most)
-    found = compared(played, pairs)
-    return judge_claim(claim, found, lambda one: rule(one) if one.value > least else NOT_REPRODUCED)
+    rule = between(math.nextafter(least, most), most)
+    found = [pool(*compared(played, *pair), rule, outside(least, most)) for pair in pairs]
+    return judge_claim(claim, found)
 
 
-def judge_trend(claim: str, played: Evaluation, policies: Iterable[str], falls: bool = False) -> Judged:
-    """Judge that the response grows (or falls) with the last swept parameter at every value of the first."""
+def judge_trend(claim: str, played: Evaluation, policies: Iterable[str], **how: bool) -> Judged:
+    """Judge that the response grows (or falls) with the last swept parameter at all values of the first."""
     levels, places = swept_values(played)
     cases = []
     for policy in policies:
-        for value in levels:
-            responses = [response_at(played, policy, value, place) for place in places]
-            cases.append(grows(policy, responses, place=where({played.swept[0]: value}), falls=falls))
+        responses = [[response_at(played, policy, level, place) for place in places] for level in levels]
+        cases.append(grows(policy, np.array(responses), **how))
     return judge_claim(claim, cases, what=f"from {places[0]:g} to {places[-1]:g}")
 
 
 def judge_gain_grows(claim: str, played: Evaluation, pairs: Sequence[tuple[str, str]]) -> Judged:
-    """Judge that one policy's gain over another grows with the last swept parameter, at all of the first."""
+    """Judge that one policy's gain over another generally grows with the last swept parameter."""
     levels, places = swept_values(played)
     cases = []
-    for policy, rival in pairs:
-        for value in levels:
-            at = [(value, place) for place in places]
-            gains = [1.0 - response_at(played, policy, *x) / response_at(played, rival, *x) for x in at]
-            cases.append(grows(f"{policy} over {rival}", gains, POINTS, where({played.swept[0]: value})))
+    for pair in pairs:
+        own, rival = (
+            np.array([[response_at(played, policy, level, place) for place in places] for level in levels])
+            for policy in pair
+        )
+        cases.append(grows(" over ".join(pair), 1.0 - own / rival, POINTS, generally=True))
     return judge_claim(claim, cases, what=f"gain from {places[0]:g} to {places[-1]:g}")
 
 
@@ -140,7 +148,7 @@ def judge_lower(
 
 def judge_sometimes_worse(played: Evaluation) -> Judged:
     """Judge BTAwJ against SWAG: in which settings it is worse, and in which better."""
-    found = compared(played, [("BTAwJ", "SWAG")])
+    _, found = compared(played, "BTAwJ", "SWAG")
     worse, better = sum(case.above for case in found), sum(case.below for case in found)
     values = [case.value for case in found]
     measured = (
@@ -206,7 +214,8 @@ def judge_ranking(played: Evaluation, policies: Sequence[str]) -> Judged:
     pairs = list(itertools.combinations(policies, 2))
     changed = []
     for pair in pairs:
-        table = np.reshape(np.array(compared(played, [pair]), dtype=object), (len(levels), len(numbers)))
+        _, settings = compared(played, *pair)
+        table = np.reshape(np.array(settings, dtype=object), (len(levels), len(numbers)))
         for value, cases in zip(levels, table[:, np.array(numbers) > 1], strict=True):
             if any(case.above for case in cases) and any(case.below for case in cases):
                 changed.append(f"{' and '.join(pair)} at {100 * value:.0f}%")
@@ -224,9 +233,18 @@ def judge_ranking(played: Evaluation, policies: Sequence[str]) -> Judged:
     return Judged(claim, measured, verdict)
 
 
-def distance(name: str, one: Sequence[F8], other: Sequence[F8], place: str = "") -> Effect:
-    """Compare two distributions by their largest distance, a share of the time, in each episode."""
-    return average(name, [float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True)], place=place)
+Curves = Sequence[F8]  # distributions, of each episode
+
+
+def judge_distance(name: str, settings: Mapping[str, tuple[Curves, Curves]]) -> Effect:
+    """Judge whether two distributions are close in settings, by their largest distance in each episode."""
+    apart = {
+        place: [float(np.abs(a - b).max()) for a, b in zip(*curves, strict=True)]
+        for place, curves in settings.items()
+    }
+    cases = [average(name, own, place=place) for place, own in apart.items()]
+    whole = average(name, np.mean([*apart.values()], axis=0))
+    return pool(whole, cases, level(CLOSE), outside(-CLOSE, CLOSE))
 
 
 CLOSE_CURVES = f"(here: the distributions lie {100 * CLOSE:.0f} points apart at most)"
@@ -236,20 +254,27 @@ def judge_little_difference(claim: str, played: Evaluation) -> Judged:
     """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
     cases = []
     for policy in played.policies:
-        for setting in settings_of(played, "aggressive"):
-            often, seldom = (played.values(policy, aggressive=on, **setting) for on in (True, False))
-            cases.append(distance(policy, often, seldom, where(setting)))
-    return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
+        curves = {
+            where(setting): (
+                played.values(policy, aggressive=True, **setting),
+                played.values(policy, aggressive=False, **setting),
+            )
+            for setting in settings_of(played, "aggressive")
+        }
+        cases.append(judge_distance(policy, curves))
+    return judge_claim(f"{claim} {CLOSE_CURVES}", cases)
 
 
 def judge_close(claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]]) -> Judged:
     """Judge that two policies have close distributions of the deviation in all settings."""
     cases = []
     for one, other in pairs:
-        for setting in settings_of(played):
-            own, rival = (played.values(label, **setting) for label in (one, other))
-            cases.append(distance(f"{one} and {other}", own, rival, where(setting)))
-    return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
+        curves = {
+            where(setting): (played.values(one, **setting), played.values(other, **setting))
+            for setting in settings_of(played)
+        }
+        cases.append(judge_distance(f"{one} and {other}", curves))
+    return judge_claim(f"{claim} {CLOSE_CURVES}", cases)
 
 
 # what is decided -------------------------------------------------------------------------------------
@@ -382,13 +407,12 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
         ]
         for name, column in zip(spreads, np.transpose(rows), strict=True):
             spreads[name].append(column.tolist())
-    cases = [
-        excess(f"{policy} against {rival}", own, other, f"at zipf {skew:g}")
-        for skew, own, other in zip(jobs.skews, spreads[policy], spreads[rival], strict=True)
-    ]
+    pairs = zip(spreads[policy], spreads[rival], strict=True)
+    settings = {f"at zipf {skew:g}": pair for skew, pair in zip(jobs.skews, pairs, strict=True)}
+    found = pool(*excess_overall(f"{policy} against {rival}", settings), lower(by), larger())
     much = f"much (here: by {100 * by:.0f}%) " if by else ""
     said = f"the decided aggregates of {policy} are {much}more balanced than {rival}'s"
-    return judge_claim(said, cases, lower(by), what="mean deviation of the decided aggregates")
+    return judge_claim(said, [found], what="mean deviation of the decided aggregates")
 
 
 # statements ------------------------------------------------------------------------------------------
@@ -396,17 +420,18 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
 
 def judge_two_groups(played: Evaluation) -> Judged:
     """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
-    cases = []
+    apart = {}
     for setting in settings_of(played):
         curves = {label: played.values(label, **setting) for label in played.policies}
         gaps: dict[bool, list[F8]] = {True: [], False: []}  # of curves of one group, and of two
         for one, other in itertools.combinations(curves, 2):
             pairs = zip(curves[one], curves[other], strict=True)
             gaps[(one in AMF) == (other in AMF)].append(np.array([np.abs(a - b).max() for a, b in pairs]))
-        apart = np.min(gaps[False], axis=0) - np.max(gaps[True], axis=0)
-        cases.append(average("", apart, place=where(setting)))
+        apart[where(setting)] = np.min(gaps[False], axis=0) - np.max(gaps[True], axis=0)
+    cases = [average("", own, place=place) for place, own in apart.items()]
+    found = pool(average("", np.mean([*apart.values()], axis=0)), cases, larger(), lower())
     what = "least distance between the groups minus the largest within a group"
-    return judge_claim("the curves form two groups, of AMF and of GAMF", cases, larger(), what=what)
+    return judge_claim("the curves form two groups, of AMF and of GAMF", [found], what=what)
 
 
 def nearer_by_caption(played: Evaluation) -> Judged:
@@ -525,23 +550,24 @@ def _observed(
     observe: Callable[[Any], float],
     options: Mapping[str, Mapping[str, Any]] | None = None,
     **more: Any,
-) -> list[Effect]:
-    """Compare at each skew what is observed under two policies; ``more`` are parameters of the runs."""
+) -> tuple[Effect, list[Effect]]:
+    """Compare over all skews and at each what is observed under two policies; ``more`` are parameters."""
     jobs = runs.fitted(run)
     grid, given = {"zipf": jobs.skews}, {**jobs.parameters, "utilization": 0.6, **more}
     played = run.play(id, policies, jobs.episodes, grid, parameters=given, options=options, observe=observe)
-    cases = []
-    for skew in jobs.skews:
-        own, other = (played.values(label, zipf=skew) for label in policies)
-        cases.append(excess(" against ".join(policies), own, other, where({"zipf": skew})))
-    return cases
+    own, other = policies
+    pairs = {
+        where({"zipf": skew}): (played.values(own, zipf=skew), played.values(other, zipf=skew))
+        for skew in jobs.skews
+    }
+    return excess_overall(f"{own} against {other}", pairs)
 
 
 def _judge_queues(run: Run) -> Judged:
     """Judge whether BTAwJ's queues are less balanced over the sites than SWAG's in some setting."""
     policies = {"BTAwJ": "btawj-swag", "SWAG": "swag"}
     options = {"BTAwJ": {"fine": run.choice(EVENNESS)}}
-    cases = _observed(run, runs.ASSIGN, policies, runs.queue_spread, options=options)
+    _, cases = _observed(run, runs.ASSIGN, policies, runs.queue_spread, options=options)
     worse = sum(case.above for case in cases)
     listed = ", ".join(map(str, cases))
     measured = f"significantly more in {worse} of {len(cases)} settings: {listed}"
@@ -552,9 +578,9 @@ def _judge_queues(run: Run) -> Judged:
 def _judge_lifetime(run: Run) -> Judged:
     """Judge whether a job's slots vary less over its lifetime under AMF than under IMF."""
     policies = {"Basic AMF": "amf", "IMF": "imf"}
-    cases = _observed(run, runs.FAIR, policies, runs.lifetime_variation, objective="response")
+    found = _observed(run, runs.FAIR, policies, runs.lifetime_variation, objective="response")
     text = "a job's slots vary less over its lifetime (deviation over mean) under AMF than under IMF"
-    return judge_claim(text, cases, lower())
+    return judge_claim(text, [pool(*found, lower(), larger())])
 
 
 def _found(find: Callable[[Run], Judged]) -> Check:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from schedgym.evaluation.runner import compare
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, Series
-from schedgym.papers.figures import band, bound, distribution
+from schedgym.papers.figures import band, bound, distribution, lines
 from schedgym.papers.guan2022 import runs
 from schedgym.papers.guan2022.experiments import (
     judge_all,
@@ -26,6 +26,7 @@ from schedgym.papers.guan2022.experiments import (
     nearer_by_caption,
 )
 from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
+from schedgym.papers.judging import excess
 from schedgym.papers.registry import figures_of
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import from_trace, generate, make_source, toy
@@ -58,30 +59,36 @@ def register_pair(first: str, second: str) -> Callable[[Make], Make]:
     return enter
 
 
-def _means(played: Evaluation, x: str) -> list[Series]:
-    """Mean responses over the only swept parameter; intervals leave out what an episode's policies share."""
+def _ratios(played: Evaluation, x: str, rival: str) -> list[Series]:
+    """Mean responses over a rival's, over the only swept parameter, with intervals of the paired draws."""
     places = sorted({entry.setting[x] for entry in played.observed})
-    values = {
-        policy: np.array([played.metric(policy, RESPONSE, **{x: place}) for place in places])
-        for policy in played.policies
-    }
-    common = np.mean(list(values.values()), axis=(0, 1))
     series = []
-    for policy, own in values.items():
-        low, high = zip(*(bootstrap_interval(v - common + common.mean()) for v in own), strict=True)
-        series.append(Series(policy, places, own.mean(axis=1).tolist(), low, high))
+    for policy in played.policies:
+        found = [
+            excess(policy, *(played.metric(one, RESPONSE, **{x: place}) for one in (policy, rival)))
+            for place in places
+        ]
+        value, low, high = (
+            [1.0 + end for end in ends]
+            for ends in zip(*((one.value, one.low, one.high) for one in found), strict=True)
+        )
+        series.append(Series(policy, places, value, low, high))
     return series
 
 
-def by_utilization(played: Evaluation, x: str, x_label: str) -> list[Panel]:
-    """Mean responses over a swept parameter, a panel for each utilisation."""
-    panels = []
-    for i, utilization in enumerate(dict.fromkeys(entry.setting["utilization"] for entry in played.observed)):
+def by_utilization(played: Evaluation, x: str, x_label: str, rival: str) -> list[Panel]:
+    """Mean responses over a swept parameter, and their ratios to a rival's: a panel each by utilisation."""
+    means, ratios = [], []
+    levels = dict.fromkeys(entry.setting["utilization"] for entry in played.observed)
+    for i, utilization in enumerate(levels):
         part = played.where(utilization=utilization)
-        series = [*_means(part, x), bound(part, x)]
-        title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
-        panels.append(Panel(x_label, "average job response time [s]", series, title=title))
-    return panels
+        title = f"utilisation {100 * utilization:.0f}%"
+        series = [*lines(part, x, RESPONSE), bound(part, x)]
+        means.append(Panel(x_label, "average job response time [s]", series, title=f"({'abcd'[i]}) {title}"))
+        title = f"({'abcdefgh'[len(levels) + i]}) {title}, over {rival}"
+        label = f"response time / {rival}'s"
+        ratios.append(Panel(x_label, label, _ratios(part, x, rival), title=title, y_from_zero=False))
+    return [*means, *ratios]
 
 
 def _visible(curves: Sequence[F8]) -> slice:
@@ -181,7 +188,7 @@ def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[f
 def _responses(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.assigned(run, jobs)
-    shown = by_utilization(played, "zipf", SKEW_AXIS)
+    shown = by_utilization(played, "zipf", SKEW_AXIS, "SWAG")
     remarks = (*jobs.remarks, runs.assigning_remark(run))
     return Outcome(shown, judge_all("assigning", played), jobs.sizes, remarks)
 
@@ -205,7 +212,7 @@ def _response_distribution(run: Run, trace: runs.Trace) -> Outcome:
 def _by_sites(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
-    shown = by_utilization(played, "choices", SITES_AXIS)
+    shown = by_utilization(played, "choices", SITES_AXIS, "SWAG")
     remarks = (*jobs.remarks, runs.assigning_remark(run))
     return Outcome(shown, judge_all("by sites", played), jobs.sizes, remarks)
 
@@ -325,7 +332,7 @@ def _aggressive_facebook(run: Run, jobs: runs.Jobs) -> Judged:
 def _response_of_amf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.only(runs.shared(run, jobs), ["IMF", *runs.AMF])
-    shown = by_utilization(played, "zipf", SKEW_AXIS)
+    shown = by_utilization(played, "zipf", SKEW_AXIS, "IMF")
     return Outcome(shown, judge_all("responses of AMF", played), jobs.sizes, jobs.remarks)
 
 
@@ -350,5 +357,5 @@ def _deviation_of_gamf(run: Run, trace: runs.Trace) -> Outcome:
 def _response_of_gamf(run: Run, trace: runs.Trace) -> Outcome:
     jobs = trace(run)
     played = runs.only(runs.shared(run, jobs), [*runs.AMF, *runs.GAMF])
-    shown = by_utilization(played, "zipf", SKEW_AXIS)
+    shown = by_utilization(played, "zipf", SKEW_AXIS, "Basic AMF")
     return Outcome(shown, judge_all("responses of GAMF", played), jobs.sizes, jobs.remarks)

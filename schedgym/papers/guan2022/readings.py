@@ -17,7 +17,9 @@ from __future__ import annotations
 from schedgym.papers.readings import points_of
 
 POINTS = points_of("guan2022")
-DURATIONS = POINTS["DURATIONS"]
+#: open for each chapter, by the same name
+CHAPTERS = {chapter: POINTS[f"DURATIONS_{chapter}"] for chapter in (3, 4, 5)}
+DURATIONS = CHAPTERS[3]
 EVENNESS = POINTS["EVENNESS"]
 BALANCE = POINTS["BALANCE"]
 INCENTIVE = POINTS["INCENTIVE"]

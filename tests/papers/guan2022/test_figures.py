@@ -12,8 +12,8 @@ from schedgym.evaluation.comparison import Observed
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.papers import list_figures, make_figure
 from schedgym.papers.guan2022 import experiments, runs
-from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
+from schedgym.papers.guan2022.readings import CHAPTERS, EVENNESS
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.evaluations import evaluation_of
 from tests.long import long
@@ -44,12 +44,20 @@ def test_figures_of_skews_and_of_sites_share_runs(run) -> None:
 
 def test_readings_are_those_of_the_chapter_and_the_axes_of_means_start_at_zero(run) -> None:
     for found in list_figures("guan2022"):
-        points = (
-            [] if found.short == "table3.1" else [DURATIONS] + [EVENNESS] * found.short.startswith("fig3")
-        )
-        assert list(found.under) == points
+        chapter = int(found.short.removeprefix("fig").removeprefix("table")[0])
+        points = [CHAPTERS[chapter]] + [EVENNESS] * (chapter == 3)
+        assert list(found.under) == ([] if found.short == "table3.1" else points)
     for name in ("fig3.11", "fig3.15", "fig4.6", "fig5.3"):
-        assert all(panel.y_from_zero for panel in entry(name).make(run).panels)
+        means, ratios = np.reshape(np.array(entry(name).make(run).panels, dtype=object), (2, -1))
+        assert all(panel.y_from_zero for panel in means) and not any(panel.y_from_zero for panel in ratios)
+        for one in (series for panel in means for series in panel.series if not series.bound):
+            assert np.all(0 < np.array(one.low)) and np.all(np.array(one.low) <= one.y)
+            assert np.all(one.y <= np.array(one.high))
+        for mean, ratio in zip(means, ratios, strict=True):
+            heights = {series.label: np.array(series.y) for series in mean.series}
+            rival = ratio.y_label.removeprefix("response time / ").removesuffix("'s")
+            for series in ratio.series:
+                assert series.y == pytest.approx(heights[series.label] / heights[rival])
 
 
 def test_without_the_trace_the_error_says_how_to_get_it(run, tmp_path, monkeypatch) -> None:
@@ -235,19 +243,23 @@ def test_trends() -> None:
     played = made_up(table)
     for policy, verdict, change in (
         ("a", HOLDS, "3 times (3 to 3)"),
-        ("b", IN_PART, "2 times (2 to 2)"),
+        ("b", IN_PART, "2 times (2 to 2)"),  # not in all steps
         ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
     ):
         judged = experiments.judge_trend("grows", played, [policy])
-        measured = f"from 0 to 2: {policy} {change} at utilization 0.5"
+        measured = f"from 0 to 2: {policy} {change}"
         assert (judged.verdict, judged.measured) == (verdict, measured)
     falling = experiments.judge_trend("falls", played, ["a", "c"], falls=True)
     assert falling.verdict == IN_PART
-    assert falling.measured == (
-        "from 0 to 2: a 3 times (3 to 3) at utilization 0.5; c -66.7% (-66.7 to -66.7) at utilization 0.5"
-    )
+    assert falling.measured == "from 0 to 2: a 3 times (3 to 3); c -66.7% (-66.7 to -66.7)"
     assert experiments.judge_gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
     assert experiments.judge_gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
+    # at all utilisations together: 0.5 alone rises
+    table |= {("a", 0.7, z): noise * (1 + z / 9) for z in (0.0, 1.0, 2.0)}
+    table |= {("b", 0.7, z): noise for z in (0.0, 1.0, 2.0)}
+    table |= {("c", 0.7, z): noise for z in (0.0, 1.0, 2.0)}
+    both = experiments.judge_gain_grows("gain", made_up(table), [("c", "a")])
+    assert both.verdict == HOLDS and both.measured.endswith("(4 of 4 steps so)")
 
 
 def test_an_order_changes_only_where_both_signs_are_significant() -> None:
@@ -263,7 +275,7 @@ def test_an_order_changes_only_where_both_signs_are_significant() -> None:
 
 @pytest.mark.parametrize(
     ("between", "noise", "verdict"),
-    [(0.3, 0.0, HOLDS), (0.3, 0.9, NOT_REPRODUCED), (0.05, 0.0, NOT_REPRODUCED)],
+    [(0.3, 0.0, HOLDS), (0.3, 0.9, NOT_TOLD), (0.05, 0.0, NOT_REPRODUCED)],
 )
 def test_two_groups_are_farther_apart_than_their_curves(between, noise, verdict) -> None:
     """In every draw alike, in one draw of two, and less than the curves of a group, which are 0.1 apart."""
@@ -310,12 +322,16 @@ def test_levels_and_little_differences() -> None:
         (base * 1.04, NOT_REPRODUCED, HOLDS),
         (base * 1.5, NOT_REPRODUCED, NOT_REPRODUCED),
         (base * 0.99, HOLDS, NOT_REPRODUCED),
-        (wide, IN_PART, NOT_REPRODUCED),
+        (wide, IN_PART, NOT_TOLD),
         (wide + 0.1, IN_PART, IN_PART),  # a little worse, but not significantly
-        (wide - 0.1, IN_PART, NOT_REPRODUCED),
+        (wide - 0.1, IN_PART, NOT_TOLD),
     ):
         assert experiments.judge_within("level", both(other), pair, -0.02, 0.02).verdict == level
         assert experiments.SENTENCES["greedy-against-ata"].judge(both(other)).verdict == little
     curve = [np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])]
-    gap = experiments.distance("", curve, [own + [0, 0.04, 0] for own in curve])
-    assert str(gap) == "+4.0 points (+4.0 to +4.0)"
+    near, far = ([own + [0, apart, 0] for own in curve] for apart in (0.04, 0.07))
+    gap = experiments.judge_distance("", {"": (curve, near)})
+    assert str(gap) == "+4.0 points (+4.0 to +4.0)" and gap.verdict == HOLDS
+    some = {"at 1": (curve, near), "at 2": (curve, curve), "at 3": (curve, far)}
+    gap = experiments.judge_distance("", some)  # 3.7 points in the mean, but 7 in one setting
+    assert gap.value == pytest.approx(0.11 / 3) and (gap.verdict, gap.contrary) == (IN_PART, 1)
