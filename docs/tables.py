@@ -1,9 +1,10 @@
 """Write tables of README.md and of pages in docs from what was measured: ``python docs/tables.py``.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
-docs/leaderboard.csv, docs/agents.csv, docs/reproduced, docs/sbom.json, baselines/tuned.json, the verdicts
-that are recorded with the claims, and the shipped agents; a test holds texts and sources together. What the
-figures of docs/reproduced show of the papers' statements goes into schedgym/papers/verdicts.json as well.
+docs/leaderboard.csv, docs/agents.csv, docs/matrix, docs/reproduced, docs/sbom.json, baselines/tuned.json,
+the verdicts that are recorded with the claims, and the shipped agents; a test holds texts and sources
+together. What the figures of docs/reproduced show of the papers' statements goes into
+schedgym/papers/verdicts.json as well.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from rendering import render
 from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.core.policy import list_policies
-from schedgym.core.problem import get_problem
+from schedgym.core.problem import Parameters, get_problem
+from schedgym.core.tokens import tokens_of
 from schedgym.evaluation.statistics import judge_interval, ratio_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
@@ -104,21 +106,81 @@ def card(path: Path) -> str:
     )
 
 
-def rows_of(agent: Agent) -> list[dict[str, str]]:
-    """The rows of docs/agents.csv of an agent.
+def rows_of(agent: Agent, name: str = "agents.csv") -> list[dict[str, str]]:
+    """The rows of an agent in an export of docs, each a setting.
 
     Further entries: ``setting`` has the parameters as text, ``told`` the difference to the best baseline with
-    its interval, and ``verdict`` that of the interval.
+    its interval, ``verdict`` that of the interval, ``means`` the agent's mean with its interval, and
+    ``start_means`` and ``rival_means`` those of the start of its training ("-" if the export has none) and of
+    the best baseline.
     """
-    everything = pandas.read_csv(DOCS / "agents.csv", dtype=str, keep_default_na=False)
+    everything = pandas.read_csv(DOCS / name, dtype=str, keep_default_na=False)
     names = list(everything.columns[1 : everything.columns.get_loc("policy")])
-    found = everything[(everything["id"] == agent.id) & (everything["policy"] == "agent")]
+    own = everything[everything["id"] == agent.id]
     rows = []
-    for row in found.to_dict("records"):
-        setting = options_text({name: row[name] for name in names if row[name]}) or "default"
+    for values, found in own.groupby(names, sort=False) if names else [((), own)]:
+        by_policy = {row["policy"]: row for row in found.to_dict("records")}
+        row = by_policy["agent"]
+        setting = options_text({key: value for key, value in zip(names, values, strict=True) if value})
         told, verdict = difference(row)
-        rows.append(row | {"setting": setting, "told": told, "verdict": verdict})
+        row |= {"setting": setting or "default", "told": told, "verdict": verdict}
+        row |= {"means": means(row), "rival_means": means(by_policy[row["rival"]])}
+        rows.append(row | {"start_means": means(by_policy["start"]) if "start" in by_policy else "-"})
     return rows
+
+
+def means(row: dict[str, str]) -> str:
+    """The mean of a policy with its interval."""
+    return "{:.5g} [{:.5g}, {:.5g}]".format(
+        *(float(row[f"mean{end}"] or "nan") for end in ("", "_low", "_high"))
+    )
+
+
+#: of the best baseline's mean: what is worse by less is level. Where that mean is less than this share of the
+#: one at the default parameters, it is near 0, and the difference counts over the latter.
+LEAST = 0.01
+
+
+def judge_setting(row: dict[str, str], usual: dict[str, str]) -> str:
+    """Whether an agent wins, is level or loses in a setting.
+
+    Args:
+        row: its row, as :func:`rows_of` returns it.
+        usual: its row at the default parameters.
+    """
+    rival, standard = (abs(float(each["rival_mean"])) for each in (row, usual))
+    loss = float(row["rival_difference"]) * (1 if row["better"] == "min" else -1)
+    if row["verdict"] == "worse" and loss > LEAST * (rival if rival >= LEAST * standard else standard):
+        return "lost"
+    return "won" if row["verdict"] == "better" else "level"
+
+
+def matrix() -> str:
+    """In how many settings of docs/matrix each shipped agent wins, is level or loses, and where it loses."""
+    rows = []
+    for path in sorted((DOCS / "matrix").glob("*.csv")):
+        agent = load_agent(list_pretrained()[f"schedgym/{path.stem}-v0"])
+        usual = next(row for row in rows_of(agent) if row["setting"] == "default")
+        found = [row | {"judged": judge_setting(row, usual)} for row in rows_of(agent, f"matrix/{path.name}")]
+        trained = settings_of(agent)
+        rows.append((agent, found, [row for row in found if parsed(agent, row["setting"]) not in trained]))
+    return part("matrix.md", rows=rows)
+
+
+def settings_of(agent: Agent) -> list[Parameters]:
+    """The parameters of each domain of an agent's training, without those that say how it acts."""
+    acting = tokens_of(agent.id).acting
+    domains = make_config(agent.metadata["config"]).domains.values()
+    given = [domain.parameters for domain in domains if domain.use == "training"] or [{}]
+    trained = [{name: value for name, value in one.items() if name not in acting} for one in given]
+    return [get_problem(agent.id).build(agent.id, one) for one in trained]
+
+
+def parsed(agent: Agent, setting: str) -> Parameters:
+    """The parameters that the text of a setting tells."""
+    problem = get_problem(agent.id)
+    pairs = [pair.partition("=") for pair in setting.split() if setting != "default"]
+    return problem.build(agent.id, {name: problem.parameters.parse(name, text) for name, _, text in pairs})
 
 
 def agents() -> str:
@@ -302,7 +364,7 @@ def licence_of(given: list[dict[str, Any]]) -> str:
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "papers.md": (verdicts, findings),
-    DOCS / "agents.md": (agents, shipped, cards),
+    DOCS / "agents.md": (agents, matrix, shipped, cards),
     DOCS / "how-to" / "agent.md": (searches,),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),

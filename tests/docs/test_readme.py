@@ -67,7 +67,9 @@ def test_cards_tell_where_agents_lose_and_whose_results_they_are(tables) -> None
 def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_path) -> None:
     agent = load_agent(next(iter(list_pretrained().values())))
     results = pandas.read_csv(ROOT / "docs" / "agents.csv", dtype=str, keep_default_na=False)
-    mine = results[(results["id"] == agent.id) & (results["policy"] == "agent")].iloc[:2].copy()
+    mine = results[results["id"] == agent.id]
+    policies = {"agent", *mine["rival"]} - {""}
+    mine = mine[mine["policy"].isin(policies)].iloc[: 2 * len(policies)].copy()
     monkeypatch.setattr(tables, "DOCS", tmp_path)
 
     def told() -> str:
@@ -91,6 +93,49 @@ def test_cards_of_several_trainings_and_of_one_episode(tables, monkeypatch, tmp_
     mine[["rival_difference_low", "rival_difference_high"]] = ""
     text = told()
     assert text.count("| -1.5 slots^k | no interval |") == 2 and "- No interval, and no verdict: `" in text
+
+
+def test_cards_show_the_start_of_the_training_where_it_was_run(tables, monkeypatch, tmp_path) -> None:
+    agent = load_agent(next(iter(list_pretrained().values())))
+    results = pandas.read_csv(ROOT / "docs" / "agents.csv", dtype=str, keep_default_na=False)
+    mine = results[(results["id"] == agent.id) & (results["policy"] != "start")]
+    monkeypatch.setattr(tables, "DOCS", tmp_path)
+    mine.to_csv(tmp_path / "agents.csv", index=False)
+    assert {row["start_means"] for row in tables.rows_of(agent)} == {"-"}
+    start = mine.iloc[[0]].assign(policy="start", mean="7", mean_low="6.5", mean_high="7.5")
+    pandas.concat([mine, start]).to_csv(tmp_path / "agents.csv", index=False)
+    assert [row["start_means"] for row in tables.rows_of(agent)][:2] == ["7 [6.5, 7.5]", "-"]
+    assert tables.results(agent).count("| 7 [6.5, 7.5] |") == 1
+
+
+@pytest.mark.parametrize(
+    ("verdict", "better", "rival", "difference", "judged"),
+    [
+        ("better", "min", 50.0, -0.1, "won"),
+        ("not different", "min", 50.0, 20.0, "level"),
+        ("worse", "min", 50.0, 0.4, "level"),
+        ("worse", "min", 50.0, 0.6, "lost"),
+        ("worse", "max", 50.0, -0.6, "lost"),
+        # below 1% of 100, the mean at the default parameters, 1% of that counts
+        ("worse", "min", 0.9, 0.8, "level"),
+        ("worse", "min", 0.0, 1.1, "lost"),
+    ],
+)
+def test_an_agent_wins_is_level_or_loses_in_a_setting(
+    tables, verdict: str, better: str, rival: float, difference: float, judged: str
+) -> None:
+    row = {"verdict": verdict, "better": better, "rival_mean": rival, "rival_difference": difference}
+    assert tables.judge_setting(row, {"rival_mean": 100.0}) == judged
+
+
+def test_the_matrix_counts_the_settings_of_each_shipped_agent(tables) -> None:
+    for line in tables.matrix().splitlines()[2:]:
+        id, settings, counts, unseen, _ = (part.strip() for part in line.strip("|").split("|"))
+        results = pandas.read_csv(ROOT / "docs" / "matrix" / f"{id}.csv")
+        agents = results[results["policy"] == "agent"]
+        assert set(agents["agent"]) == {load_agent(list_pretrained()[f"schedgym/{id}-v0"]).sha256}
+        assert len(agents) == int(settings) >= 20
+        assert sum(map(int, counts.split("/"))) == len(agents) <= 2 * int(unseen.partition(":")[0])
 
 
 def test_the_verdicts_of_figures_are_those_of_the_results(tables) -> None:
