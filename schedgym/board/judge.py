@@ -1,9 +1,9 @@
 """Judge a schedule: by its rows and the instance alone, without an environment, a simulator or a kernel.
 
 The rules of a problem are those of its validator (``schedgym/problems/<problem>/metrics.py``), which knows
-nothing of the dynamics. The objective is computed here once more, in plain Python, by the papers' exact
-models where they have it: it is what the rewards sum to, up to the sign, up to 1e-9 of it and to the rounding
-of sums of the instance's times (1e-12 of their sum), as the order of summation differs.
+nothing of the dynamics. The objective is computed here once more, in plain Python; tests hold it to the exact
+models of the papers and to the environments. It is what the rewards sum to, up to the sign, and up to 1e-9 of
+it and 1e-12 of the sum of the instance's times, as the order of summation differs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import numpy as np
 from schedgym.board.suites import Instance
 from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidParameter, InvalidSchedule
-from schedgym.papers.noroozoliaee2014 import model as queues
-from schedgym.papers.zheng2016 import model as values
 
 __all__ = ["Judgement", "judge"]
 
@@ -77,12 +75,8 @@ def _check_columns(schedule: ScheduleRecord) -> None:
 
 def _mean_delay(record: ScheduleRecord, parameters: Any) -> float:
     """noroozoliaee2014: the mean time that tasks wait [s]."""
-    jobs, cluster = record.workload.jobs, record.workload.cluster
-    columns = (jobs[name].tolist() for name in ("arrival", "execution", *cluster))
-    tasks = [queues.Task(*row) for row in zip(*columns, strict=True)]
-    start: dict[int, float] = dict(zip(record.job.tolist(), record.start.tolist(), strict=True))
-    schedule = queues.Schedule([start[i] for i in range(len(tasks))], [])
-    return math.fsum(queues.delays(queues.Instance(tasks, []), schedule)) / len(tasks)
+    delays = record.start - record.workload.jobs["arrival"][record.job]
+    return math.fsum(delays) / len(delays)
 
 
 def _cost(record: ScheduleRecord, parameters: Any) -> float:
@@ -94,17 +88,12 @@ def _cost(record: ScheduleRecord, parameters: Any) -> float:
 
 
 def _value(record: ScheduleRecord, parameters: Any) -> float:
-    """zheng2016: the value of the tasks that are served of each job."""
-    jobs = {name: column.tolist() for name, column in record.workload.jobs.items()}
-    served = [0.0] * len(jobs["tasks"])
-    for j, tasks in zip(record.job.tolist(), record.amount[:, 0].tolist(), strict=True):
-        served[j] += tasks
-    exponents = jobs.get("exponent", [0.5] * len(served))
-    utilities = zip(jobs["value"], jobs["utility"], exponents, served, strict=True)
-    return math.fsum(
-        values.utility(values.Job(0, 0, 0, 0, (), (value,), values.KINDS[kind], exponent), tasks)
-        for value, kind, exponent, tasks in utilities
-    )
+    """zheng2016: the value v y, v y^exponent or v log(1 + y) of the y tasks that are served of each job."""
+    jobs = record.workload.jobs
+    served = np.bincount(record.job, record.amount[:, 0], len(jobs["tasks"]))
+    forms = {"linear": served, "power": served ** jobs["exponent"], "log": np.log1p(served)}
+    names = [record.workload.choices["jobs.utility"][kind] for kind in jobs["utility"]]
+    return math.fsum(v * forms[name][j] for j, (name, v) in enumerate(zip(names, jobs["value"], strict=True)))
 
 
 def _geo(record: ScheduleRecord, parameters: Any) -> float:
