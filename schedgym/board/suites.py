@@ -118,9 +118,14 @@ class Suite:
     digests: Mapping[str, tuple[str, ...]]
 
     @property
+    def problem(self) -> Problem:
+        """The problem of the id."""
+        return get_problem(self.id)
+
+    @property
     def reference(self) -> str:
         """Name of the paper's own algorithm, whose score is 0."""
-        return get_problem(self.id).ids[self.id].reference
+        return self.problem.ids[self.id].reference
 
     def instances(self, set: str, phrase: str | None = None) -> tuple[Instance, ...]:
         """Return the instances of a set.

@@ -8,6 +8,7 @@ at t.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Annotated, Any, NamedTuple
 
@@ -31,10 +32,12 @@ __all__ = [
     "Metrics",
     "Pieces",
     "Schedule",
+    "compact",
     "fates",
     "measure",
     "metrics",
     "pieces",
+    "restore",
     "validate",
 ]
 
@@ -406,23 +409,62 @@ def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> 
         raise InvalidSchedule(f"server [{j}] at {now:.12g} s: {held:.12g} of {cpu[j]:.12g} vCPU")
     if not (extra > 0.0).any():
         return
-    # pairs of a row and an instant in [start, end) at which a row of the same server starts or ends
+    row, at, instant, share = _share_extra(own.leq[task], server, start, end, base, cpu)
+    bad = np.flatnonzero(np.abs(extra[row] - share) > ROUNDING * cpu[server[row]])
+    if len(bad):
+        x = bad[np.argmin(at[bad])]
+        raise InvalidSchedule(
+            f"task [{int(task[row[x]])}] at {instant[at[x]]:.12g} s: {extra[row[x]]:.12g} extra vCPU, "
+            f"not its share {share[x]:.12g}"
+        )
+
+
+def _share_extra(leq: F8, server: I8, start: F8, end: F8, base: F8, cpu: F8) -> tuple[I8, I8, F8, F8]:
+    """Share the vCPU that base vCPU leave on each server, by equivalent load, at each instant of a change.
+
+    Returns:
+        pairs of a row and an instant in [start, end) at which a row of the same server starts or ends: the
+        rows, the instants by number, the time of each instant (those of a server follow each other), and the
+        share of each pair [vCPU].
+    """
     place, time = np.concatenate([server, server]), np.concatenate([start, end])
     order = np.lexsort((time, place))
     place, time = place[order], time[order]
     new = np.append(True, (np.diff(place) != 0) | (np.diff(time) != 0))
     instant = np.empty(len(order), dtype=np.int64)
     instant[order] = np.cumsum(new) - 1
-    first, count = instant[: len(rows)], instant[len(rows) :] - instant[: len(rows)]
-    row = np.repeat(np.arange(len(rows)), count)
+    rows = len(leq)
+    first, count = instant[:rows], instant[rows:] - instant[:rows]
+    row = np.repeat(np.arange(rows), count)
     at = np.arange(len(row)) + np.repeat(first - np.cumsum(count) + count, count)
-    leq = own.leq[task]
     rest = np.maximum(cpu[place[new]] - np.bincount(at, base[row], new.sum()), 0.0)
-    share = rest[at] * (leq[row] / np.bincount(at, leq[row], new.sum())[at])
-    bad = np.flatnonzero(np.abs(extra[row] - share) > ROUNDING * cpu[server[row]])
-    if len(bad):
-        x = bad[np.argmin(at[bad])]
-        raise InvalidSchedule(
-            f"task [{int(task[row[x]])}] at {time[new][at[x]]:.12g} s: {extra[row[x]]:.12g} extra vCPU, "
-            f"not its share {share[x]:.12g}"
-        )
+    return row, at, time[new], rest[at] * (leq[row] / np.bincount(at, leq[row], new.sum())[at])
+
+
+def compact(record: ScheduleRecord) -> ScheduleRecord:
+    """Return one row for each task, without its extra vCPU, from which :func:`restore` makes the schedule.
+
+    A valid schedule without extra vCPU, or with tasks that end at once, is returned as it is.
+    """
+    if not (record.amount[:, 1] > 0.0).any() or (record.end <= record.start).any():
+        return record
+    order = np.argsort(record.job, kind="stable")
+    job = record.job[order]
+    head = order[np.append(True, job[1:] != job[:-1])]
+    tail = order[np.append(job[1:] != job[:-1], True)]
+    columns = {name: getattr(record, name)[head] for name in ("job", "server", "start")}
+    return dataclasses.replace(record, **columns, end=record.end[tail], amount=record.amount[head, :1])
+
+
+def restore(record: ScheduleRecord) -> ScheduleRecord:
+    """Return the schedule of which :func:`compact` made this, up to the rounding of its extra vCPU."""
+    if record.amount.shape[1] == 2:
+        return record
+    tasks, cpu = record.workload.tasks, np.array(record.workload.cluster["cpu"], dtype=np.float64)
+    leq = np.asarray(tasks["load"])[record.job] / np.asarray(tasks["efficiency"])[record.job, record.server]
+    base = record.amount[:, 0]
+    row, at, instant, share = _share_extra(leq, record.server, record.start, record.end, base, cpu)
+    order = np.lexsort((record.job[row], instant[at]))
+    row, at, share = row[order], at[order], share[order]
+    ends = {"start": instant[at], "end": instant[at + 1], "amount": np.column_stack((base[row], share))}
+    return dataclasses.replace(record, job=record.job[row], server=record.server[row], **ends)
