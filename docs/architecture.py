@@ -45,7 +45,11 @@ LAYERS: tuple[dict[str, str], ...] = (
     {"baselines": "the papers' algorithms, as policies"},
     {"agents": "networks, training, shipped agents"},
     {"evaluation": "runs, statistics, sweeps, plots, reports", "testing": "checks for problems and policies"},
-    {"advice": "a log in, a verdict out", "papers": "a folder each: model, claims, figures"},
+    {
+        "advice": "a log in, a verdict out",
+        "papers": "a folder each: model, claims, figures",
+        "board": "frozen instances, the judge, best known schedules",
+    },
     {"cli": "the command line"},
 )
 SAME = {"_version": "errors", "__main__": "cli"}

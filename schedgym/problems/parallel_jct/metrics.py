@@ -8,6 +8,7 @@ at t.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Annotated, Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers32, allocate, sizes_of
-from schedgym.core.jit import helper, kernel, record_dtype
+from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
@@ -24,7 +25,6 @@ from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
 from schedgym.problems.single_job.metrics import ENERGY_ROUNDING, ROUNDING, Limits, read_limits
-from schedgym.solvers.placement import Membership, make_membership
 
 __all__ = [
     "Episode",
@@ -32,10 +32,12 @@ __all__ = [
     "Metrics",
     "Pieces",
     "Schedule",
+    "compact",
     "fates",
     "measure",
     "metrics",
     "pieces",
+    "restore",
     "validate",
 ]
 
@@ -358,99 +360,42 @@ def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
 
 
 def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
-    """Check that every launch is within the groups' shares of the capacity that no base vCPU hold."""
-    jobs = len(own.launch)
-    base = np.where(own.end > own.start, own.base, 0.0)  # a task that ends at once holds no vCPU
-    launched = np.flatnonzero(~np.isnan(own.launch))
-    # of jobs launched at one instant those that hold least come last
-    launched = launched[np.lexsort((-_totals(own.job, jobs, base)[launched], own.launch[launched]))]
-    held = np.flatnonzero(base > 0.0)
-    ends = held[np.argsort(own.end[held], kind="stable")]
-    found = _first_bad_launch(own, launched, ends, base, make_membership(limits.weight), limits.share, cpu)
-    if found[0] >= 0:
-        job, k, used, allowed = found
-        raise InvalidSchedule(
-            f"job [{int(job)}]: starts at {own.launch[int(job)]:.12g} s with {used:.12g} base vCPU in "
-            f"{limits.name[int(k)]}, of {allowed:.12g}"
-        )
-
-
-@kernel
-def _first_bad_launch(
-    own: Pieces, launched: I8, ends: I8, base: F8, membership: Membership, share: F8, cpu: F8
-) -> tuple[float, float, float, float]:
-    """Find the first launch beyond a limit: job, group, base vCPU there and the limit; job -1 if none is.
+    """Check that every launch is within the groups' shares of the capacity that no base vCPU hold.
 
     Of jobs launched at one instant one is last, after the base vCPU of all others. If a job can be last, it
     can be moved there in any order that keeps the limits, because the others then have fewer before them. So
     the order is found from its end, with any job that can be last.
-
-    ``launched`` are the jobs by launch, ``ends`` the tasks that hold vCPU, by end; each holds its ``base``
-    [T] from its launch to its end. A job may have a ``share`` [R] of each group's available vCPU.
     """
-    first_task, launch, server, end = own.first_task, own.launch, own.server, own.end
-    server_start, server_group, server_weight, group_start, group_server, group_weight = membership
-    held = np.zeros(cpu.shape[0])  # base of all tasks that run
-    mine = np.zeros(cpu.shape[0])
-    wanted = np.zeros(share.shape[0])
-    over = np.array([-1.0, -1.0, 0.0, 0.0])
-    ended = 0
-    a = 0
-    while a < launched.shape[0]:
-        now = launch[launched[a]]
-        while ended < ends.shape[0] and end[ends[ended]] <= now:
-            held[server[ends[ended]]] -= base[ends[ended]]
-            ended += 1
-        b = a
-        while b < launched.shape[0] and launch[launched[b]] == now:
-            for i in range(first_task[launched[b]], first_task[launched[b] + 1]):
-                held[server[i]] += base[i]
-            b += 1
-        while b > a:
-            over[0] = -1.0
-            x = b - 1
-            while x >= a:
-                job = launched[x]
-                mine[:] = 0.0
-                wanted[:] = 0.0
-                for i in range(first_task[job], first_task[job + 1]):
-                    j = server[i]
-                    mine[j] += base[i]
-                    for y in range(server_start[j], server_start[j + 1]):
-                        wanted[server_group[y]] += server_weight[y] * base[i]
-                fits = True
-                for k in range(share.shape[0]):
-                    if wanted[k] == 0.0:
-                        continue
-                    free = 0.0
-                    whole = 0.0
-                    for y in range(group_start[k], group_start[k + 1]):
-                        j = group_server[y]
-                        free += group_weight[y] * max(cpu[j] - (held[j] - mine[j]), 0.0)
-                        whole += group_weight[y] * cpu[j]
-                    allowed = share[k] * free
-                    if wanted[k] > allowed + CRUMB * whole:
-                        fits = False
-                        if over[0] < 0.0:
-                            over[0], over[1], over[2], over[3] = job, k, wanted[k], allowed
-                        break
-                if fits:
+    weight = limits.weight.astype(np.float64)
+    base = np.where(own.end > own.start, own.base, 0.0)  # a task that ends at once holds no vCPU
+    held = np.zeros(len(cpu))  # base of all tasks that run
+    end = np.where(np.isnan(own.end), math.inf, own.end)
+    ending, ended = np.argsort(end, kind="stable"), 0
+    for now in np.unique(own.launch[~np.isnan(own.launch)]):
+        after = int(np.searchsorted(end, now, side="right", sorter=ending))
+        np.subtract.at(held, own.server[ending[ended:after]], base[ending[ended:after]])
+        ended = after
+        waiting = {}
+        for job in np.flatnonzero(own.launch == now).tolist():
+            tasks = slice(own.first_task[job], own.first_task[job + 1])
+            waiting[job] = np.bincount(own.server[tasks], base[tasks], len(cpu))
+        before = held = held + sum(waiting.values())
+        while waiting:
+            found = ""
+            for job in sorted(waiting, key=lambda job: float(waiting[job].sum())):
+                used = weight @ waiting[job]
+                allowed = limits.share * (weight @ np.maximum(cpu - (before - waiting[job]), 0.0))
+                bad = (used > 0.0) & (used > allowed + CRUMB * (weight @ cpu))
+                if not bad.any():
+                    before = before - waiting.pop(job)
                     break
-                x -= 1
-            if x < a:
-                return over[0], over[1], over[2], over[3]
-            job = launched[x]
-            for i in range(first_task[job], first_task[job + 1]):
-                held[server[i]] -= base[i]
-            for y in range(x, b - 1):
-                launched[y] = launched[y + 1]
-            b -= 1
-            launched[b] = job
-        while a < launched.shape[0] and launch[launched[a]] == now:
-            for i in range(first_task[launched[a]], first_task[launched[a] + 1]):
-                held[server[i]] += base[i]
-            a += 1
-    return -1.0, -1.0, 0.0, 0.0
+                k = int(np.argmax(bad))
+                found = found or (
+                    f"job [{job}]: starts at {now:.12g} s with {used[k]:.12g} base vCPU in "
+                    f"{limits.name[k]}, of {allowed[k]:.12g}"
+                )
+            else:
+                raise InvalidSchedule(found)
 
 
 def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> None:
@@ -464,23 +409,62 @@ def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> 
         raise InvalidSchedule(f"server [{j}] at {now:.12g} s: {held:.12g} of {cpu[j]:.12g} vCPU")
     if not (extra > 0.0).any():
         return
-    # pairs of a row and an instant in [start, end) at which a row of the same server starts or ends
+    row, at, instant, share = _share_extra(own.leq[task], server, start, end, base, cpu)
+    bad = np.flatnonzero(np.abs(extra[row] - share) > ROUNDING * cpu[server[row]])
+    if len(bad):
+        x = bad[np.argmin(at[bad])]
+        raise InvalidSchedule(
+            f"task [{int(task[row[x]])}] at {instant[at[x]]:.12g} s: {extra[row[x]]:.12g} extra vCPU, "
+            f"not its share {share[x]:.12g}"
+        )
+
+
+def _share_extra(leq: F8, server: I8, start: F8, end: F8, base: F8, cpu: F8) -> tuple[I8, I8, F8, F8]:
+    """Share the vCPU that base vCPU leave on each server, by equivalent load, at each instant of a change.
+
+    Returns:
+        pairs of a row and an instant in [start, end) at which a row of the same server starts or ends: the
+        rows, the instants by number, the time of each instant (those of a server follow each other), and the
+        share of each pair [vCPU].
+    """
     place, time = np.concatenate([server, server]), np.concatenate([start, end])
     order = np.lexsort((time, place))
     place, time = place[order], time[order]
     new = np.append(True, (np.diff(place) != 0) | (np.diff(time) != 0))
     instant = np.empty(len(order), dtype=np.int64)
     instant[order] = np.cumsum(new) - 1
-    first, count = instant[: len(rows)], instant[len(rows) :] - instant[: len(rows)]
-    row = np.repeat(np.arange(len(rows)), count)
+    rows = len(leq)
+    first, count = instant[:rows], instant[rows:] - instant[:rows]
+    row = np.repeat(np.arange(rows), count)
     at = np.arange(len(row)) + np.repeat(first - np.cumsum(count) + count, count)
-    leq = own.leq[task]
     rest = np.maximum(cpu[place[new]] - np.bincount(at, base[row], new.sum()), 0.0)
-    share = rest[at] * (leq[row] / np.bincount(at, leq[row], new.sum())[at])
-    bad = np.flatnonzero(np.abs(extra[row] - share) > ROUNDING * cpu[server[row]])
-    if len(bad):
-        x = bad[np.argmin(at[bad])]
-        raise InvalidSchedule(
-            f"task [{int(task[row[x]])}] at {time[new][at[x]]:.12g} s: {extra[row[x]]:.12g} extra vCPU, "
-            f"not its share {share[x]:.12g}"
-        )
+    return row, at, time[new], rest[at] * (leq[row] / np.bincount(at, leq[row], new.sum())[at])
+
+
+def compact(record: ScheduleRecord) -> ScheduleRecord:
+    """Return one row for each task, without its extra vCPU, from which :func:`restore` makes the schedule.
+
+    A valid schedule without extra vCPU, or with tasks that end at once, is returned as it is.
+    """
+    if not (record.amount[:, 1] > 0.0).any() or (record.end <= record.start).any():
+        return record
+    order = np.argsort(record.job, kind="stable")
+    job = record.job[order]
+    head = order[np.append(True, job[1:] != job[:-1])]
+    tail = order[np.append(job[1:] != job[:-1], True)]
+    columns = {name: getattr(record, name)[head] for name in ("job", "server", "start")}
+    return dataclasses.replace(record, **columns, end=record.end[tail], amount=record.amount[head, :1])
+
+
+def restore(record: ScheduleRecord) -> ScheduleRecord:
+    """Return the schedule of which :func:`compact` made this, up to the rounding of its extra vCPU."""
+    if record.amount.shape[1] == 2:
+        return record
+    tasks, cpu = record.workload.tasks, np.array(record.workload.cluster["cpu"], dtype=np.float64)
+    leq = np.asarray(tasks["load"])[record.job] / np.asarray(tasks["efficiency"])[record.job, record.server]
+    base = record.amount[:, 0]
+    row, at, instant, share = _share_extra(leq, record.server, record.start, record.end, base, cpu)
+    order = np.lexsort((record.job[row], instant[at]))
+    row, at, share = row[order], at[order], share[order]
+    ends = {"start": instant[at], "end": instant[at + 1], "amount": np.column_stack((base[row], share))}
+    return dataclasses.replace(record, job=record.job[row], server=record.server[row], **ends)

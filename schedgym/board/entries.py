@@ -1,0 +1,372 @@
+"""The table of the board: entries, and the best known schedule of each instance.
+
+The package knows of each instance what the paper's own algorithm reaches, the best value that is known, and a
+bound (``best_known/SUITE.json``). For the test sets, the schedules of the best known values and the entries
+are files of the repository's folder ``docs/board``: ``SUITE.npz`` and ``SUITE.json``, and a file for each
+entry of others. No value is taken on trust: it is that of a schedule, which the judge has found valid.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schedgym.agents.agent_policy import AgentPolicy
+from schedgym.agents.files import load_pretrained
+from schedgym.board.judge import judge
+from schedgym.board.suites import Instance, Suite, load_suite
+from schedgym.core.files import atomic_write, read_archive
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import get_problem
+from schedgym.core.record import ScheduleRecord
+from schedgym.documents import build, placed
+from schedgym.errors import InvalidFile, InvalidParameter, InvalidSchedule
+from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget
+from schedgym.evaluation.episodes import checked_gap, lower_bound, make_env, play, slack_of
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.plan import acting_parameters, default_policies
+
+__all__ = [
+    "FOLDER",
+    "Entry",
+    "Known",
+    "enter",
+    "fill",
+    "improve",
+    "known",
+    "load_schedules",
+    "read_entries",
+    "save_schedules",
+]
+
+TEST = "test"  # the set of which entries are, and whose best known schedules are kept
+FOLDER = Path(__file__).parents[2] / "docs" / "board"
+VALUES = Path(__file__).with_name("best_known")
+LARGEST = 2**28  # bytes of the schedules of a set
+LEAST = 1e-9  # share by which a schedule must be better than the best known one: more than rounding
+COLUMNS = ("job", "server", "start", "end")
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What is known of an instance, in the unit of its objective.
+
+    Attributes:
+        reference: what the paper's own algorithm reaches.
+        bound: on the optimum; None: none is known.
+        best_known: the best value of a schedule that is known.
+        by: name of the entry that found it.
+        digest: SHA-256 of this schedule (:meth:`schedgym.core.record.ScheduleRecord.digest`).
+    """
+
+    reference: float
+    bound: float | None
+    best_known: float
+    by: str
+    digest: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A row of the table: somebody's schedules of a test set, as the judge has found them.
+
+    Attributes:
+        suite: name of the suite.
+        name: of the program or policy.
+        by: who enters it.
+        date: of the entry (UTC, ISO 8601).
+        command: what made the schedules.
+        digest: SHA-256 of the digests of all schedules.
+        values: objective of each instance.
+    """
+
+    suite: str
+    name: str
+    by: str
+    date: str
+    command: str
+    digest: str
+    values: Sequence[float]
+
+
+def read_entries() -> list[Entry]:
+    """Return all entries of the repository, by suite and name."""
+    found = []
+    for path in sorted(FOLDER.glob("*.json")):
+        with placed(path.name):
+            found += [build(Entry, row, "the entry") for row in json.loads(path.read_text(encoding="utf-8"))]
+    return sorted(found, key=lambda entry: (entry.suite, entry.name))
+
+
+# what is known --------------------------------------------------------------------------------
+
+
+class _Standings:
+    """What is known of the instances of a set, and the schedules that show it, where they are kept."""
+
+    def __init__(self, instances: Sequence[Instance]) -> None:
+        self.instances = instances
+        self.known: dict[int, Known] = {}
+        self.schedules: dict[int, ScheduleRecord] = {}
+
+    def take(self, instance: Instance, name: str, schedule: ScheduleRecord) -> float:
+        """Judge a schedule, and keep it if it is the best; the first one is that of the paper's algorithm.
+
+        Returns:
+            its objective.
+
+        Raises:
+            InvalidSchedule: for a schedule that breaks a rule.
+            RuntimeError: if it beats the bound: one of them is wrong.
+        """
+        judgement = judge(instance, schedule)
+        if judgement.violation is not None:
+            raise InvalidSchedule(f"{instance.name}: {judgement.violation}")
+        value, metric, old = judgement.objective, instance.objective, self.known.get(instance.index)
+        workload = instance.workload()
+        if old is None:
+            parameters = instance.problem.build(instance.id, instance.parameters)
+            bound = lower_bound(instance.problem, workload, parameters)
+            old = Known(value, bound, value, name, schedule.digest())
+        if old.bound is not None:
+            checked_gap(metric, old.bound, value, slack_of(workload), f"{instance.name}, {name}")
+        if metric.sign * (old.best_known - value) > LEAST * abs(old.best_known):
+            old = dataclasses.replace(old, best_known=value, by=name, digest=schedule.digest())
+        if old.digest == schedule.digest():
+            self.schedules[instance.index] = schedule
+        self.known[instance.index] = old
+        return value
+
+
+@functools.cache
+def _all_known(suite: str) -> dict[str, list[Known]]:
+    """Set -> what is known of its instances; nothing before the suite is filled."""
+    path = VALUES / f"{suite}.json"
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {set: [Known(**row) for row in rows] for set, rows in content.items()}
+
+
+def known(instance: Instance) -> Known:
+    """Return what is known of an instance.
+
+    Of one that is not kept, such as that of a secret set, it is what the default policies of the id reach,
+    which play it now.
+    """
+    rows = _all_known(instance.suite).get(instance.set)
+    if rows:
+        return rows[instance.index]
+    standings = _Standings([instance])
+    for name, policy in _policies(load_suite(instance.suite)):
+        for _, schedule in _play([instance], name, policy):
+            standings.take(instance, name, schedule)
+    return standings.known[instance.index]
+
+
+def _load(suite: Suite, set: str) -> _Standings:
+    """What is known of a set, with the schedules if it is the test set."""
+    standings = _Standings(suite.instances(set))
+    standings.known = dict(enumerate(_all_known(suite.name).get(set, [])))
+    if set == TEST and (path := FOLDER / f"{suite.name}.npz").exists():
+        standings.schedules = load_schedules(path, standings.instances)
+    return standings
+
+
+def _save(suite: Suite, changed: Mapping[str, _Standings]) -> None:
+    """Write what is known of the sets that have changed, and the schedules of the test set."""
+    if not FOLDER.is_dir():
+        raise InvalidParameter(f"{FOLDER}: the board is kept in a checkout of the repository")
+    content = {set: [dataclasses.asdict(own) for own in rows] for set, rows in _all_known(suite.name).items()}
+    for set, standings in changed.items():
+        content[set] = [dataclasses.asdict(standings.known[i]) for i in range(len(standings.instances))]
+    if TEST in changed:
+        save_schedules(FOLDER / f"{suite.name}.npz", changed[TEST].schedules)
+    _write(VALUES / f"{suite.name}.json", content)
+    _all_known.cache_clear()
+
+
+def _write(path: Path, content: Any) -> None:
+    with atomic_write(path) as stream:
+        json.dump(content, stream, indent=1, allow_nan=False)
+        stream.write("\n")
+
+
+# schedules ------------------------------------------------------------------------------------
+
+
+def save_schedules(path: str | Path, schedules: Mapping[int, ScheduleRecord]) -> None:
+    """Write schedules of a set, by the index of their instance, as a compressed numpy archive."""
+    order = sorted(schedules)
+    kept = [_hook(schedules[index], "compact") for index in order]
+    arrays = {name: np.concatenate([getattr(own, name) for own in kept]) for name in COLUMNS}
+    arrays["amount"] = np.concatenate([own.amount.ravel() for own in kept])
+    arrays["index"] = np.array(order)
+    arrays["shape"] = np.array([own.amount.shape for own in kept])
+    arrays["final_time"] = np.array([own.final_time for own in kept])
+    with atomic_write(path, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_LZMA) as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")  # without the time: equal schedules are equal files
+            entry.compress_type = zipfile.ZIP_LZMA
+            with archive.open(entry, "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def load_schedules(path: str | Path, instances: Sequence[Instance]) -> dict[int, ScheduleRecord]:
+    """Read schedules of a set, by the index of their instance. They are not judged.
+
+    Args:
+        path: a file of :func:`save_schedules`.
+        instances: those of the set.
+
+    Raises:
+        InvalidFile: if it is no such file, or names instances that the set has not.
+        InvalidSchedule: if a row names a task or server that does not exist.
+        OSError: if it cannot be read.
+    """
+    arrays = read_archive(path, LARGEST)
+    if set(arrays) != {*COLUMNS, "amount", "index", "shape", "final_time"}:
+        raise InvalidFile(f"{path}: must hold columns of schedules, index, shape and final_time")
+    shape, kinds = arrays["shape"], [arrays[name].dtype.kind for name in ("job", "server", "index", "shape")]
+    if kinds != ["i"] * 4 or shape.shape != (*arrays["index"].shape, 2) or (shape < 0).any():
+        raise InvalidFile(f"{path}: its arrays do not belong together")
+    rows, index = shape[:, 0], arrays["index"].tolist()
+    wanted = {name: (int(rows.sum()),) for name in COLUMNS}
+    wanted |= {"amount": (int(shape.prod(axis=1).sum()),), "final_time": rows.shape}
+    if any(arrays[name].shape != size for name, size in wanted.items()):
+        raise InvalidFile(f"{path}: its arrays do not belong together")
+    if not set(index) <= {instance.index for instance in instances}:
+        raise InvalidFile(f"{path}: names an instance that the set has not")
+    columns = [np.split(arrays[name], np.cumsum(rows)[:-1]) for name in COLUMNS]
+    amounts = np.split(arrays["amount"], np.cumsum(shape.prod(axis=1))[:-1])
+    found = {}
+    for x, (i, amount) in enumerate(zip(index, amounts, strict=True)):
+        own = (column[x] for column in columns)
+        table, end = amount.reshape(shape[x]), float(arrays["final_time"][x])
+        record = ScheduleRecord(instances[i].workload(), *own, table, end, truncated=False)
+        found[i] = _hook(record, "restore")
+    return found
+
+
+def _hook(record: ScheduleRecord, name: str) -> ScheduleRecord:
+    """The record as a problem stores it ("compact"), or back again ("restore"), where it does so at all."""
+    own = getattr(get_problem(record.workload.problem).module("metrics"), name, None)
+    return record if own is None else own(record)
+
+
+# entries --------------------------------------------------------------------------------------
+
+
+def _policies(suite: Suite) -> Iterator[tuple[str, Any]]:
+    """The default policies of the suite's id by name: the paper's own first, the shipped agent last."""
+    problem, settings = suite.problem, [size.parameters for size in suite.sizes.values()]
+    names = default_policies(problem, suite.id, settings)
+    for name in dict.fromkeys([suite.reference, *names]):
+        yield name, make_policy(name, problem.name)
+    yield "agent", AgentPolicy(load_pretrained(suite.id))
+
+
+def _play(instances: Sequence[Instance], name: str, policy: Any) -> Iterator[tuple[Instance, ScheduleRecord]]:
+    """Let a policy play instances of one id."""
+    environments: dict[str, Any] = {}
+    for instance in instances:
+        env = environments.get(instance.size)
+        if env is None:
+            parameters = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
+            env = environments[instance.size] = make_env(instance.id, parameters)
+        play(env, policy, seed=instance.seed, label=name, check=False)  # the judge does
+        yield instance, env.record()
+
+
+def enter(
+    suite: Suite, schedules: Mapping[int, ScheduleRecord], name: str, by: str, command: str
+) -> tuple[Entry | None, int]:
+    """Judge somebody's schedules of a test set, enter them, and keep those better than the best known.
+
+    Returns:
+        the entry, which is written to the folder of the board; None unless there is a schedule of each
+        instance; and the number of schedules that are better than the best known ones.
+
+    Raises:
+        InvalidSchedule: for the first schedule that breaks a rule.
+        InvalidParameter: outside a checkout.
+    """
+    standings = _load(suite, TEST)
+    before = dict(standings.known)
+    values = {i: standings.take(standings.instances[i], name, schedules[i]) for i in sorted(schedules)}
+    better = sum(standings.known[i].best_known != before[i].best_known for i in values)
+    if better:
+        _save(suite, {TEST: standings})
+    if len(values) < len(standings.instances):
+        return None, better
+    entry = _entry(suite, schedules, values, name, by, command)
+    _write(FOLDER / f"{suite.name}-{name}.json", [dataclasses.asdict(entry)])
+    return entry, better
+
+
+def _entry(
+    suite: Suite,
+    schedules: Mapping[int, ScheduleRecord],
+    values: Mapping[int, float],
+    name: str,
+    by: str,
+    command: str,
+) -> Entry:
+    digests = "".join(schedules[i].digest() for i in sorted(schedules))
+    date = make_manifest()["date"]
+    digest = hashlib.sha256(digests.encode()).hexdigest()
+    return Entry(suite.name, name, by, date, command, digest, [values[i] for i in sorted(values)])
+
+
+def fill(suite: Suite, budget: Budget) -> list[Entry]:
+    """Let the default policies of the id and the shipped agent play the sets, and search on the test set.
+
+    Better schedules than the best known ones are taken, others are kept; the entries of the policies and of
+    the agent are written anew.
+
+    Args:
+        suite: the suite.
+        budget: of the search in each instance of the test set.
+    """
+    changed, entries = {set: _load(suite, set) for set in suite.digests}, []
+    for set, standings in changed.items():
+        for name, policy in _policies(suite):
+            schedules, values = {}, {}
+            for instance, schedule in _play(standings.instances, name, policy):
+                schedules[instance.index] = schedule
+                values[instance.index] = standings.take(instance, name, schedule)
+            if set == TEST:
+                entries.append(_entry(suite, schedules, values, name, "schedgym", "schedgym board fill"))
+    _search(suite, changed[TEST], budget)
+    _save(suite, changed)
+    _write(FOLDER / f"{suite.name}.json", [dataclasses.asdict(entry) for entry in entries])
+    return entries
+
+
+def improve(suite: Suite, budget: Budget) -> int:
+    """Search for better schedules of the test set; return how many there are.
+
+    Args:
+        suite: the suite.
+        budget: of the search in each instance.
+    """
+    standings = _load(suite, TEST)
+    better = _search(suite, standings, budget)
+    if better:
+        _save(suite, {TEST: standings})
+    return better
+
+
+def _search(suite: Suite, standings: _Standings, budget: Budget) -> int:
+    """Search from the shipped agent on, in each instance; return the number of better schedules."""
+    before = dict(standings.known)
+    policy = BestKnown(load_pretrained(suite.id), budget)
+    for instance, schedule in _play(standings.instances, BEST_KNOWN, policy):
+        standings.take(instance, BEST_KNOWN, schedule)
+    return sum(standings.known[i].best_known != own.best_known for i, own in before.items())
