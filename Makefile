@@ -13,7 +13,7 @@ help:
 	@echo "make test      run the tests, but for the long ones: minutes"
 	@echo "make test-all  run all tests"
 	@echo "make test-cuda compile the kernels of all environments for GPUs, with NVIDIA's compiler"
-	@echo "make test-libraries  play every id in TorchRL, skrl, Tianshou, Minari and stable-baselines3"
+	@echo "make test-libraries  play every id in TorchRL, skrl, Tianshou, Minari, RLlib and stable-baselines3"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
@@ -38,6 +38,9 @@ test-libraries:
 	$(PYTHON) -m venv .cache/libraries
 	.cache/libraries/bin/pip install --quiet --constraint constraints.txt --editable ".[eval,agents]" \
 	  torchrl skrl tianshou "minari[create]"
+	@# RLlib pins an older gymnasium
+	$(PYTHON) -m venv .cache/rllib
+	.cache/rllib/bin/pip install --quiet --editable ".[rllib]" "$$(grep ^torch== constraints.txt)"
 	.cache/libraries/bin/python -m benchmarks libraries --json docs/libraries.json $(ARGS)
 
 test-all: export SCHEDGYM_FUZZ ?= 2000

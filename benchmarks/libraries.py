@@ -1,12 +1,12 @@
 """What other libraries make of the environments: ``make test-libraries``.
 
 Each script of docs/libraries uses one library and takes an environment id. Every script runs on every id, in
-a process of its own; docs/how-to/libraries.md shows the scripts and what came of them.
+a process of its own, by the Python that has the library; docs/how-to/libraries.md shows the scripts and what
+came of them.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -24,21 +24,27 @@ SCRIPTS = {
     "skrl_env": "skrl",
     "tianshou_env": "tianshou",
     "minari_dataset": "minari",
+    "rllib_env": "ray",
 }
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "libraries"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "libraries"
+#: libraries that need other versions than the rest -> their Python; the others have the one that runs this
+PYTHONS = {"ray": str(ROOT / ".cache/rllib/bin/python")}
 LIMIT = 300  # s of a script, of which compiling takes the most
 
 
-def try_script(script: str, id: str) -> str:
-    """Run a script on an id; return what it says last, and raise RunAborted with that if it fails."""
-    command = [sys.executable, "-W", "ignore", str(FOLDER / f"{script}.py"), id]
+def last_line(library: str, *arguments: str) -> str:
+    """Run the Python of a library; return what it says last, and raise RunAborted with that if it fails."""
+    command = [PYTHONS.get(library, sys.executable), "-W", "ignore", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        raise RunAborted(f"{script} {id}: not done after {LIMIT} s") from None
+        raise RunAborted(f"not done after {LIMIT} s") from None
+    except FileNotFoundError as error:
+        raise RunAborted(str(error)) from None
     lines = (done.stderr if done.returncode else done.stdout).strip().splitlines() or ["nothing"]
     if done.returncode:
-        raise RunAborted(f"{script} {id}: {lines[-1]}")
+        raise RunAborted(lines[-1])
     return lines[-1]
 
 
@@ -62,18 +68,20 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     failed: list[str] = []
     for script, library in SCRIPTS.items():
         try:
-            version = importlib.metadata.version(library)
-        except importlib.metadata.PackageNotFoundError:
-            failed.append(f"{library}: not installed")
+            version = last_line(
+                library, "-c", f"from importlib import metadata; print(metadata.version({library!r}))"
+            )
+        except RunAborted as error:
+            failed.append(f"{library}: {error}")
             continue
         row: dict[str, Any] = {"library": library, "version": version, "script": f"{script}.py"}
         row |= {"ids": {}, "failed": {}}
         for id in ids:
             try:
-                row["ids"][id] = try_script(script, id)
+                row["ids"][id] = last_line(library, str(FOLDER / f"{script}.py"), id)
             except RunAborted as error:
                 row["failed"][id] = str(error)
-                failed.append(str(error))
+                failed.append(f"{script} {id}: {error}")
             print(f"{library} {version}, {id}: {row['ids'].get(id, row['failed'].get(id))}", flush=True)
         rows.append(row)
     result = finish("libraries", rows, json)

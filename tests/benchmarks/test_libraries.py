@@ -28,13 +28,14 @@ def test_failures_are_told_and_the_others_written(tmp_path, monkeypatch, capsys)
     good.write_text("import sys\nprint('played', sys.argv[1])\n", encoding="utf-8")
     bad.write_text("raise ValueError('no such space')\n", encoding="utf-8")
     monkeypatch.setattr(libraries, "FOLDER", tmp_path)
-    scripts = {"good": "numpy", "bad": "pytest", "other": "no-such-library"}
+    scripts = {"good": "numpy", "bad": "pytest", "other": "no-such-library", "else": "no Python"}
     monkeypatch.setattr(libraries, "SCRIPTS", scripts)
+    monkeypatch.setattr(libraries, "PYTHONS", {"no Python": str(tmp_path / "python")})
     target = tmp_path / "found.json"
     assert __main__.main(["libraries", ID, "--json", str(target)]) == 2
     error = capsys.readouterr().err
     assert "bad schedgym/QueueDelay-v0: ValueError: no such space" in error
-    assert "no-such-library: not installed" in error
+    assert "No package metadata was found for no-such-library" in error and "no Python: [Errno 2]" in error
     first, second = json.loads(target.read_text(encoding="utf-8"))["libraries"]
     assert first["ids"] == {ID: f"played {ID}"} and not second["ids"]
 
@@ -42,4 +43,4 @@ def test_failures_are_told_and_the_others_written(tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("script", ["sb3_ppo"])
 def test_the_script_of_an_installed_library_runs(script: str) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra agents")
-    assert libraries.try_script(script, ID) == "512 steps"
+    assert libraries.last_line("stable-baselines3", str(libraries.FOLDER / f"{script}.py"), ID) == "512 steps"
