@@ -296,9 +296,11 @@ def shown(name: str, begin: str, reading: str = "") -> str:
     figure = next(figure for figure in list_figures() if figure.name == name)
     words = reading or next(iter(figure.readings))
     for scale in reversed(FOLDERS):  # the paper's, if the figure was run under the reading at it
-        for said in committed(figure, scale).get("claims", []):
-            if said["claim"].startswith(begin) and words in (said["readings"] or figure.readings):
-                found = said["readings"].get(words, said)
+        content = committed(figure, scale)
+        for said in content.get("claims", []):
+            readings = said["readings"] | ({} if reading else {content["reading"]: said})
+            if said["claim"].startswith(begin) and words in readings:
+                found = readings[words]
                 own = f", if {reading}" if reading else ""
                 size = "" if scale == "paper" else ", at the small scale"
                 head = f"- {capitalized(said['claim'])} ({figure.source}{own}): **{found['verdict']}**"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Run
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, Evaluation, Finding, Run
 from schedgym.papers.judging import against, at_most, excess, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import claim
 from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION
@@ -43,6 +43,6 @@ def _check_estimates(run: Run) -> Finding:
     text = f"l2 norm against exact demands: {tell(list(grown.values()))}; with errors {tell(ahead)}"
     # it loses little against exact demands, or is better than the others with the same errors
     verdicts = {at_most(CLOSE)(grown[OWN]), verdict_of(map(lower(), ahead))}
-    verdict = next(own for own in (HOLDS, IN_PART, NOT_REPRODUCED) if own in verdicts)
+    verdict = next(own for own in (HOLDS, IN_PART, NOT_TOLD, NOT_REPRODUCED) if own in verdicts)
     figures = {policy: [entry.value, entry.low, entry.high] for policy, entry in grown.items()}
     return Finding(verdict, text, figures=figures)
