@@ -26,10 +26,11 @@ class Compilation:
 
     @contextlib.contextmanager
     def of(self, module: str) -> Iterator[None]:
-        """Count the time of a block that compiles a kernel of a module, and tell of it if it is long."""
+        """Count the time of a block that compiles a kernel; if it is long, a terminal is told."""
         notice = threading.Timer(PATIENCE, self._tell, (module,))
         notice.daemon = True
-        notice.start()
+        if sys.stderr.isatty():
+            notice.start()
         began = time.perf_counter()
         try:
             yield
@@ -38,9 +39,9 @@ class Compilation:
             self.seconds += time.perf_counter() - began
 
     def _tell(self, module: str) -> None:
-        """Say once for each part of schedgym, where stderr is a terminal, that it is compiled."""
+        """Say once for each part of schedgym that it is compiled."""
         part = module.removeprefix("schedgym.").removeprefix("problems.").partition(".")[0]
-        if sys.stderr.isatty() and part not in self._told:
+        if part not in self._told:
             self._told.add(part)
             print(f"compiling {part} (once, some 10 s; schedgym warmup compiles all)", file=sys.stderr)
 

@@ -1,0 +1,178 @@
+"""A candidate in a process of its own, ``python -I -m schedgym.board.candidate``.
+
+:mod:`schedgym.board.walls` starts it. Orders come from standard input: two lines of JSON, then for each step
+a mark for each environment. Answers go to standard output: lines of JSON, then actions as bytes. Observations
+lie in a file that is open for reading only. The process restricts itself before it loads the candidate, and
+never holds an environment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import mmap
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.board.sandbox import confine, limit
+from schedgym.core.policy import Interface, Policy, list_policies, make_policy
+from schedgym.core.policy_files import typed_policy
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidAction, one_line
+from schedgym.evaluation.plan import acting_parameters
+
+__all__ = ["DECIDED", "Expected", "Seats", "make_candidate"]
+
+ANSWER = 240  # bytes of the action, or of the text of an error, at least
+DECIDED, FAILED = b"\0", b"\1"  # the first byte of an answer
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Expected(NamedTuple):
+    """The actions that an environment takes: their shape, and whether they are real numbers."""
+
+    shape: tuple[int, ...]
+    real: bool
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """The type in which an action is handed over."""
+        return np.float64 if self.real else np.int64
+
+    @property
+    def bytes(self) -> int:
+        """Length of an action's answer, with its first byte."""
+        return 1 + max(ANSWER, 8 * int(np.prod(self.shape)))
+
+
+class Seats:
+    """The candidate's policies, one for each environment of a batch, beside the arrays that they see.
+
+    Args:
+        policies: after their reset.
+        arrays: observations of all environments, [B, ...], which are overwritten from step to step.
+        scalars: names of the entries that are numbers.
+        expected: the actions that the environments take.
+    """
+
+    def __init__(
+        self, policies: list[Policy], arrays: Arrays, scalars: Iterable[str], expected: Expected
+    ) -> None:
+        self.policies, self.expected = policies, expected
+        self._scalars = [(name, arrays[name]) for name in scalars]
+        self._rows = [{name: array[i, ...] for name, array in arrays.items()} for i in range(len(policies))]
+
+    def decide(self, index: int) -> bytes:
+        """The action of one environment's policy for what it sees now, as bytes."""
+        observation = self._rows[index].copy()
+        for name, array in self._scalars:
+            observation[name] = array[index]
+        action = np.asarray(self.policies[index](observation))
+        if action.dtype.kind not in ("fiu" if self.expected.real else "iu"):
+            kind = "real" if self.expected.real else "whole"
+            raise InvalidAction(f"must be {kind} numbers, got {action.dtype}")
+        if action.shape != self.expected.shape:
+            raise InvalidAction(f"must have shape {self.expected.shape}, got {action.shape}")
+        return action.astype(self.expected.dtype).tobytes()
+
+
+def make_candidate(text: str, id: str) -> Policy:
+    """A new policy of a candidate: ``score: EXPRESSION``, FILE.py:NAME, an agent file, or a policy's name."""
+    if text == "pretrained" or text.endswith(".npz"):
+        from schedgym.agents.agent_policy import make_agent
+
+        return make_agent(text, id)
+    problem = get_problem(id).name
+    made: Policy = make_policy(typed_policy(text, problem), problem)
+    return made
+
+
+def map_arrays(layout: Mapping[str, Any], count: int, observations: int) -> dict[str, npt.NDArray[Any]]:
+    """The arrays in the file of observations, which cannot be written to.
+
+    Args:
+        layout: name -> type, shape in one environment, offset in the file [bytes].
+        count: number of environments.
+        observations: file descriptor, open for reading.
+    """
+    memory = mmap.mmap(observations, 0, access=mmap.ACCESS_READ)
+    return {
+        name: np.frombuffer(memory, dtype, count * int(np.prod(shape)), offset).reshape(count, *shape)
+        for name, (dtype, shape, offset) in layout.items()
+    }
+
+
+def seat(text: str, order: Mapping[str, Any], observations: int) -> Seats:
+    """The seats of a batch, as an order describes it."""
+    interface, count = order["interface"], order["count"]
+    values = interface["parameters"].items()  # of JSON, which knows no tuples
+    parameters = {name: tuple(own) if isinstance(own, list) else own for name, own in values}
+    policies = [make_candidate(text, interface["id"]) for _ in range(count)]
+    for place, policy in enumerate(policies):
+        policy.reset(Interface(**{**interface, "parameters": parameters}), np.random.default_rng(place))
+    arrays = map_arrays(order["layout"], count, observations)
+    return Seats(policies, arrays, order["scalars"], Expected(tuple(order["shape"]), order["real"]))
+
+
+def serve(orders: Any, answers: int, start: Mapping[str, Any]) -> None:
+    """Load the candidate, then answer until nothing is asked any more."""
+    text, id = start["candidate"], start["id"]
+    try:
+        acting = acting_parameters(get_problem(id), id, start["parameters"], make_candidate(text, id))
+        _say(answers, acting=acting)
+        seats = seat(text, json.loads(orders.readline()), start["observations"])
+        _say(answers)
+    except BaseException as error:
+        _say(answers, error=_told(error))
+        return
+    length, count = seats.expected.bytes, len(seats.policies)
+    while marks := orders.read(count):  # of those that decide
+        for index in np.flatnonzero(np.frombuffer(marks, np.uint8)).tolist():
+            try:
+                answer = DECIDED + seats.decide(index)
+            except BaseException as error:
+                answer = FAILED + _told(error).encode()[:ANSWER]
+            os.write(answers, answer.ljust(length, b"\0"))
+
+
+def _told(error: BaseException) -> str:
+    return one_line(f"{type(error).__name__}: {error}")[:ANSWER]
+
+
+def _say(answers: int, **answer: Any) -> None:
+    os.write(answers, json.dumps(answer).encode() + b"\n")
+
+
+def _packages() -> list[Path]:
+    """The folders of this package, which stand apart in a checkout."""
+    names = ("schedgym", "schedgym.baselines", "schedgym.agents")
+    return [Path(folder) for name in names for folder in importlib.import_module(name).__path__]
+
+
+def main() -> None:
+    """Restrict this process, and play."""
+    with os.fdopen(os.dup(0), "rb") as orders:
+        answers = os.dup(1)
+        start = json.loads(orders.readline())
+        list_policies()  # what the kernels' cache holds is found while folders can be written to
+        readable = [*_packages(), *map(Path, start["readable"])]
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):  # what a candidate prints goes nowhere
+            os.dup2(nothing, descriptor)
+        try:
+            missing = limit(start["memory"], start["files"], start["seconds"])
+            _say(answers, missing=missing + confine(readable, Path(__file__).parent))
+        except Exception as error:
+            _say(answers, error=_told(error))
+            raise
+        serve(orders, answers, start)
+
+
+if __name__ == "__main__":
+    main()
