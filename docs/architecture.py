@@ -50,7 +50,7 @@ LAYERS: tuple[dict[str, str], ...] = (
         "papers": "a folder each: model, claims, figures",
         "board": "frozen instances, the judge, best known schedules",
     },
-    {"cli": "the command line"},
+    {"cli": "the command line", "examples": "of agents, and of searches: use all of it"},
 )
 SAME = {"_version": "errors", "__main__": "cli"}
 #: packages are found by these calls at run time: not an import of a higher layer's code
@@ -101,6 +101,8 @@ def place(name: str) -> str:
         return ""
     if parts[1] == "problems" and parts[-1] == "env":
         return "envs"
+    if parts[1:3] == ["agents", "examples"]:
+        return "examples"
     return SAME.get(parts[1], parts[1])
 
 

@@ -23,29 +23,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.board.candidate import DECIDED, Expected
+from schedgym.board.suites import Instance
 from schedgym.core.policy_files import names_policy_file
-from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.tokens import tokens_of
-from schedgym.core.workload import Workload
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, printable
 from schedgym.evaluation.plan import baseline
 
-__all__ = ["Limits", "Playable", "Played", "Run", "play", "play_batch", "prepare"]
+__all__ = ["Limits", "Played", "Run", "play", "play_batch", "prepare"]
 
 LONGEST = 2**16  # bytes of an answer in JSON
-STARTING = 120.0  # s of CPU time within which the process must have restricted itself
+STARTING = 120.0  # s of CPU time for each part of the start: to restrict itself, to load the candidate
+PATIENCE = 3600.0  # s on the clock for each part of the start
 LOOK = 50  # ms between two looks at the CPU time of a process that has not answered
-PATIENCE = 10  # times the limit of CPU time that an answer may take on the clock
 ALIGNED = 64  # bytes
 MOST_STOPS = 3  # processes that may end early in a batch before its remaining instances are refused
 ACTING = ("view", "observation", "action_mask")
@@ -53,33 +52,20 @@ ENVIRONMENT = ("PATH", "HOME", "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT")  # what i
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-class Playable(Protocol):
-    """What :func:`play` asks of an instance: an :class:`~schedgym.board.suites.Instance` has it."""
-
-    @property
-    def id(self) -> str:
-        """The environment id."""
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The parameters of the environment."""
-
-    def workload(self) -> Workload:
-        """The jobs and machines."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Limits:
     """What a candidate may use.
 
     Attributes:
-        decision: CPU time of one decision, and of loading the candidate [s]; ten times as long on the clock.
+        decision: CPU time of one decision, which may have to compile something [s].
+        clock: time on the clock of one decision [s].
         episode: CPU time of an episode, on average over the episodes of a batch [s].
         memory: address space of its process [bytes].
         files: open files.
     """
 
-    decision: float = 10.0
+    decision: float = 60.0
+    clock: float = 600.0
     episode: float = 60.0
     memory: int = 4 * 2**30
     files: int = 64
@@ -142,7 +128,7 @@ class CandidateProcess:
         acting: the parameters under which it wants to act.
     """
 
-    def __init__(self, candidate: str, instance: Playable, limits: Limits, episodes: int) -> None:
+    def __init__(self, candidate: str, instance: Instance, limits: Limits, episodes: int) -> None:
         if os.name != "posix":
             raise InvalidParameter("a candidate cannot be restricted on this system: use Linux or macOS")
         self._candidate, self._limits, self._episodes = candidate, limits, episodes
@@ -176,8 +162,8 @@ class CandidateProcess:
             "observations": seen,
         }
         try:
-            self.missing: list[str] = self._ask(order, STARTING)["missing"]
-            self.acting: dict[str, Any] = self._answer(limits.decision)["acting"]
+            self.missing: list[str] = self._ask(order)["missing"]
+            self.acting: dict[str, Any] = self._answer().get("acting", {})
         except BaseException:
             self.close()
             raise
@@ -205,13 +191,13 @@ class CandidateProcess:
         if sent < len(order):
             raise Stopped(self._end())
 
-    def _ask(self, order: Mapping[str, Any], limit: float) -> dict[str, Any]:
+    def _ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
         self._send(json.dumps(order).encode() + b"\n")
-        return self._answer(limit)
+        return self._answer()
 
-    def _answer(self, limit: float) -> dict[str, Any]:
+    def _answer(self) -> dict[str, Any]:
         """The next line of its answers as data; Stopped if it is an error, or none."""
-        line = self._receive(None, limit)
+        line = self._receive(None, STARTING, PATIENCE)
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -222,8 +208,12 @@ class CandidateProcess:
             raise Stopped(printable(str(answer["error"])))
         return answer
 
-    def _receive(self, count: int | None, limit: float) -> bytes:
-        """The next ``count`` bytes of its answers, or the next line, within so much CPU time [s]."""
+    def _receive(self, count: int | None, limit: float, patience: float) -> bytes:
+        """The next ``count`` bytes of its answers, or the next line.
+
+        Raises:
+            Stopped: after ``limit`` s of CPU time, after ``patience`` s on the clock, or if it has ended.
+        """
         began, clock = self.seconds, time.monotonic()
         while not 0 < (end := count or self._received.find(b"\n") + 1) <= len(self._received):
             if len(self._received) > LONGEST:
@@ -235,8 +225,8 @@ class CandidateProcess:
                 self._received += more
             elif self.seconds - began > limit:
                 raise Stopped(f"took more than {limit:g} s of CPU time")
-            elif time.monotonic() - clock > PATIENCE * limit:
-                raise Stopped(f"gave no answer within {PATIENCE * limit:g} s")
+            elif time.monotonic() - clock > patience:
+                raise Stopped(f"gave no answer within {patience:g} s")
         taken = bytes(self._received[:end])
         del self._received[:end]
         return taken
@@ -270,7 +260,7 @@ class CandidateProcess:
             "shape": self._expected.shape,
             "real": self._expected.real,
         }
-        self._ask(order, self._limits.decision)
+        self._ask(order)
         self._began = self.seconds
 
     def decide(self, live: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes, str]]:
@@ -278,18 +268,18 @@ class CandidateProcess:
         for name, array in self.simulator.observation.items():
             self._shown[name][...] = array
         self._send(live.tobytes())
-        size = 8 * int(np.prod(self._expected.shape))
+        size, limits = 8 * int(np.prod(self._expected.shape)), self._limits
         for index in np.flatnonzero(live).tolist():
             try:
-                answer = self._receive(self._expected.bytes, self._limits.decision)
+                answer = self._receive(self._expected.bytes, limits.decision, limits.clock)
             except Stopped as stop:
                 raise Stopped(str(stop), index) from None
             if answer[:1] == DECIDED:
                 yield index, answer[1 : 1 + size], ""
             else:
                 yield index, b"", printable(answer[1:].rstrip(b"\0").decode(errors="replace"))
-        if self.seconds - self._began > self._limits.episode * self._episodes:
-            raise Stopped(f"took more than {self._limits.episode:g} s of CPU time an episode")
+        if self.seconds - self._began > limits.episode * self._episodes:
+            raise Stopped(f"took more than {limits.episode:g} s of CPU time an episode")
 
 
 def expected_of(simulator: Simulator) -> Expected:
@@ -300,7 +290,7 @@ def expected_of(simulator: Simulator) -> Expected:
     return Expected(() if len(sizes) == 1 else (len(sizes),), False)
 
 
-def prepare(instances: Sequence[Playable], acting: Mapping[str, Any]) -> Simulator:
+def prepare(instances: Sequence[Instance], acting: Mapping[str, Any]) -> Simulator:
     """The simulator of a batch, whose episodes have begun.
 
     Args:
@@ -310,9 +300,10 @@ def prepare(instances: Sequence[Playable], acting: Mapping[str, Any]) -> Simulat
     Raises:
         InvalidParameter: if these change more than what is visible and how the candidate acts.
     """
-    given, id = instances[0].parameters, instances[0].id
-    problem = get_problem(id)
+    given, id, problem = instances[0].parameters, instances[0].id, instances[0].problem
     free = {*ACTING, *tokens_of(problem.name).acting}
+    if not isinstance(acting, dict):
+        raise InvalidParameter("a candidate must give its parameters as a dict")
     fixed = {name: value for name, value in acting.items() if name not in free}
     if canonical(fixed) != canonical({name: given[name] for name in given if name not in free}):
         raise InvalidParameter(f"a candidate may set {', '.join(sorted(free))}, and nothing else")
@@ -368,7 +359,7 @@ def play_batch(
     return decisions
 
 
-def play(candidate: str, instances: Sequence[Playable], limits: Limits | None = None) -> Run:
+def play(candidate: str, instances: Sequence[Instance], limits: Limits | None = None) -> Run:
     """Play a candidate on instances of one environment id, each in the episode that it is.
 
     A process that ends early takes only the instance with it whose action it owed, if there is one: the
@@ -404,7 +395,7 @@ def play(candidate: str, instances: Sequence[Playable], limits: Limits | None = 
 
 
 def _play_once(
-    candidate: str, instances: Sequence[Playable], numbers: Sequence[int], limits: Limits, run: Run
+    candidate: str, instances: Sequence[Instance], numbers: Sequence[int], limits: Limits, run: Run
 ) -> Stopped | None:
     """Play the instances of these numbers as one batch; return how the candidate's process ended early.
 

@@ -457,14 +457,25 @@ def compact(record: ScheduleRecord) -> ScheduleRecord:
 
 
 def restore(record: ScheduleRecord) -> ScheduleRecord:
-    """Return the schedule of which :func:`compact` made this, up to the rounding of its extra vCPU."""
+    """Return the schedule of which :func:`compact` made this, up to the rounding of its extra vCPU.
+
+    Raises:
+        InvalidSchedule: naming the first row that is of no task or server, or has no finite numbers.
+    """
     if record.amount.shape[1] == 2:
         return record
+    check_rows(record, len(record.workload.tasks["job"]), len(record.workload.cluster["cpu"]), 1)
     tasks, cpu = record.workload.tasks, np.array(record.workload.cluster["cpu"], dtype=np.float64)
     leq = np.asarray(tasks["load"])[record.job] / np.asarray(tasks["efficiency"])[record.job, record.server]
     base = record.amount[:, 0]
     row, at, instant, share = _share_extra(leq, record.server, record.start, record.end, base, cpu)
     order = np.lexsort((record.job[row], instant[at]))
     row, at, share = row[order], at[order], share[order]
-    ends = {"start": instant[at], "end": instant[at + 1], "amount": np.column_stack((base[row], share))}
-    return dataclasses.replace(record, job=record.job[row], server=record.server[row], **ends)
+    return dataclasses.replace(
+        record,
+        job=record.job[row],
+        server=record.server[row],
+        start=instant[at],
+        end=instant[at + 1],
+        amount=np.column_stack((base[row], share)),
+    )

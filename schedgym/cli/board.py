@@ -1,0 +1,147 @@
+"""``schedgym board``: play a candidate on frozen instances, and write what searchers of programs need."""
+
+# annotations are evaluated: typer reads them
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from schedgym.cli.common import Json, application, make_table, say, takes, write_json
+from schedgym.core.files import atomic_write, check_output, read_text
+from schedgym.errors import InvalidParameter, RunAborted
+from schedgym.evaluation.wording import estimate_text, four_digits, make_console
+
+__all__ = ["board"]
+
+TEMPLATES = Path(__file__).parent / "templates" / "board"
+CLOCK = 10  # times its limit of CPU time that a decision may take
+#: view in which a searched program may act -> entry of the observation that says which choices there are
+MASKS = {"priority": "job_mask", "pick": "action_mask", "place": "action_mask"}
+
+Suite = Annotated[str, typer.Option("--suite", metavar="NAME", help="The suite, such as QueueDelay-1.")]
+
+board = typer.Typer(
+    help="Play candidates on frozen instances, whose best known schedules are kept.", rich_markup_mode=None
+)
+application.add_typer(board, name="board")
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """The arguments of ``schedgym board run``.
+
+    Attributes:
+        candidate: score: EXPRESSION, FILE.py:NAME, an agent file, "pretrained", or the name of a policy.
+        set (NAME): train, validation, test or secret.
+        phrase_file: The file with the phrase of the secret set.
+        decision_seconds (SECONDS): The CPU time that a decision may take; on the clock ten times as much.
+        episode_seconds (SECONDS): The CPU time that the decisions of an episode may take on average.
+        memory (MIB): The address space of the candidate's process.
+        schedules (FILE): Write the schedules to this file, for `schedgym board submit`.
+    """
+
+    candidate: str
+    suite: Suite
+    set: str = "test"
+    phrase_file: Path | None = None
+    decision_seconds: float = 60.0
+    episode_seconds: float = 60.0
+    memory: int = 4096
+    schedules: Path | None = None
+    json: Json = None
+
+
+@board.command("run")
+@takes(Asked)
+def run(asked: Asked) -> None:
+    """Score a candidate on a set of a suite: 0 is the paper's own algorithm, 1 the best known schedule.
+
+    The candidate decides in a process of its own, which sees observations and nothing else, is limited in
+    time, memory and files, and has no network. An instance in which it crashes, takes too long, or gives no
+    action, scores as the paper's algorithm; the exit code is 1 if that happened in every one.
+    """
+    from schedgym.board import scores
+    from schedgym.board.entries import save_schedules
+    from schedgym.board.walls import Limits
+
+    check_output(asked.json)
+    check_output(asked.schedules)
+    phrase = None if asked.phrase_file is None else read_text(asked.phrase_file, 4096).strip()
+    seconds = asked.decision_seconds
+    limits = Limits(seconds, CLOCK * seconds, asked.episode_seconds, asked.memory * 2**20)
+    report = scores.run(asked.candidate, asked.suite, asked.set, phrase, limits)
+    for text in report.missing:
+        say(f"not restricted on this system: {text}", stderr=True)
+    metric = report.results[0].instance.objective
+    title = f"{asked.candidate} on {asked.suite}/{asked.set}"
+    headings = (
+        "size",
+        "instances",
+        "score",
+        f"mean {metric.name} [{metric.unit}]",
+        "ratio to bound",
+        "refused",
+    )
+    sizes = {**report.sizes, "all": report.results}
+    rows = [(size, *_row(own)) for size, own in sizes.items()]
+    right = {heading: {"justify": "right"} for heading in headings[1:]}
+    make_console().print(make_table(title, headings, rows, **right))
+    for result in report.refused:
+        say(f"refused: {result.instance.name}: {result.refusal}", stderr=True)
+    micros = 1e6 * report.seconds / max(report.decisions, 1)
+    say(f"{report.decisions:,} decisions, {four_digits(micros)} us of CPU time each")
+    write_json(report.content(), asked.json)
+    if asked.schedules is not None:
+        valid = {own.instance.index: own.schedule for own in report.results if own.schedule is not None}
+        save_schedules(asked.schedules, valid)
+    if len(report.refused) == len(report.results):
+        raise RunAborted(f"every instance was refused: {report.refused[0].refusal}")
+
+
+def _row(results: Sequence[Any]) -> list[str]:
+    """The cells of the results of one size."""
+    from schedgym.board.scores import estimate_score, ratio_to_bound
+
+    return [
+        str(len(results)),
+        estimate_text(estimate_score(results)),
+        four_digits(sum(result.value for result in results) / len(results)),
+        four_digits(ratio_to_bound(results)),
+        str(sum(bool(result.refusal) for result in results)),
+    ]
+
+
+@board.command("evaluator")
+def evaluator(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite, such as QueueDelay-1.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the files here.")],
+    set: Annotated[str, typer.Option("--set", help="The set on which programs are scored.")] = "train",
+) -> None:
+    """Write a scorer and a starting program for OpenEvolve, ShinkaEvolve and SkyDiscover.
+
+    evaluator.py has the function evaluate(program_path), and is a script for ShinkaEvolve; initial.py is the
+    program, of which the block between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END is to be searched.
+    """
+    from schedgym.board.suites import load_suite
+    from schedgym.core.problem import get_problem
+    from schedgym.spaces import observation_table
+
+    found = load_suite(suite)
+    found.instances(set)  # refuses a set that does not exist, or needs a phrase
+    problem = get_problem(found.id)
+    view = next(view for view in MASKS if view in [view.name for view in problem.views])
+    words = {"SUITE": suite, "SET": set, "ACTS": view, "MARKED": MASKS[view]}
+    words["ENTRIES"] = observation_table(problem)
+    files = {output / path.stem: path.read_text(encoding="utf-8") for path in TEMPLATES.glob("*.txt")}
+    for path in files:
+        if path.exists():
+            raise InvalidParameter(f"{path}: exists already")
+    output.mkdir(parents=True, exist_ok=True)
+    for path, text in sorted(files.items()):
+        for word, value in words.items():
+            text = text.replace(f"@{word}@", value)
+        with atomic_write(path) as stream:
+            stream.write(text)
+        say(f"wrote {path}")

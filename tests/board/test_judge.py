@@ -1,0 +1,173 @@
+"""The judge: it agrees with the exact models and the environments, and refuses whatever breaks a rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedgym.board.judge import Judgement, judge
+from schedgym.board.suites import Instance
+from schedgym.core.compilation import COMPILATION
+from schedgym.core.problem import get_problem, list_problems
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
+from schedgym.evaluation.episodes import make_env, slack_of
+from schedgym.testing import sample_action
+from tests.interpreted import python
+from tests.long import long
+from tests.records import damage, replaced
+from tests.tables import declared
+from tests.test_all_records import keeps_the_rules, schedules_of
+from tests.test_architecture import ARCHITECTURE
+
+PROBLEMS = list(list_problems())
+#: id -> parameters of small episodes, in which random actions do all the work
+SMALL: dict[str, dict[str, Any]] = {
+    "schedgym/FlowtimePacking-v0": {"jobs": 12, "servers": "4+2", "view": "priority"},
+    "schedgym/GeoAssign-v0": {"jobs": 8, "sites": 3, "slots": 2, "max_tasks": 5, "view": "priority"},
+    "schedgym/GeoFair-v0": {"jobs": 8, "sites": 3, "slots": 2, "max_tasks": 5, "view": "weights"},
+    "schedgym/ParallelJCT-v0": {"jobs": 6, "arity": 4, "most_tasks": 6, "view": "pick"},
+    "schedgym/PartialValue-v0": {"jobs": 12, "view": "priority"},
+    "schedgym/QueueDelay-v0": {"tasks": 25, "servers": 3, "view": "pick"},
+    "schedgym/SingleJob-v0": {"tasks": 8, "arity": 4, "view": "place"},
+}
+#: how messages begin on what is refused before the problem's validator sees a schedule
+BEFORE_ALL = (
+    *("job: must be an array", "amount: must be an array"),
+    *("final_time: must be a finite number", "truncated: "),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Given(Instance):
+    """An instance with this workload."""
+
+    made: Workload
+
+    def workload(self) -> Workload:
+        return self.made
+
+
+def instance_of(workload: Workload, id: str = "", parameters: Any = None) -> Given:
+    id = id or next(iter(get_problem(workload.problem).ids))
+    return Given("Given-1", "test", "small", 0, id, parameters or {}, 0, "", workload)
+
+
+def judged(record: ScheduleRecord) -> Judgement:
+    return judge(instance_of(record.workload), record)
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(1430, marks=long)])  # in all 10,010
+@pytest.mark.parametrize("id", SMALL)
+def test_random_schedules_have_the_environments_objective(id: str, count: int) -> None:
+    env, rng, whole = make_env(id, {**SMALL[id], "action_mask": True}), np.random.default_rng(0), 0
+    env.action_space.seed(0)
+    parameters = {name: value for name, value in SMALL[id].items() if name != "view"}
+    for seed in range(count):
+        observation, _ = env.reset(seed=seed)
+        total, ended = 0.0, False
+        while not ended:
+            action = sample_action(env.action_space, observation, rng)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            total, ended = total + float(reward), terminated or truncated
+        record = env.record()
+        instance = instance_of(record.workload, id, parameters)
+        found = judge(instance, record)
+        if truncated:
+            assert found.violation == "truncated: the schedule leaves work undone"
+            continue
+        assert found.violation is None
+        near = slack_of(record.workload)
+        assert -instance.objective.sign * found.objective == pytest.approx(total, rel=1e-9, abs=near)
+        whole += 1
+    assert whole > 0.9 * count
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_schedules_of_the_exact_models_have_their_objective(name: str) -> None:
+    problem = get_problem(name)
+    for run in schedules_of(name).runs(40, 6):
+        if run.record.truncated:
+            continue
+        for id in problem.ids:
+            instance = instance_of(run.record.workload, id)
+            found, metric = judge(instance, run.record), instance.objective.name
+            known = run.metrics["l2"] ** 2 if metric == "cost" else run.metrics[metric]
+            assert found == Judgement(None, pytest.approx(known, rel=1e-9, abs=1e-9))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_breaks_a_rule_is_named(name: str) -> None:
+    assert judged(schedules_of(name).example()).violation is None
+    for message, changes in declared(name, "schedules")["broken"]:
+        record = replaced(schedules_of(name).example(), changes)
+        found = judged(record)
+        assert found.violation is not None and np.isnan(found.objective)
+        assert found.violation == message or found.violation.startswith(BEFORE_ALL)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@given(seed=st.integers(0, 10**6), data=st.data())
+def test_exactly_what_breaks_a_rule_is_refused(name: str, seed: int, data: st.DataObject) -> None:
+    record = next(iter(schedules_of(name).runs(1, seed))).record
+    if len(record.job):
+        record = damage(record, schedules_of(name).CHANGES, data)
+    whole = keeps_the_rules(schedules_of(name), record) and not record.truncated
+    assert (judged(record).violation is None) == whole
+
+
+def test_the_workload_that_a_schedule_names_is_not_looked_at() -> None:
+    record = schedules_of("queue-delay").example()
+    instance = instance_of(record.workload)
+    jobs = {**record.workload.jobs, "execution": 0.001 * record.workload.jobs["execution"]}
+    shorter = dataclasses.replace(record.workload, jobs=jobs)
+    own = dataclasses.replace(record, workload=shorter, end=record.start + jobs["execution"][record.job])
+    assert judged(own).violation is None  # of its own instance it is a schedule
+    assert judge(instance, own).violation == "task [0] does not run its whole time"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("job", [0, 1, 2]),
+        ("job", np.zeros(3)),
+        ("job", np.zeros((3, 1), dtype=int)),
+        ("start", np.array([None, 0, 0])),
+        ("amount", np.ones(3)),
+        ("amount", np.array([["1", "1"]] * 3)),
+        ("final_time", float("nan")),
+        ("truncated", True),
+    ],
+)
+def test_malformed_columns_are_refused(column: str, value: Any) -> None:
+    record = dataclasses.replace(schedules_of("queue-delay").example(), **{column: value})
+    found = judged(record)
+    assert found.violation is not None and found.violation.startswith(f"{column}: ")
+
+
+def test_tasks_are_whole_in_the_discrete_model() -> None:
+    record = schedules_of("partial-value").example()
+    half = dataclasses.replace(record, amount=record.amount / 2)
+    for model, refused in (("continuous", False), ("discrete", True)):
+        found = judge(instance_of(record.workload, parameters={"model": model}), half)
+        assert (found.violation is not None) == refused
+
+
+def seconds_of_compiling() -> float:
+    """Seconds of compiling in this process, after a schedule of each problem is judged."""
+    for name in PROBLEMS:
+        assert judged(schedules_of(name).example()).violation is None
+    return COMPILATION.seconds
+
+
+def test_the_judge_compiles_nothing_and_knows_no_environment() -> None:
+    code = f"from {__name__} import seconds_of_compiling; print(seconds_of_compiling())"
+    assert float(json.loads(python("-c", code).stdout)) == 0.0
+    imported = {name for name in ARCHITECTURE.imports("schedgym.board.judge") if name.startswith("schedgym")}
+    assert imported == {"schedgym.board.suites", "schedgym.core.record", "schedgym.errors"}

@@ -1,0 +1,329 @@
+"""Candidates that cheat: what they try is refused, or has no effect."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import textwrap
+
+import pytest
+
+from schedgym.board import walls
+from schedgym.board.judge import judge
+from schedgym.board.suites import digest_of, load_suite
+from schedgym.board.walls import Limits, play
+from schedgym.core.score_policy import ScorePolicy
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.episodes import make_env
+from schedgym.evaluation.episodes import play as play_here
+from schedgym.evaluation.plan import acting_parameters
+
+SUITE = load_suite("QueueDelay-1")
+INSTANCES = SUITE.instances("train")[:3]
+HONEST = "score: -execution"
+
+#: a policy that plays as HONEST does; each of its objects, numbered from 0, cheats in its own way first
+CHEAT = """
+import gc, os, socket, sys, threading
+import numpy as np
+from schedgym.core.score_policy import ScorePolicy
+
+class Cheat:
+    made = -1
+
+    def __init__(self):
+        Cheat.made += 1
+        self.number = max(Cheat.made - 1, 0)  # the first one is asked for its parameters only
+        self.honest = ScorePolicy("score: -execution")
+        self.acting_parameters = self.honest.acting_parameters
+        self.steps = 0
+
+    def reset(self, interface, rng):
+        self.honest.reset(interface, rng)
+
+    def __call__(self, observation):
+        self.steps += 1
+        if self.number >= len(WAYS):
+            return self.honest(observation)
+        found = WAYS[self.number](self, observation)
+        return self.honest(observation) if found is None else found
+"""
+
+#: what is tried -> code that raises an error with what it has got, and a part of that error
+REFUSED = {
+    "find the simulator": (
+        """
+        from schedgym.core.simulator import Simulator
+        raise ValueError(f"{sum(isinstance(one, Simulator) for one in gc.get_objects())} simulators")
+        """,
+        "ValueError: 0 simulators",
+    ),
+    "write into an observation": (
+        "observation['execution'][:] = 0",
+        "ValueError: assignment destination is read-",
+    ),
+    "make an observation writable": (
+        "observation['execution'].flags.writeable = True",
+        "ValueError: cannot set WRITEABLE",
+    ),
+    "read the suite": (f"open({str(walls.__file__)!r})", "PermissionError: [Errno 13]"),
+    "read the files of the user": ("open('/etc/passwd')", "PermissionError: [Errno 13]"),
+    "import the suites": ("import schedgym.board.suites", "Error"),
+    "write into the package": (
+        "open(ScorePolicy.__init__.__code__.co_filename, 'a')",
+        "PermissionError: [Errno 1",
+    ),
+    "write a file": ("open('/dev/shm/x', 'w')", "PermissionError: [Errno 1"),
+    "empty a file": ("os.open('/dev/null', os.O_RDONLY | os.O_TRUNC)", "PermissionError: [Errno 1"),
+    "rename a file": ("os.rename(__file__, __file__ + '.old')", "PermissionError: [Errno 1"),
+    "fork": ("os.fork()", "PermissionError: [Errno 1]"),
+    "start a program": ("os.execv('/bin/true', ['true'])", "PermissionError: [Errno 1"),
+    "start a thread": ("threading.Thread(target=print).start()", "RuntimeError: can't start new thread"),
+    "open a socket": ("socket.socket()", "PermissionError: [Errno 1]"),
+    "kill the parent": ("os.kill(os.getppid(), 9)", "Error"),
+    "signal the parent otherwise": (
+        """
+        import ctypes
+        library = ctypes.CDLL(None, use_errno=True)
+        raise OSError(library.syscall(234, os.getppid(), os.getppid(), 9), ctypes.get_errno())
+        """,
+        "OSError: [Errno -1] 1",
+    ),
+    "read the parent's memory": ("open(f'/proc/{PARENT}/mem', 'rb').read(1)", "PermissionError: [Errno 13]"),
+    "trace the parent": (
+        """
+        import ctypes
+        library = ctypes.CDLL(None, use_errno=True)
+        raise OSError(library.ptrace(16, PARENT, 0, 0), ctypes.get_errno())
+        """,
+        "OSError: [Errno -1] 1",
+    ),
+    "raise its limits": (
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_CPU, (10**6, 10**6))
+        """,
+        "ValueError: not allowed to raise maximum limit",
+    ),
+    "exhaust the memory": ("[bytearray(2**28) for _ in range(64)]", "MemoryError"),
+    "recurse": (
+        """
+        def again():
+            again()
+        again()
+        """,
+        "RecursionError",
+    ),
+    "read the environment": ("raise ValueError(os.environ.get('SCHEDGYM_SECRET'))", "ValueError: None"),
+    "leave": ("sys.exit(0)", "SystemExit: 0"),
+    "answer nothing": ("return np.nan", "InvalidAction: must be whole numbers, got float64"),
+    "answer another type": ("return 'all'", "InvalidAction: must be whole numbers, got <U3"),
+    "answer another shape": ("return np.zeros(3, int)", "InvalidAction: must have shape (), got (3,)"),
+    "answer what does not exist": ("return 10**6", "action: must be from 0 to"),
+    "answer with a pickle": (
+        """
+        class Bomb:
+            def __reduce__(self):
+                return print, ("bang",)
+        return Bomb()
+        """,
+        "InvalidAction: must be whole numbers, got object",
+    ),
+}
+
+#: what is tried in vain -> code that returns, after which the candidate plays as HONEST does
+VAIN = {
+    "patch the judge": """
+        from schedgym.problems.queue_delay import metrics
+        metrics.validate = lambda record: None
+        metrics.MEASURED = ()
+        """,
+    "patch numpy": """
+        np.mean = np.sum = np.float64 = lambda *_, **__: 0.0
+        """,
+    "set the environment": "os.environ['PYTHONSTARTUP'] = os.environ['SCHEDGYM_DATA'] = '/nowhere'",
+    "print a score": "print('{\"combined_score\": 9}', flush=True); print('9', file=sys.stderr, flush=True)",
+}
+
+
+def write(path, ways):
+    """The file of a candidate that cheats in these ways."""
+    text = CHEAT.replace("\nclass Cheat", f"\nPARENT = {os.getpid()}\n\nclass Cheat")
+    for number, code in enumerate(ways):
+        body = textwrap.indent(textwrap.dedent(code).strip(), "    ")
+        text += f"\ndef way_{number}(self, observation):\n{body}\n"
+    text += f"\nWAYS = [{', '.join(f'way_{number}' for number in range(len(ways)))}]\n"
+    path.write_text(text)
+    return f"{path}:Cheat"
+
+
+def schedules(run):
+    return [
+        None if played.schedule is None else played.schedule.digest()
+        for _, played in sorted(run.played.items())
+    ]
+
+
+@pytest.fixture(scope="module")
+def honest():
+    """The schedules of the honest candidate, played here."""
+    policy = ScorePolicy(HONEST)
+    found = []
+    for instance in INSTANCES:
+        env = make_env(
+            instance.id, acting_parameters(instance.problem, instance.id, instance.parameters, policy)
+        )
+        play_here(env, policy, workload=instance.workload())
+        found.append(env.record().digest())
+    return found
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """What each way of REFUSED has come to: all are tried side by side, in one process."""
+    os.environ["SCHEDGYM_SECRET"] = "the phrase"
+    ways = [code for code, _ in REFUSED.values()]
+    file = tmp_path_factory.mktemp("candidates") / "cheat.py"
+    run = play(write(file, ways), [INSTANCES[0]] * len(ways))
+    assert run.missing == []
+    assert file.exists()
+    return dict(zip(REFUSED, (run.played[k].refusal for k in range(len(ways))), strict=True))
+
+
+@pytest.mark.parametrize("way", REFUSED)
+def test_it_is_refused(way, refusals):
+    assert REFUSED[way][1] in refusals[way]
+
+
+def test_it_has_no_effect(tmp_path, honest, capfd, monkeypatch):
+    before = dict(os.environ)
+    run = play(write(tmp_path / "cheat.py", VAIN.values()), [INSTANCES[0]] * len(VAIN))
+    assert schedules(run) == [honest[0]] * len(VAIN)
+    assert capfd.readouterr() == ("", "")
+    assert dict(os.environ) == before
+    assert judge(INSTANCES[0], run.played[0].schedule).violation is None
+
+
+@pytest.mark.parametrize("candidate", [HONEST, "bf-exec"])
+def test_who_is_honest_plays_as_in_process(candidate, honest):
+    run = play(candidate, INSTANCES)
+    assert schedules(run) == honest  # the shortest task first, on the server where it fits best
+    assert run.decisions > 300 and run.seconds > 0
+
+
+#: what takes the process with it -> code, and a part of the refusal
+FATAL = {
+    "a wild pointer": ("import ctypes; ctypes.string_at(0)", "its process ended: SIGSEGV"),
+    "an exit": ("os._exit(0)", "its process ended: exit code 0"),
+    "closed pipes": ("os.closerange(0, 64)\nimport time; time.sleep(10**6)", "stopped to answer"),
+}
+
+
+@pytest.mark.parametrize("way", FATAL)
+def test_what_ends_its_process_is_refused_and_the_others_are_played(way, tmp_path, monkeypatch):
+    code, refusal = FATAL[way]
+    monkeypatch.setattr(walls, "MOST_STOPS", 1)  # the next process would begin with the same way
+    other = dataclasses.replace(INSTANCES[1], parameters={**INSTANCES[1].parameters, "window": 64})
+    guard = "if self.honest._window != 64:\n" + textwrap.indent(textwrap.dedent(code).strip(), "    ")
+    run = play(
+        write(tmp_path / "cheat.py", [guard]), [INSTANCES[0], other], Limits(decision=1.0, clock=10**6)
+    )
+    assert refusal in run.played[0].refusal and run.played[0].schedule is None
+    assert run.played[1].refusal == "" and judge(INSTANCES[1], run.played[1].schedule).violation is None
+
+
+def test_a_process_that_ends_takes_one_instance_with_it(tmp_path, honest):
+    """The candidate of the second environment ends the process: then the first and the third are alone."""
+    code = "import ctypes\nif self.steps > 5 and Cheat.made == 3: ctypes.string_at(0)"
+    run = play(write(tmp_path / "cheat.py", ["return None", code]), INSTANCES)
+    assert schedules(run) == [honest[0], None, honest[2]]
+    assert "SIGSEGV" in run.played[1].refusal
+
+
+@pytest.mark.parametrize(
+    ("code", "refusal"),
+    [
+        ("import time; time.sleep(10**6)", "gave no answer within 1 s"),
+        ("while True: pass", "took more than 2 s of CPU time"),
+    ],
+)
+def test_who_takes_too_long_is_refused(code, refusal, tmp_path):
+    limits = Limits(decision=2.0, clock=1.0 if "sleep" in code else 10**6)
+    run = play(write(tmp_path / "cheat.py", [code]), INSTANCES[:1], limits)
+    assert run.played[0].refusal == refusal
+
+
+def test_a_flood_of_answers_is_no_action(tmp_path):
+    """What a candidate writes into the pipe of answers stands for its own decisions only, and is checked."""
+    code = """
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, b"x" * 10**6)
+            except OSError:
+                pass
+        """
+    run = play(write(tmp_path / "cheat.py", [code]), INSTANCES[:2])
+    assert all(run.played[k].refusal.startswith("xxx") for k in range(2))
+
+
+def test_actions_of_another_instance_make_a_schedule_of_this_one(tmp_path, honest):
+    """Replayed decisions are decisions: the schedule is judged by the instance in which they were made."""
+    code = """
+        Cheat.log = getattr(Cheat, "log", [])
+        Cheat.log.append(self.honest(observation))
+        """
+    replay = "return Cheat.log[min(self.steps, len(Cheat.log)) - 1]"
+    run = play(write(tmp_path / "cheat.py", [code, replay]), INSTANCES[:2])
+    assert schedules(run)[0] == honest[0]
+    assert digest_of(run.played[1].schedule.workload) == INSTANCES[1].digest
+    assert judge(INSTANCES[1], run.played[0].schedule).violation is not None
+
+
+def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
+    """Whoever has read the recipe of a public set can make it: only a secret set is one that nobody knows."""
+    code = """
+        import hashlib, hmac
+        from schedgym.core.problem import get_problem
+        from schedgym.core.workload import SECTIONS
+        problem = get_problem("queue-delay")
+        module = problem.module("workload")
+        seed = 2**48 + int.from_bytes(hmac.digest(b"", NAME, "sha256")[:6])
+        parameters = problem.build("schedgym/QueueDelay-v0", PARAMETERS)
+        made = module.generate(seed, 0, module.make_source(parameters))
+        raise ValueError(made.jobs["execution"].sum())
+        """
+    for instance in (INSTANCES[0], SUITE.instances("secret", "a phrase")[0]):
+        names = {"NAME": repr(instance.name.encode()), "PARAMETERS": repr(dict(instance.parameters))}
+        own = code
+        for name, value in names.items():
+            own = own.replace(name, value)
+        true = instance.workload().jobs["execution"].sum()
+        run = play(write(tmp_path / "cheat.py", [own]), [instance])
+        known = run.played[0].refusal == f"ValueError: {true}"
+        assert known == (instance.set == "train"), run.played[0].refusal
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nothing = 1", "has no class or function 'Cheat'"),
+        ("def Cheat(", "SyntaxError"),
+        ("import os; os._exit(3)", "its process ended: exit code 3"),
+        ("def Cheat(observation): return 0", None),
+        (
+            "class Cheat:\n"
+            "    acting_parameters = lambda self, id, given: {**given, 'tasks': 1}\n"
+            "    reset = __call__ = print",
+            "a candidate may set action_mask, observation, order, rule, scope, view, window, and no",
+        ),
+    ],
+)
+def test_what_cannot_be_loaded_or_asks_for_another_problem_is_refused(text, reason, tmp_path):
+    file = tmp_path / "cheat.py"
+    file.write_text(text)
+    if reason is None:  # a function that answers another shape than its view has
+        assert "must have shape (2,)" in play(f"{file}:Cheat", INSTANCES[:1]).played[0].refusal
+        return
+    with pytest.raises(InvalidParameter) as raised:
+        play(f"{file}:Cheat", INSTANCES[:1])
+    assert reason in str(raised.value)
