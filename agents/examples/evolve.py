@@ -2,15 +2,15 @@
 
 ``python -m schedgym.agents.examples.evolve --suite QueueDelay-1 --seconds 600``
 
-An individual is the score by which jobs are served (:class:`schedgym.core.score_policy.ScorePolicy`), a tree
-of at most 40 nodes over the columns of the observation. Its fitness is the mean score on instances of the set
-``train``; what is printed is the best one on the set ``validation`` of those that were best in training, and
-the command that scores it on the set ``test``. It needs DEAP, of the extra ``dev``.
+An individual is a score of jobs (:class:`schedgym.core.score_policy.ScorePolicy`), a tree of at most 40 nodes
+over the columns of the observation. Its fitness is the mean score on instances of the set ``train``. Of the
+best in training the best on ``validation`` is printed. It needs DEAP, of the extra ``dev``.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import random
 import time
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ import numpy as np
 from schedgym.board.entries import known
 from schedgym.board.scores import score_of
 from schedgym.board.suites import Instance, load_suite
-from schedgym.core.policy import Policy
 from schedgym.core.score_policy import ScorePolicy
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, UnknownName
@@ -38,11 +37,7 @@ BINARY = ("({} + {})", "({} - {})", "({} * {})", "({} / {})", "max({}, {})", "mi
 
 
 class Trials:
-    """Plays expressions on instances of a suite, in this process.
-
-    Args:
-        instances: of one environment id.
-    """
+    """Plays expressions on instances of a suite, in this process."""
 
     def __init__(self, instances: Sequence[Instance]) -> None:
         self.instances = instances
@@ -50,22 +45,23 @@ class Trials:
         self._workloads = [instance.workload() for instance in instances]
         self._known = [known(instance) for instance in instances]
 
-    def play(self, number: int, policy: Policy) -> float:
-        """The objective that a policy reaches in an instance."""
+    def play(self, number: int, policy: ScorePolicy) -> float:
+        """The objective that an expression reaches in an instance."""
         instance = self.instances[number]
         if instance.size not in self._environments:
             used = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
             self._environments[instance.size] = make_env(instance.id, used)
-        env = self._environments[instance.size]
-        outcome = play(env, policy, workload=self._workloads[number], check=False)
+        env, workload = self._environments[instance.size], self._workloads[number]
+        outcome = play(env, policy, workload=workload, check=False)
         return outcome.metrics[instance.objective.name]
 
     def score(self, text: str) -> float:
         """The mean score of an expression on all instances."""
-        policy, scores = ScorePolicy(f"score: {text}"), []
-        for number, instance in enumerate(self.instances):
-            value = self.play(number, policy)
-            scores.append(score_of(value, self._known[number], instance.objective.sign))
+        policy = ScorePolicy(f"score: {text}")
+        scores = [
+            score_of(self.play(number, policy), self._known[number], instance.objective.sign)
+            for number, instance in enumerate(self.instances)
+        ]
         return float(np.mean(scores))
 
     def columns(self) -> list[str]:
@@ -74,7 +70,7 @@ class Trials:
             self.play(0, ScorePolicy("score: no_column"))
         except UnknownName as error:
             return list(error.known)
-        raise AssertionError("the observation has a column of this name")
+        raise AssertionError("no_column is a column")
 
 
 def text_of(tree: Sequence[Any]) -> str:
@@ -84,7 +80,7 @@ def text_of(tree: Sequence[Any]) -> str:
         if node.arity:
             texts.append(node.name.format(*(texts.pop() for _ in range(node.arity))))
         else:
-            texts.append(str(node.value))
+            texts.append(f"{node.value:.3g}" if isinstance(node.value, float) else node.value)
     return texts[0]
 
 
@@ -93,24 +89,21 @@ def make_toolbox(trials: Trials, seed: int) -> Any:
     base, creator, gp, tools = (require(f"deap.{name}", "dev") for name in ("base", "creator", "gp", "tools"))
     random.seed(seed)  # DEAP draws from Python's own generator
     nodes = gp.PrimitiveSet("score", 0)
-    for arity, forms in enumerate((UNARY, BINARY), 1):
-        for form in forms:
-            nodes.addPrimitive(form.format, arity, form)  # only written, never called
+    for form in (*UNARY, *BINARY):
+        nodes.addPrimitive(form.format, 1 + (form in BINARY), form)  # only written, never called
     for name in trials.columns():
         nodes.addTerminal(name, name)
-    nodes.addEphemeralConstant("number", lambda: round(random.uniform(0.0, 4.0), 2))
+    nodes.addEphemeralConstant("number", functools.partial(random.uniform, 0.0, 4.0))
     creator.create("Fitness", base.Fitness, weights=(1.0,))
     creator.create("Individual", gp.PrimitiveTree, fitness=creator.Fitness)
-    toolbox, seen = base.Toolbox(), {}
+    toolbox = base.Toolbox()
 
-    def evaluate(individual: Any) -> tuple[float]:
-        text = text_of(individual)
-        if text not in seen:
-            try:
-                seen[text] = trials.score(text)
-            except InvalidParameter:  # longer than an expression may be
-                seen[text] = -np.inf
-        return (seen[text],)
+    @functools.cache
+    def fitness(text: str) -> tuple[float]:
+        try:
+            return (trials.score(text),)
+        except InvalidParameter:  # longer than an expression may be
+            return (-np.inf,)
 
     toolbox.register("expression", gp.genHalfAndHalf, pset=nodes, min_=0, max_=3)
     toolbox.register("individual", tools.initIterate, creator.Individual, toolbox.expression)
@@ -118,7 +111,7 @@ def make_toolbox(trials: Trials, seed: int) -> Any:
     toolbox.register("mate", gp.cxOnePoint)
     toolbox.register("mutate", gp.mutUniform, expr=toolbox.expression, pset=nodes)
     toolbox.register("select", tools.selTournament, tournsize=4)
-    toolbox.register("evaluate", evaluate)
+    toolbox.register("evaluate", lambda individual: fitness(text_of(individual)))
     for name in ("mate", "mutate"):
         toolbox.decorate(name, gp.staticLimit(key=len, max_value=MOST_NODES))
     return toolbox
@@ -129,16 +122,16 @@ def main(arguments: Sequence[str] | None = None) -> str:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", default="QueueDelay-1")
     parser.add_argument("--seconds", type=float, default=600.0, help="CPU time")
-    parser.add_argument("--instances", type=int, default=10, help="of each set")
+    parser.add_argument("--instances", type=int, default=10, help="of train, and of validation")
     parser.add_argument("--sizes", nargs="+", default=["small", "loaded"])
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     algorithms, tools = require("deap.algorithms", "dev"), require("deap.tools", "dev")
-    sets = {
-        name: [i for i in load_suite(given.suite).instances(name) if i.size in given.sizes]
-        for name in ("train", "validation")
-    }
-    trials, finals = (Trials(own[:: max(1, len(own) // given.instances)]) for own in sets.values())
+    sets = []
+    for name in ("train", "validation"):
+        own = [i for i in load_suite(given.suite).instances(name) if i.size in given.sizes]
+        sets.append(Trials(own[:: max(1, len(own) // given.instances)]))
+    trials, finals = sets
     toolbox = make_toolbox(trials, given.seed)
     population, best = toolbox.population(POPULATION), tools.HallOfFame(FINALISTS)
     began = time.process_time()
@@ -147,9 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> str:
             population, toolbox, POPULATION, POPULATION, 0.6, 0.35, 1, halloffame=best, verbose=False
         )
         print(f"{time.process_time() - began:6.0f} s: {best[0].fitness.values[0]:.4f}  {text_of(best[0])}")
-    scores = {text: finals.score(text) for text in map(text_of, best)}
-    text = max(scores, key=lambda own: scores[own])
-    print(f"score on validation {scores[text]:.4f}; on test:")
+    text = max(map(text_of, best), key=finals.score)
+    print(f"score on validation {finals.score(text):.4f}; on test:")
     print(f'schedgym board run "score: {text}" --suite {given.suite}')
     return text
 

@@ -26,7 +26,7 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction, one_line
 from schedgym.evaluation.plan import acting_parameters
 
-__all__ = ["DECIDED", "Expected", "Seats", "make_candidate"]
+__all__ = ["DECIDED", "Expected", "PolicyBatch", "make_candidate"]
 
 ANSWER = 240  # bytes of the action, or of the text of an error, at least
 DECIDED, FAILED = b"\0", b"\1"  # the first byte of an answer
@@ -46,12 +46,12 @@ class Expected(NamedTuple):
         return np.float64 if self.real else np.int64
 
     @property
-    def bytes(self) -> int:
+    def length(self) -> int:
         """Length of an action's answer, with its first byte."""
         return 1 + max(ANSWER, 8 * int(np.prod(self.shape)))
 
 
-class Seats:
+class PolicyBatch:
     """The candidate's policies, one for each environment of a batch, beside the arrays that they see.
 
     Args:
@@ -108,8 +108,8 @@ def map_arrays(layout: Mapping[str, Any], count: int, observations: int) -> dict
     }
 
 
-def seat(text: str, order: Mapping[str, Any], observations: int) -> Seats:
-    """The seats of a batch, as an order describes it."""
+def make_batch(text: str, order: Mapping[str, Any], observations: int) -> PolicyBatch:
+    """The policies of a batch, as an order describes it."""
     interface, count = order["interface"], order["count"]
     values = interface["parameters"].items()  # of JSON, which knows no tuples
     parameters = {name: tuple(own) if isinstance(own, list) else own for name, own in values}
@@ -117,7 +117,7 @@ def seat(text: str, order: Mapping[str, Any], observations: int) -> Seats:
     for place, policy in enumerate(policies):
         policy.reset(Interface(**{**interface, "parameters": parameters}), np.random.default_rng(place))
     arrays = map_arrays(order["layout"], count, observations)
-    return Seats(policies, arrays, order["scalars"], Expected(tuple(order["shape"]), order["real"]))
+    return PolicyBatch(policies, arrays, order["scalars"], Expected(tuple(order["shape"]), order["real"]))
 
 
 def serve(orders: Any, answers: int, start: Mapping[str, Any]) -> None:
@@ -126,16 +126,16 @@ def serve(orders: Any, answers: int, start: Mapping[str, Any]) -> None:
     try:
         acting = acting_parameters(get_problem(id), id, start["parameters"], make_candidate(text, id))
         _say(answers, acting=acting)
-        seats = seat(text, json.loads(orders.readline()), start["observations"])
+        batch = make_batch(text, json.loads(orders.readline()), start["observations"])
         _say(answers)
     except BaseException as error:
         _say(answers, error=_told(error))
         return
-    length, count = seats.expected.bytes, len(seats.policies)
+    length, count = batch.expected.length, len(batch.policies)
     while marks := orders.read(count):  # of those that decide
         for index in np.flatnonzero(np.frombuffer(marks, np.uint8)).tolist():
             try:
-                answer = DECIDED + seats.decide(index)
+                answer = DECIDED + batch.decide(index)
             except BaseException as error:
                 answer = FAILED + _told(error).encode()[:ANSWER]
             os.write(answers, answer.ljust(length, b"\0"))

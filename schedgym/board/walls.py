@@ -271,7 +271,7 @@ class CandidateProcess:
         size, limits = 8 * int(np.prod(self._expected.shape)), self._limits
         for index in np.flatnonzero(live).tolist():
             try:
-                answer = self._receive(self._expected.bytes, limits.decision, limits.clock)
+                answer = self._receive(self._expected.length, limits.decision, limits.clock)
             except Stopped as stop:
                 raise Stopped(str(stop), index) from None
             if answer[:1] == DECIDED:

@@ -12,12 +12,14 @@ from gymnasium.error import DependencyNotInstalled
 
 from schedgym.agents.examples import tree_search
 from schedgym.agents.simulation import held_out
+from schedgym.core.score_policy import ScorePolicy
 from schedgym.errors import InvalidParameter
 from tests.lazy import Lazy
 from tests.long import long
 
 torch = Lazy("torch")
 cleanrl_ppo = Lazy("schedgym.agents.examples.cleanrl_ppo", "torch")
+evolve = Lazy("schedgym.agents.examples.evolve", "deap")
 rllib_ppo = Lazy("schedgym.agents.examples.rllib_ppo", "torch")
 
 HELD_OUT = 2**20  # seed of episodes that are not trained on
@@ -136,3 +138,13 @@ def test_rllib_makes_what_is_registered(num_envs: int | None) -> None:
     assert getattr(env, "num_envs", None) == num_envs
     assert "id" in context, "what is given must stay as it is"
     assert env.unwrapped.interface.view == "pick"
+
+
+def test_genetic_programming_finds_a_better_expression(capsys) -> None:
+    """The same seed finds the same; what is printed is a command that scores it."""
+    command = ["--suite", "QueueDelay-1", "--sizes", "small", "--instances", "2", "--seconds", "0.01"]
+    text = evolve.main(command)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == f'schedgym board run "score: {text}" --suite QueueDelay-1'
+    assert ScorePolicy(f"score: {text}").expression.names
+    assert float(printed[0].split()[2]) > 0  # of 60 at random, one beats the paper's algorithm
