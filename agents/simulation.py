@@ -47,11 +47,7 @@ def advance(simulator: Simulator, actions: Any, live: npt.NDArray[np.bool_]) -> 
     Raises:
         InvalidAction: if an environment refuses its action; then nothing has changed.
     """
-    array = np.asarray(actions)
-    if simulator.continuous:
-        simulator.actions[...] = array.reshape(simulator.actions.shape)
-    else:
-        simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
+    simulator.write(actions)
     ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
     if ended < 0:
         raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")

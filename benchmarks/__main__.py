@@ -16,6 +16,7 @@ MEASURED = {
     "speed": "steps per second and seconds of episodes, in all cases that are listed",
     "growth": "how the time of an episode grows with jobs and servers",
     "training": "trained steps per CPU second of each algorithm, side by side",
+    "search": "what searches of the shipped agents at decisions gain, and cost",
     "libraries": "whether the libraries of docs/libraries play every id",
     "gpu": "environments and PPO on an NVIDIA GPU, and on one CPU core beside it",
 }

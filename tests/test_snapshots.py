@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
+from schedgym.core import snapshots
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
 from schedgym.testing import difference, sample_action
@@ -55,9 +56,19 @@ def test_a_restored_environment_goes_on_like_a_deepcopy(id: str, view: dict[str,
     assert restored > 2
 
 
+def with_another_future(env: Any, state: Any, seed: int | None) -> Any:
+    """Restore a state with jobs that are drawn by a seed, or with none that arrive; return what is shown."""
+    if seed is not None:
+        return env.restore(state, resample=seed)
+    env.restore(state)
+    snapshots.resample(env.simulator, 0, None)
+    return env.restore(env.save())
+
+
+@pytest.mark.parametrize("seed", [11, None])
 @pytest.mark.parametrize("id", IDS)
-def test_what_has_not_arrived_is_drawn_anew(id: str) -> None:
-    """The state is that of an episode with the new jobs from its beginning, and both go on alike."""
+def test_what_has_not_arrived_is_drawn_anew_or_never_comes(id: str, seed: int | None) -> None:
+    """The state is that of an episode with these jobs from its beginning, and both go on alike."""
     rng, parameters, changed = np.random.default_rng(2), small(id), 0
     if "jobs" in parameters:
         parameters["jobs"] = 12
@@ -71,7 +82,7 @@ def test_what_has_not_arrived_is_drawn_anew(id: str) -> None:
             if terminated or truncated:
                 break
         state, before = env.save(), env.record().workload
-        shown = env.restore(state, resample=11)
+        shown = with_another_future(env, state, seed)
         assert not difference(shown, observation), "what the agent sees has changed"
         workload = env.record().workload
         if id != "schedgym/SingleJob-v0":
@@ -81,7 +92,8 @@ def test_what_has_not_arrived_is_drawn_anew(id: str) -> None:
                 (jobs["arrival"] == np.floor(jobs["arrival"])).all() for jobs in (before.jobs, workload.jobs)
             ]
             assert kinds[0] == kinds[1], "slots stay whole"
-        assert env.restore(state, resample=11) is not shown and env.record().workload == workload
+            assert (len(arrival) == arrived) == (seed is None or len(before.jobs["arrival"]) == arrived)
+        assert with_another_future(env, state, seed) is not shown and env.record().workload == workload
         changed += workload != before
         other.reset(seed=0, options={"workload": workload})
         for action in actions:

@@ -157,13 +157,10 @@ def policy_names(text: str, problem: Problem) -> list[str]:
 
 def named_policies(text: str, problem: Problem, id: str) -> list[Any]:
     """The policies of a comma list, agents among them: the one that is shipped for the id, and files."""
-    found: list[Any] = policy_names(text, problem)
-    for position, name in enumerate(found):
-        if name == "pretrained" or name.endswith(".npz"):
-            from schedgym.agents.agent_policy import make_agent
+    from schedgym.agents.search_policy import is_contender, make_contender
 
-            found[position] = make_agent(name, id)
-    return found
+    names = policy_names(text, problem)
+    return [make_contender(name, id) if is_contender(name) else name for name in names]
 
 
 def policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dict[str, Any]:

@@ -283,11 +283,11 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if text is None:
         return found
-    from schedgym.agents.agent_policy import make_agent
     from schedgym.agents.files import agent_paths
+    from schedgym.agents.search_policy import make_contender
 
     for source in (path for part in text.split(",") for path in agent_paths(part.strip())):
-        agent = make_agent(source, id)
+        agent = make_contender(source, id)
         if agent.name in found:
             raise InvalidParameter(f"--agents: two are called {agent.name!r}")
         found[agent.name] = agent
@@ -302,6 +302,8 @@ def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
     """
     groups: dict[str, dict[str, int]] = {}  # configuration -> label -> its seed
     for label, policy in agents.items():
+        if getattr(policy, "plans", ""):
+            continue  # no training of its own
         config = policy.agent.metadata["config"]
         same = json.dumps({**config, "seed": None}, sort_keys=True)
         groups.setdefault(same, {})[label] = config.get("seed", 0)

@@ -88,7 +88,12 @@ def _moved_tasks(
 
 
 def join_future(
-    schema: Schema, workload: Workload, other: Workload, time: float, arrived: int, instants: Collection[str]
+    schema: Schema,
+    workload: Workload,
+    other: Workload | None,
+    time: float,
+    arrived: int,
+    instants: Collection[str],
 ) -> Workload:
     """Return the workload's first ``arrived`` jobs, followed by the later ones of another.
 
@@ -98,26 +103,29 @@ def join_future(
     Args:
         schema: schema of both workloads, whose jobs are in the order of their arrivals.
         workload: the instance; jobs that arrive up to ``time`` are its first.
-        other: an instance drawn by the same parameters.
+        other: an instance drawn by the same parameters; None: no job follows.
         time: the present.
         arrived: number of jobs that have arrived.
         instants: names of the jobs' fields that are times; their distance from the arrival stays.
     """
+    first = arrived
+    if other is None:
+        other, first = workload, len(workload.jobs["arrival"])
     arrival = other.jobs["arrival"]
     whole = bool((arrival == np.floor(arrival)).all())  # slots, of which some problems keep real numbers
     before = arrival[arrived - 1] if arrived else arrival.dtype.type(0)
     soonest = time + 1 if whole else np.nextafter(time, np.inf)
-    later = np.maximum(arrival[arrived:] - before + arrival.dtype.type(time), soonest)
+    later = np.maximum(arrival[first:] - before + arrival.dtype.type(time), soonest)
     jobs = {
-        name: np.concatenate([values[:arrived], other.jobs[name][arrived:]])
+        name: np.concatenate([values[:arrived], other.jobs[name][first:]])
         for name, values in workload.jobs.items()
     }
     for name in instants:
-        jobs[name][arrived:] += later - arrival[arrived:]
+        jobs[name][arrived:] += later - arrival[first:]
     jobs["arrival"][arrived:] = later
     tasks = {}
     if workload.tasks:
-        known, drawn = workload.tasks["job"] < arrived, other.tasks["job"] >= arrived
+        known, drawn = workload.tasks["job"] < arrived, other.tasks["job"] >= first
         tasks = {
             name: np.concatenate([values[known], other.tasks[name][drawn]])
             for name, values in workload.tasks.items()

@@ -93,6 +93,10 @@ class Policy(Protocol):
     A policy may also have an attribute ``compiled_rollout``, which ``reset`` sets to None or to a function
     that plays the episode that has begun in a simulator of one environment to its end, in compiled code, and
     returns the sum of the rewards. Evaluations then call it instead of the policy, and it decides the same.
+
+    A policy whose attribute ``plans`` is "known" may try what follows from its decisions: after each
+    ``reset``, evaluations call its method ``bind`` with a :class:`~schedgym.core.snapshots.Model` of the
+    environment, which knows what has arrived and nothing of the future.
     """
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:

@@ -334,6 +334,8 @@ class Problem:
         varying: where the metrics depend on the parameters: complete parameters -> the metrics. ``metrics``
             are then those of the default values.
         further: name -> a metric under other parameters, None if there is none.
+        hidden: complete parameters -> what no observation shows of jobs that have arrived, in words; "" for
+            nothing. None: nothing is ever hidden.
     """
 
     name: str
@@ -351,6 +353,7 @@ class Problem:
     package: str
     varying: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     further: Callable[[str], Metric | None] | None = None
+    hidden: Callable[[Mapping[str, Any]], str] | None = None
 
     def module(self, name: str) -> ModuleType:
         """One of the problem's modules, imported now: workload, dynamics, views, metrics, bounds, ..."""

@@ -504,6 +504,14 @@ class Simulator(ABC):
 
     # Steps ------------------------------------------------------------------------------------
 
+    def write(self, actions: Any) -> None:
+        """Write the actions of all environments, [B, *action_shape], or of one without its axis."""
+        array = np.asarray(actions)
+        if self.continuous:
+            self.actions[...] = array.reshape(self.actions.shape)
+        else:
+            self.actions[:, : len(self.action_sizes)] = array.reshape(self.num_envs, -1)
+
     def step(self, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None = None) -> int:
         """Carry out ``command`` [B]: SKIP, or ACT by ``actions``; and start the next episodes of ``ended``.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import operator
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,12 @@ import numpy.typing as npt
 from schedgym.core.future import join_future
 from schedgym.core.problem import Parameters
 from schedgym.core.simulator import Simulator
+from schedgym.core.stepping import ACT
+from schedgym.core.tokens import tokens_of
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter
 
-__all__ = ["Snapshot", "restore", "resample", "save"]
+__all__ = ["Model", "Snapshot", "restore", "resample", "save"]
 
 Arrays = list[npt.NDArray[Any]]
 
@@ -104,7 +107,12 @@ def _put(array: Any, index: int, values: Any, fill: float) -> None:
         array[index] = values
 
 
-def resample(simulator: Simulator, index: int, seed: int) -> None:
+def _jobs_arrive(simulator: Simulator) -> bool:
+    """Return False where there is one job, which has arrived."""
+    return any(field.name == "arrival" for field in simulator.problem.schema.jobs)
+
+
+def resample(simulator: Simulator, index: int, seed: int | None) -> None:
     """Draw the jobs that have not arrived yet in environment ``index`` anew, from its generator.
 
     Jobs that have arrived stay as they are, also in what the agent does not see of them: how long they take,
@@ -113,15 +121,16 @@ def resample(simulator: Simulator, index: int, seed: int) -> None:
     Args:
         simulator: the simulator.
         index: an environment whose episode has begun.
-        seed: the jobs come from episode 0 of this seed.
+        seed: the jobs come from episode 0 of this seed; None: no more jobs arrive.
     """
     module = simulator.problem.module("workload")
-    if "arrival" not in {field.name for field in module.SCHEMA.jobs}:
-        return  # one job, which has arrived
+    if not _jobs_arrive(simulator):
+        return
     time, arrived = simulator.now(index)
-    drawn = module.generate(seed, 0, simulator.source)
-    instants = [name for name in ("deadline",) if name in drawn.jobs]
-    joined = join_future(module.SCHEMA, simulator.workload(index), drawn, time, arrived, instants)
+    drawn = None if seed is None else module.generate(seed, 0, simulator.source)
+    workload = simulator.workload(index)
+    instants = [name for name in ("deadline",) if name in workload.jobs]
+    joined = join_future(module.SCHEMA, workload, drawn, time, arrived, instants)
     known = {"job": arrived, "task": arrived}
     if joined.tasks:
         known["task"] = int((joined.tasks["job"] < arrived).sum())
@@ -155,3 +164,83 @@ def _carry_numbers(begun: Any, now: Any, then: Any) -> None:
             begun[name] = now[name]
         elif not np.array_equal(now[name], then[name]):
             begun[name] += now[name] - then[name]
+
+
+class Model:
+    """What a policy that plans knows of an environment: copies of it at present, with no or another future.
+
+    Jobs that have arrived are in the copies as they are in the environment, those that have not are not.
+
+    Args:
+        simulator: of one environment whose episode has just begun. It shows all jobs that have arrived, and
+            hides nothing of them.
+        clairvoyant: True leaves the jobs in the copies that have not arrived yet, which no policy may know.
+    """
+
+    def __init__(self, simulator: Simulator, clairvoyant: bool = False) -> None:
+        self._simulator, self._clairvoyant = simulator, clairvoyant
+        self._exact: Simulator | None = None
+        self._copies: dict[str, Simulator] = {}
+
+    @property
+    def arrived(self) -> int:
+        """The number of jobs that have arrived."""
+        return self._simulator.now(0)[1] if _jobs_arrive(self._simulator) else 1
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64] | None:
+        """The jobs of the rows that a scorer scores first; None: row i is job i."""
+        path = tokens_of(self._simulator.problem.name).numbers
+        return operator.attrgetter(path)(self._simulator.arrays)[0] if path else None
+
+    @property
+    def observation(self) -> dict[str, npt.NDArray[Any]]:
+        """The observation in exact units, live buffers; see :meth:`show_exact`."""
+        assert self._exact is not None
+        return {name: array[0] for name, array in self._exact.observation.items()}
+
+    def show_exact(self) -> None:
+        """Show exact units, too: from the beginning of the episode on; :meth:`follow` is told its actions."""
+        own = self._simulator
+        parameters = dataclasses.replace(cast(Any, own.parameters), observation="dict")
+        self._exact = exact = _make_alike(own, parameters, 1)
+        exact.load(0, own.workload(0))
+        exact.begin_again(np.ones(1, dtype=bool))
+
+    def follow(self, action: Any) -> None:
+        """Take the action that the environment is about to take, where exact units are shown.
+
+        Raises:
+            InvalidAction: for an action that the environment refuses, too.
+        """
+        if self._exact is not None:
+            self._exact.write(action)
+            if self._exact.step(np.full(1, ACT, dtype=np.int8)) < 0:
+                raise self._exact.refusal(0, "action")
+
+    def copies(self, count: int, seed: int | None = None, exact: bool = False) -> Simulator:
+        """The environment at present, ``count`` times in one simulator, which the next call uses again.
+
+        Args:
+            count: number of copies; all have the same future.
+            seed: see :func:`resample`.
+            exact: True for observations in exact units.
+        """
+        own = self._exact if exact else self._simulator
+        assert own is not None
+        kind = own.interface.observation
+        if kind not in self._copies or self._copies[kind].num_envs != count:
+            self._copies[kind] = _make_alike(own, own.parameters, count)
+        copies = self._copies[kind]
+        restore(copies, 0, save(own, 0))
+        if not self._clairvoyant:
+            resample(copies, 0, seed)
+        for array in (*copies.jobs, *(array for array, _ in copies.changing)):
+            array[1:] = array[:1]
+        return copies
+
+
+def _make_alike(simulator: Simulator, parameters: Parameters, count: int) -> Simulator:
+    """A simulator of ``count`` environments of the same id."""
+    make: Any = simulator.problem.module("simulator").make_simulator
+    return cast(Simulator, make(parameters, count, simulator.id))

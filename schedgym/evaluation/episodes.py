@@ -25,6 +25,7 @@ import numpy.typing as npt
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.policy import Policy
 from schedgym.core.problem import Metric, Parameters, Problem
+from schedgym.core.snapshots import Model
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
@@ -138,6 +139,8 @@ def steps(
     options: dict[str, Any] = {"episode": episode} if workload is None else {"workload": workload}
     observation, _ = env.reset(seed=seed, options=options)
     policy.reset(env.interface, policy_rng(seed, episode, label))
+    if plans := getattr(policy, "plans", ""):
+        cast(Any, policy).bind(Model(env.simulator, clairvoyant=plans == "clairvoyant"))
     yield Step(observation)
     step, clock, ended = env.step, time.perf_counter, False
     while not ended:

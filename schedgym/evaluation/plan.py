@@ -310,9 +310,13 @@ def entrants(
     """The entrants of each setting, the bounds first; settings are numbered from ``first`` on.
 
     Raises:
-        InvalidParameter: for a parameter that has an effect in the view of none of the policies.
+        InvalidParameter: for a parameter that has an effect in the view of none of the policies, or a
+            clairvoyant search, which is no policy.
     """
     policies = list(policies)
+    for label, policy in policies:
+        if getattr(policy, "plans", "") == "clairvoyant":
+            raise InvalidParameter(f"policies: {label!r} is clairvoyant, it knows the future: no policy")
     for number, own in enumerate(settings, first):
         used = [acting_parameters(problem, id, own, policy) for _, policy in policies]
         check_effects(own, used)

@@ -222,4 +222,5 @@ PROBLEM = Problem(
     ),
     traces=("tasks",),
     package="schedgym.problems.flowtime",
+    hidden=lambda own: "" if own["estimation"] == "none" else "demands (estimation)",
 )

@@ -227,4 +227,5 @@ PROBLEM = Problem(
     ),
     traces=("bytes",),
     package="schedgym.problems.geo",
+    hidden=lambda own: "" if own["durations"] == "constant" else "durations",
 )

@@ -177,4 +177,5 @@ PROBLEM = Problem(
     ),
     traces=("tasks", "bytes"),
     package="schedgym.problems.partial_value",
+    hidden=lambda own: "deadlines" if own["deadlines"] == "hidden" else "",
 )
