@@ -136,8 +136,9 @@ class SearchPolicy(AgentPolicy):
         """The scores behind its decision on one observation, with what the plan adds to them, [size]."""
         scores = np.array(super().scores(observation))
         assert self._layout is not None and self._model is not None
-        numbers = self._model.numbers
-        added = self._offsets if numbers is None else self._offsets[numbers % len(self._offsets)]
+        numbers, count = self._model.numbers, len(self._offsets)
+        # rows without a job have no number that counts
+        added = self._offsets if numbers is None else self._offsets[numbers[:count] % count]
         scores[self._layout.places[0]] += added.ravel()
         return scores
 

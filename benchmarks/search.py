@@ -32,9 +32,9 @@ CASES: dict[str, list[tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]]] 
     ],
     "schedgym/PartialValue-v0": [({}, ("concave",), ())],
     "schedgym/FlowtimePacking-v0": [({"jobs": 40}, ("srvf", "tetris"), ("srvf",))],
-    "schedgym/ParallelJCT-v0": [({"jobs": 20}, ("ontapra",), ("slf",))],
+    "schedgym/ParallelJCT-v0": [({"jobs": 20}, ("ontapra",), ())],
     "schedgym/GeoAssign-v0": [
-        ({"durations": "constant"}, ("ata-greedy",), ("swag",)),
+        ({"durations": "constant"}, ("ata-greedy",), ()),
         ({}, ("ata-greedy",), ()),
     ],
     "schedgym/GeoFair-v0": [

@@ -350,6 +350,21 @@ def searches() -> str:
     return part("searches.md", rows=rows)
 
 
+def plans() -> str:
+    """What searches at decisions reach (``docs/search``), against the shipped agent and the best baseline."""
+    cases = []
+    for path in sorted((DOCS / "search").glob("*.json")):
+        for case in json.loads(path.read_text(encoding="utf-8"))["search"]:
+            agent, *others = case["rows"]
+            metric = get_problem(case["id"]).metric(get_problem(case["id"]).objective)
+            rivals = [row for row in others if ":" not in row["policy"]]
+            best = min(rivals, key=lambda row, sign=metric.sign: sign * sum(row["objectives"]))
+            cases.append(
+                (case, [(row, [agent, best]) for row in others if row in (best,) or row not in rivals])
+            )
+    return part("plans.md", cases=cases, ratio_interval=ratio_interval)
+
+
 def data_sets() -> str:
     """Every data set that ``schedgym trace fetch`` can fetch, with its licence."""
     return part("data-sets.md", formats=formats().values())
@@ -390,7 +405,7 @@ TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS / "papers.md": (verdicts, findings),
     DOCS / "agents.md": (agents, matrix, shipped, cards),
     DOCS / "board.md": (board,),
-    DOCS / "how-to" / "agent.md": (searches,),
+    DOCS / "how-to" / "agent.md": (searches, plans),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),
 }

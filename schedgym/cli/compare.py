@@ -52,8 +52,9 @@ class Contenders:
     """The arguments that say which policies play which episodes.
 
     Attributes:
-        policies (A,B): Names ('pretrained' is the agent shipped for the id), agent files (.npz), 'score:
-            EXPRESSION', or FILE.py:NAME, which runs the file. Default: those listed for the id.
+        policies (A,B): Names ('pretrained' is the agent shipped for the id, 'search:pretrained' one that
+            searches), agent files (.npz), 'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default:
+            those listed for the id.
         agents (A,B): Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.
         episodes: Episodes per policy. Default: 20, or all windows of a trace.
         preset: Use a named set of parameters; `schedgym describe ID` lists them.

@@ -43,8 +43,8 @@ class RunAsked:
         str,
         typer.Option(
             "--policy",
-            help="Its name, 'pretrained' (the shipped agent), an agent file (.npz), 'score: EXPRESSION', or "
-            "FILE.py:NAME.",
+            help="Its name, 'pretrained' (the shipped agent), 'search:pretrained', an agent file (.npz), "
+            "'score: EXPRESSION', or FILE.py:NAME.",
         ),
     ]
     workload: Path | None = None
