@@ -121,7 +121,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for instance in standings.instances:
         standings.take(instance, "edf", schedule_of(instance, "edf"))
     entries._all_known.cache_clear()
-    entries._save(suite, {"test": standings})
+    entries._save(suite, "test", standings)
     yield tmp_path
     entries._all_known.cache_clear()
 
