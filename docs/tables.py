@@ -1,9 +1,9 @@
 """Write tables of README.md and of pages in docs from what was measured: ``python docs/tables.py``.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
-docs/leaderboard.csv, docs/agents.csv, docs/reproduced, docs/sbom.json, baselines/tuned.json, the verdicts
-that are recorded with the claims, and the shipped agents; a test holds texts and sources together. What the
-figures of docs/reproduced show of the papers' statements goes into schedgym/papers/verdicts.json as well.
+docs/leaderboard.csv, docs/agents.csv, docs/board, docs/reproduced, docs/sbom.json, baselines/tuned.json, the
+verdicts that are recorded with the claims, and the shipped agents; a test holds texts and sources together.
+What the figures of docs/reproduced show of the papers' statements goes into schedgym/papers/verdicts.json.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from rendering import render
 
 from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
+from schedgym.board.entries import known, read_entries
+from schedgym.board.scores import Result, estimate_score, ratio_to_bound
+from schedgym.board.suites import load_suite, suites
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.statistics import judge_interval, ratio_interval
@@ -298,11 +301,24 @@ def licence_of(given: list[dict[str, Any]]) -> str:
     )
 
 
+def board() -> str:
+    """The entries of each suite with their scores, the best one first."""
+    rows = []
+    for entry in read_entries():
+        pairs = zip(load_suite(entry.suite).instances("test"), entry.values, strict=True)
+        results = [Result(instance, known(instance), value) for instance, value in pairs]
+        rows.append((entry, estimate_score(results), ratio_to_bound(results)))
+    rows.sort(key=lambda row: -row[1].value)
+    known_by = {name: [known(one).by for one in load_suite(name).instances("test")] for name in suites()}
+    return part("board.md", rows=rows, suites=[load_suite(name) for name in suites()], known_by=known_by)
+
+
 #: file -> the functions of its tables
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "papers.md": (verdicts, findings),
     DOCS / "agents.md": (agents, shipped, cards),
+    DOCS / "board.md": (board,),
     DOCS / "how-to" / "agent.md": (searches,),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),

@@ -167,8 +167,7 @@ def known(instance: Instance) -> Known:
         return rows[instance.index]
     standings = _Standings([instance])
     for name, policy in _policies(load_suite(instance.suite)):
-        for _, schedule in _play([instance], name, policy):
-            standings.take(instance, name, schedule)
+        _play(standings, name, policy)
     return standings.known[instance.index]
 
 
@@ -181,16 +180,16 @@ def _load(suite: Suite, set: str) -> _Standings:
     return standings
 
 
-def _save(suite: Suite, changed: Mapping[str, _Standings]) -> None:
-    """Write what is known of the sets that have changed, and the schedules of the test set."""
+def _save(suite: Suite, set: str, standings: _Standings) -> None:
+    """Write what is known of a set, and if it is the test set, the schedules."""
     if not FOLDER.is_dir():
         raise InvalidParameter(f"{FOLDER}: the board is kept in a checkout of the repository")
-    content = {set: [dataclasses.asdict(own) for own in rows] for set, rows in _all_known(suite.name).items()}
-    for set, standings in changed.items():
-        content[set] = [dataclasses.asdict(standings.known[i]) for i in range(len(standings.instances))]
-    if TEST in changed:
-        save_schedules(FOLDER / f"{suite.name}.npz", changed[TEST].schedules)
-    _write(VALUES / f"{suite.name}.json", content)
+    rows = [standings.known[i] for i in range(len(standings.instances))]
+    if set == TEST:
+        save_schedules(FOLDER / f"{suite.name}.npz", standings.schedules)
+    content = {**_all_known(suite.name), set: rows}
+    plain = {name: [dataclasses.asdict(own) for own in listed] for name, listed in content.items()}
+    _write(VALUES / f"{suite.name}.json", plain)
     _all_known.cache_clear()
 
 
@@ -275,16 +274,27 @@ def _policies(suite: Suite) -> Iterator[tuple[str, Any]]:
     yield "agent", AgentPolicy(load_pretrained(suite.id))
 
 
-def _play(instances: Sequence[Instance], name: str, policy: Any) -> Iterator[tuple[Instance, ScheduleRecord]]:
-    """Let a policy play instances of one id."""
+def _play(
+    standings: _Standings, name: str, policy: Any
+) -> tuple[dict[int, ScheduleRecord], dict[int, float]]:
+    """Let a policy play the instances, and take its schedules.
+
+    Returns:
+        the schedules and their objectives, by the index of their instance, without those that leave work
+        undone when the episode is cut off.
+    """
     environments: dict[str, Any] = {}
-    for instance in instances:
+    schedules, values = {}, {}
+    for instance in standings.instances:
         env = environments.get(instance.size)
         if env is None:
             parameters = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
             env = environments[instance.size] = make_env(instance.id, parameters)
-        play(env, policy, seed=instance.seed, label=name, check=False)  # the judge does
-        yield instance, env.record()
+        played = play(env, policy, seed=instance.seed, label=name, check=False)  # the judge does
+        if not played.truncated:
+            schedules[instance.index] = env.record()
+            values[instance.index] = standings.take(instance, name, schedules[instance.index])
+    return schedules, values
 
 
 def enter(
@@ -309,7 +319,7 @@ def enter(
     values = {i: standings.take(standings.instances[i], name, schedules[i]) for i in sorted(schedules)}
     better = sum(standings.known[i].best_known != before[i].best_known for i in values)
     if better:
-        _save(suite, {TEST: standings})
+        _save(suite, TEST, standings)
     if len(values) < len(standings.instances):
         return None, better
     entry = _entry(suite, schedules, values, name, by, command)
@@ -335,24 +345,23 @@ def fill(suite: Suite, budget: Budget) -> list[Entry]:
     """Let the default policies of the id and the shipped agent play the sets, and search on the test set.
 
     Better schedules than the best known ones are taken, others are kept; the entries of the policies and of
-    the agent are written anew.
+    the agent are written anew. A policy that leaves work undone in an instance has no entry.
 
     Args:
         suite: the suite.
         budget: of the search in each instance of the test set.
     """
-    changed, entries = {set: _load(suite, set) for set in suite.digests}, []
-    for set, standings in changed.items():
+    entries = []
+    for set in sorted(suite.digests, key=lambda set: set != TEST):  # the test set first
+        standings = _load(suite, set)
         for name, policy in _policies(suite):
-            schedules, values = {}, {}
-            for instance, schedule in _play(standings.instances, name, policy):
-                schedules[instance.index] = schedule
-                values[instance.index] = standings.take(instance, name, schedule)
-            if set == TEST:
+            schedules, values = _play(standings, name, policy)
+            if set == TEST and len(values) == len(standings.instances):
                 entries.append(_entry(suite, schedules, values, name, "schedgym", "schedgym board fill"))
-    _search(suite, changed[TEST], budget)
-    _save(suite, changed)
-    _write(FOLDER / f"{suite.name}.json", [dataclasses.asdict(entry) for entry in entries])
+        if set == TEST:
+            _search(suite, standings, budget)
+            _write(FOLDER / f"{suite.name}.json", [dataclasses.asdict(entry) for entry in entries])
+        _save(suite, set, standings)
     return entries
 
 
@@ -366,14 +375,12 @@ def improve(suite: Suite, budget: Budget) -> int:
     standings = _load(suite, TEST)
     better = _search(suite, standings, budget)
     if better:
-        _save(suite, {TEST: standings})
+        _save(suite, TEST, standings)
     return better
 
 
 def _search(suite: Suite, standings: _Standings, budget: Budget) -> int:
     """Search from the shipped agent on, in each instance; return the number of better schedules."""
     before = dict(standings.known)
-    policy = BestKnown(load_pretrained(suite.id), budget)
-    for instance, schedule in _play(standings.instances, BEST_KNOWN, policy):
-        standings.take(instance, BEST_KNOWN, schedule)
+    _play(standings, BEST_KNOWN, BestKnown(load_pretrained(suite.id), budget))
     return sum(standings.known[i].best_known != own.best_known for i, own in before.items())

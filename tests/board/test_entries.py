@@ -112,16 +112,16 @@ def test_files_that_do_not_fit_are_refused(name: str, array: object, tmp_path: P
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A board that knows what fcfs reaches."""
+    """A board that knows what edf reaches."""
     for name in ("FOLDER", "VALUES"):
         (tmp_path / name).mkdir()
         monkeypatch.setattr(entries, name, tmp_path / name)
-    suite = load_suite("QueueDelay-1")
+    suite = load_suite("PartialValue-1")
     standings = entries._Standings(suite.instances("test"))
     for instance in standings.instances:
-        standings.take(instance, "fcfs", schedule_of(instance, "fcfs"))
+        standings.take(instance, "edf", schedule_of(instance, "edf"))
     entries._all_known.cache_clear()
-    entries._save(suite, {"test": standings})
+    entries._save(suite, "test", standings)
     yield tmp_path
     entries._all_known.cache_clear()
 
@@ -129,47 +129,47 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_better_schedules_are_taken_and_entered(
     board: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite, file = load_suite("QueueDelay-1"), str(tmp_path / "mine.npz")
+    suite, file = load_suite("PartialValue-1"), str(tmp_path / "mine.npz")
     instances = suite.instances("test")
     before = [known(instance) for instance in instances]
-    assert all(one.reference == one.best_known and one.by == "fcfs" for one in before)
-    mine = {instance.index: schedule_of(instance, "bf-exec") for instance in instances}
+    assert all(one.reference == one.best_known and one.by == "edf" for one in before)
+    mine = {instance.index: schedule_of(instance, "concave") for instance in instances}
     told = ["--by", "me", "--command", "schedgym run"]
 
     save_schedules(file, {3: mine[3]})  # of one instance: no entry
-    assert main(["board", "submit", suite.name, file, "--name", "bf-exec", *told]) == 0
+    assert main(["board", "submit", suite.name, file, "--name", "concave", *told]) == 0
     assert capsys.readouterr().out == "valid; 1 better than the best known\n"
-    assert known(instances[3]).by == "bf-exec" and known(instances[4]) == before[4]
+    assert known(instances[3]).by == "concave" and known(instances[4]) == before[4]
     assert read_entries() == []
 
     save_schedules(file, mine)
-    assert main(["board", "submit", suite.name, file, "--name", "bf-exec", *told]) == 0
+    assert main(["board", "submit", suite.name, file, "--name", "concave", *told]) == 0
     after = [known(instance) for instance in instances]
     values = [judge(instance, mine[instance.index]).objective for instance in instances]
     assert [one.best_known for one in after] == pytest.approx(
-        [min(value, one.reference) for value, one in zip(values, before, strict=True)]
+        [max(value, one.reference) for value, one in zip(values, before, strict=True)]
     )
     (entry,) = read_entries()
     digests = "".join(mine[i].digest() for i in range(50))
     assert entry.digest == hashlib.sha256(digests.encode()).hexdigest()
-    assert (entry.name, entry.by, entry.command, entry.values) == ("bf-exec", "me", "schedgym run", values)
+    assert (entry.name, entry.by, entry.command, entry.values) == ("concave", "me", "schedgym run", values)
 
-    worse = dataclasses.replace(mine[3], start=mine[3].start - 1.0)
-    with pytest.raises(InvalidSchedule, match="QueueDelay-1/test/3: task .0. starts before it arrives"):
-        entries.enter(suite, {3: worse}, "mine", "me", "")
-    for name in ("bf-exec", "../mine", ""):
+    more = dataclasses.replace(mine[3], amount=2.0 * mine[3].amount)
+    with pytest.raises(InvalidSchedule, match="PartialValue-1/test/3: job .* gets more tasks than it"):
+        entries.enter(suite, {3: more}, "mine", "me", "")
+    for name in ("concave", "../mine", ""):
         with pytest.raises(InvalidParameter, match="name: "):
             entries.enter(suite, mine, name, "you", "")
-    assert json.loads((board / "VALUES" / "QueueDelay-1.json").read_text())["test"][3]["by"] == "bf-exec"
+    assert json.loads((board / "VALUES" / "PartialValue-1.json").read_text())["test"][3]["by"] == "concave"
 
 
 def test_a_search_improves_what_is_known(board: Path) -> None:
-    suite = load_suite("QueueDelay-1")
+    suite = load_suite("PartialValue-1")
     before = [known(instance).best_known for instance in suite.instances("test")]
     count = entries.improve(suite, Budget(evaluations=3))
     after = [known(instance).best_known for instance in suite.instances("test")]
-    assert count == sum(new < old for new, old in zip(after, before, strict=True)) > 40
-    schedules = load_schedules(board / "FOLDER" / "QueueDelay-1.npz", suite.instances("test"))
+    assert count == sum(new > old for new, old in zip(after, before, strict=True)) > 40
+    schedules = load_schedules(board / "FOLDER" / "PartialValue-1.npz", suite.instances("test"))
     for instance in suite.instances("test")[::10]:
         assert judge(instance, schedules[instance.index]).objective == known(instance).best_known
 
