@@ -180,16 +180,16 @@ def _load(suite: Suite, set: str) -> _Standings:
     return standings
 
 
-def _save(suite: Suite, changed: Mapping[str, _Standings]) -> None:
-    """Write what is known of the sets that have changed, and the schedules of the test set."""
+def _save(suite: Suite, set: str, standings: _Standings) -> None:
+    """Write what is known of a set, and if it is the test set, the schedules."""
     if not FOLDER.is_dir():
         raise InvalidParameter(f"{FOLDER}: the board is kept in a checkout of the repository")
-    content = {set: [dataclasses.asdict(own) for own in rows] for set, rows in _all_known(suite.name).items()}
-    for set, standings in changed.items():
-        content[set] = [dataclasses.asdict(standings.known[i]) for i in range(len(standings.instances))]
-    if TEST in changed:
-        save_schedules(FOLDER / f"{suite.name}.npz", changed[TEST].schedules)
-    _write(VALUES / f"{suite.name}.json", content)
+    rows = [standings.known[i] for i in range(len(standings.instances))]
+    if set == TEST:
+        save_schedules(FOLDER / f"{suite.name}.npz", standings.schedules)
+    content = {**_all_known(suite.name), set: rows}
+    plain = {name: [dataclasses.asdict(own) for own in listed] for name, listed in content.items()}
+    _write(VALUES / f"{suite.name}.json", plain)
     _all_known.cache_clear()
 
 
@@ -319,7 +319,7 @@ def enter(
     values = {i: standings.take(standings.instances[i], name, schedules[i]) for i in sorted(schedules)}
     better = sum(standings.known[i].best_known != before[i].best_known for i in values)
     if better:
-        _save(suite, {TEST: standings})
+        _save(suite, TEST, standings)
     if len(values) < len(standings.instances):
         return None, better
     entry = _entry(suite, schedules, values, name, by, command)
@@ -351,15 +351,17 @@ def fill(suite: Suite, budget: Budget) -> list[Entry]:
         suite: the suite.
         budget: of the search in each instance of the test set.
     """
-    changed, entries = {set: _load(suite, set) for set in suite.digests}, []
-    for set, standings in changed.items():
+    entries = []
+    for set in sorted(suite.digests, key=lambda set: set != TEST):  # the test set first
+        standings = _load(suite, set)
         for name, policy in _policies(suite):
             schedules, values = _play(standings, name, policy)
             if set == TEST and len(values) == len(standings.instances):
                 entries.append(_entry(suite, schedules, values, name, "schedgym", "schedgym board fill"))
-    _search(suite, changed[TEST], budget)
-    _save(suite, changed)
-    _write(FOLDER / f"{suite.name}.json", [dataclasses.asdict(entry) for entry in entries])
+        if set == TEST:
+            _search(suite, standings, budget)
+            _write(FOLDER / f"{suite.name}.json", [dataclasses.asdict(entry) for entry in entries])
+        _save(suite, set, standings)
     return entries
 
 
@@ -373,7 +375,7 @@ def improve(suite: Suite, budget: Budget) -> int:
     standings = _load(suite, TEST)
     better = _search(suite, standings, budget)
     if better:
-        _save(suite, {TEST: standings})
+        _save(suite, TEST, standings)
     return better
 
 

@@ -52,14 +52,12 @@ def limit(memory: int, files: int, seconds: int) -> list[str]:
 
     Args:
         memory: address space [bytes].
-        files: number of open files. No file can be written.
+        files: number of open files. No file can be written, and no process started.
         seconds: CPU time of the whole process [s].
     """
-    try:
-        import resource
-    except ModuleNotFoundError:
-        return ["no limits on memory, files and CPU time"]
-    wanted = {"AS": memory, "NOFILE": files, "CPU": seconds, "FSIZE": 0, "CORE": 0}
+    import resource  # which Windows does not have: there no candidate is played
+
+    wanted = {"AS": memory, "NOFILE": files, "CPU": seconds, "FSIZE": 0, "NPROC": 0, "CORE": 0}
     missing = []
     for name, value in wanted.items():
         try:
@@ -77,7 +75,7 @@ def confine(readable: Iterable[Path], hidden: Path) -> list[str]:
         hidden: a folder that it may not read, wherever that is.
     """
     if sys.platform != "linux":
-        return ["no limits on the network, on processes and on the files read"]
+        return ["it has the network, and can read your files"]
     library = ctypes.CDLL(None, use_errno=True)
     library.syscall.restype = ctypes.c_long
     library.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)

@@ -387,8 +387,8 @@ def play(candidate: str, instances: Sequence[Instance], limits: Limits | None = 
                 raise InvalidParameter(f"{candidate}: {error}") from None
             if stop is not None:
                 stops += 1
-                one = stop.index is not None and stops < MOST_STOPS
-                for number in waiting[stop.index : stop.index + 1] if one else waiting:
+                lost = waiting if stop.index is None or stops >= MOST_STOPS else [waiting[stop.index]]
+                for number in lost:
                     run.played.setdefault(number, Played(None, str(stop)))
             waiting = [number for number in waiting if number not in run.played]
     return run

@@ -59,15 +59,13 @@ def check_kept(name: str, every: int) -> None:
 def test_entries_are_of_the_reference_the_agent_and_others(name: str) -> None:
     suite = load_suite(name)
     own = {entry.name: entry for entry in read_entries() if entry.suite == name}
-    assert {suite.reference, "agent"} <= own.keys() and len(own) > 4
+    assert {suite.reference, "agent"} <= own.keys()
     told = [known(instance) for instance in suite.instances("test")]
     assert list(own[suite.reference].values) == pytest.approx([one.reference for one in told])
     sign = suite.instances("test")[0].objective.sign
     for entry in own.values():
         pairs = zip(entry.values, told, strict=True)
         assert all(sign * (one.best_known - value) <= 1e-9 * abs(value) for value, one in pairs), entry.name
-    for set in ("train", "validation"):
-        assert len([known(instance) for instance in suite.instances(set)]) == 50
 
 
 @pytest.mark.parametrize("name", ["QueueDelay-1", "ParallelJCT-1"])
@@ -121,7 +119,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for instance in standings.instances:
         standings.take(instance, "edf", schedule_of(instance, "edf"))
     entries._all_known.cache_clear()
-    entries._save(suite, {"test": standings})
+    entries._save(suite, "test", standings)
     yield tmp_path
     entries._all_known.cache_clear()
 
