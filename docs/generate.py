@@ -306,17 +306,14 @@ def figures() -> list[Any]:
 
 
 def changed(small: Mapping[str, Any], large: Mapping[str, Any]) -> list[tuple[Any, str, str]]:
-    """The statements with another verdict at the paper's scale by default: each, the verdict, that before."""
-    before = {said["claim"]: by_default(said) for said in small["claims"]}
+    """The statements with another verdict at the paper's scale: each, the verdict, that before."""
+    words = large.get("reading", "")
+    before = {said["claim"]: said["readings"].get(words, said)["verdict"] for said in small["claims"]}
     found = [
-        (said, by_default(said), before.get(said["claim"], "not asked")) for said in large.get("claims", ())
+        (said, said["readings"].get(words, said)["verdict"], before.get(said["claim"], "not asked"))
+        for said in large.get("claims", ())
     ]
     return [row for row in found if row[1] != row[2]]
-
-
-def by_default(said: Mapping[str, Any]) -> str:
-    """The verdict on a statement under the default reading."""
-    return str(next(iter(said["readings"].values()), said)["verdict"])
 
 
 # benchmarks ----------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def figures_verdicts() -> str:
     """What the committed figures show, each statement under each reading, as schedgym/papers/verdicts.json.
 
     A figure counts at the paper's scale where it is committed at it, and at the small one under readings that
-    only the latter was run under. The scale is that of the default reading.
+    only the latter was run under. Its scale is that of the default reading.
     """
     rows = []
     for figure in list_figures():
@@ -194,15 +194,15 @@ def figures_verdicts() -> str:
                 known = found.get(said["claim"], {"text": said["claim"], "name": "", "readings": {}})
                 readings = known["readings"] | (own or {"": said["verdict"]})
                 found[said["claim"]] = known | {"name": said["name"], "readings": readings}
-        default = [scale for scale in scales if under_default(figure, scale)]
-        scale = (default or scales or [""])[-1]
+        order = list(figure.readings)  # the default, which a committed figure may have had elsewhere, first
+        for said in found.values():
+            said["readings"] = {
+                words: said["readings"][words] for words in order if words in said["readings"]
+            }
+        made = [scale for scale in scales if committed(figure, scale)["reading"] == order[0]]
+        scale = (made or scales or [""])[-1]
         rows.append({"figure": figure.name, "scale": scale, "statements": list(found.values())})
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
-
-
-def under_default(figure: Figure, scale: str) -> bool:
-    """Whether a figure is committed at a scale as it is by default: the default reading may have changed."""
-    return committed(figure, scale).get("reading") == next(iter(figure.readings))
 
 
 def committed(figure: Figure, scale: str) -> dict[str, Any]:
@@ -232,11 +232,11 @@ def shown(name: str, begin: str, reading: str = "") -> str:
         reading: the reading under which it is judged, by its words, if it is not the default.
     """
     figure = next(figure for figure in list_figures() if figure.name == name)
-    for scale in reversed(FOLDERS):  # the paper's, if the figure was run under this reading at it
+    words = reading or next(iter(figure.readings))
+    for scale in reversed(FOLDERS):  # the paper's, if the figure was run under the reading at it
         for said in committed(figure, scale).get("claims", []):
-            known = reading in said["readings"] if reading else under_default(figure, scale)
-            if said["claim"].startswith(begin) and known:
-                found = said["readings"][reading] if reading else said
+            if said["claim"].startswith(begin) and words in (said["readings"] or figure.readings):
+                found = said["readings"].get(words, said)
                 own = f", if {reading}" if reading else ""
                 size = "" if scale == "paper" else ", at the small scale"
                 head = f"- {capitalized(said['claim'])} ({figure.source}{own}): **{found['verdict']}**"

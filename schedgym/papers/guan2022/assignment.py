@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -25,26 +27,38 @@ def _all_groups(sites: int) -> Groups:
     return tuple(g for n in range(1, sites + 1) for g in itertools.combinations(range(sites), n))
 
 
-def _figure_1_1(tasks: int, slots: Sequence[int]) -> list[int]:
-    """Place three equal jobs in order; each balances the load of all sites, earlier jobs included."""
-    jobs = [(0, [(tasks, range(len(slots)))])] * 3
-    return model.simulate_assign(model.make_instance(slots, jobs), "btaaj-fcfs", fine=False).completion
+#: chapter 1: the sites of three equal jobs, and the times at which they end as printed
+FIGURES = {
+    "figure-1.1": ([[0, 1, 2]] * 3, [4, 7, 10]),
+    "figure-1.2": ([[0], [1], [2]], [10, 10, 10]),
+}
+
+
+def _figure(sites: Sequence[Sequence[int]], tasks: int, slots: Sequence[int]) -> list[int]:
+    """Place three equal jobs in order; each balances the load of its sites, earlier jobs included."""
+    instance = model.make_instance(slots, [(0, [(tasks, own)]) for own in sites])
+    return model.simulate_assign(instance, "btaaj-fcfs", fine=False).completion
 
 
 def _confirm_figure(instance: Shown) -> bool:
-    loads = itertools.accumulate([instance["tasks"]] * 3)
-    least = [math.ceil(Fraction(load, sum(instance["slots"]))) for load in loads]
-    # no order of three jobs ends them before the slots can have done the work, nor need any end later
+    # no order of the jobs at a site ends them before its slots can have done the work, nor need any end later
+    seen: Counter[tuple[int, ...]] = Counter()
+    least = []
+    for own in map(tuple, instance["sites"]):
+        seen[own] += instance["tasks"]
+        least.append(math.ceil(Fraction(seen[own], sum(instance["slots"][site] for site in own))))
     return instance["completions"] == least != instance["printed"]
 
 
-@claim("figure-1.1", confirm=_confirm_figure)
-def _check_figure(run: Run, say: Sentences) -> Finding:
-    printed = [4, 7, 10]
-    three, one = _figure_1_1(10, [3, 3, 3]), _figure_1_1(10, [1, 1, 1])
+def _check_figure(run: Run, say: Sentences, sites: list[list[int]], printed: list[int]) -> Finding:
+    three, one = (_figure(sites, 10, [slots] * 3) for slots in (3, 1))
     verdict = HOLDS if three == printed else CORRECTED if one == printed else REFUTED
-    shown = {"slots": [3, 3, 3], "tasks": 10, "completions": three, "printed": printed}
+    shown = {"slots": [3, 3, 3], "tasks": 10, "sites": sites, "completions": three, "printed": printed}
     return say(verdict, {"three_slots": three, "one_slot": one}, counterexample=shown)
+
+
+for _name, (_sites, _printed) in FIGURES.items():
+    claim(_name, confirm=_confirm_figure)(functools.partial(_check_figure, sites=_sites, printed=_printed))
 
 
 TABLE_3_1 = model.make_instance([1, 1, 1], [(0, [(8, (0, 1))]), (1, [(15, (0, 1, 2))]), (2, [(6, (1, 2))])])

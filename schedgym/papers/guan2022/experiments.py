@@ -79,10 +79,10 @@ def swept_values(played: Evaluation) -> list[list[Any]]:
     return [sorted({setting[name] for setting in settings}) for name in played.swept]
 
 
-def response_at(played: Evaluation, policy: str, *values: Any) -> F8:
-    """Return the response [s] of each episode at given values of the swept parameters."""
+def response_at(played: Evaluation, policy: str, *values: Any, metric: str = RESPONSE) -> F8:
+    """Return the response [s], or another metric, by episode at given values of the swept parameters."""
     setting = dict(zip(played.swept, values, strict=True))
-    return played.metric(policy, RESPONSE, **setting)
+    return played.metric(policy, metric, **setting)
 
 
 def compared(played: Evaluation, own: str, other: str) -> tuple[Effect, list[Effect]]:
@@ -159,25 +159,25 @@ def judge_sometimes_worse(played: Evaluation) -> Judged:
     return Judged("BTAwJ is worse than SWAG in some settings, and better in others", measured, verdict)
 
 
-def judge_consistent(played: Evaluation) -> Judged:
+def judge_consistent(
+    claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE
+) -> Judged:
     """Judge that no comparison, averaged over the skews, changes sides significantly with the utilisation."""
     levels, skews = swept_values(played)
-    pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
     texts, same = [], []
     for own, other in pairs:
         cases = []
         for value in levels:
-            ratios = [
-                response_at(played, own, value, skew) / response_at(played, other, value, skew) - 1.0
-                for skew in skews
-            ]
-            cases.append(average("", np.mean(ratios, axis=0), PERCENT))
+            values, others = (
+                np.array([response_at(played, policy, value, skew, metric=metric) for skew in skews])
+                for policy in (own, other)
+            )
+            cases.append(average("", np.mean(values / others - 1.0, axis=0), PERCENT))
         same.append(not (any(case.above for case in cases) and any(case.below for case in cases)))
         texts.append(f"{own} against {other} {', '.join(map(str, cases))}")
     at = ", ".join(f"{100 * value:.0f}" for value in levels)
     measured = f"means over the skews at utilisations of {at}%: {'; '.join(texts)}"
-    verdict = verdict_of(map(judge, same))
-    return Judged("the order of the algorithms is the same at all utilisations", measured, verdict)
+    return Judged(claim, measured, verdict_of(map(judge, same)))
 
 
 def judge_percentiles(played: Evaluation) -> Judged:

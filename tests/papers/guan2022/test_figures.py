@@ -269,7 +269,7 @@ def test_an_order_changes_only_where_both_signs_are_significant() -> None:
         table = {(policy, u, z): base for policy in runs.ASSIGNERS for u in (0.5, 0.7) for z in (0.0, 1.0)}
         table |= {("SWAG", 0.5, z): base / 0.9 for z in (0.0, 1.0)}  # BTAaJ is ahead there
         table |= {("SWAG", 0.7, z): base**2 / later for z in (0.0, 1.0)}
-        judged = experiments.judge_consistent(made_up(table))
+        judged = experiments.SENTENCES["same-at-all-utilizations"].judge(made_up(table))
         assert judged.verdict == verdict, judged.measured
 
 
