@@ -229,7 +229,7 @@ CASES = re.compile(r"as claimed in (\d+) of (\d+) cases(?:, in part in (\d+))?(?
 
 
 #: at the small scale, made before a statement had to hold in half of the cases to hold in part
-OLDER = [f"guan2022-fig{number}" for number in ("3.15", "4.5", "4.6", "4.7", "5.3", "5.4")] + ["shi2017-fig6"]
+OLDER = [f"guan2022-fig{number}" for number in ("3.15", "4.5", "4.6", "4.7", "5.3", "5.4")]
 RECORDED = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=[pytest.mark.xfail(strict=True)] * older)
     for path in sorted((DOCS / "reproduced").rglob("*.json"))

@@ -416,6 +416,6 @@ def _check_fast(run: Run) -> Finding:
         )
     mean = excess("TaPRA-fast against TaPRA", other, own)
     what = f"mean of {episodes} jobs with 100 tasks"
-    figures = {"episodes": episodes, "median": median, "more_than_5": worse}
+    figures: dict[str, Any] = {"episodes": episodes, "median": median, "more_than_5": worse}
     finding = found_by([mean], level(0.05), what=what, more=text, **figures)
     return dataclasses.replace(finding, witness=shown)

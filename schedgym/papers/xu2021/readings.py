@@ -1,4 +1,7 @@
-"""The points that the paper leaves open on its algorithm, its norm and its experiments."""
+"""The points that the paper leaves open on its algorithm, its norm and its experiments.
+
+OCORP starts from high prices by default, as with either choice of the jobs' demands more statements hold so.
+"""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ VARIANCES = [0.2, 0.4, 0.6, 0.8, 1.0]
 
 POINTS = 120  # of a curve, up to the last arrival
 SHORT_JOBS = 10  # slots: 100 s
+FEW_DRAWS = 5  # of the second stand-in at the small scale
 TINY = {"jobs": 100, "horizon": 200, "servers": "16+8+8"}  # as busy as the others
 
 # what is seen of an episode ---------------------------------------------------------------------------
@@ -132,6 +133,12 @@ def stand_in(run: Run, **more: Any) -> dict[str, Any]:
     return {**PROBLEM.presets[run.choice(DEMANDS)], **run.size({}, {}, TINY), **more}
 
 
+def _draws(run: Run, small: int, paper: int = 100) -> int:
+    """Return the number of draws; at the small scale the second stand-in, too, has some, but fewer."""
+    usual = run.choice(DEMANDS) == DEMANDS.choices[DEMANDS.default]
+    return run.size(small if usual else min(small, FEW_DRAWS), paper, 2)
+
+
 def _chosen(run: Run) -> dict[str, Any]:
     """Return the options of the policies of the OCORP family under a reading."""
     options = {"lambda0": START, "gamma": HORIZON, "literal": FILLING}
@@ -144,7 +151,7 @@ def play(run: Run, kind: str) -> Evaluation:
     return run.play(
         ID,
         {own: policy, **RULES},
-        run.size({"1d": 20, "2d": 16, "mapreduce": 12}[kind], 100, 2),
+        _draws(run, {"1d": 20, "2d": 16, "mapreduce": 12}[kind]),
         parameters=stand_in(run, kind=kind),
         options={own: _chosen(run)},
         observe=over_time_and_sizes,
@@ -157,7 +164,7 @@ def play_switching(run: Run) -> Evaluation:
     return run.play(
         ID,
         {OCORP: "ocorp", **dict.fromkeys(options, "ocorp+")},
-        run.size(12, 100, 2),
+        _draws(run, 12),
         parameters=stand_in(run, kind="1d"),
         options={OCORP: _chosen(run), **options},
         observe=over_time_and_sizes,
@@ -175,7 +182,7 @@ def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Evaluation:
     return run.play(
         ID,
         {own: policy, **RULES},
-        run.size(5, 20, 2),
+        _draws(run, 5, 20),
         {"variance": list(variances)},
         parameters=stand_in(run, kind=kind, estimation=run.choice(ESTIMATION)),
         options={own: _chosen(run)},
