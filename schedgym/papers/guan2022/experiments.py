@@ -111,13 +111,15 @@ def judge_within(
     return judge_claim(claim, found)
 
 
-def judge_trend(claim: str, played: Evaluation, policies: Iterable[str], **how: bool) -> Judged:
+def judge_trend(
+    claim: str, played: Evaluation, policies: Iterable[str], *, falls: bool = False, generally: bool = False
+) -> Judged:
     """Judge that the response grows (or falls) with the last swept parameter at all values of the first."""
     levels, places = swept_values(played)
     cases = []
     for policy in policies:
         responses = [[response_at(played, policy, level, place) for place in places] for level in levels]
-        cases.append(grows(policy, np.array(responses), **how))
+        cases.append(grows(policy, np.array(responses), falls=falls, generally=generally))
     return judge_claim(claim, cases, what=f"from {places[0]:g} to {places[-1]:g}")
 
 

@@ -65,7 +65,11 @@ def _ratios(played: Evaluation, x: str, rival: str) -> list[Series]:
     series = []
     for policy in played.policies:
         found = [
-            excess(policy, *(played.metric(one, RESPONSE, **{x: place}) for one in (policy, rival)))
+            excess(
+                policy,
+                played.metric(policy, RESPONSE, **{x: place}),
+                played.metric(rival, RESPONSE, **{x: place}),
+            )
             for place in places
         ]
         value, low, high = (

@@ -1,9 +1,10 @@
 """The points that the thesis leaves open, and the choices that are run.
 
-The defaults are those under which the order of its algorithms holds best on the Facebook trace. With a
-duration of its own for each task, the longest task of a job decides its response time whatever the algorithm
-does, and differences fall to a few percent: then statements that policies are alike hold better, and those
-that one is better are about next to nothing. With whole tasks per slot, small jobs leave the choice of site
+The defaults are those under which most of the paper's statements hold, for durations most of those of the
+chapter; a test counts the recorded verdicts. With a duration of its own for each task, the longest task of a
+job decides its response time whatever the algorithm does, and differences fall to a few percent: then
+statements that policies are alike hold better, and those that one is better are about next to nothing.
+With whole tasks per slot, small jobs leave the choice of site
 to the ties of a flow, which sends them all to the site of the lowest number: then BTAWJ is worse than SWAG in
 some settings, as section 3.4 says, but ATA-Greedy is better than ATA, and BTAAJ than SCTA.
 
