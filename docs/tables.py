@@ -132,6 +132,11 @@ def rows_of(agent: Agent, name: str = "agents.csv") -> list[dict[str, str]]:
     return rows
 
 
+def is_current(agent: Agent, rows: list[dict[str, str]]) -> bool:
+    """True if an agent took part in all of its rows, and no earlier one in its place."""
+    return all(agent.sha256 in row["agent"].split() for row in rows)
+
+
 def means(row: dict[str, str]) -> str:
     """The mean of a policy with its interval."""
     return "{:.5g} [{:.5g}, {:.5g}]".format(
@@ -166,7 +171,8 @@ def matrix() -> str:
         usual = next(row for row in rows_of(agent) if row["setting"] == "default")
         found = [row | {"judged": judge_setting(row, usual)} for row in rows_of(agent, f"matrix/{path.name}")]
         trained = settings_of(agent)
-        rows.append((agent, found, [row for row in found if parsed(agent, row["setting"]) not in trained]))
+        unseen = [row for row in found if parsed(agent, row["setting"]) not in trained]
+        rows.append((agent.id, found, unseen, is_current(agent, found)))
     return part("matrix.md", rows=rows)
 
 
@@ -193,7 +199,8 @@ def agents() -> str:
         agent = load_agent(path)
         found = rows_of(agent)
         usual = next(row for row in found if row["setting"] == "default")
-        rows.append((agent.id, usual, [row for row in found if row["verdict"] == "worse"]))
+        worse = [row for row in found if row["verdict"] == "worse"]
+        rows.append((agent.id, usual, worse, is_current(agent, found)))
     return part("agents.md", rows=rows)
 
 
@@ -207,7 +214,7 @@ def results(agent: Agent) -> str:
         "results.md",
         **{"rows": rows, "settings": settings},
         trainings=int(rows[0]["trainings"]) if rows else 0,
-        current=all(agent.sha256 in row["agent"].split() for row in rows),
+        current=is_current(agent, rows),
     )
 
 

@@ -91,7 +91,7 @@ def test_twice_the_servers_with_twice_the_tasks_waiting() -> None:
 
 
 FLOWTIME = load_config("flowtime-priority")
-KINDS = ({}, {"kind": "2d"}, {"kind": "mapreduce"})
+KINDS = ({}, {"kind": "2d", "norm": 1.0}, {"kind": "mapreduce", "norm": 3.0})
 
 
 def slots(parameters: dict[str, Any]) -> list[dict[str, Any]]:

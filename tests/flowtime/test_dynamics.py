@@ -294,6 +294,7 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], kind: str) -> None:
         np.testing.assert_allclose(two["servers"][:, 2], memory / memory.max(), rtol=1e-6)
         free = one["free_memory"] if "free_memory" in one else memory
         np.testing.assert_allclose(two["servers"][:, 3], free / memory, rtol=1e-6)
+    assert two["globals"][4] == 0.5  # 1 / k
     counts = scaled(np.array([one["active"][0], one["backlog"][0]]), 32.0)
     slot = one["slot"][0]
     np.testing.assert_allclose(two["globals"][:3], [slot / (slot + 1000.0), *counts], rtol=1e-6)

@@ -48,6 +48,7 @@ class GlobalToken(NamedTuple):
     jobs: float  # active ones
     beyond: float  # those beyond the window
     work_left: float
+    norm: float  # 1 / k of the objective's l_k norm
 
 
 JOB, SERVER = places(JobToken), places(ServerToken)
@@ -100,6 +101,13 @@ class JobColumns(NamedTuple):
     tasks_times_log_demand: float
     tasks_times_log_age: float
     tasks_times_log_flowtime: float
+    linear_times_log_work_left: float
+    linear_times_log_slots_left: float
+    linear_times_log_demand: float
+    linear_times_log_flowtime: float
+    linear_times_memory_times_log_work_left: float
+    linear_times_memory_times_log_memory: float
+    linear_times_tasks_times_log_slots_left: float
 
 
 class Whole(NamedTuple):
@@ -111,6 +119,7 @@ class Whole(NamedTuple):
     mean_work: float  # left of the visible jobs
     pressure: float  # log1p of the slots that all cores need for it all, over the mean of the slots left
     tasks: float  # 1 if a visible job has several tasks to run
+    linear: float  # 2 / k - 1 of the objective's l_k norm: 1 of a sum of flowtimes, 0 of their squares
 
 
 class Seen(NamedTuple):
@@ -155,6 +164,7 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
         mean_work=work / max(count, 1) + LEAST,
         pressure=math.log1p(work / (slots / max(count, 1) + LEAST)),
         tasks=several,
+        linear=2.0 * read(GlobalToken, seen.globals).norm - 1.0,
     )
     put(memo.whole, 0, whole)
 
@@ -211,6 +221,13 @@ def job_columns(job: JobToken, whole: Whole) -> JobColumns:
         tasks_times_log_demand=whole.tasks * log_demand,
         tasks_times_log_age=whole.tasks * log_age,
         tasks_times_log_flowtime=whole.tasks * log_flowtime,
+        linear_times_log_work_left=whole.linear * log_work_left,
+        linear_times_log_slots_left=whole.linear * log_slots_left,
+        linear_times_log_demand=whole.linear * log_demand,
+        linear_times_log_flowtime=whole.linear * log_flowtime,
+        linear_times_memory_times_log_work_left=whole.linear * (with_memory * log_work_left),
+        linear_times_memory_times_log_memory=whole.linear * memory_times_log_memory,
+        linear_times_tasks_times_log_slots_left=whole.linear * (whole.tasks * log_slots_left),
     )
 
 

@@ -638,6 +638,7 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
             jobs=s.active / (s.active + columns.COUNT_SCALE),
             beyond=beyond / (beyond + columns.COUNT_SCALE),
             work_left=work / (work + columns.WORK_SCALE * s.cores),
+            norm=1.0 / env.objective.weights.norm,
         )
         put(observation.global_tokens, 0, whole)
     for i in range(rows.granted.shape[1]):

@@ -80,8 +80,8 @@ class FlowtimePackingEnv(SchedulingEnv):
       C) of the work w that is left; cap / C; cores held / C; cores granted / C; 1 in the second phase; for
       each server cores held there / its cores.
     - `servers` (M, 4): cores / C; share of them that is free; memory / the largest; share of it that is free.
-    - `globals` (4,): t / (t + 1000); n / (n + 32) of the active jobs and of those beyond the window;
-      w / (w + 50 C) of all work left.
+    - `globals` (5,): t / (t + 1000); n / (n + 32) of the active jobs and of those beyond the window;
+      w / (w + 50 C) of all work left; 1 / k of the l_k norm.
     - `job_mask`, `action_mask`.
 
     ## Rewards
