@@ -141,7 +141,7 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     jobs, sites = rows["jobs"], observation["sites"]
     count = sites.shape[1]
     features = jobs.shape[0]
-    unfinished, waiting, running, age, new, able, here = jobs[: geo.JOB_FEATURES]
+    unfinished, waiting, running, age, new, able, here, ended, duration, elapsed = jobs[: geo.JOB_FEATURES]
     groups = features - geo.JOB_FEATURES - count * (2 if ordered else 1)
     slots = np.maximum(unscaled(sites[:, :, 0], geo.COUNT_SCALE), 1.0)  # [B, M]
     base = geo.JOB_FEATURES + groups
@@ -153,6 +153,13 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     share = mine / slots[env]
     total = np.maximum(mine.sum(axis=1), 1e-6)
     by_group = unscaled(jobs[geo.JOB_FEATURES : base], geo.COUNT_SCALE)  # [K, T]
+    typical = unscaled(observation["globals"][:, -1], geo.AGE_SCALE)[env]
+    typical = np.where(typical > 0, typical, 1.0)
+    run = unscaled(elapsed, geo.AGE_SCALE)
+    unknown = np.maximum(typical, geo.AHEAD * run)
+    estimate = np.maximum(np.where(ended > 0, unscaled(duration, geo.AGE_SCALE), unknown), 1e-6)
+    work = estimate * unscaled(unfinished, geo.COUNT_SCALE)
+    work -= np.minimum(run, estimate) * unscaled(running, geo.COUNT_SCALE)
     return [
         ("log unfinished", log_odds(unfinished)),
         ("log waiting", log_odds(waiting)),
@@ -167,6 +174,9 @@ def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
         ("waiting share", waiting / np.maximum(unfinished, 1e-6)),
         ("log able here", np.log1p(unscaled(able, geo.COUNT_SCALE))),
         ("log here", np.log1p(unscaled(here, geo.COUNT_SCALE))),
+        ("known", (ended > 0).astype(np.float32)),
+        ("log duration", np.log(estimate / typical)),
+        ("log work", np.log(np.maximum(work, 1e-6) / typical)),
     ]
 
 

@@ -17,7 +17,7 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.metrics import validate
-from schedgym.problems.geo.workload import tables
+from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo.instances import random_instance, workload_of
 from tests.long import some, trials
 
@@ -211,13 +211,22 @@ def test_rounding_of_shares_changes_no_episode(policy: str) -> None:
 
 
 def group_for(waiting: Any, observation: dict[str, Any], dispatch_sites: str) -> int:
-    """The group of a job that takes the open slot: most waiting tasks for each slot of its sites."""
-    j, slots = int(observation["open_site"]), observation["slots"]
+    """The group of a job that takes the open slot: most waiting tasks for each free slot of its sites."""
+    j, free = int(observation["open_site"]), observation["free"]
     lists = [row[row >= 0].tolist() for row in observation["sites"]]
     able = [k for k, sites in enumerate(lists) if waiting[k] > 0 and j in sites]
     if dispatch_sites == "associated":
         return next(k for k in able if lists[k][0] == j)
-    return max(able, key=lambda k: Fraction(int(waiting[k]), int(slots[lists[k]].sum())))
+    return max(able, key=lambda k: Fraction(int(waiting[k]), int(free[lists[k]].sum())))
+
+
+def check_no_site_is_freer(observation: dict[str, Any]) -> None:
+    """Sites that come before the open one, by their share of free slots, have no slot that a job can use."""
+    j, count = int(observation["open_site"]), int(observation["job_mask"].sum())
+    share = [Fraction(int(f), int(u)) for f, u in zip(observation["free"], observation["slots"], strict=True)]
+    for k, row in enumerate(observation["sites"]):
+        if observation["waiting"][:count, k].any():
+            assert min((-share[site], site) for site in row[row >= 0]) >= (-share[j], j)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -233,6 +242,8 @@ def test_picks_obey_the_mask_and_run_to_the_end(seed: int, dispatch_sites: str, 
             j = int(observation["open_site"])
             n = int(observation["job_mask"].sum())
             assert observation["free"][j] > 0
+            if dispatch_sites == "all":
+                check_no_site_is_freer(observation)
             for r in range(3):
                 waits = [
                     observation["waiting"][r, k] > 0
@@ -266,6 +277,10 @@ def scaled(count: Any) -> Any:
     return np.asarray(count) / (np.asarray(count) + 8.0)
 
 
+def scaled_time(time: Any) -> Any:
+    return np.asarray(time) / (np.asarray(time) + 10.0)
+
+
 def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str) -> None:
     """Tokens against the same state in exact units."""
     sites, slots = one["sites"], one["slots"]
@@ -277,10 +292,13 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str) -> None:
         scaled(one["remaining"]),
         scaled(one["waiting"].sum(axis=1)),
         scaled(one["running"].sum(axis=(1, 2))),
-        one["age"] / (one["age"] + 10.0),
+        scaled_time(one["age"]),
         one["new"],
         scaled(one["waiting"][:, here].sum(axis=1)),
         scaled(at[site]) if site < len(at) else np.zeros(w),
+        scaled(one["ended"]),
+        scaled_time(one["duration"]),
+        scaled_time(one["elapsed"]),
         *scaled(one["waiting"]).T,
         *scaled(at),
     ]
@@ -298,6 +316,7 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str) -> None:
     whole = [*one["event"], scaled(one["active"][0]), scaled(one["backlog"][0])]
     np.testing.assert_allclose(two["globals"][:5], whole, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(two["globals"][6], clock / (clock + 600.0), rtol=1e-6)
+    np.testing.assert_allclose(two["globals"][7], scaled_time(one["typical"][0]), rtol=1e-6)
     assert two["job_mask"].tolist() == one["job_mask"].tolist()
     if int(one["backlog"][0]) == 0:  # else hidden jobs count too
         able = [one["waiting"][:, [j in row for row in sites]].sum() for j in range(len(slots))]
@@ -327,6 +346,83 @@ def test_features_are_the_exact_units_scaled(view: str) -> None:
             check_tokens(one, two, view)
             if done or (episode == 1 and step == 20):  # the next episode begins in the midst of this one
                 break
+
+
+def run_durations(record: Any, clock: float) -> tuple[list[list[float]], float]:
+    """What active jobs have run: [ended, their mean, mean time of the others]; and what is typical."""
+    jobs, tasks = record.workload.jobs["arrival"], record.workload.tasks
+    active, completed = [], []
+    for i in range(int((jobs <= clock).sum())):
+        mine = tasks["job"][record.job] == i
+        over = record.end[mine] <= clock
+        ended = (record.end - record.start)[mine][over]
+        elapsed = clock - record.start[mine][~over]
+        if len(ended) == (tasks["job"] == i).sum():
+            completed.append(ended.mean())
+        else:
+            mean, run = (values.mean() if len(values) else 0.0 for values in (ended, elapsed))
+            active.append([len(ended), mean, run])
+    return active, float(np.exp(np.log(completed).mean())) if completed else 0.0
+
+
+@pytest.mark.parametrize("view", ["priority", "weights", "pick"])
+@pytest.mark.parametrize("durations", ["pareto", "per-job"])
+def test_observations_say_what_tasks_have_run(view: str, durations: str) -> None:
+    parameters = {"view": view, "jobs": 25, "sites": 3, "slots": 2, "max_tasks": 12, "window": 5}
+    parameters |= {"durations": durations, "utilization": 2.0}
+    env = gym.make(ASSIGN, disable_env_checker=True, **parameters).unwrapped
+    env.action_space.seed(0)
+    seen = 0
+    for seed in range(2):
+        observation, _ = env.reset(seed=seed)
+        done = False
+        while not done:
+            active, typical = run_durations(env.record(), observation["clock"][0])
+            shown = np.array([*active, *np.zeros((5, 3))])[:5]
+            for place, name in enumerate(("ended", "duration", "elapsed")):
+                np.testing.assert_allclose(observation[name], shown[:, place], rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(observation["typical"], typical, rtol=1e-9)
+            seen += len(active) > 5 and (shown > 0.0).any(axis=0).all()
+            observation, _, done, _, _ = env.step(env.action_space.sample())
+    assert seen > 5
+
+
+@pytest.mark.parametrize("id", [ASSIGN, FAIR])
+@pytest.mark.parametrize("observation", ["dict", "features"])
+def test_observations_tell_neither_later_jobs_nor_durations_before_their_end(
+    id: str, observation: str
+) -> None:
+    parameters = {"view": "pick", "jobs": 25, "sites": 3, "slots": 2, "max_tasks": 12, "window": 5}
+    parameters |= {"observation": observation, "durations": "per-job"}
+    env = gym.make(id, disable_env_checker=True, copy=True, **parameters).unwrapped
+    rng = np.random.default_rng(0)
+    seen, picks, clocks = [env.reset(seed=0)[0]], [], [float(env.simulator.state.scalars["clock"][0])]
+    done = False
+    while not done:
+        picks.append(int(rng.choice(np.flatnonzero(seen[-1]["action_mask"]))))
+        latest, _, done, _, _ = env.step(picks[-1])
+        seen.append(latest)
+        clocks.append(float(env.simulator.state.scalars["clock"][0]))
+    record = env.record()
+    jobs, tasks, slots = record.workload.jobs, record.workload.tasks, record.workload.cluster["slots"]
+    for step in (0, len(picks) // 4, len(picks) // 2):
+        time = clocks[step]
+        end = np.full(len(tasks["job"]), np.inf)
+        end[record.job] = record.end
+        # jobs that come later are left out, and tasks that run or wait last three times as long
+        kept = jobs["arrival"][tasks["job"]] <= time
+        duration = np.where(end > time, 3.0, 1.0) * tasks["duration"]
+        other = make_workload(
+            *(jobs["arrival"][jobs["arrival"] <= time], tasks["job"][kept], duration[kept]),
+            *(tasks["sites"][kept], slots),
+        )
+        assert len(other.jobs["arrival"]) < len(jobs["arrival"])
+        latest, _ = env.reset(options={"workload": other})
+        for number in range(step + 1):
+            for name, array in seen[number].items():
+                np.testing.assert_array_equal(latest[name], array, err_msg=f"{name}, {number} of {step}")
+            if number < step:
+                latest = env.step(picks[number])[0]
 
 
 def repair_counts(counts: Sequence[int], waiting: int) -> list[int]:

@@ -12,7 +12,7 @@ from schedgym.core.scorer import log_odds, next_set, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
 COUNT_SCALE = 8.0  # n / (n + 8) scales counts
-AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
+AGE_SCALE = 10.0  # a / (a + 10 s) scales ages and durations
 CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
 
 
@@ -26,6 +26,9 @@ class JobToken(NamedTuple):
     new: float  # 1 if it is
     able_here: float  # waiting tasks that may start at the open site
     here: float  # tasks running there
+    ended: float
+    duration: float  # mean of those that have ended, 0 without any
+    elapsed: float  # mean time that running tasks have run
 
 
 class SiteToken(NamedTuple):
@@ -48,6 +51,7 @@ class GlobalToken(NamedTuple):
     beyond: float  # those beyond the window
     waiting: float  # tasks
     clock: float
+    duration: float  # typical of the jobs that have completed
 
 
 JOB, SITE = places(JobToken), places(SiteToken)
@@ -59,6 +63,8 @@ JOB_FEATURES = len(JobToken._fields)
 #: site, behind its waiting ones
 PLAIN, ORDERED = range(2)
 LEAST = 1e-6  # of a number that others are divided by
+#: the least estimate of a duration, over the time for which such a task has run: heavy tails go on for long
+AHEAD = 2.0
 
 
 class JobColumns(NamedTuple):
@@ -77,6 +83,9 @@ class JobColumns(NamedTuple):
     waiting_share: float
     log_able_here: float
     log_here: float
+    known: float  # 1 if a task has ended
+    log_duration: float  # estimated, over that of the jobs that have completed
+    log_work: float  # the same of the time for which its tasks are still to run
 
 
 class Seen(NamedTuple):
@@ -124,6 +133,14 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
 
 
 @helper
+def estimated_duration(job: JobToken, typical: float) -> float:
+    """Return an estimate of the duration [s] of a job's tasks by what it has run, or else a typical one."""
+    if job.ended > 0.0:
+        return unscaled(job.duration, AGE_SCALE)
+    return max(typical, AHEAD * unscaled(job.elapsed, AGE_SCALE))
+
+
+@helper
 def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     """Write the columns of job i."""
     job, slots, load = read(JobToken, seen.jobs[i]), memo.slots, memo.load
@@ -138,6 +155,12 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
             worst = max(worst, load[m])
     for k in range(JOB_FEATURES, seen.jobs.shape[1] - (1 + code) * count):
         largest = max(largest, unscaled(float(seen.jobs[i, k]), COUNT_SCALE))
+    # 1 s until a job has completed: only differences between jobs count
+    typical = unscaled(read(GlobalToken, seen.globals).duration, AGE_SCALE)
+    typical = typical if typical > 0.0 else 1.0
+    duration = max(estimated_duration(job, typical), LEAST)
+    spent = min(unscaled(job.elapsed, AGE_SCALE), duration) * unscaled(job.running, COUNT_SCALE)
+    work = duration * unscaled(job.unfinished, COUNT_SCALE) - spent
     own = JobColumns(
         log_unfinished=log_odds(job.unfinished),
         log_waiting=log_odds(job.waiting),
@@ -152,6 +175,9 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
         waiting_share=job.waiting / max(job.unfinished, LEAST),
         log_able_here=math.log1p(unscaled(job.able_here, COUNT_SCALE)),
         log_here=math.log1p(unscaled(job.here, COUNT_SCALE)),
+        known=job.ended > 0.0,
+        log_duration=math.log(duration / typical),
+        log_work=math.log(max(work, LEAST) / typical),
     )
     put(x, 0, own)
 

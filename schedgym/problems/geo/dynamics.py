@@ -75,6 +75,7 @@ SCALARS = record_dtype(
     ("recomputations", np.int64),
     ("sharing_violations", np.int64),
     ("repaired", np.int64),
+    ("log_durations", np.float64),  # sum over completed jobs of the log of their mean duration [s]
 )
 
 CONFIG = record_dtype(
@@ -110,6 +111,8 @@ class State(NamedTuple):
     remaining: Annotated[Integers32, "job"]  # unfinished tasks
     waits: Annotated[Integers32, "job"]  # waiting tasks
     occupied: Annotated[Integers32, "job"]  # running tasks
+    ran: Annotated[Floats, "job"]  # durations of the tasks that have ended [s]
+    started: Annotated[Floats, "job"]  # sum of the starts of the running tasks [s]
     new: Annotated[Bytes, "job"]  # no decision has been taken since the job arrived
     stale: Annotated[Bytes, "job", Fill(1)]  # rows whose tokens must be written whole
     changed: Annotated[Bytes, "job"]  # rows of which a task has started or ended since the last observation
@@ -144,6 +147,9 @@ class Observation(NamedTuple):
     ]
     arrival: Annotated[Floats, "own_window", Shown("of each visible job [s]", LAST_TIME)]
     age: Annotated[Floats, "unit_window", Shown("time since its arrival [s]", LAST_TIME)]
+    ended: Annotated[Integers32, "unit_window", Shown("its tasks that have ended", MOST_TASKS)]
+    duration: Annotated[Floats, "unit_window", Shown("their mean duration, 0 without any [s]", LAST_TIME)]
+    elapsed: Annotated[Floats, "unit_window", Shown("mean time its running tasks have run [s]", LAST_TIME)]
     remaining: Annotated[Integers32, "own_window", Shown("its unfinished tasks", MOST_TASKS)]
     waiting: Annotated[Integers32, "own_window", "group", Shown("waiting tasks by group", MOST_TASKS)]
     running: Annotated[
@@ -168,6 +174,7 @@ class Observation(NamedTuple):
     group_mask: Annotated[Bytes, "group", Shown("which groups exist")]
     active: Annotated[Integers, 1, Shown("number of active jobs", MOST_TASKS)]
     backlog: Annotated[Integers, 1, Shown("active jobs beyond the window", MOST_TASKS)]
+    typical: Annotated[Floats, 1, Shown("geometric mean of completed jobs' `duration` [s]", LAST_TIME)]
     open_site: Annotated[
         Integers,
         1,
@@ -204,7 +211,7 @@ class Environment(NamedTuple):
 
 #: fields of the state for a row in every mode, and those of them that an observation shows
 ROW = (
-    *("job", "arrival", "remaining", "waits", "occupied", "new"),
+    *("job", "arrival", "remaining", "waits", "occupied", "ran", "started", "new"),
     *("next_task", "unfinished", "waiting", "running"),
 )
 SHOWN = ("arrival", "remaining", "new", "waiting", "running")
@@ -263,17 +270,54 @@ def tasks_at(env: Environment, counts: Integers32, r: int, j: int) -> int:
 
 
 @helper
+def ended_tasks(env: Environment, r: int) -> int:
+    """Return the number of a row's tasks that have ended."""
+    job = env.state.job[r]
+    return env.jobs.task_start[job + 1] - env.jobs.task_start[job] - env.state.remaining[r]
+
+
+@helper
+def mean_duration(env: Environment, r: int) -> float:
+    """Return the mean duration of a row's tasks that have ended [s]; 0 without any."""
+    return env.state.ran[r] / max(ended_tasks(env, r), 1)
+
+
+@helper
+def mean_elapsed(env: Environment, r: int) -> float:
+    """Return the mean time for which a row's running tasks have run [s]; 0 without any."""
+    running = env.state.occupied[r]
+    if running == 0:
+        return 0.0
+    return max(env.state.scalars.clock - env.state.started[r] / running, 0.0)
+
+
+@helper
+def typical_duration(env: Environment) -> float:
+    """Return the geometric mean over completed jobs of their mean duration [s]; 0 before the first."""
+    s = env.state.scalars
+    return math.exp(s.log_durations / s.completed) if s.completed > 0 else 0.0
+
+
+@helper
+def scaled_time(time: float) -> float:
+    """Scale a time [s] to [0, 1)."""
+    return time / (time + columns.AGE_SCALE)
+
+
+@helper
 def write_totals(env: Environment, r: int) -> None:
-    """Write a row's numbers of tasks into its token."""
+    """Write a row's numbers of tasks, and what is known of their durations, into its token."""
     state, tokens = env.state, env.observation.job_tokens
     tokens[r, columns.JOB.unfinished] = scaled(state.remaining[r])
     tokens[r, columns.JOB.waiting] = scaled(state.waits[r])
     tokens[r, columns.JOB.running] = scaled(state.occupied[r])
+    tokens[r, columns.JOB.ended] = scaled(ended_tasks(env, r))
+    tokens[r, columns.JOB.duration] = scaled_time(mean_duration(env, r))
 
 
 @helper
 def write_job_token(env: Environment, r: int) -> None:
-    """Write a row's token, except for its age and the columns of the open site."""
+    """Write a row's token, except for what changes with the clock, and the columns of the open site."""
     state, tokens = env.state, env.observation.job_tokens
     groups, sites = state.waiting.shape[1], state.free.shape[0]
     write_totals(env, r)
@@ -371,6 +415,7 @@ def start_task(env: Environment, r: int, position: int, j: int) -> None:
     # (n + 1)^2 - n^2: the sum of squares, of which the deviation follows, without a loop over the jobs
     s.squares += 2 * state.occupied[r] + 1
     state.occupied[r] += 1
+    state.started[r] += s.clock
     state.free[j] -= 1
     add_runnable(env, k, -1)
     write_counts(env, r, k, j)
@@ -399,12 +444,15 @@ def end_task(env: Environment) -> None:
     state.remaining[r] -= 1
     s.squares -= 2 * state.occupied[r] - 1
     state.occupied[r] -= 1
+    state.ran[r] += jobs.duration[task]
+    state.started[r] -= env.schedule.start[task]
     write_counts(env, r, k, j)
     # shares are decided anew when the demand that they divide has changed
     if config.mode == RATIO and (state.unfinished[r, k] == 0 or config.aggressive):
         s.completion = 1
     if state.remaining[r] == 0:
         s.completion = 1
+        s.log_durations += math.log(mean_duration(env, r))
         s.completed += 1
         s.active -= 1
         # rows stay in order of arrival, so that ties go to the earlier job
@@ -513,35 +561,35 @@ def first_place_for(env: Environment, r: int, j: int) -> int:
 
 
 @helper
-def slots_of(env: Environment, k: int) -> int:
-    """Return the number of slots of all sites in the list of group k."""
-    slots = 0
+def free_for(env: Environment, k: int) -> int:
+    """Return the number of free slots at all sites in the list of group k."""
+    free = 0
     for c in range(env.jobs.sites.shape[1]):
         if env.jobs.sites[k, c] >= 0:
-            slots += env.jobs.slots[env.jobs.sites[k, c]]
-    return slots
+            free += env.state.free[env.jobs.sites[k, c]]
+    return free
 
 
 @helper
 def place_for(env: Environment, r: int, j: int) -> int:
     """View pick: return the position among the entries at which a row uses a slot of site j, or -1.
 
-    A task starts of the group that has the most waiting tasks for each slot of its sites, so that the groups
-    of a job end together; with dispatch_sites="associated" of the lowest group.
+    A task starts of the group that has the most waiting tasks for each free slot of its sites, so that slots
+    which only some groups can use are left to these; with dispatch_sites="associated" of the lowest group.
     """
     jobs, state = env.jobs, env.state
     best = first_place_for(env, r, j)
     if best < 0 or env.constants.config.associated:
         return best
-    most, most_slots = 0, 1
+    most, most_free = 0, 1
     for position in range(best, jobs.site_start[j + 1]):
         k = jobs.entry_groups[position]
         waiting = state.waiting[r, k]
         if waiting > 0:
-            slots = slots_of(env, k)
+            free = free_for(env, k)
             # compared as products: exact, and ties go to the lower group
-            if waiting * most_slots > most * slots:
-                best, most, most_slots = position, waiting, slots
+            if waiting * most_free > most * free:
+                best, most, most_free = position, waiting, free
     return best
 
 
@@ -555,17 +603,33 @@ def first_able(env: Environment, j: int) -> int:
 
 
 @helper
+def freest_site(env: Environment) -> int:
+    """Return the site with the largest share of free slots of those where tasks may start now, or -1."""
+    state = env.state
+    best, free, slots = -1, 0, 1
+    for j in range(state.free.shape[0]):
+        # compared as products: exact, and ties go to the lower site
+        if state.freed[j] != 0 and state.free[j] * slots > free * env.jobs.slots[j]:
+            best, free, slots = j, state.free[j], env.jobs.slots[j]
+    return best
+
+
+@helper
 def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
     """Find the next start at this instant: row, position among the entries, site (ascending); -1: none.
 
+    In view pick, where tasks may use all sites of their group, the freest site comes first: the slots that
+    stay free are then spread over the sites, and the next jobs find some wherever their tasks may run.
     In view pick a slot that a visible job can use needs a decision, and its site becomes ``open_site``. Slots
     that only hidden jobs can use go to the first of these.
     """
     state, config = env.state, env.constants.config
     sites = state.free.shape[0]
-    for j in range(sites):
+    spread = config.mode == SLOT and not config.associated
+    for turn in range(sites):
+        j = freest_site(env) if spread else turn
         # other sites had nothing to start, which only an end, an arrival or a decision can change
-        if state.freed[j] == 0:
+        if j < 0 or state.freed[j] == 0:
             continue
         if state.free[j] > 0 and state.runnable[j] > 0:
             row = -1
@@ -667,14 +731,21 @@ def observe_units(env: Environment, shown: int) -> None:
                 copy_entries(env.state.seconds, r, observation.seconds, r)
     for r in range(shown):
         observation.age[r] = s.clock - env.state.arrival[r]
+        observation.ended[r] = ended_tasks(env, r)
+        observation.duration[r] = mean_duration(env, r)
+        observation.elapsed[r] = mean_elapsed(env, r)
     for r in range(shown, s.shown):
         observation.age[r] = 0.0
+        observation.ended[r] = 0
+        observation.duration[r] = 0.0
+        observation.elapsed[r] = 0.0
     observation.clock[0] = s.clock
     observation.event[0] = s.arrival
     observation.event[1] = s.completion
     observation.event[2] = s.open_site < env.state.free.shape[0]
     observation.active[0] = s.active
     observation.backlog[0] = s.active - shown
+    observation.typical[0] = typical_duration(env)
     observation.open_site[0] = s.open_site
 
 
@@ -706,10 +777,11 @@ def observe_features(env: Environment, shown: int) -> None:
         if fresh:
             write_job_token(env, r)
             state.stale[r] = 0
-        # an age changes with the clock alone
+        # an age changes with the clock alone, the time that running tasks have run also with starts
         if fresh or s.clock != s.observed:
-            age = s.clock - state.arrival[r]
-            tokens[r, columns.JOB.age] = age / (age + columns.AGE_SCALE)
+            tokens[r, columns.JOB.age] = scaled_time(s.clock - state.arrival[r])
+        if fresh or s.clock != s.observed or state.changed[r]:
+            tokens[r, columns.JOB.elapsed] = scaled_time(mean_elapsed(env, r))
         # what a row could start changes with its own tasks and with the open site
         if mode == SLOT and (fresh or state.changed[r] or s.open_site != s.marked):
             state.changed[r] = 0
@@ -739,6 +811,7 @@ def observe_features(env: Environment, shown: int) -> None:
         beyond=scaled(s.active - shown),
         waiting=scaled(s.waiting),
         clock=s.clock / (s.clock + columns.CLOCK_SCALE),
+        duration=scaled_time(typical_duration(env)),
     )
     put(env.observation.global_tokens, 0, token)
 

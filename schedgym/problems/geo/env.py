@@ -59,8 +59,9 @@ class GeoAssignEnv(SchedulingEnv):
     `placement="greedy"` places job after job in that order, larger groups first, each task at the available
     site with the least (load + 1) / u_j; if the scores give ATA-Greedy's order, the result is ATA-Greedy.
     `placement="associated"` leaves every task at its associated site; with SWAG's order the result is SWAG.
-    In view `pick` a job uses the slot for that of its groups which has the most waiting tasks for each slot
-    of its sites (with `dispatch_sites="associated"`: for the lowest one whose associated site it is).
+    In view `pick` the site with the largest share of free slots is offered first, and a job uses the slot for
+    that of its groups which has the most waiting tasks for each free slot of its sites (with
+    `dispatch_sites="associated"`: the lowest site, and the lowest group whose associated site it is).
 
     Jobs beyond the window come last, in order of arrival, and stay at their associated sites until they
     are visible (view `pick`: they take only slots that no visible job can use; view `rule` decides on all
@@ -79,18 +80,19 @@ class GeoAssignEnv(SchedulingEnv):
 
     The flag of a completion is set when a job has completed; in views `shares`, `weights` and `fair-rule`
     also when all tasks of a group have, and with `aggressive=True` when any task has. Observations contain
-    nothing about the future, and no durations except `seconds`.
+    nothing about the future: `seconds` apart, what they say of durations is that of tasks that have ended,
+    and for how long others have run.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 8):
 
-    - `jobs` (W, 7 + K + M [+ M]), where c is taken of numbers of tasks: c(unfinished), c(waiting),
+    - `jobs` (W, 10 + K + M [+ M]), where c is taken of numbers of tasks: c(unfinished), c(waiting),
       c(running); age / (age + 10 s); new; c of those that may start at the open site, and of those that run
-      there; c(waiting) for each group; c(running) for each site; and where observations have `assigned`, c of
-      the tasks assigned to each site.
+      there; c(ended); `duration` and `elapsed`, scaled as the age; c(waiting) for each group; c(running) for
+      each site; and where observations have `assigned`, c of the tasks assigned to each site.
     - `sites` (M, 5): c(slots); free share; c of the waiting tasks that may run there; c of those assigned to
       it; open.
-    - `globals` (7,): event; c of the numbers of active jobs, of jobs beyond the window, and of waiting tasks;
-      clock / (clock + 10 min).
+    - `globals` (8,): event; c of the numbers of active jobs, of jobs beyond the window, and of waiting tasks;
+      clock / (clock + 10 min); `typical`, scaled as the age.
     - `job_mask`, `action_mask`.
 
     Tokens do not contain the groups' lists of sites, nor the groups of running and assigned tasks.
@@ -121,11 +123,18 @@ class GeoAssignEnv(SchedulingEnv):
     generator fitted to it (see :mod:`~schedgym.problems.geo.workload`).
 
     ## Deviations
+    The thesis leaves open whether tasks of a job differ in their durations. Sections 3.3 and 5.5 draw "the
+    task durations", so each task has its own by default. Section 4.6 draws "the task lengths of different
+    jobs": by presets `per-job` and `paper-per-job` all tasks of a job have the same, which lets the
+    algorithms differ by several times as much.
+
     The thesis does not say how simultaneous events and ties are handled; here it is done as described above.
     If no task waits at an event, there is no decision, as it would change nothing.
 
     ## Version History
-    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
+    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8. Observations
+      did not show for how long tasks have run. View `pick` offered the lowest site, and chose the group with
+      the most waiting tasks for each slot of its sites, whether free or not.
     """
 
     problem = PROBLEM
@@ -224,7 +233,7 @@ class GeoFairEnv(SchedulingEnv):
     else is as in :class:`GeoAssignEnv`.
 
     ## Version History
-    * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8.
+    * v0: first version. Before the first release it changed as :class:`GeoAssignEnv` did.
     """
 
     problem = PROBLEM

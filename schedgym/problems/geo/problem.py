@@ -201,6 +201,13 @@ PROBLEM = Problem(
         "small": {"jobs": 50, "sites": 10, "slots": 4},
         "tiny": {"jobs": 50, "sites": 4, "slots": 4},
         "medium": {"jobs": 200, "sites": 10, "slots": 4},
+        # as small and paper, by the reading of section 4.6, "the task lengths of different jobs": all tasks
+        # of a job have one duration; by that of sections 3.3 and 5.5, "the task durations", each has its own
+        "per-job": {"jobs": 50, "sites": 10, "slots": 4, "durations": "per-job"},
+        "paper-per-job": {
+            **{"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
+            "durations": "per-job",
+        },
         # the thesis's cluster, with the jobs of the trace
         "paper": {"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
         "trace": {"jobs": "all", "sites": 10, "slots": 20},
