@@ -112,7 +112,8 @@ class Scorer:
 
     Raises:
         UnknownName: for a segment or a column that does not exist.
-        InvalidParameter: for a problem or a view without columns.
+        InvalidParameter: for a problem or a view without columns, or a context of other numbers than those
+            that the problem names.
     """
 
     def __init__(
@@ -162,6 +163,11 @@ class Scorer:
         if self.options.context == "none":
             return ()
         names = list(tokens_of(self.layout.problem).globals)
+        if (count := self.layout.features["globals"]) != len(names):
+            raise InvalidParameter(
+                f"context: is made of {len(names)} numbers, the environment has {count}: of other resources, "
+                "for which there are only scorers with context 'none'"
+            )
         if self.options.context == "pooled":
             pairs = zip(self.layout.segments, self.columns, strict=True)
             names += [f"mean {segment.name} {name}" for segment, own in pairs for name in own]

@@ -296,8 +296,6 @@ def _policies(
         return policies, knows, ()
     if machines * FEWEST > 8 * PAIRS:
         return policies, knows, (f"The agent is left out: {machines} machines would take it too long.",)
-    if trace.machine_gpu.any() and "resources" in tokens_of(problem.name).trained:
-        return policies, knows, ("The agent is left out: it was trained without GPUs.",)
     from schedgym.agents.agent_policy import make_agent
 
     trained = make_agent("pretrained", log.ID)

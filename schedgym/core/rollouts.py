@@ -70,7 +70,7 @@ def tabled_scoring(
         if isinstance(read, int) and array.shape[-1] != read:
             raise InvalidParameter(
                 f"{declared.name}: the columns that scorers see are made of {read} numbers a row, the "
-                f"environment has {array.shape[-1]}: of other resources, for which there is no scorer"
+                f"environment has {array.shape[-1]}"
             )
         inner = (math.prod(array.shape[1:-1]), array.shape[-1])[-len(declared.dimensions) :]
         entries.append(np.ascontiguousarray(array.reshape((count, *inner)), dtype=declared.dtype))

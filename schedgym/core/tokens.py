@@ -128,7 +128,8 @@ class Tokens:
         acting: parameters of the environment that belong to the agent and keep its values unless an
             evaluation sets them: what is visible, when the agent is asked for a decision, and how its view
             turns actions into decisions. All others define the problem.
-        trained: parameters that an agent must have been trained with, as its tokens depend on them.
+        trained: parameters that an agent must have been trained with, as its tokens depend on them; the
+            columns of scorers must not, so that a scorer without a context plays with any.
         exact: entry of the observation -> the parameter that has the names of its columns.
     """
 

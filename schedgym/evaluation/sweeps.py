@@ -188,9 +188,12 @@ def _loaded(named: Any, problem: Problem) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter's value, or list of values, with Python's own types in the place of numpy's."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+    """A parameter's value, or list of values, with Python's own types in the place of numpy's.
+
+    A list within a list is a value that has several parts, as is a tuple.
+    """
+    if isinstance(value, list):
+        return [_plain(tuple(item) if isinstance(item, list) else item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -308,105 +308,112 @@ def partial_value_resource_columns(rows: TokenRows) -> Columns:
     return [("log load", log_odds(load)), ("load", load), ("seen", seen)]
 
 
-def queue_delay_measures(rows: TokenRows) -> Any:
-    """Of the whole observation, [T] each: pressure, log load, free, empty, calm, quiet, mean, deviation."""
-    observation, env = rows.observation, rows.env
-    about, servers = observation["globals"].astype(np.float64), observation["servers"].astype(np.float64)
-    room, free = servers[:, :, :2].sum(axis=1), servers[:, :, 2:4].sum(axis=1)
-    needed = unscaled(about[:, 2], queue_delay.COUNT_SCALE) * (about[:, 4:6] / (room + EDGE)).max(axis=1)
-    idle = (servers[:, :, 2:4] >= servers[:, :, :2]).all(axis=(1, 2))
-    measures = [np.log1p(needed), log_odds(about[:, 9]), (free / (room + EDGE)).min(axis=1), idle]
-    measures += [(1.0 - about[:, 9]) ** 4, about[:, 10] >= 0.9]
-    scale = about[:, 7:9] * queue_delay.LOG_DAY
-    return *(measure[env].astype(np.float64) for measure in measures), *scale[env].T
+def queue_delay_resources(rows: TokenRows) -> tuple[Any, Any, Any]:
+    """Demand of each row's task, capacity of all servers, and what is free of it: resource by resource."""
+    count = rows.observation["tasks"].shape[2] - len(queue_delay.TASK)
+    servers = rows.observation["servers"].astype(np.float64)
+    demand = rows["tasks"][:count].astype(np.float64) if "tasks" in rows.places else None
+    return demand, servers[:, :, :count], servers[:, :, count : 2 * count]
 
 
 def queue_delay_task_columns(rows: TokenRows) -> Columns:
-    cpu, memory, log_execution, waiting, arriving = rows["tasks"]
-    execution = log_execution * np.float32(queue_delay.LOG_DAY)
-    waited = unscaled(waiting, queue_delay.WAITING_SCALE)
-    largest = np.log(np.maximum(cpu, memory) + EDGE)
-    pressure, load, free, empty, calm, quiet, mean, deviation = queue_delay_measures(rows)
-    z = (execution - mean) / np.maximum(deviation, 0.1)
-    wait = np.log1p(waited / np.exp(mean))
+    demand, capacity, free = queue_delay_resources(rows)
+    log_execution, waiting, arriving = rows["tasks"][len(demand) :].astype(np.float64)
+    about = rows.observation["globals"].astype(np.float64)
+    mean_demand, about = about[:, 4 : 4 + len(demand)], np.delete(about, slice(4, 4 + len(demand)), axis=1)
+    room, there = capacity.sum(axis=1), capacity.sum(axis=1) > 0
+    asked = np.where(there, mean_demand / np.where(there, room, 1.0), 0.0)
+    prices = asked / np.maximum(asked.sum(axis=1), 1e-12)[:, np.newaxis]
+    shares = np.where(there, free.sum(axis=1) / np.where(there, room, 1.0), 1.0)
+    waiting_share = unscaled(about[:, 2], queue_delay.COUNT_SCALE) * asked.max(axis=1)
+    whole = {
+        "overload": np.where(about[:, 8] >= 0.9, 0.0, np.clip(log_odds(about[:, 7]) - np.log(4.0), 0.0, 5.0)),
+        "crowding": np.log(waiting_share + 1.0 - shares.min(axis=1) + EDGE),
+        "free": shares.min(axis=1),
+        "empty": (free.sum(axis=1) >= room).all(axis=1),
+        "quiet": about[:, 8] >= 0.9,
+        "completion": about[:, 1],
+    }
+    shared = {name: values[rows.env].astype(np.float64) for name, values in whole.items()}
+    mean, deviation = about[rows.env, 5:7].T * queue_delay.LOG_DAY
+    execution, waited = log_execution * queue_delay.LOG_DAY, unscaled(waiting, queue_delay.WAITING_SCALE)
+    own = {
+        "arriving": arriving,
+        "z execution": (execution - mean) / np.maximum(deviation, 0.1),
+        "log wait": np.log1p(waited / np.exp(mean)),
+        "log priced demand": np.log((prices[rows.env].T * demand).sum(axis=0) + EDGE),
+    }
+    products = [*own, "crowding", "free", "completion", "crowding * z execution", "free * z execution"]
+    in_quiet = ["z execution", "log priced demand", "crowding", "free"]
+    values = {**own, **shared}
+    crowded = [f"crowding * {name}" for name in ("z execution", "log priced demand")]
+    for name in {*products[-2:], *crowded}:
+        first, second = name.split(" * ")
+        values[name] = values[first] * values[second]
     return [
         ("log execution", execution),
-        ("log demand", largest),
-        ("log total demand", np.log(cpu + memory + EDGE)),
-        ("cpu", cpu),
-        ("memory", memory),
-        ("skew", np.abs(cpu - memory)),
-        ("log waiting", np.log1p(waited)),
-        ("waiting", waiting),
         ("slowdown", np.log1p(waited) - execution),
-        ("arriving", arriving),
-        ("z execution", z),
-        ("log wait", wait),
-        ("pressure", pressure),
-        ("log load", load),
-        ("free", free),
-        ("pressure * z execution", pressure * z),
-        ("log load * z execution", load * z),
-        ("free * z execution", free * z),
-        ("pressure * log demand", pressure * largest),
-        ("pressure * log wait", pressure * wait),
-        ("empty", empty),
-        ("calm", calm),
-        ("quiet", quiet),
-        ("quiet * z execution", quiet * z),
-        ("quiet * log total demand", quiet * np.log(cpu + memory + EDGE)),
-        ("quiet * free", quiet * free),
+        *list(own.items())[:3],
+        ("log demand", np.log(demand.max(axis=0) + EDGE)),
+        ("log priced demand", own["log priced demand"]),
+        ("spread", np.ptp(demand, axis=0)),
+        *shared.items(),
+        *((f"overload * {name}", shared["overload"] * values[name]) for name in products),
+        *((f"quiet * {name}", shared["quiet"] * values[name]) for name in in_quiet + crowded),
     ]
 
 
-def queue_delay_pick_columns(rows: TokenRows) -> Columns:
-    observation, env = rows.observation, rows.env
-    released = observation["servers"][:, :, 4]
-    open_server = released.max(axis=1)
-    server = observation["servers"][np.arange(len(released)), released.argmax(axis=1)]
-    free = (server * open_server[:, np.newaxis])[env]
-    cpu, memory = rows["tasks"][:2]
-    left = [np.maximum(free[:, 2 + r] - demand, 0.0) for r, demand in enumerate((cpu, memory))]
-    flag = open_server[env]
+def queue_delay_fit(rows: TokenRows, server: Any) -> Columns:
+    """How the tasks fit servers; ``server``: that of each row, [T], -1 for none."""
+    demand, capacity, free = (array.T if array.ndim == 2 else array for array in queue_delay_resources(rows))
+    there = (capacity[rows.env, server] > 0) & (server >= 0)[:, np.newaxis]
+    count, free = np.maximum(there.sum(axis=1), 1), free[rows.env, server]
+    left = np.maximum(free - demand, 0.0) * there
+    least = np.where(there, left, np.inf).min(axis=1)
+    least = np.where(there.any(axis=1), least, 0.0)
     return [
-        *queue_delay_task_columns(rows),
-        ("left after", np.maximum(*left)),
-        ("left uneven", np.abs(left[0] - left[1])),
-        ("dot", cpu * free[:, 2] + memory * free[:, 3]),
-        ("completion * log demand", flag * np.log(np.maximum(cpu, memory) + EDGE)),
+        ("dot", (demand * free * there).sum(axis=1) / count),
+        ("left norm", np.sqrt((left**2).sum(axis=1) / count)),
+        ("left least", least),
+        ("left uneven", left.max(axis=1) - least),
+    ]
+
+
+def queue_delay_released(rows: TokenRows) -> Any:
+    """The released server of each row's environment, -1 for none."""
+    released = rows.observation["servers"][:, :, -1]
+    return np.where(released.max(axis=1) > 0, released.argmax(axis=1), -1)[rows.env]
+
+
+def queue_delay_pick_columns(rows: TokenRows) -> Columns:
+    return [*queue_delay_task_columns(rows), *queue_delay_fit(rows, queue_delay_released(rows))]
+
+
+def queue_delay_server_columns(rows: TokenRows) -> Columns:
+    _, capacity, free = queue_delay_resources(rows)
+    server = rows.places["servers"][1]
+    capacity, free = capacity[rows.env, server], free[rows.env, server]
+    there = capacity > 0
+    least, most = np.where(there, free, np.inf).min(axis=1), free.max(axis=1)
+    return [
+        ("capacity", capacity.sum(axis=1) / np.maximum(there.sum(axis=1), 1)),
+        ("idle", (free >= capacity).all(axis=1)),
+        ("free share", np.where(there, free / np.where(there, capacity, 1.0), 1.0).min(axis=1)),
+        ("free least", np.minimum(least, most)),
+        ("free uneven", most - np.minimum(least, most)),
     ]
 
 
 def queue_delay_placement_columns(rows: TokenRows) -> Columns:
-    cpu, memory = rows["tasks"][:2]
-    cpu_all, memory_all, cpu_free, memory_free, released = rows["servers"]
-    arrival, completion = rows["globals"][:2]
-    left_cpu, left_memory = np.maximum(cpu_free - cpu, 0.0), np.maximum(memory_free - memory, 0.0)
-    fit = [
-        ("dot", cpu * cpu_free + memory * memory_free),
-        ("left norm", np.sqrt(left_cpu**2 + left_memory**2)),
-        ("left least", np.minimum(left_cpu, left_memory)),
-        ("left uneven", np.abs(left_cpu - left_memory)),
-    ]
-    tasks = queue_delay_task_columns(rows)
-    by_name = dict(tasks)
-    on_arrival = ["z execution", "pressure", "log load", "free"]
-    on_arrival += [f"{name} * z execution" for name in ("pressure", "log load", "free")]
-    both = [(f"arrival * {name}", arrival * value) for name, value in fit]
-    both += [(f"completion * {name}", completion * value) for name, value in fit]
+    tasks, server = queue_delay_task_columns(rows), rows.places["servers"][1]
+    fit, own, by_name = queue_delay_fit(rows, server), dict(queue_delay_server_columns(rows)), dict(tasks)
+    factors = ("overload", "overload * completion", "quiet")
     return [
         *tasks,
-        *both,
-        ("capacity cpu", cpu_all),
-        ("capacity memory", memory_all),
-        ("released", released),
-        ("idle", ((cpu_free >= cpu_all) & (memory_free >= memory_all)).astype(np.float32)),
-        ("arrival * log execution", arrival * tasks[0][1]),
-        ("arrival * log demand", arrival * tasks[1][1]),
-        ("free share", np.minimum(cpu_free / cpu_all, memory_free / memory_all)),
-        *((f"arrival * {name}", arrival * by_name[name]) for name in on_arrival),
-        *((f"arrival * log load * {name}", arrival * by_name["log load"] * value) for name, value in fit),
-        *((f"quiet * {name}", by_name["quiet"] * completion * value) for name, value in fit),
+        fit[1],
+        *((f"{factor} * {name}", by_name[factor] * value) for factor in factors for name, value in fit),
+        ("released", server == queue_delay_released(rows)),
+        *((name, own[name]) for name in ("idle", "free share")),
     ]
 
 
@@ -488,6 +495,7 @@ COLUMNS: dict[tuple[str, str], Callable[[TokenRows], Columns]] = {
     ("partial-value", "resource"): partial_value_resource_columns,
     ("queue-delay", "pick"): queue_delay_pick_columns,
     ("queue-delay", "placement"): queue_delay_placement_columns,
+    ("queue-delay", "server"): queue_delay_server_columns,
     ("single-job", "place"): single_job_place_columns,
     ("single-job", "move"): single_job_pair_columns,
 }

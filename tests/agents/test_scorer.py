@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from schedgym.agents.scorer import FLAT, Scorer, ScorerOptions, statistics_of
+from schedgym.agents.views import layout_of
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents.cases import CASES, fitted, observations, permute, vector
 from tests.long import some
@@ -283,3 +285,12 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises((InvalidParameter, UnknownName), match=message) as caught:
         ScorerOptions.build(**options)
     assert "\n" not in str(caught.value)
+
+
+def test_rows_of_another_length_than_the_columns_are_made_of_are_refused() -> None:
+    shapes = {"jobs": (5, 20), "servers": (2, 5), "globals": (len(tokens_of("flowtime").globals),)}
+    one = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    one |= {"job_mask": np.ones(5, np.int8)}
+    scorer = Scorer(layout_of("flowtime", "priority", one))
+    with pytest.raises(InvalidParameter, match="made of 4 numbers a row, the environment has 5"):
+        scorer.scores(np.zeros(scorer.size), {name: array[np.newaxis] for name, array in one.items()})

@@ -189,6 +189,16 @@ def test_a_specification_in_python_may_hold_numbers_of_numpy(path):
         SweepSpec("bad", [{"id": ID}])
 
 
+def test_a_parameter_of_several_parts_is_one_value(path):
+    """That of a preset, and one in a list of values."""
+    listed = {"tasks": 20, "resources": [["cpu"], ["cpu", "gpu"]]}
+    experiments = [{"id": ID, "parameters": own, "policies": ["fcfs"]} for own in (listed, {"tasks": 20})]
+    experiments[1]["preset"] = "gpu-cluster"
+    result = run_sweep(make_spec({"name": "parts", "episodes": 1, "experiments": experiments}), path, n_jobs=1)
+    found = [setting.parameters["resources"] for setting in ResultsStore(path).settings()]
+    assert result.failed == [] and sorted(map(len, found)) == [1, 2, 3]
+
+
 @long
 def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 import types
 from typing import Any
@@ -11,14 +12,19 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import schedgym
-from schedgym.agents.agent_policy import make_agent
-from schedgym.agents.scorer import Scorer
+from schedgym.agents.agent_policy import AgentPolicy, make_agent
+from schedgym.agents.files import load_pretrained
+from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import layout_of
 from schedgym.errors import InvalidParameter, InvalidSchedule, InvalidWorkload
+from schedgym.evaluation.episodes import make_env
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay import bounds
+from schedgym.problems.queue_delay.columns import TASK
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.problem import PROBLEM, RESOURCES, QueueDelayParameters
 from schedgym.problems.queue_delay.rules import TOLERANCE
@@ -31,6 +37,8 @@ from tests.queue_delay.test_rules import ENDINGS, VARIANTS, make, run
 ID = "schedgym/QueueDelay-v0"
 COUNTS = some([3, 1, 4])
 GPUS = RESOURCES[:3]
+#: entry of an observation -> which of its parts have a number for each resource
+BY_RESOURCE = {"tasks": (0,), "servers": (0, 1), "globals": (1,)}
 
 
 def instances(count: int, resources: int) -> Any:
@@ -222,21 +230,69 @@ def test_a_workload_file_has_its_own_resources(tmp_path: Any) -> None:
         gym.make(ID, workload=str(tmp_path / "w.json"), resources=GPUS)
 
 
-@pytest.mark.parametrize("names", [GPUS, ("memory", "licence")])
-def test_agents_refuse_resources_that_they_were_not_trained_with(names: tuple[str, ...]) -> None:
+@settings(max_examples=len(trials(60)), deadline=None)
+@given(seed=st.integers(0, 2**32), data=st.data())
+@pytest.mark.parametrize("view", ["placement", "pick", "route"])
+def test_columns_know_no_order_of_the_resources(view: str, seed: int, data: Any) -> None:
+    rng, resources = np.random.default_rng(seed), data.draw(st.integers(1, 4))
+    order = data.draw(st.permutations(range(resources)))
+    capacity = rng.integers(0, 5, (3, resources)) / 4.0
+    free = capacity * rng.choice([0.0, 0.5, 1.0], capacity.shape)
+    released = rng.permutation([rng.integers(2), 0, 0])
+    demand, about = rng.random((6, resources)), rng.random(9) * 0.99
+    about[:2] = (1, 0) if view == "route" else (1 - released.max(), released.max())
+    mean_demand = rng.random(resources)
+    own = rng.random((6, len(TASK))) * 0.99
+    rows = {"tasks": (demand, own), "servers": (capacity, free, released[:, np.newaxis])}
+    rows["globals"] = (about[:4], mean_demand, about[4:])
+    shape = {"placement": (6, 3), "pick": (7,), "route": (4,)}[view]
+    seen = []
+    for places in (list(range(resources)), list(order)):
+        one = {
+            name: np.concatenate(
+                [part[..., places] if k in BY_RESOURCE[name] else part for k, part in enumerate(parts)],
+                axis=-1,
+            ).astype(np.float32)
+            for name, parts in rows.items()
+        }
+        one |= {"task_mask": np.ones(6, np.int8), "action_mask": np.ones(shape, np.int8)}
+        scorer = Scorer(layout_of("queue-delay", view, one), ScorerOptions(context="none"))
+        batch = {name: value[np.newaxis] for name, value in one.items()}
+        seen.append(scorer.inspect(batch, scorer.wanted(batch))["columns 0"])
+    assert seen[0].shape[1] == math.prod(shape) - (view != "placement")
+    np.testing.assert_allclose(seen[1], seen[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("resources", [1, 3, 4])
+def test_the_shipped_agent_plays_any_number_of_resources(resources: int) -> None:
+    """Its episodes are valid, the same step by step as compiled, and better than first come, first served."""
+    names = RESOURCES[:resources]
     agent = make_agent("pretrained", ID)
-    env: Any = gym.make(ID, **agent.acting_parameters(ID, {"resources": names, "tasks": 5})).unwrapped
+    given = {"resources": names, "tasks": 80, "servers": 4, "strict": True}
+    env: Any = make_env(ID, agent.acting_parameters(ID, given))
+    env.reset(seed=1)
+    workload = env.record().workload
+    record, total, info = run(env, agent, workload)
+    validate(record)
+    assert len(record.job) == 80 and total == pytest.approx(-info["metrics"]["mean_delay"], rel=1e-9)
+    env.reset(options={"workload": workload})
+    assert agent.compiled_rollout is not None
+    assert agent.compiled_rollout(env.simulator) == pytest.approx(total, rel=1e-12)
+    fcfs = schedgym.make_policy("fcfs", "queue-delay")
+    assert total > run(make(workload, resources=names), fcfs, workload)[1]
+
+
+def test_agents_whose_tokens_are_those_of_the_resources_refuse_others() -> None:
+    """Scorers with a context, as its numbers are those of the resources."""
+    agent = load_pretrained(ID)
+    network = {**agent.metadata["network"], "context": "globals"}
+    policy = AgentPolicy(dataclasses.replace(agent, metadata={**agent.metadata, "network": network}))
+    env: Any = gym.make(ID, **policy.acting_parameters(ID, {"resources": GPUS, "tasks": 5})).unwrapped
     with pytest.raises(InvalidParameter, match=r"was trained with resources \('cpu', 'memory'\), not"):
-        agent.reset(env.interface, np.random.default_rng(0))
-
-
-def test_scorers_refuse_rows_of_other_resources() -> None:
-    env: Any = gym.make(ID, resources=GPUS, observation="features", tasks=5).unwrapped
+        policy.reset(env.interface, np.random.default_rng(0))
     observation, _ = env.reset(seed=1)
-    scorer = Scorer(layout_of("queue-delay", "pick", observation))
-    batch = {name: np.asarray(value)[np.newaxis] for name, value in observation.items()}
-    with pytest.raises(InvalidParameter, match="made of 5 numbers a row, the environment has 6"):
-        scorer.scores(np.zeros(scorer.size), batch)
+    with pytest.raises(InvalidParameter, match="context: is made of 11 numbers, the environment has 12"):
+        Scorer(layout_of("queue-delay", "placement", observation))
 
 
 def test_a_trace_gives_its_gpus() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
-from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, numbered, places, put, read
+from schedgym.core.arrays import Floats, Floats32, Integers
+from schedgym.core.columns import names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
+from schedgym.problems.queue_delay.problem import RESOURCES
 
 __all__ = [
     *("DAY", "LOG_DAY", "COUNT_SCALE", "WAITING_SCALE"),
-    *("GLOBAL", "NAMED", "SERVER", "TASK", "TOKENS", "GlobalToken", "ServerToken", "TaskToken"),
+    *("GLOBAL", "SERVER", "SUBMITTED", "TASK", "TOKENS"),
+    *("GlobalToken", "ServerToken", "SubmittedToken", "TaskToken"),
     *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
 ]
 
@@ -24,34 +26,31 @@ COUNT_SCALE = 32.0  # n / (n + 32) scales counts
 
 
 class TaskToken(NamedTuple):
-    """A waiting task; resources are shares of the largest server."""
+    """A waiting task, behind its demand of each resource, a share of the largest server."""
 
-    cpu: float
-    memory: float
     log_execution: float
     waiting: float
     arriving: float  # 1 if the task arrives at this epoch
 
 
 class ServerToken(NamedTuple):
-    """A server; resources are shares of the largest server."""
+    """A server, behind the capacity of each resource and what is free of each, as shares of the largest."""
 
-    capacity_cpu: float
-    capacity_memory: float
-    free_cpu: float
-    free_memory: float
     released: float  # 1 if the epoch is its release
 
 
 class GlobalToken(NamedTuple):
-    """The whole; means are over the tasks submitted so far."""
+    """The epoch and the queue; behind it the mean demand of each resource, and then the next token."""
 
     arrival: float  # 1 at an arrival epoch
     completion: float  # 1 at a completion epoch
     waiting: float  # waiting tasks
     beyond: float  # those beyond the window
-    mean_cpu: float
-    mean_memory: float
+
+
+class SubmittedToken(NamedTuple):
+    """The clock, and the tasks submitted so far."""
+
     clock: float
     mean_log_execution: float  # of the token "log execution", as is its standard deviation
     deviation_of_log_execution: float
@@ -63,15 +62,17 @@ class GlobalToken(NamedTuple):
     quiet: float
 
 
-#: number of resources in the tokens above, which scorers see; where there are more or fewer, each has a
-#: column in the place of these, and the columns behind are moved
-NAMED = 2
-TASK, SERVER, GLOBAL = places(TaskToken), places(ServerToken), places(GlobalToken)
+TASK, SERVER, GLOBAL, SUBMITTED = map(places, (TaskToken, ServerToken, GlobalToken, SubmittedToken))
 
 # Columns of scorers -----------------------------------------------------------------------------
+#
+# All are symmetrical in the resources, and per resource where they are sums, so that a scorer plays with any
+# number of them.
 
 PICK_TASK, PLACED_TASK, ROUTE_SERVER = range(3)  # codes of the sets of columns
 QUIET = 0.9  # least token "quiet" at which no more arrivals are expected: 9 mean times between arrivals
+MUCH = 4.0  # load above which a cluster is overloaded: of the first tasks the estimate often exceeds 1
+MOST_OVERLOAD = 5.0  # when the first tasks arrive the load has no bounds
 LEAST_DEVIATION = 0.1  # of log1p(execution): what differs less counts as equal
 
 
@@ -79,75 +80,74 @@ class TaskColumns(NamedTuple):
     """What scorers see of a task."""
 
     log_execution: float
-    log_demand: float
-    log_total_demand: float
-    cpu: float
-    memory: float
-    skew: float
-    log_waiting: float
-    waiting: float
-    slowdown: float
+    slowdown: float  # log of its waiting over its execution time
     arriving: float
     z_execution: float
-    log_wait: float
-    pressure: float
-    log_load: float
+    log_wait: float  # over the typical execution time
+    log_demand: float  # of the resource of which it is largest
+    log_priced_demand: float  # mean over the resources, weighted by how much of each is asked for
+    spread: float  # largest less smallest demand
+    overload: float
+    crowding: float
     free: float
-    pressure_times_z_execution: float
-    log_load_times_z_execution: float
-    free_times_z_execution: float
-    pressure_times_log_demand: float
-    pressure_times_log_wait: float
     empty: float
-    calm: float
     quiet: float
+    completion: float
+    overload_times_arriving: float
+    overload_times_z_execution: float
+    overload_times_log_wait: float
+    overload_times_log_priced_demand: float
+    overload_times_crowding: float
+    overload_times_free: float
+    overload_times_completion: float
+    overload_times_crowding_times_z_execution: float
+    overload_times_free_times_z_execution: float
     quiet_times_z_execution: float
-    quiet_times_log_total_demand: float
+    quiet_times_log_priced_demand: float
+    quiet_times_crowding: float
     quiet_times_free: float
+    quiet_times_crowding_times_z_execution: float
+    quiet_times_crowding_times_log_priced_demand: float
 
 
-class PickColumns(NamedTuple):
-    """What they see in view pick behind these: the task on the released server."""
+class Fit(NamedTuple):
+    """How a task fits a server: of the resources that the server has."""
 
-    left_after: float
-    left_uneven: float
-    dot: float
-    completion_times_log_demand: float
+    dot: float  # demand times what is free, mean over the resources
+    left_norm: float  # root of the mean square of what the task would leave
+    left_least: float
+    left_uneven: float  # most less least
 
 
 class PlacementColumns(NamedTuple):
     """What they see in view placement behind these: the task on a server."""
 
-    arrival_times_dot: float
-    arrival_times_left_norm: float
-    arrival_times_left_least: float
-    arrival_times_left_uneven: float
-    completion_times_dot: float
-    completion_times_left_norm: float
-    completion_times_left_least: float
-    completion_times_left_uneven: float
-    capacity_cpu: float
-    capacity_memory: float
-    released: float
-    idle: float
-    arrival_times_log_execution: float
-    arrival_times_log_demand: float
-    free_share: float
-    arrival_times_z_execution: float
-    arrival_times_pressure: float
-    arrival_times_log_load: float
-    arrival_times_free: float
-    arrival_times_pressure_times_z_execution: float
-    arrival_times_log_load_times_z_execution: float
-    arrival_times_free_times_z_execution: float
-    arrival_times_log_load_times_dot: float
-    arrival_times_log_load_times_left_norm: float
-    arrival_times_log_load_times_left_least: float
-    arrival_times_log_load_times_left_uneven: float
+    left_norm: float
+    overload_times_dot: float
+    overload_times_left_norm: float
+    overload_times_left_least: float
+    overload_times_left_uneven: float
+    overload_times_completion_times_dot: float
+    overload_times_completion_times_left_norm: float
+    overload_times_completion_times_left_least: float
+    overload_times_completion_times_left_uneven: float
     quiet_times_dot: float
     quiet_times_left_norm: float
     quiet_times_left_least: float
     quiet_times_left_uneven: float
+    released: float
+    idle: float
+    free_share: float
+
+
+class ServerColumns(NamedTuple):
+    """What they see of a server in view route."""
+
+    capacity: float  # mean over the resources
+    idle: float
+    free_share: float
+    free_least: float
+    free_uneven: float
 
 
 class Whole(NamedTuple):
@@ -155,198 +155,222 @@ class Whole(NamedTuple):
 
     mean: float  # of log1p(execution)
     scale: float  # one over its standard deviation
-    #: log1p of the number of waiting tasks over the number of mean demands that all servers can hold
-    pressure: float
-    log_load: float  # of the load offered so far
-    free: float  # share of the scarcer resource
+    #: log of what waiting and running tasks ask for over what all servers can hold
+    crowding: float
+    #: log of the load offered so far over MUCH, at least 0; 0 once no more arrivals are expected
+    overload: float
+    free: float  # share of the scarcest resource
     execution: float  # the typical one
     empty: float  # 1 if nothing runs
-    calm: float  # 1 / (load + 1)^4
     quiet: float  # 1 if no more arrivals are expected
-
-
-class Released(NamedTuple):
-    """The server of a completion epoch; at an arrival all are 0."""
-
-    completion: float  # 1
-    free_cpu: float
-    free_memory: float
+    completion: float  # 1 at a completion epoch
 
 
 class Seen(NamedTuple):
     """The entries of an observation."""
 
-    tasks: Annotated[Floats32, "task", len(TaskToken._fields)]
-    servers: Annotated[Floats32, "server", len(ServerToken._fields)]
-    globals: Annotated[Floats32, len(GlobalToken._fields)]
+    tasks: Annotated[Floats32, "task", "task_column"]
+    servers: Annotated[Floats32, "server", "server_column"]
+    globals: Annotated[Floats32, "global_column"]
 
 
 class Memo(NamedTuple):
     """Values that are the same for all tasks and pairs."""
 
-    released: Annotated[Floats, len(Released._fields)]
+    released: Annotated[Integers, 1]  # the server of a completion epoch, else -1
+    prices: Annotated[Floats, len(RESOURCES)]  # share of each resource in what tasks ask for
     whole: Annotated[Floats, len(Whole._fields)]
 
 
 @helper
-def measure(seen: Seen) -> Whole:
-    """Measure the whole observation."""
-    servers, about = seen.servers, read(GlobalToken, seen.globals)
-    all_cpu = all_memory = free_cpu = free_memory = 0.0
-    empty = 1.0
-    for j in range(servers.shape[0]):
-        server = read(ServerToken, servers[j])
-        all_cpu += server.capacity_cpu
-        all_memory += server.capacity_memory
-        free_cpu += server.free_cpu
-        free_memory += server.free_memory
-        if server.free_cpu < server.capacity_cpu or server.free_memory < server.capacity_memory:
+def resources_of(seen: Seen) -> int:
+    """Return the number of resources."""
+    return seen.tasks.shape[1] - len(TASK)
+
+
+@helper
+def measure(seen: Seen, prices: Any) -> Whole:
+    """Measure the whole observation, and set the prices of resources."""
+    resources, servers = resources_of(seen), seen.servers
+    epoch = read(GlobalToken, seen.globals)
+    about = read(SubmittedToken, seen.globals[len(GLOBAL) + resources :])
+    free = empty = 1.0
+    share = total = 0.0
+    for r in range(resources):
+        room = left = 0.0
+        for j in range(servers.shape[0]):
+            room += servers[j, r]
+            left += servers[j, resources + r]
+        if left < room:
             empty = 0.0
-    share = max(about.mean_cpu / (all_cpu + EDGE), about.mean_memory / (all_memory + EDGE))
+        prices[r] = 0.0
+        if room > 0.0:
+            prices[r] = seen.globals[len(GLOBAL) + r] / room
+            free = min(free, left / room)
+        share = max(share, prices[r])
+        total += prices[r]
+    for r in range(resources):
+        prices[r] /= total + EDGE**2
     mean = about.mean_log_execution * LOG_DAY
+    waiting = unscaled(epoch.waiting, COUNT_SCALE) * share
+    quiet = 1.0 if about.quiet >= QUIET else 0.0
+    overload = min(max(log_odds(about.load) - math.log(MUCH), 0.0), MOST_OVERLOAD) * (1.0 - quiet)
     return Whole(
         mean=mean,
         scale=1.0 / max(about.deviation_of_log_execution * LOG_DAY, LEAST_DEVIATION),
-        pressure=math.log1p(unscaled(about.waiting, COUNT_SCALE) * share),
-        log_load=log_odds(about.load),
-        free=min(free_cpu / (all_cpu + EDGE), free_memory / (all_memory + EDGE)),
+        crowding=math.log(waiting + 1.0 - free + EDGE),
+        overload=overload,
+        free=free,
         execution=math.exp(mean),
         empty=empty,
-        calm=(1.0 - about.load) ** 4,
-        quiet=1.0 if about.quiet >= QUIET else 0.0,
+        quiet=quiet,
+        completion=epoch.completion,
     )
 
 
 @helper
 def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Measure the whole observation, and find the released server."""
-    if code != ROUTE_SERVER:
-        put(memo.whole, 0, measure(seen))
-    put(memo.released, 0, Released(completion=0.0, free_cpu=0.0, free_memory=0.0))
+    if code == ROUTE_SERVER:
+        return
+    put(memo.whole, 0, measure(seen, memo.prices))
+    memo.released[0] = -1
     for j in range(seen.servers.shape[0]):
-        server = read(ServerToken, seen.servers[j])
-        if server.released > 0.0:
-            released = Released(completion=1.0, free_cpu=server.free_cpu, free_memory=server.free_memory)
-            put(memo.released, 0, released)
+        if seen.servers[j, 2 * resources_of(seen) + SERVER.released] > 0.0:
+            memo.released[0] = j
             return
 
 
 @helper
-def task_columns(task: TaskToken, whole: Whole) -> TaskColumns:
-    """Return the columns of a task."""
+def task_columns(seen: Seen, memo: Memo, i: int) -> TaskColumns:
+    """Return the columns of task i."""
+    resources = resources_of(seen)
+    task, whole = read(TaskToken, seen.tasks[i][resources:]), read(Whole, memo.whole)
+    largest, smallest, priced = 0.0, math.inf, 0.0
+    for r in range(resources):
+        demand = float(seen.tasks[i, r])
+        largest = max(largest, demand)
+        smallest = min(smallest, demand)
+        priced += memo.prices[r] * demand
     waited = unscaled(task.waiting, WAITING_SCALE)
     log_execution = task.log_execution * LOG_DAY
-    log_demand = math.log(max(task.cpu, task.memory) + EDGE)
-    log_total_demand = math.log(task.cpu + task.memory + EDGE)
-    log_waiting = math.log1p(waited)
     z = (log_execution - whole.mean) * whole.scale
-    log_wait = math.log1p(waited / whole.execution)
+    log_wait, size, overload = math.log1p(waited / whole.execution), math.log(priced + EDGE), whole.overload
     return TaskColumns(
         log_execution=log_execution,
-        log_demand=log_demand,
-        log_total_demand=log_total_demand,
-        cpu=task.cpu,
-        memory=task.memory,
-        skew=abs(task.cpu - task.memory),
-        log_waiting=log_waiting,
-        waiting=task.waiting,
-        slowdown=log_waiting - log_execution,
+        slowdown=math.log1p(waited) - log_execution,
         arriving=task.arriving,
         z_execution=z,
         log_wait=log_wait,
-        pressure=whole.pressure,
-        log_load=whole.log_load,
+        log_demand=math.log(largest + EDGE),
+        log_priced_demand=size,
+        spread=largest - smallest,
+        overload=overload,
+        crowding=whole.crowding,
         free=whole.free,
-        pressure_times_z_execution=whole.pressure * z,
-        log_load_times_z_execution=whole.log_load * z,
-        free_times_z_execution=whole.free * z,
-        pressure_times_log_demand=whole.pressure * log_demand,
-        pressure_times_log_wait=whole.pressure * log_wait,
         empty=whole.empty,
-        calm=whole.calm,
         quiet=whole.quiet,
+        completion=whole.completion,
+        overload_times_arriving=overload * task.arriving,
+        overload_times_z_execution=overload * z,
+        overload_times_log_wait=overload * log_wait,
+        overload_times_log_priced_demand=overload * size,
+        overload_times_crowding=overload * whole.crowding,
+        overload_times_free=overload * whole.free,
+        overload_times_completion=overload * whole.completion,
+        overload_times_crowding_times_z_execution=overload * whole.crowding * z,
+        overload_times_free_times_z_execution=overload * whole.free * z,
         quiet_times_z_execution=whole.quiet * z,
-        quiet_times_log_total_demand=whole.quiet * log_total_demand,
+        quiet_times_log_priced_demand=whole.quiet * size,
+        quiet_times_crowding=whole.quiet * whole.crowding,
         quiet_times_free=whole.quiet * whole.free,
+        quiet_times_crowding_times_z_execution=whole.quiet * whole.crowding * z,
+        quiet_times_crowding_times_log_priced_demand=whole.quiet * whole.crowding * size,
     )
+
+
+@helper
+def fit(seen: Seen, i: int, j: int) -> Fit:
+    """Return how task i fits server j."""
+    resources = resources_of(seen)
+    dot = square = most = 0.0
+    least, count = math.inf, 0
+    for r in range(resources):
+        if seen.servers[j, r] > 0.0:
+            demand, free = float(seen.tasks[i, r]), float(seen.servers[j, resources + r])
+            left = max(free - demand, 0.0)
+            dot += demand * free
+            square += left * left
+            most = max(most, left)
+            least = min(least, left)
+            count += 1
+    least = min(least, most)
+    return Fit(dot / max(count, 1), math.sqrt(square / max(count, 1)), least, most - least)
+
+
+@helper
+def server_columns(seen: Seen, j: int) -> ServerColumns:
+    """Return the columns of server j."""
+    resources = resources_of(seen)
+    room = most = 0.0
+    share, idle, least, count = 1.0, 1.0, math.inf, 0
+    for r in range(resources):
+        capacity, free = float(seen.servers[j, r]), float(seen.servers[j, resources + r])
+        if capacity > 0.0:
+            room += capacity
+            share = min(share, free / capacity)
+            most = max(most, free)
+            least = min(least, free)
+            count += 1
+            if free < capacity:
+                idle = 0.0
+    least = min(least, most)
+    return ServerColumns(room / max(count, 1), idle, share, least, most - least)
 
 
 @helper
 def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     """Write the columns of task i, or of server i."""
     if code == ROUTE_SERVER:
-        put(x, 0, read(ServerToken, seen.servers[i]))
+        put(x, 0, server_columns(seen, i))
         return
-    task = task_columns(read(TaskToken, seen.tasks[i]), read(Whole, memo.whole))
+    task = task_columns(seen, memo, i)
     put(x, 0, task)
     if code == PICK_TASK:
-        released = read(Released, memo.released)
-        left_cpu = max(released.free_cpu - task.cpu, 0.0)
-        left_memory = max(released.free_memory - task.memory, 0.0)
-        own = PickColumns(
-            left_after=max(left_cpu, left_memory),
-            left_uneven=abs(left_cpu - left_memory),
-            dot=task.cpu * released.free_cpu + task.memory * released.free_memory,
-            completion_times_log_demand=released.completion * task.log_demand,
-        )
-        put(x, len(task), own)
+        j = memo.released[0]
+        put(x, len(task), fit(seen, i, j) if j >= 0 else Fit(0.0, 0.0, 0.0, 0.0))
 
 
 @helper
 def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
     """Write the columns of task i on server j, behind those of task i."""
-    task, server, about = (
-        read(TaskColumns, x),
-        read(ServerToken, seen.servers[j]),
-        read(GlobalToken, seen.globals),
+    task, own, server = read(TaskColumns, x), fit(seen, i, j), server_columns(seen, j)
+    overload, at_completion, quiet = task.overload, task.overload_times_completion, task.quiet
+    released = 1.0 if j == memo.released[0] else 0.0
+    pair = PlacementColumns(
+        left_norm=own.left_norm,
+        overload_times_dot=overload * own.dot,
+        overload_times_left_norm=overload * own.left_norm,
+        overload_times_left_least=overload * own.left_least,
+        overload_times_left_uneven=overload * own.left_uneven,
+        overload_times_completion_times_dot=at_completion * own.dot,
+        overload_times_completion_times_left_norm=at_completion * own.left_norm,
+        overload_times_completion_times_left_least=at_completion * own.left_least,
+        overload_times_completion_times_left_uneven=at_completion * own.left_uneven,
+        quiet_times_dot=quiet * own.dot,
+        quiet_times_left_norm=quiet * own.left_norm,
+        quiet_times_left_least=quiet * own.left_least,
+        quiet_times_left_uneven=quiet * own.left_uneven,
+        released=released,
+        idle=server.idle,
+        free_share=server.free_share,
     )
-    left_cpu, left_memory = max(server.free_cpu - task.cpu, 0.0), max(server.free_memory - task.memory, 0.0)
-    dot = task.cpu * server.free_cpu + task.memory * server.free_memory
-    norm = math.sqrt(left_cpu * left_cpu + left_memory * left_memory)
-    least, uneven = min(left_cpu, left_memory), abs(left_cpu - left_memory)
-    idle = 0.0
-    if server.free_cpu >= server.capacity_cpu and server.free_memory >= server.capacity_memory:
-        idle = 1.0
-    arrival, completion = about.arrival, about.completion
-    own = PlacementColumns(
-        arrival_times_dot=arrival * dot,
-        arrival_times_left_norm=arrival * norm,
-        arrival_times_left_least=arrival * least,
-        arrival_times_left_uneven=arrival * uneven,
-        completion_times_dot=completion * dot,
-        completion_times_left_norm=completion * norm,
-        completion_times_left_least=completion * least,
-        completion_times_left_uneven=completion * uneven,
-        capacity_cpu=server.capacity_cpu,
-        capacity_memory=server.capacity_memory,
-        released=server.released,
-        idle=idle,
-        arrival_times_log_execution=arrival * task.log_execution,
-        arrival_times_log_demand=arrival * task.log_demand,
-        free_share=min(server.free_cpu / server.capacity_cpu, server.free_memory / server.capacity_memory),
-        arrival_times_z_execution=arrival * task.z_execution,
-        arrival_times_pressure=arrival * task.pressure,
-        arrival_times_log_load=arrival * task.log_load,
-        arrival_times_free=arrival * task.free,
-        arrival_times_pressure_times_z_execution=arrival * task.pressure_times_z_execution,
-        arrival_times_log_load_times_z_execution=arrival * task.log_load_times_z_execution,
-        arrival_times_free_times_z_execution=arrival * task.free_times_z_execution,
-        arrival_times_log_load_times_dot=task.log_load * (arrival * dot),
-        arrival_times_log_load_times_left_norm=task.log_load * (arrival * norm),
-        arrival_times_log_load_times_left_least=task.log_load * (arrival * least),
-        arrival_times_log_load_times_left_uneven=task.log_load * (arrival * uneven),
-        # when it is quiet, an epoch is a completion
-        quiet_times_dot=task.quiet * (completion * dot),
-        quiet_times_left_norm=task.quiet * (completion * norm),
-        quiet_times_left_least=task.quiet * (completion * least),
-        quiet_times_left_uneven=task.quiet * (completion * uneven),
-    )
-    put(x, len(task), own)
+    put(x, len(task), pair)
 
 
 TOKENS = Tokens(
     sets=(TokenSet("tasks", "task_mask"), TokenSet("servers")),
-    globals=names_of(GlobalToken),
+    globals=(*names_of(GlobalToken), "mean cpu", "mean memory", *names_of(SubmittedToken)),
     views={
         "placement": ScoredView(
             "pairs", (Scores("place", ("tasks", "servers"), "placement"), Scores("close"))
@@ -356,9 +380,9 @@ TOKENS = Tokens(
         "rule": RULE_VIEW,
     },
     columns={
-        "pick": ColumnSet(PICK_TASK, names_of(TaskColumns, PickColumns)),
+        "pick": ColumnSet(PICK_TASK, names_of(TaskColumns, Fit)),
         "placement": ColumnSet(PLACED_TASK, names_of(TaskColumns), names_of(PlacementColumns)),
-        "server": ColumnSet(ROUTE_SERVER, numbered("servers", ServerToken)),
+        "server": ColumnSet(ROUTE_SERVER, names_of(ServerColumns)),
     },
     numbers="state.queue_task",
     acting=("window", "rule", "scope", "order"),

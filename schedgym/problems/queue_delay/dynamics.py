@@ -39,8 +39,8 @@ from schedgym.problems.queue_delay.columns import (
     DAY,
     GLOBAL,
     LOG_DAY,
-    NAMED,
     SERVER,
+    SUBMITTED,
     TASK,
     WAITING_SCALE,
 )
@@ -102,7 +102,7 @@ CONFIG = record_dtype(
 def task_limits(simulator: Any) -> list[float]:
     """The largest values of a task token: execution may be longer than the day that scales its logarithm."""
     limits = [1.0] * simulator.sizes["task_column"]
-    limits[TASK.log_execution + simulator.sizes["static_resource"] - NAMED] = math.log1p(LAST_TIME) / LOG_DAY
+    limits[simulator.sizes["static_resource"] + TASK.log_execution] = math.log1p(LAST_TIME) / LOG_DAY
     return limits
 
 
@@ -618,8 +618,8 @@ def write_task_token(env: Environment, i: int, task: int) -> None:
     resources = env.jobs.demand.shape[1]
     for r in range(resources):
         tokens[i, r] = env.jobs.demand[task, r]
-    tokens[i, TASK.log_execution + resources - NAMED] = env.state.log_execution[task]
-    tokens[i, TASK.arriving + resources - NAMED] = 0.0
+    tokens[i, resources + TASK.log_execution] = env.state.log_execution[task]
+    tokens[i, resources + TASK.arriving] = 0.0
 
 
 @helper
@@ -640,24 +640,23 @@ def observe_features(env: Environment) -> None:
     shown = min(s.queued, window)
     clock = s.clock
     resources = env.state.demand.shape[0]
-    more = resources - NAMED  # places by which columns behind those of the resources are moved
     tokens = env.observation.task_tokens
     for i in range(s.fresh, shown):
         write_task_token(env, i, env.state.queue_task[i])
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
-        tokens[i, TASK.waiting + more] = waiting / (waiting + WAITING_SCALE)
+        tokens[i, resources + TASK.waiting] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
         write_task_token(env, shown - 1, s.arriving)
-        tokens[shown - 1, TASK.waiting + more] = 0.0
-        tokens[shown - 1, TASK.arriving + more] = 1.0
+        tokens[shown - 1, resources + TASK.waiting] = 0.0
+        tokens[shown - 1, resources + TASK.arriving] = 1.0
     clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:
-        servers[s.marked, SERVER.released + 2 * more] = 0.0
+        servers[s.marked, 2 * resources + SERVER.released] = 0.0
     s.marked = s.released if s.epoch == COMPLETION else -1
     if s.marked >= 0:
-        servers[s.marked, SERVER.released + 2 * more] = 1.0
+        servers[s.marked, 2 * resources + SERVER.released] = 1.0
     beyond = s.queued - shown
     mean = s.log_execution / s.submitted
     elapsed = clock - env.jobs.arrival[0]
@@ -669,12 +668,13 @@ def observe_features(env: Environment) -> None:
     whole[GLOBAL.waiting] = s.queued / (s.queued + COUNT_SCALE)
     whole[GLOBAL.beyond] = beyond / (beyond + COUNT_SCALE)
     for r in range(resources):
-        whole[GLOBAL.mean_cpu + r] = env.observation.mean_demand[r]
-    whole[GLOBAL.clock + more] = clock / (clock + DAY)
-    whole[GLOBAL.mean_log_execution + more] = mean
-    whole[GLOBAL.deviation_of_log_execution + more] = deviation
-    whole[GLOBAL.load + more] = offered_load(env, elapsed)
-    whole[GLOBAL.quiet + more] = since / (since + elapsed / s.submitted) if since > 0.0 else 0.0
+        whole[len(GLOBAL) + r] = env.observation.mean_demand[r]
+    behind = len(GLOBAL) + resources
+    whole[behind + SUBMITTED.clock] = clock / (clock + DAY)
+    whole[behind + SUBMITTED.mean_log_execution] = mean
+    whole[behind + SUBMITTED.deviation_of_log_execution] = deviation
+    whole[behind + SUBMITTED.load] = offered_load(env, elapsed)
+    whole[behind + SUBMITTED.quiet] = since / (since + elapsed / s.submitted) if since > 0.0 else 0.0
 
 
 @helper

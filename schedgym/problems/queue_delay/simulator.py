@@ -11,7 +11,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
-from schedgym.problems.queue_delay.columns import GLOBAL, NAMED, SERVER, TASK
+from schedgym.problems.queue_delay.columns import GLOBAL, SERVER, SUBMITTED, TASK
 from schedgym.problems.queue_delay.problem import ORDERS, PROBLEM, QueueDelayParameters
 from schedgym.problems.queue_delay.rules import ARRIVING_ONLY, FIRST, SCAN_RELEASED
 from schedgym.problems.queue_delay.workload import rebuild, tables
@@ -39,9 +39,9 @@ class QueueDelaySimulator(Simulator):
                 "server": servers,
                 "window": self.window,
                 "static_resource": resources,
-                "task_column": len(TASK) - NAMED + resources,
-                "server_column": len(SERVER) + 2 * (resources - NAMED),
-                "global_column": len(GLOBAL) - NAMED + resources,
+                "task_column": resources + len(TASK),
+                "server_column": 2 * resources + len(SERVER),
+                "global_column": len(GLOBAL) + resources + len(SUBMITTED),
             },
             config={"all_servers": parameters.scope == "all"},
             known={"tasks": tasks, "servers": servers, "resources": self.resources},
