@@ -21,7 +21,7 @@ from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.board.entries import known, read_entries
 from schedgym.board.scores import Result, estimate_score, ratio_to_bound
-from schedgym.board.suites import load_suite, suites
+from schedgym.board.suites import load_suite
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import get_problem
 from schedgym.evaluation.statistics import judge_interval, ratio_interval
@@ -309,8 +309,9 @@ def board() -> str:
         results = [Result(instance, known(instance), value) for instance, value in pairs]
         rows.append((entry, estimate_score(results), ratio_to_bound(results)))
     rows.sort(key=lambda row: -row[1].value)
-    known_by = {name: [known(one).by for one in load_suite(name).instances("test")] for name in suites()}
-    return part("board.md", rows=rows, suites=[load_suite(name) for name in suites()], known_by=known_by)
+    suites = [load_suite(name) for name in sorted({row[0].suite for row in rows})]
+    known_by = {suite.name: [known(one).by for one in suite.instances("test")] for suite in suites}
+    return part("board.md", rows=rows, suites=suites, known_by=known_by)
 
 
 #: file -> the functions of its tables
