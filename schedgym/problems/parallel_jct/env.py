@@ -68,11 +68,11 @@ class ParallelJCTEnv(SchedulingEnv):
     | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
 
     In view `plan`, if all vCPU are 0 they are set by Eq. 16. In view `pick`, `planner="tapra-fast"` plans
-    the job by TaPRA-fast, and "list-scheduling", which is not in the paper, places the longest task first,
-    where it is efficient and running tasks have little work left; then REC meets E_MAX (or TaPRA-fast
-    plans). View `search` starts with every task on its most efficient server. A move is legal if the energy
-    stays within E_MAX and the task becomes faster; the search ends by itself when no move is legal, or
-    after `max_moves`. If a task of a plan would never end, the job fails in this round.
+    the job by TaPRA-fast, and "list-scheduling", which is not in the paper and needs DRC, places the longest
+    task first, where it is efficient and running tasks have little work left; then REC meets E_MAX (or
+    TaPRA-fast plans). View `search` starts with every task on its most efficient server. A move is legal if
+    the energy stays within E_MAX and the task becomes faster; the search ends by itself when no move is
+    legal, or after `max_moves`. If a task of a plan would never end, the job fails in this round.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: an
     empty row, or one of a job that has failed, ends the round; servers of a plan are rounded and clipped,
@@ -101,11 +101,11 @@ class ParallelJCTEnv(SchedulingEnv):
     - `servers` (M, 7): capacity / the largest; available share; c(running tasks); 1 if tasks can get vCPU
       there; and in view `place` for the next task: efficiency; t(time that it would take); 1 if it may be
       placed there.
-    - `globals` (14,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
+    - `globals` (15,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
       time to the next tick / `tick`; of the job being planned: progress, energy / E_MAX, and t(its time so
       far); of the loads of the jobs that have arrived so far, divided by all vCPU: t(geometric mean),
       d / (d + 1) of the standard deviation d of their logarithms, and l / (l + time since the first arrival)
-      of their sum l.
+      of their sum l; 1 with DRC.
     - `moves` (N, M, 3), view `search`: efficiency; t(time of the task there); 1 if the move is legal.
     - `job_mask`, `action_mask`.
 

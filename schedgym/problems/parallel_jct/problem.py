@@ -103,6 +103,7 @@ class ParallelJCTParameters(Parameters):
         "planner of the chosen job; list-scheduling sees the running tasks (not in the paper)",
         choices=PLANNERS,
         views=("pick",),
+        needs=("DRC", lambda own: own.drc),
     )
     max_moves: int = parameter(
         200, "moves after which a job is launched", minimum=1, maximum=10**6, views=("search",)
