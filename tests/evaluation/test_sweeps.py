@@ -194,9 +194,8 @@ def test_a_parameter_of_several_parts_is_one_value(path):
     listed = {"tasks": 20, "resources": [["cpu"], ["cpu", "gpu"]]}
     experiments = [{"id": ID, "parameters": own, "policies": ["fcfs"]} for own in (listed, {"tasks": 20})]
     experiments[1]["preset"] = "gpu-cluster"
-    result = run_sweep(
-        make_spec({"name": "parts", "episodes": 1, "experiments": experiments}), path, n_jobs=1
-    )
+    given = make_spec({"name": "parts", "episodes": 1, "experiments": experiments})
+    result = run_sweep(given, path, n_jobs=1)
     found = [setting.parameters["resources"] for setting in ResultsStore(path).settings()]
     assert result.failed == [] and sorted(map(len, found)) == [1, 2, 3]
 
