@@ -30,7 +30,7 @@ OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "
 }
 
 #: values that matter in short episodes
-LEAST: dict[str, list[Any]] = {"max_moves": [1]}
+LEAST: dict[str, list[Any]] = {"max_moves": [1], "most_demand": [1]}
 #: without what some of them matter to nobody
 BESIDE: dict[str, dict[str, Any]] = {"rule": {"scope": "all"}}
 #: what random actions do not show: shares that are 0, one misfit that is worth more than all that fit
@@ -95,7 +95,8 @@ def test_every_parameter_that_is_accepted_changes_something(id: str) -> None:
     for field in dataclasses.fields(problem.parameters):
         if field.name in OTHERS or field.name in acting:
             continue
-        for value in values(field, problem.parameters.kinds()[field.name], complete[field.name]):
+        usual = values(field, problem.parameters.kinds()[field.name], complete[field.name])
+        for value in LEAST.get(field.name, usual):
             base = given
             try:
                 problem.build(id, {**given, field.name: value})

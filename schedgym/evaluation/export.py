@@ -16,7 +16,6 @@ from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.standings import Board, read_boards
 from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore, Setting
-from schedgym.evaluation.wording import value_text
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -120,7 +119,8 @@ def _kinds(settings: Sequence[Any], names: Sequence[str]) -> dict[str, str]:
 def _value(value: Any, kind: str) -> Any:
     if value is None or kind != "string" or isinstance(value, str):
         return value
-    return value_text(value) if isinstance(value, list) else canonical(value)
+    names = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return "+".join(value) if names else canonical(value)
 
 
 def _episodes(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from schedgym.agents.agent_policy import make_agent
 from schedgym.agents.files import list_pretrained
+from schedgym.core.arrays import STATIC
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.problem import list_problems
 from schedgym.evaluation.engines import Failure, count_processes, make_engine
@@ -22,7 +24,8 @@ __all__ = ["warm_up"]
 def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
     """Compile the kernels of environments in all their views, of their default policies and shipped agents.
 
-    The machine code is cached on disk, so the first step of later processes does not wait for it.
+    Presets with another number of resources have kernels of their own, which are compiled, too. The machine
+    code is cached on disk, so the first step of later processes does not wait for it.
 
     Args:
         names: environment ids, as for :func:`~schedgym.evaluation.runner.evaluate`; all ids if none is given.
@@ -47,7 +50,19 @@ def _compile(id: str) -> float:
     """Take a step in each view of an id; run its default policies and its agent for a short episode."""
     before, problem = COMPILATION.seconds, resolve_id(id)[0]
     small = problem.presets["small"]
-    for view in problem.views:
+    compiled: list[dict[str, int]] = []
+    for preset in (small, *problem.presets.values()):
+        parameters = {**preset, **small}
+        sizes = make_env(id, parameters).unwrapped.simulator.sizes
+        static = {name: size for name, size in sizes.items() if name.startswith(STATIC)}
+        if static not in compiled:
+            compiled.append(static)
+            _compile_small(id, parameters)
+    return COMPILATION.seconds - before
+
+
+def _compile_small(id: str, small: Mapping[str, Any]) -> None:
+    for view in resolve_id(id)[0].views:
         env = make_env(id, {**small, "view": view.name})
         observation, _ = env.reset(seed=0)
         env.step(sample_action(env.action_space, observation, np.random.default_rng(0)))
@@ -59,4 +74,3 @@ def _compile(id: str) -> float:
         observation, _ = env.reset(seed=0)
         agent.reset(env.interface, np.random.default_rng(0))
         agent(observation)  # another kernel than the one that plays whole episodes
-    return COMPILATION.seconds - before

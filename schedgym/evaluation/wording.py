@@ -91,7 +91,7 @@ def value_text(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value):
+    if isinstance(value, tuple) and all(isinstance(name, str) for name in value):
         return "+".join(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -108,6 +108,8 @@ def flowtime_job_columns(rows: TokenRows) -> Columns:
     crowded = ("log work left", "log slots left", "log demand", "log flowtime")
     both = ("log work left", "log slots left", "log memory", "log age")
     split = ("log slots left", "log demand", "log age", "log flowtime")
+    linear = 2.0 * rows["globals"][4] - 1.0
+    of_linear = ("log work left", "log slots left", "log demand", "log flowtime")
     return [
         ("log work left", log_work),
         ("log slots left", log_left),
@@ -133,6 +135,9 @@ def flowtime_job_columns(rows: TokenRows) -> Columns:
         *((f"pressure * {name}", pressure * main[name]) for name in crowded),
         *((f"pressure * memory * {name}", pressure * with_memory * main[name]) for name in both),
         *((f"tasks * {name}", several * main[name]) for name in split),
+        *((f"linear * {name}", linear * main[name]) for name in of_linear),
+        *((f"linear * memory * {name}", linear * with_memory * main[name]) for name in (both[0], both[2])),
+        ("linear * tasks * log slots left", linear * several * main["log slots left"]),
     ]
 
 

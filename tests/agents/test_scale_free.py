@@ -151,10 +151,7 @@ PARALLEL = load_config("parallel-jct-pick")
 
 
 def rounds() -> list[dict[str, Any]]:
-    """Observations of a busy ParallelJCT, in which every third decision launches the first job.
-
-    Every second one is changed to that of an environment without DRC.
-    """
+    """Observations of a busy ParallelJCT, in which every third decision launches the first job."""
     given = {"jobs": 40, "arity": 4, "rate": 2.0, "action_mask": True}
     env: Any = make_env(PARALLEL.id, {**PARALLEL.environment, **given})
     observation, _ = env.reset(seed=5)
@@ -164,7 +161,6 @@ def rounds() -> list[dict[str, Any]]:
         open_ = np.flatnonzero(observation["action_mask"])
         if len(open_) > 3:
             seen.append({name: np.array(value) for name, value in observation.items()})
-            seen[-1]["globals"][14] = turn % 2
         observation, _, terminated, truncated, _ = env.step(int(open_[0 if turn % 3 == 0 else -1]))
         done = terminated or truncated
     assert len(seen) > 40

@@ -216,6 +216,8 @@ for name in ("/dev/null", "private", "new", "read only", "closed/x", "/dev/stdou
 #: file -> what it writes without atomic_write, none of it under a name that a user gives
 OTHERS = {
     "schedgym/core/files.py": "here it is done",
+    "schedgym/board/entries.py": "a member of an archive, which is written to its stream",
+    "schedgym/board/walls.py": "what a candidate's process reads, which has no name by then",
     "schedgym/core/kernel_cache.py": "compiled kernels",
     "schedgym/traces/fetch.py": "the temporary file of a download",
 }

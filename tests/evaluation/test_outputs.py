@@ -42,6 +42,10 @@ OUTPUTS: dict[str, tuple[list[str], dict[str, str]]] = {
     "export --table leaderboard": (["store.db"], {"--output": "o.parquet"}),
     "claims": (["guan2022/amf-envy"], {"--json": "o.json"}),
     "bench": ([], {"--json": "o.json"}),
+    "board run": (
+        ["score: value", "--suite", "PartialValue-1"],
+        {"--json": "o.json", "--schedules": "o.npz"},
+    ),
     "trace list": ([], {"--json": "o.json"}),
     "trace inspect": (["log.csv", "--format", "mine.yaml"], {"--json": "o.json"}),
 }
@@ -51,11 +55,14 @@ OTHERS = {
     "tune": ([ID, "ffd-nb", "--episodes", "2", *SIZE], {"--output": "o.db"}),
     "reproduce": (["guan2022/fig4.6"], {"--output": "o"}),
     "train": ([ID, "--config", "training.yaml", "--seeds", "1"], {"--output": "o"}),
+    "board instances": (["PartialValue-1"], {"--output": "o"}),
+    "board evaluator": (["PartialValue-1"], {"--output": "o"}),
 }
 #: files and folders that commands read, and the logs of TensorBoard
 READ = {
     *("run --workload", "advise log", "advise --machines", "sweep spec", "report store", "export store"),
     *("store verify store", "trace inspect file", "trace inspect --nodes", "train --logs"),
+    *("board run --phrase-file", "board submit schedules"),
 }
 
 
@@ -131,7 +138,7 @@ def test_a_store_or_a_folder_is_no_device(
     ((flag, name),) = files.items()
     check = SPECIAL[kind](folder / name)
     before = sorted(folder.iterdir())
-    assert cli.main([command, *arguments, flag, name]) == 2
+    assert cli.main([*command.split(), *arguments, flag, name]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {name}: ") and error.count("\n") == 1
     assert sorted(folder.iterdir()) == before

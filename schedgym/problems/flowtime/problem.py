@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
@@ -170,6 +172,12 @@ class FlowtimeParameters(Parameters):
 
 _KW = {"jobs": 6487, "horizon": 3600}
 
+
+def _hidden(own: Mapping[str, Any]) -> str:
+    """Name what observations do not show of jobs that have arrived."""
+    return "" if own["estimation"] == "none" else "demands (estimation)"
+
+
 PROBLEM = Problem(
     name="flowtime",
     title="Flowtime norm of preemptible jobs packed on heterogeneous servers, slot by slot",
@@ -222,5 +230,5 @@ PROBLEM = Problem(
     ),
     traces=("tasks",),
     package="schedgym.problems.flowtime",
-    hidden=lambda own: "" if own["estimation"] == "none" else "demands (estimation)",
+    hidden=_hidden,
 )

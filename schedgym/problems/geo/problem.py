@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
@@ -170,6 +172,11 @@ class GeoParameters(Parameters):
             raise InvalidParameter(f"choices: must be <= {self.sites} (sites), got {self.choices}")
 
 
+def _hidden(own: Mapping[str, Any]) -> str:
+    """Name what observations do not show of jobs that have arrived."""
+    return "" if own["durations"] == "constant" else "durations"
+
+
 PROBLEM = Problem(
     name="geo",
     title="Geo-distributed jobs: where each task runs, in what order, and with what share of the sites",
@@ -234,5 +241,5 @@ PROBLEM = Problem(
     ),
     traces=("bytes",),
     package="schedgym.problems.geo",
-    hidden=lambda own: "" if own["durations"] == "constant" else "durations",
+    hidden=_hidden,
 )

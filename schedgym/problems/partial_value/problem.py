@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
@@ -145,6 +146,11 @@ class PartialValueParameters(Parameters):
                 raise InvalidParameter(f"{field.name}: needs a trace")
 
 
+def _hidden(own: Mapping[str, Any]) -> str:
+    """Name what observations do not show of jobs that have arrived."""
+    return "deadlines" if own["deadlines"] == "hidden" else ""
+
+
 PROBLEM = Problem(
     name="partial-value",
     title="Total value of partly served jobs with deadlines on pooled resources, slot by slot",
@@ -177,5 +183,5 @@ PROBLEM = Problem(
     ),
     traces=("tasks", "bytes"),
     package="schedgym.problems.partial_value",
-    hidden=lambda own: "deadlines" if own["deadlines"] == "hidden" else "",
+    hidden=_hidden,
 )
