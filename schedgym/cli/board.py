@@ -80,7 +80,7 @@ def run(asked: Asked) -> None:
         "size",
         "instances",
         "score",
-        f"mean {metric.name} [{metric.unit}]",
+        f"mean {metric.name}" + (f" [{metric.unit}]" if metric.unit else ""),
         "ratio to bound",
         "refused",
     )
