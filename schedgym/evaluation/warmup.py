@@ -47,13 +47,13 @@ def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
 
 
 def _compile(id: str) -> float:
-    """Take a step in each view of an id; run its default policies and its agent for a short episode."""
+    """Compile what an id needs, for each number of resources that its presets have."""
     before, problem = COMPILATION.seconds, resolve_id(id)[0]
     small = problem.presets["small"]
     compiled: list[dict[str, int]] = []
     for preset in (small, *problem.presets.values()):
         parameters = {**preset, **small}
-        sizes = make_env(id, parameters).unwrapped.simulator.sizes
+        sizes = make_env(id, parameters).simulator.sizes
         static = {name: size for name, size in sizes.items() if name.startswith(STATIC)}
         if static not in compiled:
             compiled.append(static)
@@ -62,6 +62,7 @@ def _compile(id: str) -> float:
 
 
 def _compile_small(id: str, small: Mapping[str, Any]) -> None:
+    """Take a step in each view; run the default policies and the agent for a short episode."""
     for view in resolve_id(id)[0].views:
         env = make_env(id, {**small, "view": view.name})
         observation, _ = env.reset(seed=0)

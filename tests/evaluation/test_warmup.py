@@ -16,7 +16,9 @@ import gymnasium as gym, schedgym
 from schedgym.testing import all_views
 for view in all_views("queue-delay"):
     gym.make("schedgym/QueueDelay-v0", disable_env_checker=True, **view).reset(seed=0)
-schedgym.evaluate("QueueDelay-v0", ["bf-exec", "fcfs"], 1, parameters={"tasks": 20})
+for resources in (("cpu", "memory"), ("cpu", "memory", "gpu")):
+    parameters = {"tasks": 20, "resources": resources}
+    schedgym.evaluate("QueueDelay-v0", ["bf-exec", "fcfs"], 1, parameters=parameters)
 """
 
 
