@@ -55,7 +55,8 @@ def test_figures_are_written_as_they_are_drawn(name, tiny_run, trace, tmp_path, 
     (entry,) = list_figures(name)
     run = tiny_run(entry.paper.key)
     monkeypatch.setattr(runs, "fetch", {"facebook-2010": trace}.get if "Facebook" in entry.title else None)
-    outcome, content = entry.make(run), make_figure(entry, run, tmp_path)
+    default = next(iter(entry.readings.values()))
+    outcome, content = entry.make(run.alone(entry.name, default)), make_figure(entry, run, tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".png", ".json"}
     assert (tmp_path / content["files"]["png"]).stat().st_size > 10_000
     assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content

@@ -33,6 +33,7 @@ from schedgym.papers import (
 )
 from schedgym.papers.figures import band, distribution, lines
 from schedgym.papers.judging import (
+    NOT_TOLD,
     PERCENT,
     Effect,
     about,
@@ -591,9 +592,8 @@ def _less_by_class(played: Evaluation, name: str) -> Judged:
         f"with alpha = 100 there are fewer in {fewer} of {len(drops)} classes of sizes, and at most half "
         f"as many in {sum(held)}; the largest decrease is {100 * max(drops, default=0.0):.0f}%"
     )
-    return Judged(
-        f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict_of(map(judge, held))
-    )
+    verdict = verdict_of(map(judge, held)) if held else NOT_TOLD  # with alpha = 0 there are none to lose
+    return Judged(f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict)
 
 
 @figure("fig7")
