@@ -21,7 +21,7 @@ from rendering import render
 from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.board.entries import known, read_entries
-from schedgym.board.scores import Result, estimate_score, ratio_to_bound
+from schedgym.board.scores import Result, estimate_score, ratio_to_bound, usual_references
 from schedgym.board.suites import load_suite
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import Parameters, get_problem
@@ -398,8 +398,10 @@ def board() -> str:
     """The entries of each suite with their scores, the best one first."""
     rows = []
     for entry in read_entries():
-        pairs = zip(load_suite(entry.suite).instances("test"), entry.values, strict=True)
-        results = [Result(instance, known(instance), value) for instance, value in pairs]
+        instances = load_suite(entry.suite).instances("test")
+        facts = list(map(known, instances))
+        usual = usual_references(instances, facts)
+        results = [Result(*row) for row in zip(instances, facts, usual, entry.values, strict=True)]
         rows.append((entry, estimate_score(results), ratio_to_bound(results)))
     rows.sort(key=lambda row: -row[1].value)
     suites = [load_suite(name) for name in sorted({row[0].suite for row in rows})]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from schedgym.board.entries import known
-from schedgym.board.scores import score_of
+from schedgym.board.scores import score_of, usual_references
 from schedgym.board.suites import Instance, load_suite
 from schedgym.core.score_policy import ScorePolicy
 from schedgym.envs import SchedulingEnv
@@ -43,7 +43,8 @@ class Trials:
         self.instances = instances
         self._environments: dict[str, SchedulingEnv] = {}
         self._workloads = [instance.workload() for instance in instances]
-        self._known = [known(instance) for instance in instances]
+        facts = [known(instance) for instance in instances]
+        self._facts = list(zip(facts, usual_references(instances, facts), strict=True))
 
     def play(self, number: int, policy: ScorePolicy) -> float:
         """The objective that an expression reaches in an instance."""
@@ -51,15 +52,14 @@ class Trials:
         if instance.size not in self._environments:
             used = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
             self._environments[instance.size] = make_env(instance.id, used)
-        env, workload = self._environments[instance.size], self._workloads[number]
-        outcome = play(env, policy, workload=workload, check=False)
-        return outcome.metrics[instance.objective.name]
+        env, own = self._environments[instance.size], self._workloads[number]
+        return play(env, policy, workload=own, check=False).metrics[instance.objective.name]
 
     def score(self, text: str) -> float:
         """The mean score of an expression on all instances."""
         policy = ScorePolicy(f"score: {text}")
         scores = [
-            score_of(self.play(number, policy), self._known[number], instance.objective.sign)
+            score_of(self.play(number, policy), *self._facts[number], instance.objective.sign)
             for number, instance in enumerate(self.instances)
         ]
         return float(np.mean(scores))

@@ -1,17 +1,18 @@
 """Scores of candidates: 0 is the paper's own algorithm, 1 the best known schedule.
 
 The score of an instance is (reference - value) / (reference - best known), whether less is better or more. A
-difference of reference and best known below LEAST of the reference counts as that much, so that the score
-says something where the paper's algorithm is the best that is known, or nearly: there the best known schedule
-has less than 1. An instance that was refused has the paper's own schedule and the score 0. The score of a set
-is the mean, with a bootstrap interval: the instances are paired, as the reference met the same ones.
+difference of reference and best known below LEAST of what the reference usually is, in the mean over the
+set's instances of the same size, counts as that much: where the paper's algorithm is the best that is known,
+or nearly, the best known schedule has less than 1, and no instance outweighs the others. An instance that was
+refused has the paper's own schedule and the score 0. The score of a set is the mean, with a bootstrap
+interval: the instances are paired, as the reference met the same ones.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,18 @@ from schedgym.errors import SchedgymError
 from schedgym.evaluation.statistics import Estimate, bootstrap_interval
 from schedgym.evaluation.wording import estimate_text, four_digits
 
-__all__ = ["FAILED", "LEAST", "Report", "Result", "evaluate_program", "estimate_score", "run", "score_of"]
+__all__ = [
+    "FAILED",
+    "LEAST",
+    "Report",
+    "Result",
+    "estimate_score",
+    "evaluate_program",
+    "ratio_to_bound",
+    "run",
+    "score_of",
+    "usual_references",
+]
 
 LEAST = 0.01
 FAILED = -1.0  # what a searcher is told of a program of which every instance was refused
@@ -39,6 +51,7 @@ class Result:
     Attributes:
         instance: the instance.
         known: what is known of it.
+        usual: the reference's mean over the set's instances of its size: :func:`usual_references`.
         value: the objective; of a refused instance that of the paper's own algorithm.
         schedule: a valid schedule; None: the instance was refused.
         refusal: why it was refused, "" if it was not.
@@ -46,6 +59,7 @@ class Result:
 
     instance: Instance
     known: Known
+    usual: float
     value: float
     schedule: ScheduleRecord | None = None
     refusal: str = ""
@@ -53,7 +67,7 @@ class Result:
     @property
     def score(self) -> float:
         """:func:`score_of` the value."""
-        return score_of(self.value, self.known, self.instance.objective.sign)
+        return score_of(self.value, self.known, self.usual, self.instance.objective.sign)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,19 +157,28 @@ class Report:
         }
 
 
-def score_of(value: float, known: Known, sign: float) -> float:
+def usual_references(instances: Sequence[Instance], known: Sequence[Known]) -> list[float]:
+    """Of each instance of a set, the mean of the absolute references of those of its size."""
+    found: dict[str, list[float]] = {}
+    for instance, facts in zip(instances, known, strict=True):
+        found.setdefault(instance.size, []).append(abs(facts.reference))
+    return [float(np.mean(found[instance.size])) for instance in instances]
+
+
+def score_of(value: float, known: Known, usual: float, sign: float) -> float:
     """The score of an objective's value in an instance.
 
     Args:
         value: the objective.
         known: what is known of the instance.
+        usual: what the absolute reference usually is.
         sign: of the objective, :attr:`~schedgym.core.problem.Metric.sign`.
     """
     gain = sign * (known.reference - value)
-    unit = max(sign * (known.reference - known.best_known), LEAST * abs(known.reference))
+    unit = max(sign * (known.reference - known.best_known), LEAST * usual)
     if unit > 0:
         return gain / unit
-    return float(np.sign(gain))  # the best known value is 0, and the paper's algorithm reaches it
+    return float(np.sign(gain))  # the paper's algorithm reaches 0, the best known value, in all of them
 
 
 def estimate_score(results: Iterable[Result]) -> Estimate:
@@ -166,8 +189,9 @@ def estimate_score(results: Iterable[Result]) -> Estimate:
 
 def ratio_to_bound(results: Iterable[Result]) -> float:
     """The mean value over the mean bound; nan where a bound is missing or all are 0."""
-    values, bounds = np.array([(result.value, result.known.bound or math.nan) for result in results]).T
-    return float(values.mean() / bounds.mean())
+    found = [(own.value, math.nan if own.known.bound is None else own.known.bound) for own in results]
+    value, bound = np.mean(found, axis=0)
+    return float(value / bound) if bound else math.nan
 
 
 def run(
@@ -193,10 +217,12 @@ def run(
     """
     instances = load_suite(suite).instances(set, phrase)
     played = play(candidate, instances, limits)
+    references = list(map(known, instances))
     results = []
-    for number, instance in enumerate(instances):
+    for number, (instance, facts, usual) in enumerate(
+        zip(instances, references, usual_references(instances, references), strict=True)
+    ):
         schedule, refusal = played.played[number].schedule, played.played[number].refusal
-        facts = known(instance)
         value = facts.reference
         if schedule is not None:
             judgement = judge(instance, schedule)
@@ -204,7 +230,7 @@ def run(
                 value = judgement.objective
             else:
                 schedule, refusal = None, judgement.violation
-        results.append(Result(instance, facts, value, schedule, refusal))
+        results.append(Result(instance, facts, usual, value, schedule, refusal))
     told = played.decisions, played.seconds, tuple(played.missing)
     return Report(candidate, suite, set, tuple(results), *told)
 

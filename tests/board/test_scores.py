@@ -16,7 +16,15 @@ import pytest
 from schedgym.board import scores
 from schedgym.board.entries import Known, load_schedules
 from schedgym.board.judge import judge
-from schedgym.board.scores import Report, Result, estimate_score, evaluate_program, ratio_to_bound, score_of
+from schedgym.board.scores import (
+    Report,
+    Result,
+    estimate_score,
+    evaluate_program,
+    ratio_to_bound,
+    score_of,
+    usual_references,
+)
 from schedgym.board.suites import load_suite, suites
 from schedgym.cli import main
 from schedgym.evaluation.statistics import bootstrap_interval
@@ -40,18 +48,31 @@ def facts(reference, best, bound=None):
         (100.0, 100.0, 100.0, 1.0, 0.0),  # nothing better is known: a percent is the unit
         (101.0, 100.0, 100.0, 1.0, -1.0),
         (99.0, 100.0, 99.9, 1.0, 1.0),
+        (2.0, 0.5, 0.5, 1.0, -1.5),  # a percent of what the reference usually is
         (0.0, 0.0, 0.0, 1.0, 0.0),
-        (3.0, 0.0, 0.0, 1.0, -1.0),
+        (3.0, 0.0, 0.0, 1.0, -3.0),
     ],
 )
 def test_the_scale_of_scores(value, reference, best, sign, score):
-    assert score_of(value, facts(reference, best), sign) == pytest.approx(score)
+    assert score_of(value, facts(reference, best), 100.0, sign) == pytest.approx(score)
+
+
+def test_where_all_references_are_0_the_sign_counts():
+    assert [score_of(value, facts(0.0, 0.0), 0.0, 1.0) for value in (0.0, 3.0)] == [0.0, -1.0]
+
+
+def test_the_usual_reference_is_that_of_the_size():
+    instances = load_suite("QueueDelay-1").instances("train")
+    known = [facts(float(instance.index), 0.0) for instance in instances]
+    usual = dict(zip((own.size for own in instances), usual_references(instances, known), strict=True))
+    assert usual == {"small": 14.5, "paper": 32.0, "loaded": 42.0}
 
 
 def results(values, refusals=("", "")):
     known = [facts(100.0, 50.0, 40.0), facts(10.0, 8.0, 5.0)]
     return tuple(
-        Result(*row[:3], None, row[3]) for row in zip(INSTANCES, known, values, refusals, strict=True)
+        Result(*row[:2], 55.0, row[2], None, row[3])
+        for row in zip(INSTANCES, known, values, refusals, strict=True)
     )
 
 
@@ -61,7 +82,10 @@ def test_a_set_has_the_mean_its_interval_and_the_ratio_to_the_bound():
     assert estimate.value == pytest.approx(0.5)
     assert (estimate.low, estimate.high) == bootstrap_interval([0.5, 0.5])
     assert ratio_to_bound(found) == pytest.approx(84 / 45)
-    assert math.isnan(ratio_to_bound([Result(INSTANCES[0], facts(1.0, 1.0), 1.0)]))
+    assert math.isnan(ratio_to_bound([Result(INSTANCES[0], facts(1.0, 1.0), 1.0, 1.0)]))
+    nothing_waits = Result(INSTANCES[0], facts(0.0, 0.0, 0.0), 1.0, 0.0)
+    assert ratio_to_bound([*found, nothing_waits]) == pytest.approx(84 / 45)
+    assert math.isnan(ratio_to_bound([nothing_waits]))
 
 
 def test_a_report_says_where_a_candidate_loses():
