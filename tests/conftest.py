@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.long import SLOW_VIEWS, long
+from tests.long import SLOW_PAGES, SLOW_VIEWS, long, weekly
 from tests.order import in_halves
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if Path(item.path).suffix == ".ipynb" or SLOW_VIEWS.search(item.nodeid):
             item.add_marker(long)
+        if SLOW_PAGES.search(item.nodeid):
+            item.add_marker(weekly)
     yield  # other hooks deselect tests
     if hasattr(config, "workerinput"):
         items[:] = in_halves(items, [item.nodeid for item in items])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 __all__ = [
+    "SLOW_PAGES",
     "SLOW_VIEWS",
     "WEEKLY",
     "all_but",
@@ -27,11 +28,17 @@ long = pytest.mark.long
 #: in the names of tests: views that name a rule, and so compile the rules of the policies once more
 SLOW_VIEWS = re.compile(r"(FlowtimePacking|GeoAssign|GeoFair)-v0-(rule|fair-rule)[-\]]")
 
+#: in the names of tests: notebooks and pages of which shorter ones do the same, left to .ci/checks
+SLOW_PAGES = re.compile(
+    r"(guan2022|noroozoliaee2014|xu2021)\.ipynb|test_the_blocks_run\[(docs/agents\.md|.*, traces)\]"
+)
+
 FUZZ = int(os.environ.get("SCHEDGYM_FUZZ", "0"))
 EVERY = FUZZ >= 2000  # make test-all draws every random case
 #: .ci/checks has the whole product of what a test is parametrised by
 WEEKLY = FUZZ >= 20_000
 
+#: beside ``long``: similar tests, of which .ci/run has another one, or that take minutes
 weekly = pytest.mark.skipif(not WEEKLY, reason="for .ci/checks")
 
 

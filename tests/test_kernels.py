@@ -344,15 +344,6 @@ def test_debug_modes_find_what_a_kernel_writes_beyond_its_arrays() -> None:
     assert touched(0, 3, 4, 5, NUMBA_BOUNDSCHECK="1") == ("IndexError IndexError ", "")
 
 
-@long
-def test_a_golden_schedule_under_bounds_checks() -> None:
-    """The other ids and all views: .ci/checks."""
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_golden.py", "-k", "queue_delay"]
-    command += ["-W", "error::pytest.PytestUnraisableExceptionWarning"]
-    found = python(*command, NUMBA_BOUNDSCHECK="1", SCHEDGYM_GUARD="1").stdout
-    assert "1 passed" in found, found
-
-
 def test_garbage_is_collected_again_after_compiling() -> None:
     was_enabled = gc.isenabled()
     try:

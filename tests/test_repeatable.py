@@ -27,7 +27,7 @@ def digest(id, threads):
     return found.hexdigest()
 
 found, NUMBERS = {}, thinned((1, 2, 4), of=2)
-for id in thinned(IDS, of=4):
+for id in thinned(IDS, of=len(IDS)):
     found[id] = [digest(id, threads) for threads in NUMBERS], []
     for n_jobs in NUMBERS:
         frame = evaluate(id, None, 2, parameters=small(id), n_jobs=n_jobs, progress=False)

@@ -16,12 +16,11 @@ import llvmlite.binding
 import pytest
 
 from schedgym.core import kernel_cache
-from tests.long import long
+from tests.long import WEEKLY, long
 from tests.test_all_problems import IDS
 from tests.test_packaging import FOLDERS, copy_sources, install
 
-ALL = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000
-CHOSEN = IDS if ALL else ["schedgym/QueueDelay-v0"]
+CHOSEN = IDS if WEEKLY else ["schedgym/QueueDelay-v0"]
 #: as in the Makefile; kernels with bounds checks are no part of a wheel
 LEVEL = {"SCHEDGYM_SHIP_KERNELS": "1", "NUMBA_CPU_NAME": kernel_cache.LEVEL, "NUMBA_CPU_FEATURES": ""}
 FITS = all(llvmlite.binding.get_host_cpu_features().get(name) for name in kernel_cache.FEATURES)

@@ -26,7 +26,7 @@ from tests.agents.cases import CASES, compiled, fitted, vector
 from tests.agents.trainings import KINDS
 from tests.agents.trainings import configuration as make_training
 from tests.lazy import needs
-from tests.long import long
+from tests.long import long, weekly
 from tests.test_all_problems import small
 
 pytestmark = needs("cma")
@@ -183,6 +183,7 @@ def test_candidates_are_compared_with_the_start(monkeypatch: pytest.MonkeyPatch)
 
 
 @long
+@weekly
 def test_prices_of_resources() -> None:
     """Partial-value's other view: one score per resource, the logarithm of its price."""
     config = make_config(

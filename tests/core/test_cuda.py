@@ -270,7 +270,7 @@ def simulate(program: str, *arguments: str) -> str:
 
 
 @long
-@pytest.mark.parametrize("half", range(2))
+@pytest.mark.parametrize("half", thinned(range(2), of=2))
 def test_trajectories_on_the_simulator_are_those_of_the_cpu(half: int) -> None:
     found = simulate(TRAJECTORIES, str(half)).split()
     assert found == [case.id for case in CASES[half::2]]
@@ -363,7 +363,7 @@ def views_of(*wanted: tuple[str, str]) -> list[Any]:
             ("SingleJob", "search"),
             ("ParallelJCT", "pick"),
         ),
-        of=4,
+        of=7,
     ),
 )
 @pytest.mark.parametrize("mode", thinned(MODES, of=2))

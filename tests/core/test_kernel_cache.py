@@ -17,11 +17,10 @@ from schedgym.core import kernel_cache
 from schedgym.core.kernel_cache import MAGIC
 from tests.evaluation.test_failing_disk import shim
 from tests.interpreted import results_of
-from tests.long import long, some, thinned
+from tests.long import WEEKLY, long, some, weekly
 from tests.test_all_problems import IDS
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000  # .ci/checks
 
 #: prints what two kernels give for integers and floats, how often they came from disk, and the warnings
 USE = """
@@ -184,7 +183,7 @@ assert kernel._cache.load_overload((types.int64,), kernel.targetctx) is not None
 print(found, flush=True)
 raise SystemExit
 """
-    every = 8 * 37 + 1 if ALL else 8 * 401 + 1
+    every = 8 * 37 + 1 if WEEKLY else 8 * 401 + 1
     found = results_of(before.format(str(path), every), **variables_of(tmp_path))
     assert found == -(-8 * path.stat().st_size // every) > 5
 
@@ -282,7 +281,7 @@ print([met, found])
 def test_a_disk_that_fails_at_each_write_of_the_cache(tmp_path: Path) -> None:
     """After an edit: whatever part of the new code is written, this process and the next use the new code."""
     write_source(tmp_path)
-    last = 12 if ALL else 7
+    last = 12 if WEEKLY else 4
     variables = {**variables_of(tmp_path), "LD_PRELOAD": str(shim(tmp_path))}
     met, tried = results_of(FAILING, str(tmp_path), "1", str(last), **variables)
     assert tried == 4 * (last - 1) and met >= tried // 2
@@ -333,9 +332,10 @@ print(json.dumps([env.record().digest(), info["metrics"], texts, counts]))
 
 
 @long
-@pytest.mark.parametrize("id", thinned(IDS[::-1], of=len(IDS)))
+@weekly
+@pytest.mark.parametrize("id", IDS)
 def test_damaged_kernels_of_every_id(tmp_path: Path, id: str) -> None:
-    """Every file in every way: the episode is the same. In .ci/checks of each id, and all files at once."""
+    """Every file in every way, and all files at once: the episode is the same."""
 
     def play(*more: str) -> list:
         return results_of(PLAY, id, *more, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
@@ -347,7 +347,7 @@ def test_damaged_kernels_of_every_id(tmp_path: Path, id: str) -> None:
     paths = sorted((tmp_path / "cache").rglob("*.nbc"))
     assert tried == refused >= 3 * len(DAMAGES)
     contents = [path.read_bytes() for path in paths]
-    for damage in DAMAGES.values() if ALL else ():
+    for damage in DAMAGES.values():
         for k, path in enumerate(paths):
             path.write_bytes(damage(contents[k], contents[k - 1]))
         again = play()

@@ -15,6 +15,7 @@ from schedgym.cli import _application as application
 from schedgym.evaluation import evaluate, wording
 from schedgym.problems.queue_delay.workload import from_trace, make_workload
 from schedgym.traces import read_trace
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 FAST = ["--tasks", "30", "--servers", "3", "--episodes", "3"]
@@ -134,6 +135,7 @@ def test_describe_a_policy(capsys, name):
     assert "blocking=false" in out and "size=nb" in out and "Deviations: The paper does not say" in out
 
 
+@long
 def test_compare_sets_a_parameter_of_one_view(capsys):
     """The planner of view pick, beside a baseline of view plan; without the agent it is refused."""
     few = ["--episodes", "2", "--jobs", "3", "--arity", "2", "--planner", "list-scheduling"]

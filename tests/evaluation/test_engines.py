@@ -13,7 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 from schedgym.errors import InvalidParameter, RunAborted, UnknownName
 from schedgym.evaluation import engines
 from schedgym.evaluation.engines import Failure, make_engine
-from tests.long import long
+from tests.long import long, thinned, weekly
 
 
 def work(unit):
@@ -71,7 +71,7 @@ def test_a_worker_that_waited_too_long_is_replaced(monkeypatch):
 
 
 @long
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", thinned([2, 1], of=2))
 def test_a_unit_that_takes_too_long_costs_only_itself(n_jobs):
     """Also with one process, and where the interpreter never gets to run: the worker is replaced."""
     check_limit(make_engine("local", n_jobs, 8.0))
@@ -228,6 +228,7 @@ def test_a_ray_cluster(cluster, tmp_path):
 
 
 @long
+@weekly
 def test_a_unit_that_takes_too_long_on_a_ray_cluster(cluster):
     check_limit(make_engine("ray", limit=8.0))
     # the last of these wait for a core for longer than the limit
@@ -242,6 +243,7 @@ def fell(unit):
 
 
 @long
+@weekly
 def test_a_unit_that_dies_with_the_ray_cluster_has_not_failed(cluster):
     with pytest.raises(RunAborted, match="the Ray cluster died; run this again to continue: "):
         list(make_engine("ray").run(fell, [1]))

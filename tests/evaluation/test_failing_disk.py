@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.long import long
+from tests.long import long, weekly
 
 #: stands before the C library: the calls on files in one folder are counted, and the n-th fails
 SHIM = r"""
@@ -172,8 +172,7 @@ def test_a_disk_that_fails_at_some_calls(tmp_path: Path) -> None:
 
 
 @long
+@weekly
 def test_a_disk_that_fails_at_each_of_its_calls(tmp_path: Path) -> None:
-    """At every fifth; at each in .ci/checks."""
-    every = 1 if int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000 else 5
-    failures, told, met = play(tmp_path, 1, every)
-    assert failures > 400 // every and told > 4000 // every and met == 800 // every
+    failures, told, met = play(tmp_path, 1, 1)
+    assert failures > 400 and told > 4000 and met == 800

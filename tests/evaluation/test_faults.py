@@ -121,7 +121,7 @@ PARALLEL = """
 import sys
 from schedgym.evaluation.sweeps import run_sweep
 from tests.evaluation.test_faults import spec
-run_sweep(spec(episodes=400), sys.argv[1], n_jobs=2)
+run_sweep(spec(episodes=100), sys.argv[1], n_jobs=2)
 """
 
 

@@ -57,15 +57,15 @@ def write_trace(folder: Path, seconds: int = 10, machines: int = 2) -> tuple[Pat
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the package, laid out as it is installed, which a test may edit."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "kernels")
+    """A copy of the package with its compiled kernels, laid out as it is installed, which a test may edit."""
+    ignored = shutil.ignore_patterns("*.pyc", "*.egg-info")
     for folder, inside in FOLDERS.items():
         shutil.copytree(ROOT / folder, tmp_path / "site" / inside, ignore=ignored)
     return tmp_path / "site" / "schedgym"
 
 
 def run(copy: Path, code: str, *arguments: object) -> Any:
-    variables = {**os.environ, "PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": str(copy.parent / "cache")}
+    variables = {**os.environ, "PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": ""}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=copy.parent)
     assert done.returncode == 0, done.stderr

@@ -191,13 +191,13 @@ def test_a_specification_in_python_may_hold_numbers_of_numpy(path):
 
 def test_a_parameter_of_several_parts_is_one_value(path):
     """That of a preset, and one in a list of values."""
-    listed = {"tasks": 20, "resources": [["cpu"], ["cpu", "gpu"]]}
+    listed = {"tasks": 20, "resources": [["cpu", "disk"], ["cpu", "gpu"]]}
     experiments = [{"id": ID, "parameters": own, "policies": ["fcfs"]} for own in (listed, {"tasks": 20})]
     experiments[1]["preset"] = "gpu-cluster"
     given = make_spec({"name": "parts", "episodes": 1, "experiments": experiments})
     result = run_sweep(given, path, n_jobs=1)
     found = [setting.parameters["resources"] for setting in ResultsStore(path).settings()]
-    assert result.failed == [] and sorted(map(len, found)) == [1, 2, 3]
+    assert result.failed == [] and sorted(map(len, found)) == [2, 2, 3]
 
 
 @long

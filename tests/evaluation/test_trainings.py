@@ -21,7 +21,7 @@ from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.trainings import Trained, TrainingSpec, run_trainings
 from tests.lazy import needs
-from tests.long import long, some
+from tests.long import long, some, weekly
 
 pytestmark = needs("cma", "torch")
 
@@ -169,6 +169,7 @@ def test_the_recorded_command_can_be_given_to_a_shell(monkeypatch, tmp_path) -> 
 
 
 @long
+@weekly
 def test_a_training_that_takes_too_long_goes_on_next_time(tmp_path) -> None:
     forever = {**SEARCH, "search": {**SEARCH["search"], "generations": 10**6, "patience": 10**6}}
     mine = spec(tmp_path / "runs", forever, (0,))

@@ -9,7 +9,7 @@ import pytest
 
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.warmup import warm_up
-from tests.long import long
+from tests.long import long, weekly
 
 USE = """
 import gymnasium as gym, schedgym
@@ -23,6 +23,7 @@ for resources in (("cpu", "memory"), ("cpu", "memory", "gpu")):
 
 
 @long
+@weekly
 def test_what_was_compiled_ahead_of_time_is_not_compiled_again(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
 

@@ -13,11 +13,11 @@ from filelock import FileLock
 from schedgym.evaluation.store import ResultsStore
 from schedgym.papers import Claim, Outcome, Run, check_claims, list_claims, list_figures, registry
 from schedgym.papers.claims import Result
-from tests.papers.recorded import takes_minutes
+from tests.papers.recorded import is_tiny
 
 
 class Results(dict[str, Result]):
-    """The result of each claim by its name, on the small scale where that does not take minutes.
+    """The result of each claim by its name, on the small scale where that does not take long.
 
     The claims of a module share runs, so the first process that needs one of them checks them all, and writes
     what it finds for the others.
@@ -42,9 +42,9 @@ class Results(dict[str, Result]):
 
 def found_by_name(claims: list[Claim]) -> dict:
     """Findings and seconds of claims by their names."""
-    late = [claim.name for claim in claims if takes_minutes(claim.name)]
-    soon = [claim.name for claim in claims if claim.name not in late]
-    checked = [*(check_claims(*soon) if soon else ()), *(check_claims(*late, scale="tiny") if late else ())]
+    tiny = [claim.name for claim in claims if is_tiny(claim)]
+    small = [claim.name for claim in claims if claim.name not in tiny]
+    checked = [*(check_claims(*small) if small else ()), *(check_claims(*tiny, scale="tiny") if tiny else ())]
     return {result.claim.name: (result.findings, result.seconds) for result in checked}
 
 

@@ -1,34 +1,26 @@
-"""Which claims take minutes, and what the tests read of results."""
+"""Which claims run for long, and what the tests read of results."""
 
 from __future__ import annotations
 
-import os
 import re
 
-import pytest
-
-from schedgym.papers import Claims, Paper, Shown
+from schedgym.papers import Claim, Claims, Paper, Shown
 from schedgym.papers.claims import Result
 from schedgym.papers.registry import Check
+from tests.long import WEEKLY
 
-#: claims that take minutes, and those that share their runs: their verdicts are asked for in .ci/checks;
-#: elsewhere they run on the tiny scale
-MINUTES = re.compile(
-    r"noroozoliaee2014/(best-fit|dot-product|l2-norm|figure-3-ffd-nb)"
-    r"|shi2017/(figure-[45]a-fast|figure-5a|figure-6.*|online-.*|drc-impact.*|jct-grows|weibull)"
-    r"|shi2017/(ontapra-is-best|slf-approximates-sjf|llf-is-worst|fast-10-times)"
-    r"|xu2021/usual-estimates"
+#: the modules of claims that measure runs of policies, and single claims that take as long: their verdicts
+#: are asked for in .ci/checks; elsewhere they run on the tiny scale
+MEASURED = re.compile(
+    r"(guan2022|noroozoliaee2014|xu2021)\.experiments/.*|noroozoliaee2014\.schedulers/.*"
+    r"|shi2017\.(many_jobs/.*|one_job/(figure|fast|offline)-.*|placement/fast-within-5-percent)"
 )
-ALL = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 10_000
 
 
-def takes_minutes(name: str) -> bool:
+def is_tiny(claim: Claim) -> bool:
     """Return True for a claim that is checked on the tiny scale, where its verdict may differ."""
-    return not ALL and MINUTES.fullmatch(name) is not None
-
-
-#: for tests of what these claims find
-in_minutes = pytest.mark.skipif(not ALL, reason="its claims take minutes: .ci/checks")
+    module = claim.check.__module__.removeprefix("schedgym.papers.")
+    return not WEEKLY and MEASURED.fullmatch(f"{module}/{claim.short}") is not None
 
 
 def instance_of(result: Result) -> Shown:

@@ -35,7 +35,8 @@ from tests.queue_delay.instances import random_instance, with_resources
 from tests.queue_delay.test_rules import ENDINGS, VARIANTS, make, run
 
 ID = "schedgym/QueueDelay-v0"
-COUNTS = some([3, 1, 4])
+#: each has kernels of its own
+COUNTS = some([3, 1, 4], late=2)
 GPUS = RESOURCES[:3]
 #: entry of an observation -> which of its parts have a number for each resource
 BY_RESOURCE = {"tasks": (0,), "servers": (0, 1), "globals": (1,)}
@@ -86,7 +87,7 @@ def test_no_schedule_is_better_than_the_bound(resources: int) -> None:
 
 
 @pytest.mark.parametrize("view", ["placement", "pick", "route", "rule"])
-@pytest.mark.parametrize("names", some([list(GPUS), list(RESOURCES), ["gpu"]]))
+@pytest.mark.parametrize("names", some([list(GPUS), ["gpu"], list(RESOURCES)], late=2))
 def test_every_view_and_observation(view: str, names: list[str]) -> None:
     """Gymnasium's checker, and both kinds of observations against the documentation."""
     resources, given = len(names), {"resources": names, "tasks": 25, "servers": 3, "window": 5, "view": view}
@@ -263,7 +264,7 @@ def test_columns_know_no_order_of_the_resources(view: str, seed: int, data: Any)
     np.testing.assert_allclose(seen[1], seen[0], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("resources", [1, 3, 4])
+@pytest.mark.parametrize("resources", COUNTS)
 def test_the_shipped_agent_plays_any_number_of_resources(resources: int) -> None:
     """Its episodes are valid, the same step by step as compiled, and better than first come, first served."""
     names = RESOURCES[:resources]

@@ -6,8 +6,7 @@ import pytest
 
 from schedgym.papers import check_claims
 from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
-from tests.long import long
-from tests.papers.recorded import in_minutes
+from tests.long import long, weekly
 
 pytestmark = long
 
@@ -24,6 +23,7 @@ def figures_of(results, name):
     return {reading: finding.figures for reading, finding in found.items()}
 
 
+@weekly
 def test_figures(results) -> None:
     """Ten episodes a point; the bands are those of 60 episodes, and wide."""
     dp = figures_of(results, "figure-3-ffd-dp")[PASSING]
@@ -38,7 +38,7 @@ def test_figures(results) -> None:
     assert 0.8 < min(levels["while tasks wait"]["levels"]["memory"]) < 0.92
 
 
-@in_minutes
+@weekly
 def test_figures_of_many_runs(results) -> None:
     nb = figures_of(results, "figure-3-ffd-nb")[PASSING]
     assert nb["relative"][0] == pytest.approx(1.2, abs=0.3)
@@ -46,6 +46,7 @@ def test_figures_of_many_runs(results) -> None:
     assert min(share for share, _, _ in shares.values()) > 0.9
 
 
+@weekly
 def test_statements_on_ffd_under_both_readings(results) -> None:
     """With a front that blocks BF-EXEC is ahead in all settings, up to the last arrival."""
     window = figures_of(results, "figure-2-order")[f"{BLOCKING}, {WINDOW.default}"]

@@ -17,8 +17,8 @@ from schedgym.papers.shi2017.one_job import fat_tree_network
 from schedgym.papers.shi2017.placement import _two_tasks
 from schedgym.papers.shi2017.readings import MAR, SIZING
 from schedgym.problems.parallel_jct.workload import size_moments
-from tests.long import long
-from tests.papers.recorded import in_minutes, instance_of
+from tests.long import long, weekly
+from tests.papers.recorded import instance_of
 from tests.parallel_jct import linear_programs
 
 pytestmark = long
@@ -122,7 +122,7 @@ def test_weibull(results) -> None:
     assert _mean_tasks(1, 0.5, 0.8, 200) == pytest.approx(_mean_tasks(1, 0.5, 0.8, 70))
 
 
-@in_minutes
+@weekly
 def test_weibull_sizes_beyond_the_cap(results) -> None:
     assert figures_of(results, "weibull")["capped"]["x70"] == pytest.approx(0.175, abs=0.005)
 
@@ -130,6 +130,7 @@ def test_weibull_sizes_beyond_the_cap(results) -> None:
 # figures -----------------------------------------------------------------------------------------------
 
 
+@weekly
 def test_figures(results) -> None:
     """The specification's numbers, of other runs."""
     (_, by_eq_16) = results[f"{PAPER}/figure-4a"].findings.values()
@@ -140,7 +141,7 @@ def test_figures(results) -> None:
     assert figures_of(results, "fast-within-5-percent")["median"] < 1.05
 
 
-@in_minutes
+@weekly
 def test_figure_6(results) -> None:
     tested = figures_of(results, "figure-6a-drc")
     excess = [tested[f"{scheduler} against OnTaPRA"][0] for scheduler in ("SLF", "FCFS", "LLF")]
@@ -150,7 +151,7 @@ def test_figure_6(results) -> None:
     assert impact["OnTaPRA"][0] == pytest.approx(0.4, abs=0.2)
 
 
-@in_minutes
+@weekly
 def test_readings_that_turn_verdicts(results) -> None:
     """Sizes by equal shares, and the MAR test of all, are the defaults: more of the paper's numbers hold."""
     kinds = (Verdict.NOT_REPRODUCED, Verdict.IN_PART, Verdict.HOLDS)
