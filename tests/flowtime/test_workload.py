@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import math
 import os
 import random
@@ -507,66 +506,9 @@ def test_tasks_of_a_trace_become_jobs() -> None:
         jobs_of(small_trace(memory=[0, 0, 0]), **two_d)
 
 
-S = 1_000_000  # us
-SUBMIT, SCHEDULE, FINISH = 0, 1, 4
-
-
-def google_rows(count: int) -> list[str]:
-    """Task events of tasks that arrive every 4 s, start 2 s later and run for 11 to 17 s."""
-    rows = []
-    for i in range(count):
-        cpu, memory = (1 + i % 8) / 64, (1 + i % 5) / 128
-        for time, kind in ((600 + 4 * i, SUBMIT), (602 + 4 * i, SCHEDULE), (613 + 4 * i + i % 7, FINISH)):
-            machine = "" if kind == SUBMIT else "4155527081"
-            row = f"{time * S},,{6251639646 + i},0,{machine},{kind},aB+/c=,2,9,{cpu},{memory},0.0002,0"
-            rows.append((time, kind, row))
-    return [row for *_, row in sorted(rows)]
-
-
-@pytest.fixture
-def google(tmp_path: Path) -> tuple[Path, Path]:
-    """A folder of gzip-compressed parts of task_events, and one of machine_events."""
-    rows = google_rows(40)
-    machines = [
-        f"0,{4155527081 + i},0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,{cpu},{memory}"
-        for i, (cpu, memory) in enumerate([(0.5, 0.25), (0.5, 0.5), (0.25, 0.25)])
-    ]
-    for name, contents in (("task_events", (rows[:50], rows[50:])), ("machine_events", (machines,))):
-        (tmp_path / name).mkdir()
-        for number, lines in enumerate(contents):
-            path = tmp_path / name / f"part-{number:05}-of-00500.csv.gz"
-            path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
-    return tmp_path / "task_events", tmp_path / "machine_events"
-
-
 def queue(**values: Any) -> Workload:
     """What QueueDelay makes of a trace."""
     return queue_delay.generate(0, 0, queue_delay.make_source(QueueDelayParameters(**values)))
-
-
-def test_google_2011_feeds_this_problem_and_queue_delay(google: tuple[Path, Path]) -> None:
-    tasks, machines = map(str, google)
-    parameters = FlowtimeParameters(trace=tasks, jobs="all", kind="2d", servers="64+32", load=None)
-    w = generate(0, 0, make_source(parameters))
-    i = np.arange(40)
-    assert_array_equal(w.jobs["arrival"], 4 * i // 10)
-    assert (w.jobs["processing"] == 2).all()
-    assert_array_equal(w.jobs["cpu"], 1 + i % 8)  # shares of the largest machine, which is the server of 64
-    assert_array_equal(w.jobs["memory"], 2 * (1 + i % 5))
-    assert w.cluster["memory"].tolist() == [256, 128]
-    scaled = generate(0, 0, make_source(FlowtimeParameters(**(vars(parameters) | {"nodes": machines}))))
-    assert_array_equal(scaled.jobs["cpu"], 2 * w.jobs["cpu"])  # here the largest has 0.5, of both
-    assert_array_equal(scaled.jobs["memory"], 2 * w.jobs["memory"])
-    loaded = make_source(FlowtimeParameters(trace=tasks, jobs=10, servers="16", slot_seconds=5.0))
-    assert loaded.windows == 4
-    window = generate(3, 1, loaded)
-    assert load(window, int(window.jobs["arrival"][-1])) == pytest.approx(0.95, rel=0.1)
-    assert set(window.jobs["processing"].tolist()) <= {3, 4}
-    other = queue(trace=tasks, nodes=machines, tasks=40, servers=3)
-    assert_array_equal(other.jobs["arrival"], 4.0 * i)
-    assert_array_equal(other.jobs["execution"], 11.0 + i % 7)
-    assert_array_equal(other.jobs["cpu"] * 32, 1 + i % 8)
-    assert_array_equal(other.cluster["cpu"][0], 1.0)
 
 
 def test_swf_feeds_this_problem_and_queue_delay(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -330,26 +329,6 @@ def test_swf(tmp_path: Path) -> None:
         InvalidParameter, match="^nodes: has no effect with load 1.5, which sets the capacity"
     ):
         make_source(parameters(trace=swf, jobs=10, nodes=str(nodes)))
-
-
-S = 1_000_000  # us
-
-
-def test_google_2011(tmp_path: Path) -> None:
-    rows = []
-    for i in range(12):  # submitted every 200 s, scheduled at once, for 100 to 650 s
-        for time, kind in ((600 + 200 * i, 0), (600 + 200 * i, 1), (700 + 200 * i + 50 * i, 4)):
-            machine = "" if kind == 0 else "4155527081"
-            row = f"{time * S},,{6251639646 + i},0,{machine},{kind},aB+/c=,2,9,{(1 + i) / 64},0.125,0.0002,0"
-            rows.append((time, kind, row))
-    events = tmp_path / "part-00000-of-00500.csv.gz"
-    events.write_bytes(gzip.compress("".join(f"{row}\n" for *_, row in sorted(rows)).encode()))
-    given = parameters(trace=str(events), jobs="all", parallelism=10)
-    own = tables(generate(0, 0, make_source(given)))
-    i = np.arange(12)
-    assert_array_equal(own.arrival, 1 + 200 * i // 300)
-    assert_array_equal(own.tasks, -(-10 * (100 + 50 * i) // 300))
-    assert own.demand == pytest.approx(np.column_stack([(1 + i) / 640, np.full(12, 0.0125)]))
 
 
 def test_swim(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""QueueDelay with other resources than cpu and memory: one, three and four of them."""
+"""QueueDelay with other resources than cpu and memory: three of them, in .ci/checks also one and four."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from schedgym.problems.queue_delay.problem import PROBLEM, RESOURCES, QueueDelay
 from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.problems.queue_delay.workload import Source, generate, make_workload, shares_of
 from schedgym.testing import sample_action
-from tests.long import some, trials
+from tests.long import thinned, trials
 from tests.queue_delay.instances import random_instance, with_resources
 from tests.queue_delay.test_rules import ENDINGS, VARIANTS, make, run
 
 ID = "schedgym/QueueDelay-v0"
-#: each has kernels of its own
-COUNTS = some([3, 1, 4], late=2)
+#: for each number of resources everything is compiled once more
+COUNTS = thinned([3, 1, 4], of=3)
 GPUS = RESOURCES[:3]
 #: entry of an observation -> which of its parts have a number for each resource
 BY_RESOURCE = {"tasks": (0,), "servers": (0, 1), "globals": (1,)}
@@ -87,7 +87,7 @@ def test_no_schedule_is_better_than_the_bound(resources: int) -> None:
 
 
 @pytest.mark.parametrize("view", ["placement", "pick", "route", "rule"])
-@pytest.mark.parametrize("names", some([list(GPUS), ["gpu"], list(RESOURCES)], late=2))
+@pytest.mark.parametrize("names", thinned([list(GPUS), ["gpu"], list(RESOURCES)], of=3))
 def test_every_view_and_observation(view: str, names: list[str]) -> None:
     """Gymnasium's checker, and both kinds of observations against the documentation."""
     resources, given = len(names), {"resources": names, "tasks": 25, "servers": 3, "window": 5, "view": view}
