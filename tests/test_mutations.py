@@ -53,6 +53,7 @@ from schedgym.core.workload import Field, Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import SchedgymError
 from schedgym.traces import JobTrace, Trace, inspect_trace, read_trace
+from tests.interpreted import python
 from tests.long import some
 
 COUNT = int(os.environ.get("SCHEDGYM_FUZZ", "250"))
@@ -1314,7 +1315,7 @@ def test_the_guard_sees(tmp_path: Path) -> None:
         "exec('1')\npickle.loads(pickle.dumps(os.getcwd))\nos.system('true')\nopen(os.devnull, 'w').close()\n"
         "guard.armed = False\nprint(sorted({text.split('(')[0] for text in guard.seen}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = python("-c", code)
     assert done.stdout.strip() == "['compile', 'exec', 'open', 'os.system', 'pickle.find_class']", done
 
 

@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import signal
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -24,6 +22,7 @@ from schedgym.evaluation.tuned import read_tuned
 from schedgym.traces import TableLayout, read_trace, texts
 from schedgym.traces.base import Column
 from schedgym.traces.table import TableReader
+from tests.interpreted import python
 from tests.long import long
 from tests.tables import table
 
@@ -254,8 +253,7 @@ def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path):
         "except ValueError as error: print(error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
-    command = [sys.executable, "-c", program, str(path)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = python("-c", program, str(path)).stdout.splitlines()
     assert f"w.npz: holds {24 * 2**27 + 128} bytes, more than {workload_files.LARGEST}" in lines[0]
     assert int(lines[1]) < 200_000  # KiB
 

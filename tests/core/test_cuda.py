@@ -524,14 +524,3 @@ def test_other_devices_are_unknown() -> None:
         gym.make_vec(ID, num_envs=2, device="gpu", **SMALL)
     env = gym.make_vec(ID, num_envs=2, device="cpu", **SMALL)
     assert type(env.unwrapped).__name__ == "QueueDelayVectorEnv"
-
-
-def test_nothing_of_it_is_imported_otherwise() -> None:
-    program = (
-        "import sys, gymnasium as gym, schedgym\n"
-        f"gym.make_vec({ID!r}, num_envs=2).reset(seed=1)\n"
-        "theirs = ('numba.cuda', 'numba_cuda', 'cuda.', 'schedgym.core.cuda')\n"
-        "found = [name for name in sys.modules if name.startswith(theirs)]\n"
-        "assert not found, found\n"
-    )
-    python("-c", program)

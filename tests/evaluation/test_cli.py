@@ -520,16 +520,6 @@ def test_without_the_extra_one_line_names_the_pip_command(module):
     assert 'pip install "schedgym[eval]"' in done.stderr
 
 
-def test_help_imports_nothing_heavy():
-    code = (
-        "import sys; from schedgym.cli import main; main(['--help']); "
-        "heavy = {'numba', 'pandas', 'matplotlib', 'scipy', 'torch', 'joblib'} & sys.modules.keys(); "
-        "sys.exit(', '.join(heavy) or 0)"
-    )
-    done = python("-c", code)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_closed_pipe_is_no_error(tmp_path):
     command = f"{sys.executable} -m schedgym describe {ID} | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)

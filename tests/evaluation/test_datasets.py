@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from schedgym import cli
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.evaluation import create_dataset, datasets, evaluate
+from tests.interpreted import python
 
 minari = pytest.importorskip("minari", reason="needs the extra minari")
 
@@ -58,8 +56,7 @@ def test_a_fresh_process_plays_each_episode_again(capsys, folder) -> None:
     assert write(*asked) == 0
     told = capsys.readouterr().out
     assert f"wrote {folder / 'schedgym' / 'flow-v0' / 'data'} (" in told
-    command = [sys.executable, "-c", REPLAY, "schedgym/flow-v0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-c", REPLAY, "schedgym/flow-v0")
     lines = [line.split() for line in done.stdout.splitlines()]
     wanted = [[policy, str(e), "True"] for policy in ("ocorp", "pretrained", "random") for e in range(2)]
     assert [line[:3] for line in lines] == wanted

@@ -5,7 +5,6 @@ Also at its n-th removal or change of a name; the failed write may have been don
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.interpreted import python
 from tests.long import long, weekly
 
 #: stands before the C library: the calls on files in one folder are counted, and the n-th fails
@@ -154,15 +154,8 @@ def shim(tmp_path: Path) -> Path:
 
 
 def play(tmp_path: Path, first: int, every: int) -> list[int]:
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(first), str(every)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "LD_PRELOAD": str(shim(tmp_path))},
-    )
-    assert done.returncode == 0, done.stderr
+    arguments = (str(tmp_path), str(first), str(every))
+    done = python("-c", SCRIPT, *arguments, LD_PRELOAD=str(shim(tmp_path)))
     return [int(word) for word in done.stdout.split()]
 
 

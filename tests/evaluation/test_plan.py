@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ from schedgym.evaluation.runner import compare
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import make_spec
 from schedgym.problems.queue_delay.workload import make_workload
+from tests.interpreted import results_of
 from tests.test_packaging import FOLDERS, ROOT
 
 ID = "schedgym/QueueDelay-v0"
@@ -65,11 +62,8 @@ def copy(tmp_path: Path) -> Path:
 
 
 def run(copy: Path, code: str, *arguments: object) -> Any:
-    variables = {**os.environ, "PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": ""}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=copy.parent)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    variables = {"PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": ""}
+    return results_of(code, *map(str, arguments), folder=copy.parent, **variables)
 
 
 def test_the_version_of_the_code_is_that_of_what_results_depend_on(copy: Path) -> None:

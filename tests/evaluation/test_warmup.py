@@ -1,14 +1,12 @@
 """What was compiled ahead of time is not compiled again."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.warmup import warm_up
+from tests.interpreted import python
 from tests.long import long, weekly
 
 USE = """
@@ -25,11 +23,8 @@ for resources in (("cpu", "memory"), ("cpu", "memory", "gpu")):
 @long
 @weekly
 def test_what_was_compiled_ahead_of_time_is_not_compiled_again(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-
     def compiled(*arguments: str) -> tuple[list[str], str]:
-        command = [sys.executable, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        done = python(*arguments, NUMBA_CACHE_DIR=str(tmp_path))
         return sorted(str(path) for path in tmp_path.rglob("*.nbc")), done.stdout
 
     kernels, told = compiled("-m", "schedgym", "warmup", "QueueDelay-v0")

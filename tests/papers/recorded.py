@@ -13,7 +13,7 @@ from tests.long import WEEKLY
 #: are asked for in .ci/checks; elsewhere they run on the tiny scale
 MEASURED = re.compile(
     r"(guan2022|noroozoliaee2014|xu2021)\.experiments/.*|noroozoliaee2014\.schedulers/.*"
-    r"|shi2017\.(many_jobs/.*|one_job/(figure|fast|offline)-.*|placement/fast-within-5-percent)"
+    r"|shi2017\.(many_jobs/.*|one_job/((figure|fast|offline)-.*|jct-grows)|placement/fast-within-5-percent)"
 )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.papers import PAPERS, Claims, Finding, Paper, Verdict, check_claims, list_claims, registry
 from schedgym.papers.main import print_claims
 from schedgym.papers.readings import OpenPoint
+from tests.interpreted import python
 from tests.papers.recorded import enter_claim
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,7 +181,7 @@ def test_claims_are_in_the_order_of_the_papers() -> None:
     code = "import importlib\n"
     code += "".join(f"importlib.import_module('schedgym.papers.{module}')\n" for module in late)
     code += "from schedgym.papers import list_claims\nprint(*(entry.name for entry in list_claims()))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     committed = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))["claims"]
     names = [entry["claim"] for entry in committed]
     assert done.stdout.split() == names == [entry.name for entry in list_claims()]
@@ -197,13 +196,3 @@ def test_every_row_of_a_file_has_its_function(paper) -> None:
     assert {entry.short for entry in registry.list_figures(paper.key)} == set(figures)
     remarks = {name for row in figures.values() for name in row.get("remarks", ())}
     assert remarks - {registry.OF_THE_RUN} == set(read_yaml(folder / "remarks.yaml"))
-
-
-def test_importing_the_claims_is_light() -> None:
-    heavy = ("torch", "matplotlib", "pandas", "rich", "typer")
-    code = (
-        "import sys, schedgym.papers; schedgym.papers.list_claims(); "
-        f"print([m for m in {heavy} if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]" and done.stderr == ""

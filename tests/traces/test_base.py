@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import math
-import subprocess
 import sys
 import tracemalloc
 import zipfile
@@ -300,15 +299,6 @@ def test_arguments_are_checked_before_the_file_is_opened(limit: object) -> None:
         read_trace("nowhere", limit=limit)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="on_error"):
         inspect_trace("nowhere", on_error="warn")
-
-
-def test_importing_traces_is_light() -> None:
-    code = (
-        "import sys, schedgym.traces, schedgym.traces.fetch; schedgym.traces.formats(); "
-        "print([m for m in ('numba', 'pandas', 'pooch', 'requests', 'torch') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # --- packed files
