@@ -214,16 +214,6 @@ def test_the_bound_allows_for_the_tolerance_of_loads() -> None:
     assert 10 <= bound(two, "discrete")
 
 
-@pytest.mark.parametrize("model", ["continuous", "discrete"])
-def test_no_policy_beats_the_bound(model: str) -> None:
-    made = continuous(25, 5) if model == "continuous" else discrete(25, 5)
-    for workload, instance in made:
-        certified = bound(workload, model)
-        for policy in zheng2016.policies(instance):
-            if policy not in ("deadline-aware", "local-optimal"):
-                assert zheng2016.simulate(instance, policy).value <= certified
-
-
 # The discrete model ---------------------------------------------------------------------------
 
 
