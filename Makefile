@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
 	@echo "make test      run the tests, but for the long ones: minutes"
-	@echo "make test-all  run all tests"
+	@echo "make test-all  run the long tests, too"
 	@echo "make test-cuda compile the kernels of all environments for GPUs, with NVIDIA's compiler"
 	@echo "make test-libraries  play every id in TorchRL, skrl, Tianshou, Minari, RLlib and stable-baselines3"
 	@echo "make lint      ruff and mypy"

@@ -19,7 +19,6 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.advice.test_advice import QUICK, log
 from tests.long import long, some
-from tests.tables import table
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -375,21 +374,6 @@ def test_the_command_line_for_a_value(capsys, tmp_path, monkeypatch):
     assert "mean value gained, at its own load" in (tmp_path / "page.html").read_text()
     assert cli.main(["advise", "log.csv", *machines, "--preemptible", "--problem", "flowtime"]) == 0
     assert "mean flowtime" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("text", "more", "message"), table(__file__, "test_bad_input_is_one_line_and_nothing_is_written")
-)
-def test_bad_input_is_one_line_and_nothing_is_written(capsys, tmp_path, monkeypatch, text, more, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.csv").write_text(text)
-    more = {"-c": ["--columns", "value=value"], "-p": ["--columns", "preemptible=ok"]}.get(
-        more[0] if more else "", more
-    )
-    assert cli.main(["advise", "log.csv", "--servers", "2", "--json", "out.json", *more]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith(f"error: {message}") and captured.err.count("\n") == 1
-    assert captured.out == "" and [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
 def test_a_column_of_a_common_name_that_holds_something_else_is_not_taken():
