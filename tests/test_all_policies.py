@@ -76,7 +76,7 @@ def test_check_policy(name: str, view: str, given) -> None:
     check_policy(name, **policy_parameters(name, view) | given(name))
 
 
-@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9, late=4))
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9, late=8))
 def test_check_policy_with_a_small_window(name: str, given) -> None:
     spec = registry.get_policy_spec(name)
     problem = get_problem(spec.problem)
@@ -86,7 +86,7 @@ def test_check_policy_with_a_small_window(name: str, given) -> None:
     check_policy(name, episodes=2, seed=20, **policy_parameters(name, view) | given(name, window=3))
 
 
-@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9, late=4))
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=9, late=8))
 def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: str, given) -> None:
     spec = registry.get_policy_spec(name)
     values = policy_parameters(name, spec.views[0]) | given(name)

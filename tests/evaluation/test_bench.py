@@ -23,7 +23,7 @@ CASES = [
 ID = "schedgym/QueueDelay-v0"
 
 
-@pytest.mark.parametrize("case", some(CASES, of=4))
+@pytest.mark.parametrize("case", some(CASES, of=4, late=3))
 def test_every_case_runs(case: Benchmark) -> None:
     if case.policy:
         if not case.slow:
