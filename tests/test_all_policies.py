@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -22,9 +23,10 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
-from tests.interpreted import check_interpreted
+from tests.interpreted import check_interpreted, results_of
 from tests.long import some, weekly
 from tests.playing import play
+from tests.rounding import Rounding
 from tests.tables import declared
 from tests.test_all_problems import SIZES, busy, known, small
 
@@ -149,13 +151,14 @@ def changed(workload: Workload, fields: Sequence[str], change: Callable[[Any], A
     return dataclasses.replace(workload, **parts)
 
 
-def in_eighths(values: Any) -> Any:
-    """Values rounded to eighths: sums are exact, and many are equal. Whole numbers stay as they are."""
-    return (
-        values
-        if np.asarray(values).dtype.kind == "i"
-        else np.maximum(np.round(np.multiply(values, 8)), 1) / 8
-    )
+def in_parts(values: Any, of: int = 8, scale: float = 1.0) -> Any:
+    """Values times a scale, rounded to eighths or other parts: many are equal. Whole numbers stay.
+
+    Sums of eighths are exact, and those of tenths are not.
+    """
+    if np.asarray(values).dtype.kind == "i":
+        return values
+    return np.maximum(np.round(np.multiply(values, scale * of)), 1) / of
 
 
 def played(name: str, **values: object) -> ScheduleRecord:
@@ -183,7 +186,7 @@ def test_units_change_no_schedule(name: str, tmp_path) -> None:
     for factor, fields, times, timed, but in declared(problem, "policies")["units"]:
         if short in but:
             continue
-        rough = changed(drawn, fields, in_eighths)
+        rough = changed(drawn, fields, in_parts)
         other = {key: times * values.get(key, getattr(parameters(), key)) for key in timed}
         found = []
         for scale, given in ((1.0, {}), (factor, other)):
@@ -193,6 +196,51 @@ def test_units_change_no_schedule(name: str, tmp_path) -> None:
         for column in ("job", "server"):
             np.testing.assert_array_equal(getattr(found[0], column), getattr(found[1], column))
         np.testing.assert_allclose(found[0].start * times, found[1].start, rtol=1e-9)
+
+
+def tied(drawn: Workload, problem: str) -> Workload:
+    """A workload of few different times and sizes, in tenths; the times are 2 in the mean."""
+    for _, fields, times, *_ in declared(problem, "policies")["units"]:
+        section, _, name = fields[-1].partition(".")
+        scale = 1.0 if times == 1 else 2.0 / np.mean(getattr(drawn, section)[name])
+        drawn = changed(drawn, fields, functools.partial(in_parts, of=10, scale=scale))
+    return drawn
+
+
+def hanging_on_rounding(problem: str, rounding: Rounding, path: str) -> list[str]:
+    """The policies whose schedules other arithmetic changes, with what it changes; a program of a test."""
+    parameters, found = get_problem(problem).parameters, []
+    for spec in list_policies(problem):
+        if spec.name in SPECIAL or "-ga" in spec.name or "gsa" in spec.name:
+            continue  # a genetic search takes minutes as plain Python
+        values = sizes(spec.name) | policy_parameters(spec.name, spec.views[0])
+        fixed = {key: value for key, value in values.items() if key not in parameters.idle["workload"]}
+        rounding.salt = 0
+        save_workload(tied(played(spec.name, **values).workload, problem), path)
+        usual = played(spec.name, workload=path, **fixed)
+        for rounding.salt in (1, 2):
+            other = played(spec.name, workload=path, **fixed)
+            for column in ("job", "server", "start", "end", "amount"):
+                pair = getattr(usual, column), getattr(other, column)
+                if pair[0].shape != pair[1].shape or not np.allclose(*pair, rtol=1e-9, atol=1e-9):
+                    found.append(f"{spec.name}: {column}, rounded by {rounding.salt}")
+    assert rounding.changes > 0
+    return found
+
+
+ROUNDED = """
+import json, sys
+from tests.rounding import round_otherwise
+rounding = round_otherwise()
+from tests.test_all_policies import hanging_on_rounding
+print(json.dumps(hanging_on_rounding(sys.argv[1], rounding, sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize("problem", some(sorted(list_problems()), of=6))
+def test_no_schedule_hangs_on_rounding(problem: str, tmp_path) -> None:
+    """Last digits that come out otherwise, in every computed key, change no decision."""
+    assert results_of(ROUNDED, problem, str(tmp_path / "workload.npz"), NUMBA_DISABLE_JIT="1") == []
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies()])

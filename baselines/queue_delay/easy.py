@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import helper, kernel, record_dtype
+from schedgym.core.order import last_of
 from schedgym.core.policy import Interface, register_policy
 from schedgym.core.rows import copy_entries, with_columns
 from schedgym.problems.queue_delay.rules import ARRIVAL, count_visible, fits
@@ -43,7 +44,7 @@ def forget_ended(memory: Memory, clock: float) -> None:
         return
     plan.clock = clock
     ended = 0
-    while ended < plan.running and memory.end[ended] <= clock:
+    while ended < plan.running and memory.end[ended] <= last_of(clock):
         ended += 1
     plan.running -= ended
     if ended > 0:
@@ -83,8 +84,8 @@ def reserve(memory: Memory, demand: npt.NDArray[np.float64], remaining: npt.NDAr
     plan.time, plan.server = math.inf, -1
     last = 0
     while last < plan.running and plan.server < 0:
-        first, instant = last, memory.end[last]
-        while last < plan.running and memory.end[last] == instant:
+        first, instant = last, last_of(memory.end[last])
+        while last < plan.running and memory.end[last] <= instant:
             for r in range(free.shape[1]):
                 free[memory.server[last], r] += memory.demand[last, r]
             last += 1

@@ -7,16 +7,24 @@ from typing import Any
 
 from schedgym.core.jit import helper
 
-__all__ = ["differ", "percentile", "sort", "sort_rows"]
+__all__ = ["differ", "last_of", "percentile", "sort", "sort_rows"]
 
 #: computed numbers that differ relatively by less count as equal: the difference may be rounding
 TIE = 1e-9
+#: share of its time by which an event may be later than another one and be simultaneous with it
+SIMULTANEOUS = 1e-12
 
 
 @helper
 def differ(a: float, b: float) -> Any:
     """Return True if two computed numbers differ by more than rounding can make of equal ones."""
     return abs(a - b) > TIE * max(abs(a), abs(b))
+
+
+@helper
+def last_of(instant: float) -> float:
+    """Return the last time that rounding can make of an instant: all up to it is simultaneous."""
+    return instant + SIMULTANEOUS * abs(instant)
 
 
 @helper

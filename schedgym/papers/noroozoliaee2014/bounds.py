@@ -284,7 +284,8 @@ def _identical(name: str, extreme: Callable[[Instance], Server], beyond: Callabl
             demand = extreme(instance)
             if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
                 optimal += beyond(model.optimum(instance)[0], model.optimum(_alike(instance, demand))[0])
-        return say.against(REFUTED, searched, {"optimal_violations": optimal}, drawn=drawn)
+        verdict = REFUTED if optimal else CORRECTED
+        return say.against(verdict, searched, {"optimal_violations": optimal}, drawn=drawn)
 
 
 _identical("identical-largest", model.largest_demands, operator.gt)

@@ -36,7 +36,7 @@ from schedgym.core.arrays import (
 from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
-from schedgym.core.order import differ, sort_rows
+from schedgym.core.order import differ, last_of, sort_rows
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.geo import columns
@@ -654,8 +654,8 @@ def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
 
 
 @helper
-def cost_until(env: Environment, instant: float, cost: float) -> float:
-    """Return ``cost`` plus the cost of the time from now to an instant."""
+def advance_clock(env: Environment, instant: float, cost: float) -> float:
+    """Advance the clock to an instant, unless that is over; return ``cost`` plus the cost of this time."""
     s = env.state.scalars
     elapsed = instant - s.clock
     if s.active > 0 and elapsed > 0.0:
@@ -664,6 +664,7 @@ def cost_until(env: Environment, instant: float, cost: float) -> float:
             # n * (sum of squares) - (sum)^2 is n^2 times the variance, in whole numbers: no rounding
             spread = float(s.active * s.squares - s.running * s.running)
             cost += elapsed * (math.sqrt(spread) / s.active) * s.fairness_scale
+    s.clock = max(s.clock, instant)
     return cost
 
 
@@ -694,18 +695,19 @@ def run(env: Environment) -> float:
             for site in range(state.free.shape[0]):
                 state.freed[site] = 1
             continue
-        # 3. charge the time up to it
-        cost = cost_until(env, instant, cost)
-        s.clock = instant
-        # 4. ends before arrivals, so that a slot that is freed now is free for the jobs that arrive now
-        while s.running > 0 and state.heap_time[0] == instant:
+        # 3. charge the time up to it, and to all that is simultaneous but for rounding; ends come before
+        # arrivals, so that a slot that is freed now is free for the jobs that arrive now
+        last = last_of(instant)
+        while s.running > 0 and state.heap_time[0] <= last:
+            cost = advance_clock(env, state.heap_time[0], cost)
             end_task(env)
         if s.completed == jobs.size.jobs:
             s.finished = 1
             return cost
-        while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] == instant:
+        while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] <= last:
+            cost = advance_clock(env, jobs.arrival[s.arrived], cost)
             submit(env)
-        # 5. a decision is due if it could change something
+        # 4. a decision is due if it could change something
         if mode != SLOT and s.waiting > 0 and (s.arrival or s.completion):
             return cost
 

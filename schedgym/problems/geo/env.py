@@ -129,6 +129,7 @@ class GeoAssignEnv(SchedulingEnv):
     algorithms differ by several times as much.
 
     The thesis does not say how simultaneous events and ties are handled; here it is done as described above.
+    Events within a relative 1e-12 of their time are simultaneous.
     If no task waits at an event, there is no decision, as it would change nothing.
 
     ## Version History

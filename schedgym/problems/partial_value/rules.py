@@ -96,7 +96,7 @@ LAST_SLOT = 10**9
 LARGEST = 1e12
 #: most jobs, as far as observations go
 MOST_JOBS = 10**7
-TOLERANCE = 1e-9  # of loads
+TOLERANCE = 1e-9  # of loads: 1 + this fits, and a resource with as little left is full
 PRICE_TOLERANCE = 1e-12  # of the stopping rule of primal-dual, in logarithms
 LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means price 0
 MOST_SCORE = 10.0
@@ -207,7 +207,9 @@ def _part_fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
     """Return how many of ``amount`` (a real number) tasks of a row still fit."""
     for i in range(load.shape[0]):
         if rows.share[r, i] > 0.0:
-            amount = min(amount, max(1.0 - load[i], 0.0) / rows.share[r, i])
+            left = 1.0 - load[i]
+            # what rounding has left of a full resource serves nobody
+            amount = min(amount, left / rows.share[r, i] if left > TOLERANCE else 0.0)
     return amount
 
 

@@ -31,6 +31,7 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
+from schedgym.core.order import last_of
 from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, always_feasible
 from schedgym.problems.queue_delay import columns
@@ -348,6 +349,17 @@ def strand(env: Environment) -> float:
     return total
 
 
+@helper
+def advance_clock(env: Environment, instant: float) -> float:
+    """Advance the clock to an instant, unless that is over; return the delay that passed."""
+    s = env.state.scalars
+    elapsed = instant - s.clock
+    if elapsed <= 0.0:
+        return 0.0
+    s.clock = instant
+    return s.queued * elapsed
+
+
 @subroutine
 def close_epoch(env: Environment) -> float:
     """Move to the next epoch of this instant, else to the next event; return the delay that passed."""
@@ -365,7 +377,8 @@ def close_epoch(env: Environment) -> float:
                 return delay
         s.cursor = servers
         more = s.submitted < env.jobs.size.tasks
-        if more and env.jobs.arrival[s.submitted] == s.clock:
+        if more and env.jobs.arrival[s.submitted] <= last_of(s.clock):
+            delay += advance_clock(env, env.jobs.arrival[s.submitted])
             submit(env)
             return delay
         instant = math.inf
@@ -377,11 +390,12 @@ def close_epoch(env: Environment) -> float:
             delay += strand(env)
             finish(env, True)
             return delay
-        delay += s.queued * (instant - s.clock)
-        s.clock = instant
-        if not (s.running > 0 and env.state.heap_time[0] == instant):
+        delay += advance_clock(env, instant)
+        last = last_of(instant)
+        if not (s.running > 0 and env.state.heap_time[0] <= last):
             continue  # only an arrival
-        while s.running > 0 and env.state.heap_time[0] == instant:
+        while s.running > 0 and env.state.heap_time[0] <= last:
+            delay += advance_clock(env, env.state.heap_time[0])
             task = heap.pop(env.state.heap_time, env.state.heap_task, s.running)
             s.running -= 1
             s.completed += 1

@@ -117,9 +117,10 @@ class QueueDelayEnv(SchedulingEnv):
 
     ## Deviations
     The paper does not say in which order simultaneous events are handled; the order here is that of the
-    epochs. Under its first fit schemes as printed some tasks never start; then the episode is truncated.
-    Devices of a server are one pool: a part of a device can be any, a task that asks for several needs none
-    that are whole, and types of devices are not told apart.
+    epochs. Events within a relative 1e-12 of their time are simultaneous. Under its first fit schemes as
+    printed some tasks never start; then the episode is truncated. Devices of a server are one pool: a part of
+    a device can be any, a task that asks for several needs none that are whole, and types of devices are not
+    told apart.
 
     ## Version History
     * v0: first version. Before the first release masks were MultiBinary; they are boxes of int8. Also before

@@ -6,7 +6,8 @@ the ``rule`` view (on the whole queue) use the same compiled ``choose``.
 
 Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. L2 norms are compared
 without square roots (the order is the same). A product leaves out the resources that a server has none of:
-it would be 0 for all tasks on that server. Ties go to the lowest server index and the earliest submission.
+it would be 0 for all tasks on that server. Ties go to the lowest server index and the earliest submission;
+sizes whose difference may be rounding are tied (:func:`~schedgym.core.order.differ`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import helper
+from schedgym.core.order import differ
 from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
@@ -256,7 +258,7 @@ def select_server(rule: int, at: Situation, i: int) -> int:
         if rule == FIRST:
             return j
         value = server_key(rule, at, i, j)
-        if value < least or chosen < 0:
+        if chosen < 0 or (value < least and differ(value, least)):
             least = value
             chosen = j
     return chosen
@@ -286,7 +288,7 @@ def select_task(order: int, at: Situation, j: int) -> int:
         if order == BY_SUBMISSION:
             return i
         key = queue_key(order, at, i, j)
-        if key < least or chosen < 0:
+        if chosen < 0 or (key < least and differ(key, least)):
             least = key
             chosen = i
     return chosen
