@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from schedgym.core.columns import names_of
 from schedgym.core.tokens import TokenSet
 from schedgym.papers.zheng2016.concave import divide_slot
 from schedgym.problems.flowtime import columns as flowtime
@@ -331,12 +332,16 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
     prices = asked / np.maximum(asked.sum(axis=1), 1e-12)[:, np.newaxis]
     shares = np.where(there, free.sum(axis=1) / np.where(there, room, 1.0), 1.0)
     waiting_share = unscaled(about[:, 2], queue_delay.COUNT_SCALE) * asked.max(axis=1)
+    quiet, load = about[:, 8] >= 0.9, log_odds(about[:, 7])
+    overload = np.where(quiet, 0.0, np.clip(load - np.log(4.0), 0.0, 5.0))
     whole = {
-        "overload": np.where(about[:, 8] >= 0.9, 0.0, np.clip(log_odds(about[:, 7]) - np.log(4.0), 0.0, 5.0)),
-        "crowding": np.log(waiting_share + 1.0 - shares.min(axis=1) + EDGE),
+        "pressure": np.log1p(waiting_share),
+        "log load": load,
+        "overload": overload,
         "free": shares.min(axis=1),
         "empty": (free.sum(axis=1) >= room).all(axis=1),
-        "quiet": about[:, 8] >= 0.9,
+        "calm": (overload == 0.0) & ~quiet,
+        "quiet": quiet,
         "completion": about[:, 1],
     }
     shared = {name: values[rows.env].astype(np.float64) for name, values in whole.items()}
@@ -348,13 +353,8 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
         "log wait": np.log1p(waited / np.exp(mean)),
         "log priced demand": np.log((prices[rows.env].T * demand).sum(axis=0) + EDGE),
     }
-    products = [*own, "crowding", "free", "completion", "crowding * z execution", "free * z execution"]
-    in_quiet = ["z execution", "log priced demand", "crowding", "free"]
-    values = {**own, **shared}
-    crowded = [f"crowding * {name}" for name in ("z execution", "log priced demand")]
-    for name in {*products[-2:], *crowded}:
-        first, second = name.split(" * ")
-        values[name] = values[first] * values[second]
+    values = {**own, **shared, "arrival": 1.0 - shared["completion"]}
+    products = [name for name in names_of(queue_delay.TaskColumns) if " * " in name]
     return [
         ("log execution", execution),
         ("slowdown", np.log1p(waited) - execution),
@@ -363,8 +363,7 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
         ("log priced demand", own["log priced demand"]),
         ("spread", np.ptp(demand, axis=0)),
         *shared.items(),
-        *((f"overload * {name}", shared["overload"] * values[name]) for name in products),
-        *((f"quiet * {name}", shared["quiet"] * values[name]) for name in in_quiet + crowded),
+        *((name, np.prod([values[part] for part in name.split(" * ")], axis=0)) for name in products),
     ]
 
 
@@ -412,10 +411,11 @@ def queue_delay_server_columns(rows: TokenRows) -> Columns:
 def queue_delay_placement_columns(rows: TokenRows) -> Columns:
     tasks, server = queue_delay_task_columns(rows), rows.places["servers"][1]
     fit, own, by_name = queue_delay_fit(rows, server), dict(queue_delay_server_columns(rows)), dict(tasks)
-    factors = ("overload", "overload * completion", "quiet")
+    by_name["arrival"] = 1.0 - by_name["completion"]
+    factors = ("arrival", "completion", "quiet")
     return [
         *tasks,
-        fit[1],
+        ("calm * left norm", by_name["calm"] * dict(fit)["left norm"]),
         *((f"{factor} * {name}", by_name[factor] * value) for factor in factors for name, value in fit),
         ("released", server == queue_delay_released(rows)),
         *((name, own[name]) for name in ("idle", "free share")),

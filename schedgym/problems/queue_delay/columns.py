@@ -87,27 +87,30 @@ class TaskColumns(NamedTuple):
     log_demand: float  # of the resource of which it is largest
     log_priced_demand: float  # mean over the resources, weighted by how much of each is asked for
     spread: float  # largest less smallest demand
+    pressure: float
+    log_load: float
     overload: float
-    crowding: float
     free: float
     empty: float
+    calm: float
     quiet: float
     completion: float
-    overload_times_arriving: float
-    overload_times_z_execution: float
-    overload_times_log_wait: float
-    overload_times_log_priced_demand: float
-    overload_times_crowding: float
+    pressure_times_z_execution: float
+    free_times_z_execution: float
+    pressure_times_log_priced_demand: float
+    pressure_times_log_wait: float
     overload_times_free: float
-    overload_times_completion: float
-    overload_times_crowding_times_z_execution: float
-    overload_times_free_times_z_execution: float
+    overload_times_z_execution: float
+    arrival_times_z_execution: float
+    arrival_times_log_load: float
+    arrival_times_free: float
+    arrival_times_free_times_z_execution: float
+    calm_times_z_execution: float
     quiet_times_z_execution: float
     quiet_times_log_priced_demand: float
-    quiet_times_crowding: float
+    quiet_times_pressure: float
     quiet_times_free: float
-    quiet_times_crowding_times_z_execution: float
-    quiet_times_crowding_times_log_priced_demand: float
+    quiet_times_pressure_times_z_execution: float
 
 
 class Fit(NamedTuple):
@@ -122,15 +125,15 @@ class Fit(NamedTuple):
 class PlacementColumns(NamedTuple):
     """What they see in view placement behind these: the task on a server."""
 
-    left_norm: float
-    overload_times_dot: float
-    overload_times_left_norm: float
-    overload_times_left_least: float
-    overload_times_left_uneven: float
-    overload_times_completion_times_dot: float
-    overload_times_completion_times_left_norm: float
-    overload_times_completion_times_left_least: float
-    overload_times_completion_times_left_uneven: float
+    calm_times_left_norm: float
+    arrival_times_dot: float
+    arrival_times_left_norm: float
+    arrival_times_left_least: float
+    arrival_times_left_uneven: float
+    completion_times_dot: float
+    completion_times_left_norm: float
+    completion_times_left_least: float
+    completion_times_left_uneven: float
     quiet_times_dot: float
     quiet_times_left_norm: float
     quiet_times_left_least: float
@@ -155,13 +158,15 @@ class Whole(NamedTuple):
 
     mean: float  # of log1p(execution)
     scale: float  # one over its standard deviation
-    #: log of what waiting and running tasks ask for over what all servers can hold
-    crowding: float
+    #: log1p of the number of waiting tasks over the number of mean demands that all servers can hold
+    pressure: float
+    log_load: float  # of the load offered so far
     #: log of the load offered so far over MUCH, at least 0; 0 once no more arrivals are expected
     overload: float
     free: float  # share of the scarcest resource
     execution: float  # the typical one
     empty: float  # 1 if nothing runs
+    calm: float  # 1 if that load is at most MUCH and more arrivals are expected
     quiet: float  # 1 if no more arrivals are expected
     completion: float  # 1 at a completion epoch
 
@@ -218,11 +223,13 @@ def measure(seen: Seen, prices: Any) -> Whole:
     return Whole(
         mean=mean,
         scale=1.0 / max(about.deviation_of_log_execution * LOG_DAY, LEAST_DEVIATION),
-        crowding=math.log(waiting + 1.0 - free + EDGE),
+        pressure=math.log1p(waiting),
+        log_load=log_odds(about.load),
         overload=overload,
         free=free,
         execution=math.exp(mean),
         empty=empty,
+        calm=1.0 if overload + quiet == 0.0 else 0.0,
         quiet=quiet,
         completion=epoch.completion,
     )
@@ -255,7 +262,9 @@ def task_columns(seen: Seen, memo: Memo, i: int) -> TaskColumns:
     waited = unscaled(task.waiting, WAITING_SCALE)
     log_execution = task.log_execution * LOG_DAY
     z = (log_execution - whole.mean) * whole.scale
-    log_wait, size, overload = math.log1p(waited / whole.execution), math.log(priced + EDGE), whole.overload
+    log_wait, size = math.log1p(waited / whole.execution), math.log(priced + EDGE)
+    pressure, free, overload, quiet = whole.pressure, whole.free, whole.overload, whole.quiet
+    arrival = 1.0 - whole.completion
     return TaskColumns(
         log_execution=log_execution,
         slowdown=math.log1p(waited) - log_execution,
@@ -265,27 +274,30 @@ def task_columns(seen: Seen, memo: Memo, i: int) -> TaskColumns:
         log_demand=math.log(largest + EDGE),
         log_priced_demand=size,
         spread=largest - smallest,
+        pressure=pressure,
+        log_load=whole.log_load,
         overload=overload,
-        crowding=whole.crowding,
-        free=whole.free,
+        free=free,
         empty=whole.empty,
-        quiet=whole.quiet,
+        calm=whole.calm,
+        quiet=quiet,
         completion=whole.completion,
-        overload_times_arriving=overload * task.arriving,
+        pressure_times_z_execution=pressure * z,
+        free_times_z_execution=free * z,
+        pressure_times_log_priced_demand=pressure * size,
+        pressure_times_log_wait=pressure * log_wait,
+        overload_times_free=overload * free,
         overload_times_z_execution=overload * z,
-        overload_times_log_wait=overload * log_wait,
-        overload_times_log_priced_demand=overload * size,
-        overload_times_crowding=overload * whole.crowding,
-        overload_times_free=overload * whole.free,
-        overload_times_completion=overload * whole.completion,
-        overload_times_crowding_times_z_execution=overload * whole.crowding * z,
-        overload_times_free_times_z_execution=overload * whole.free * z,
-        quiet_times_z_execution=whole.quiet * z,
-        quiet_times_log_priced_demand=whole.quiet * size,
-        quiet_times_crowding=whole.quiet * whole.crowding,
-        quiet_times_free=whole.quiet * whole.free,
-        quiet_times_crowding_times_z_execution=whole.quiet * whole.crowding * z,
-        quiet_times_crowding_times_log_priced_demand=whole.quiet * whole.crowding * size,
+        arrival_times_z_execution=arrival * z,
+        arrival_times_log_load=arrival * whole.log_load,
+        arrival_times_free=arrival * free,
+        arrival_times_free_times_z_execution=arrival * free * z,
+        calm_times_z_execution=whole.calm * z,
+        quiet_times_z_execution=quiet * z,
+        quiet_times_log_priced_demand=quiet * size,
+        quiet_times_pressure=quiet * pressure,
+        quiet_times_free=quiet * free,
+        quiet_times_pressure_times_z_execution=quiet * pressure * z,
     )
 
 
@@ -345,18 +357,18 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
 def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
     """Write the columns of task i on server j, behind those of task i."""
     task, own, server = read(TaskColumns, x), fit(seen, i, j), server_columns(seen, j)
-    overload, at_completion, quiet = task.overload, task.overload_times_completion, task.quiet
+    arrival, completion, quiet = 1.0 - task.completion, task.completion, task.quiet
     released = 1.0 if j == memo.released[0] else 0.0
     pair = PlacementColumns(
-        left_norm=own.left_norm,
-        overload_times_dot=overload * own.dot,
-        overload_times_left_norm=overload * own.left_norm,
-        overload_times_left_least=overload * own.left_least,
-        overload_times_left_uneven=overload * own.left_uneven,
-        overload_times_completion_times_dot=at_completion * own.dot,
-        overload_times_completion_times_left_norm=at_completion * own.left_norm,
-        overload_times_completion_times_left_least=at_completion * own.left_least,
-        overload_times_completion_times_left_uneven=at_completion * own.left_uneven,
+        calm_times_left_norm=task.calm * own.left_norm,
+        arrival_times_dot=arrival * own.dot,
+        arrival_times_left_norm=arrival * own.left_norm,
+        arrival_times_left_least=arrival * own.left_least,
+        arrival_times_left_uneven=arrival * own.left_uneven,
+        completion_times_dot=completion * own.dot,
+        completion_times_left_norm=completion * own.left_norm,
+        completion_times_left_least=completion * own.left_least,
+        completion_times_left_uneven=completion * own.left_uneven,
         quiet_times_dot=quiet * own.dot,
         quiet_times_left_norm=quiet * own.left_norm,
         quiet_times_left_least=quiet * own.left_least,
