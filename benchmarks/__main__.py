@@ -17,6 +17,7 @@ MEASURED = {
     "growth": "how the time of an episode grows with jobs and servers",
     "training": "trained steps per CPU second of each algorithm, side by side",
     "search": "what searches of the shipped agents at decisions gain, and cost",
+    "board": "what it costs that candidates of the board decide in a process of their own",
     "libraries": "whether the libraries of docs/libraries play every id",
     "gpu": "environments and PPO on an NVIDIA GPU, and on one CPU core beside it",
 }

@@ -21,7 +21,7 @@ from rendering import render
 from schedgym.agents.config import make_config
 from schedgym.agents.files import Agent, list_pretrained, load_agent
 from schedgym.board.entries import known, read_entries
-from schedgym.board.scores import Result, estimate_score, ratio_to_bound, usual_references
+from schedgym.board.scores import Result, estimate_score, facts_of, ratio_to_bound
 from schedgym.board.suites import load_suite
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import Parameters, get_problem
@@ -395,18 +395,23 @@ def licence_of(given: list[dict[str, Any]]) -> str:
 
 
 def board() -> str:
-    """The entries of each suite with their scores, the best one first."""
+    """The entries of each suite with their scores, the best one first, and programs against the others."""
     rows = []
     for entry in read_entries():
         instances = load_suite(entry.suite).instances("test")
-        facts = list(map(known, instances))
-        usual = usual_references(instances, facts)
-        results = [Result(*row) for row in zip(instances, facts, usual, entry.values, strict=True)]
-        rows.append((entry, estimate_score(results), ratio_to_bound(results)))
-    rows.sort(key=lambda row: -row[1].value)
+        found = zip(instances, facts_of(instances), entry.values, strict=True)
+        rows.append((entry, [Result(instance, *facts, value) for instance, facts, value in found]))
+    rows.sort(key=lambda row: -estimate_score(row[1]).value)
     suites = [load_suite(name) for name in sorted({row[0].suite for row in rows})]
     known_by = {suite.name: [known(one).by for one in suite.instances("test")] for suite in suites}
-    return part("board.md", rows=rows, suites=suites, known_by=known_by)
+    helpers = {"estimate_score": estimate_score, "ratio_to_bound": ratio_to_bound}
+    return part("board.md", rows=rows, suites=suites, known_by=known_by, **helpers)
+
+
+def processes() -> str:
+    """What it costs that candidates decide in processes of their own (``docs/processes.json``)."""
+    measured = json.loads((DOCS / "processes.json").read_text(encoding="utf-8"))
+    return part("processes.md", rows=sorted(measured["board"], key=lambda row: row["suite"]))
 
 
 #: file -> the functions of its tables
@@ -415,6 +420,7 @@ TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS / "papers.md": (verdicts, findings),
     DOCS / "agents.md": (agents, matrix, shipped, cards),
     DOCS / "board.md": (board,),
+    DOCS / "how-to" / "board.md": (processes,),
     DOCS / "how-to" / "agent.md": (searches, plans),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.error import Error as GymnasiumError
 
-from schedgym.board.entries import known
-from schedgym.board.scores import score_of, usual_references
-from schedgym.board.suites import Instance, load_suite
+from schedgym.board.scores import FAILED, facts_of, score_of
+from schedgym.board.suites import load_suite
 from schedgym.core.score_policy import ScorePolicy
 from schedgym.envs import SchedulingEnv
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.plan import acting_parameters
 from schedgym.extras import require
@@ -37,40 +37,36 @@ BINARY = ("({} + {})", "({} - {})", "({} * {})", "({} / {})", "max({}, {})", "mi
 
 
 class Trials:
-    """Plays expressions on instances of a suite, in this process."""
+    """Plays expressions in this process, on about ``count`` instances of these sizes of a suite's set."""
 
-    def __init__(self, instances: Sequence[Instance]) -> None:
-        self.instances = instances
+    def __init__(self, suite: str, set: str, sizes: Sequence[str], count: int) -> None:
+        if unknown := [size for size in sizes if size not in load_suite(suite).sizes]:
+            raise UnknownName("size", unknown[0], load_suite(suite).sizes)
+        found = [instance for instance in load_suite(suite).instances(set) if instance.size in sizes]
+        self.instances = found[:: max(1, len(found) // count)]
         self._environments: dict[str, SchedulingEnv] = {}
-        self._workloads = [instance.workload() for instance in instances]
-        facts = [known(instance) for instance in instances]
-        self._facts = list(zip(facts, usual_references(instances, facts), strict=True))
-
-    def play(self, number: int, policy: ScorePolicy) -> float:
-        """The objective that an expression reaches in an instance."""
-        instance = self.instances[number]
-        if instance.size not in self._environments:
-            used = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
-            self._environments[instance.size] = make_env(instance.id, used)
-        env, own = self._environments[instance.size], self._workloads[number]
-        return play(env, policy, workload=own, check=False).metrics[instance.objective.name]
+        self._workloads = [instance.workload() for instance in self.instances]
+        self._facts = facts_of(self.instances)
 
     def score(self, text: str) -> float:
-        """The mean score of an expression on all instances."""
-        policy = ScorePolicy(f"score: {text}")
-        scores = [
-            score_of(self.play(number, policy), *self._facts[number], instance.objective.sign)
-            for number, instance in enumerate(self.instances)
-        ]
+        """The mean score of an expression on all instances; one in which it leaves work undone costs."""
+        policy, scores = ScorePolicy(f"score: {text}"), []
+        for instance, workload, facts in zip(self.instances, self._workloads, self._facts, strict=True):
+            if instance.size not in self._environments:
+                used = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
+                self._environments[instance.size] = make_env(instance.id, used)
+            played = play(self._environments[instance.size], policy, workload=workload, check=False)
+            value, sign = played.metrics[instance.objective.name], instance.objective.sign
+            scores.append(FAILED if played.truncated else score_of(value, *facts, sign))
         return float(np.mean(scores))
 
     def columns(self) -> list[str]:
         """The names that expressions may have."""
         try:
-            self.play(0, ScorePolicy("score: no_column"))
+            self.score("any_expression")
         except UnknownName as error:
             return list(error.known)
-        raise AssertionError("no_column is a column")
+        raise AssertionError("any_expression is a column")
 
 
 def text_of(tree: Sequence[Any]) -> str:
@@ -117,21 +113,14 @@ def make_toolbox(trials: Trials, seed: int) -> Any:
     return toolbox
 
 
-def main(arguments: Sequence[str] | None = None) -> str:
+def search(given: argparse.Namespace) -> str:
     """Print and return the best expression."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--suite", default="QueueDelay-1")
-    parser.add_argument("--seconds", type=float, default=600.0, help="CPU time")
-    parser.add_argument("--instances", type=int, default=10, help="of train, and of validation")
-    parser.add_argument("--sizes", nargs="+", default=["small", "loaded"])
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
     algorithms, tools = require("deap.algorithms", "dev"), require("deap.tools", "dev")
-    sets = []
-    for name in ("train", "validation"):
-        own = [i for i in load_suite(given.suite).instances(name) if i.size in given.sizes]
-        sets.append(Trials(own[:: max(1, len(own) // given.instances)]))
-    trials, finals = sets
+    if not (0 < given.seconds < np.inf and given.instances > 0):
+        raise InvalidParameter("seconds and instances: must be above 0")
+    trials, finals = (
+        Trials(given.suite, name, given.sizes, given.instances) for name in ("train", "validation")
+    )
     toolbox = make_toolbox(trials, given.seed)
     population, best = toolbox.population(POPULATION), tools.HallOfFame(FINALISTS)
     began = time.process_time()
@@ -144,6 +133,21 @@ def main(arguments: Sequence[str] | None = None) -> str:
     print(f"score on validation {finals.score(text):.4f}; on test:")
     print(f'schedgym board run "score: {text}" --suite {given.suite}')
     return text
+
+
+def main(arguments: Sequence[str] | None = None) -> str:
+    """Search as the arguments say; a mistake in them is one line, and the exit status 2."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", default="QueueDelay-1")
+    parser.add_argument("--seconds", type=float, default=600.0, help="CPU time")
+    parser.add_argument("--instances", type=int, default=10, help="of train, and of validation")
+    parser.add_argument("--sizes", nargs="+", default=["small", "loaded"])
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    try:
+        return search(given)
+    except (SchedgymError, GymnasiumError) as error:
+        parser.exit(2, f"error: {given.suite}: {error}\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """A candidate in a process of its own, ``python -I -m schedgym.board.candidate``.
 
 :mod:`schedgym.board.walls` starts it. Orders come from standard input: two lines of JSON, then for each step
-a mark for each environment. Answers go to standard output: lines of JSON, then actions as bytes. Observations
-lie in a file that is open for reading only. The process restricts itself before it loads the candidate, and
-never holds an environment.
+a mark for each environment. Answers go to standard output: lines of JSON, then an empty one a step.
+Observations lie in a file that is open for reading only. Actions go to another file: a mark for each
+environment, then a row of bytes for each, the action or the text of an error. The process restricts itself
+before it loads the candidate, and never holds an environment.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from schedgym.evaluation.plan import acting_parameters
 __all__ = ["DECIDED", "Expected", "PolicyBatch", "make_candidate"]
 
 ANSWER = 240  # bytes of the action, or of the text of an error, at least
-DECIDED, FAILED = b"\0", b"\1"  # the first byte of an answer
+DECIDED, FAILED = 1, 2  # marks of an environment in the file of actions; 0: not decided yet
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -47,8 +48,8 @@ class Expected(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Length of an action's answer, with its first byte."""
-        return 1 + max(ANSWER, 8 * int(np.prod(self.shape)))
+        """Length of a row in the file of actions."""
+        return max(ANSWER, 8 * int(np.prod(self.shape)))
 
 
 class PolicyBatch:
@@ -132,13 +133,17 @@ def serve(orders: Any, answers: int, start: Mapping[str, Any]) -> None:
         _say(answers, error=_told(error))
         return
     length, count = batch.expected.length, len(batch.policies)
+    actions = mmap.mmap(start["actions"], count * (1 + length))
     while marks := orders.read(count):  # of those that decide
         for index in np.flatnonzero(np.frombuffer(marks, np.uint8)).tolist():
             try:
-                answer = DECIDED + batch.decide(index)
+                answer, mark = batch.decide(index), DECIDED
             except BaseException as error:
-                answer = FAILED + _told(error).encode()[:ANSWER]
-            os.write(answers, answer.ljust(length, b"\0"))
+                answer, mark = _told(error).encode()[:ANSWER].ljust(ANSWER, b"\0"), FAILED
+            begin = count + index * length
+            actions[begin : begin + len(answer)] = answer
+            actions[index] = mark
+        os.write(answers, b"\n")
 
 
 def _told(error: BaseException) -> str:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,28 +112,50 @@ def read_entries() -> list[Entry]:
 
 
 class _Standings:
-    """What is known of the instances of a set, and the schedules that show it, where they are kept."""
+    """What is known of instances of a set, and the schedules that show it, where they are kept.
 
-    def __init__(self, instances: Sequence[Instance]) -> None:
-        self.instances = instances
-        self.known: dict[int, Known] = {}
+    Args:
+        suite: the suite.
+        set: name of the set.
+        instances: of the set.
+
+    Attributes:
+        better: the instances of which a better schedule than the best known one was taken.
+
+    Raises:
+        InvalidParameter: outside a checkout, for the set of the entries.
+    """
+
+    def __init__(self, suite: Suite, set: str, instances: Sequence[Instance]) -> None:
+        if set == TEST and not FOLDER.is_dir():
+            raise InvalidParameter(f"{FOLDER}: the board is kept in a checkout of the repository")
+        self.suite, self.set, self.instances = suite, set, {own.index: own for own in instances}
+        self.known = dict(enumerate(_all_known(suite.name).get(set, [])))
         self.schedules: dict[int, ScheduleRecord] = {}
+        self.better: list[int] = []
+        if set == TEST and (path := FOLDER / f"{suite.name}.npz").exists():
+            self.schedules = load_schedules(path, instances)
 
-    def take(self, instance: Instance, name: str, schedule: ScheduleRecord) -> float:
-        """Judge a schedule, and keep it if it is the best; the first one is that of the paper's algorithm.
+    def take(self, name: str, schedules: Mapping[int, ScheduleRecord]) -> list[float]:
+        """Judge somebody's schedules, by the index of their instance, and keep those that are the best.
+
+        The first ones of all are those of the paper's algorithm.
 
         Returns:
-            its objective.
+            their objectives, by that index.
 
         Raises:
             InvalidSchedule: for a schedule that breaks a rule.
-            RuntimeError: if it beats the bound: one of them is wrong.
+            RuntimeError: if one beats the bound: one of them is wrong.
         """
-        judgement = judge(instance, schedule)
-        if judgement.violation is not None:
-            raise InvalidSchedule(f"{instance.name}: {judgement.violation}")
-        value, metric, old = judgement.objective, instance.objective, self.known.get(instance.index)
-        workload = instance.workload()
+        return [self._take(self.instances[index], name, own) for index, own in sorted(schedules.items())]
+
+    def _take(self, instance: Instance, name: str, schedule: ScheduleRecord) -> float:
+        try:
+            value = judge(instance, schedule)
+        except InvalidSchedule as error:
+            raise InvalidSchedule(f"{instance.name}: {error}") from None
+        metric, old, workload = instance.objective, self.known.get(instance.index), instance.workload()
         if old is None:
             parameters = instance.problem.build(instance.id, instance.parameters)
             bound = lower_bound(instance.problem, workload, parameters)
@@ -142,10 +164,36 @@ class _Standings:
             checked_gap(metric, old.bound, value, slack_of(workload), f"{instance.name}, {name}")
         if metric.sign * (old.best_known - value) > LEAST * abs(old.best_known):
             old = dataclasses.replace(old, best_known=value, by=name, digest=schedule.digest())
+            self.better.append(instance.index)
         if old.digest == schedule.digest():
             self.schedules[instance.index] = schedule
         self.known[instance.index] = old
         return value
+
+    def enter(
+        self, name: str, by: str, command: str, schedules: Mapping[int, ScheduleRecord]
+    ) -> Entry | None:
+        """:meth:`take` schedules; return their entry, None unless there is one of each instance."""
+        values = self.take(name, schedules)
+        if len(values) < len(self.instances):
+            return None
+        digests = "".join(schedules[index].digest() for index in sorted(schedules))
+        digest, date = hashlib.sha256(digests.encode()).hexdigest(), make_manifest()["date"]
+        return Entry(self.suite.name, name, by, date, command, digest, values)
+
+    def search(self, budget: Budget) -> None:
+        """Search for better schedules, from the shipped agent on, in each instance."""
+        searching = BestKnown(load_pretrained(self.suite.id), budget)
+        self.take(BEST_KNOWN, _play(self.instances.values(), BEST_KNOWN, searching))
+
+    def save(self) -> None:
+        """Write what is known of the set, and if it is the test set, the schedules."""
+        if self.set == TEST:
+            save_schedules(FOLDER / f"{self.suite.name}.npz", self.schedules)
+        content = {**_all_known(self.suite.name), self.set: [self.known[i] for i in self.instances]}
+        plain = {name: [dataclasses.asdict(own) for own in listed] for name, listed in content.items()}
+        _write(VALUES / f"{self.suite.name}.json", plain)
+        _all_known.cache_clear()
 
 
 @functools.cache
@@ -165,32 +213,10 @@ def known(instance: Instance) -> Known:
     rows = _all_known(instance.suite).get(instance.set)
     if rows:
         return rows[instance.index]
-    standings = _Standings([instance])
-    for name, policy in _policies(load_suite(instance.suite)):
-        _play(standings, name, policy)
+    standings = _Standings(load_suite(instance.suite), instance.set, [instance])
+    for name, policy in _policies(standings.suite):
+        standings.take(name, _play([instance], name, policy))
     return standings.known[instance.index]
-
-
-def _load(suite: Suite, set: str) -> _Standings:
-    """What is known of a set, with the schedules if it is the test set."""
-    standings = _Standings(suite.instances(set))
-    standings.known = dict(enumerate(_all_known(suite.name).get(set, [])))
-    if set == TEST and (path := FOLDER / f"{suite.name}.npz").exists():
-        standings.schedules = load_schedules(path, standings.instances)
-    return standings
-
-
-def _save(suite: Suite, set: str, standings: _Standings) -> None:
-    """Write what is known of a set, and if it is the test set, the schedules."""
-    if not FOLDER.is_dir():
-        raise InvalidParameter(f"{FOLDER}: the board is kept in a checkout of the repository")
-    rows = [standings.known[i] for i in range(len(standings.instances))]
-    if set == TEST:
-        save_schedules(FOLDER / f"{suite.name}.npz", standings.schedules)
-    content = {**_all_known(suite.name), set: rows}
-    plain = {name: [dataclasses.asdict(own) for own in listed] for name, listed in content.items()}
-    _write(VALUES / f"{suite.name}.json", plain)
-    _all_known.cache_clear()
 
 
 def _write(path: Path, content: Any) -> None:
@@ -274,18 +300,14 @@ def _policies(suite: Suite) -> Iterator[tuple[str, Any]]:
     yield "agent", AgentPolicy(load_pretrained(suite.id))
 
 
-def _play(
-    standings: _Standings, name: str, policy: Any
-) -> tuple[dict[int, ScheduleRecord], dict[int, float]]:
-    """Let a policy play the instances, and take its schedules.
+def _play(instances: Iterable[Instance], name: str, policy: Any) -> dict[int, ScheduleRecord]:
+    """Let a policy play instances; return its schedules by the index of their instance.
 
-    Returns:
-        the schedules and their objectives, by the index of their instance, without those that leave work
-        undone when the episode is cut off.
+    Those that leave work undone when the episode is cut off are left out.
     """
     environments: dict[str, Any] = {}
-    schedules, values = {}, {}
-    for instance in standings.instances:
+    schedules = {}
+    for instance in instances:
         env = environments.get(instance.size)
         if env is None:
             parameters = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
@@ -293,8 +315,7 @@ def _play(
         played = play(env, policy, seed=instance.seed, label=name, check=False)  # the judge does
         if not played.truncated:
             schedules[instance.index] = env.record()
-            values[instance.index] = standings.take(instance, name, schedules[instance.index])
-    return schedules, values
+    return schedules
 
 
 def enter(
@@ -314,31 +335,13 @@ def enter(
         raise InvalidParameter(f"name: must be of letters, digits, dots, plus and minus signs, got {name!r}")
     if any((entry.suite, entry.name) == (suite.name, name) for entry in read_entries()):
         raise InvalidParameter(f"name: {suite.name} has an entry {name!r} already")
-    standings = _load(suite, TEST)
-    before = dict(standings.known)
-    values = {i: standings.take(standings.instances[i], name, schedules[i]) for i in sorted(schedules)}
-    better = sum(standings.known[i].best_known != before[i].best_known for i in values)
-    if better:
-        _save(suite, TEST, standings)
-    if len(values) < len(standings.instances):
-        return None, better
-    entry = _entry(suite, schedules, values, name, by, command)
-    _write(FOLDER / f"{suite.name}-{name}.json", [dataclasses.asdict(entry)])
-    return entry, better
-
-
-def _entry(
-    suite: Suite,
-    schedules: Mapping[int, ScheduleRecord],
-    values: Mapping[int, float],
-    name: str,
-    by: str,
-    command: str,
-) -> Entry:
-    digests = "".join(schedules[i].digest() for i in sorted(schedules))
-    date = make_manifest()["date"]
-    digest = hashlib.sha256(digests.encode()).hexdigest()
-    return Entry(suite.name, name, by, date, command, digest, [values[i] for i in sorted(values)])
+    standings = _Standings(suite, TEST, suite.instances(TEST))
+    entry = standings.enter(name, by, command, schedules)
+    if standings.better:
+        standings.save()
+    if entry is not None:
+        _write(FOLDER / f"{suite.name}-{name}.json", [dataclasses.asdict(entry)])
+    return entry, len(standings.better)
 
 
 def fill(suite: Suite, budget: Budget) -> list[Entry]:
@@ -353,15 +356,16 @@ def fill(suite: Suite, budget: Budget) -> list[Entry]:
     """
     entries = []
     for set in sorted(suite.digests, key=lambda set: set != TEST):  # the test set first
-        standings = _load(suite, set)
+        standings = _Standings(suite, set, suite.instances(set))
         for name, policy in _policies(suite):
-            schedules, values = _play(standings, name, policy)
-            if set == TEST and len(values) == len(standings.instances):
-                entries.append(_entry(suite, schedules, values, name, "schedgym", "schedgym board fill"))
+            schedules = _play(standings.instances.values(), name, policy)
+            entry = standings.enter(name, "schedgym", "schedgym board fill", schedules)
+            if set == TEST and entry is not None:
+                entries.append(entry)
         if set == TEST:
-            _search(suite, standings, budget)
+            standings.search(budget)
             _write(FOLDER / f"{suite.name}.json", [dataclasses.asdict(entry) for entry in entries])
-        _save(suite, set, standings)
+        standings.save()
     return entries
 
 
@@ -372,15 +376,8 @@ def improve(suite: Suite, budget: Budget) -> int:
         suite: the suite.
         budget: of the search in each instance.
     """
-    standings = _load(suite, TEST)
-    better = _search(suite, standings, budget)
-    if better:
-        _save(suite, TEST, standings)
-    return better
-
-
-def _search(suite: Suite, standings: _Standings, budget: Budget) -> int:
-    """Search from the shipped agent on, in each instance; return the number of better schedules."""
-    before = dict(standings.known)
-    _play(standings, BEST_KNOWN, BestKnown(load_pretrained(suite.id), budget))
-    return sum(standings.known[i].best_known != own.best_known for i, own in before.items())
+    standings = _Standings(suite, TEST, suite.instances(TEST))
+    standings.search(budget)
+    if standings.better:
+        standings.save()
+    return len(standings.better)

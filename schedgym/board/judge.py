@@ -19,42 +19,30 @@ from schedgym.board.suites import Instance
 from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidParameter, InvalidSchedule
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["judge"]
 
 #: kinds of numbers that a schedule's columns may have
 KINDS = {"job": "i", "server": "i", "start": "if", "end": "if", "amount": "if"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Judgement:
-    """What the judge says of a schedule.
-
-    Attributes:
-        violation: the first rule that it breaks, in words; None: it keeps them all.
-        objective: its value, in the unit of the problem's objective; nan for a violation.
-    """
-
-    violation: str | None
-    objective: float
-
-
-def judge(instance: Instance, schedule: ScheduleRecord) -> Judgement:
+def judge(instance: Instance, schedule: ScheduleRecord) -> float:
     """Judge a schedule of an instance. The workload that the schedule itself names is not looked at.
 
     All work must be done: a schedule that was cut off breaks a rule.
 
+    Returns:
+        its value, in the unit of the problem's objective.
+
     Raises:
+        InvalidSchedule: for the first rule that it breaks.
         InvalidWorkload: if the instance cannot be made here as it was frozen.
     """
     parameters = instance.problem.build(instance.id, instance.parameters)
-    try:
-        _check_columns(schedule)
-        own = dataclasses.replace(schedule, workload=instance.workload())
-        validate = instance.problem.module("metrics").validate
-        validate(own, **({"whole": True} if getattr(parameters, "model", None) == "discrete" else {}))
-    except InvalidSchedule as error:
-        return Judgement(str(error), math.nan)
-    return Judgement(None, float(OBJECTIVES[instance.problem.name](own, parameters)))
+    _check_columns(schedule)
+    own = dataclasses.replace(schedule, workload=instance.workload())
+    validate = instance.problem.module("metrics").validate
+    validate(own, **({"whole": True} if getattr(parameters, "model", None) == "discrete" else {}))
+    return float(OBJECTIVES[instance.problem.name](own, parameters))
 
 
 def _check_columns(schedule: ScheduleRecord) -> None:

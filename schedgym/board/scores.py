@@ -22,8 +22,8 @@ from schedgym.board.judge import judge
 from schedgym.board.suites import Instance, load_suite
 from schedgym.board.walls import Limits, play
 from schedgym.core.record import ScheduleRecord
-from schedgym.errors import SchedgymError
-from schedgym.evaluation.statistics import Estimate, bootstrap_interval
+from schedgym.errors import InvalidSchedule, SchedgymError
+from schedgym.evaluation.statistics import Estimate, estimate
 from schedgym.evaluation.wording import estimate_text, four_digits
 
 __all__ = [
@@ -33,10 +33,10 @@ __all__ = [
     "Result",
     "estimate_score",
     "evaluate_program",
+    "facts_of",
     "ratio_to_bound",
     "run",
     "score_of",
-    "usual_references",
 ]
 
 LEAST = 0.01
@@ -51,7 +51,7 @@ class Result:
     Attributes:
         instance: the instance.
         known: what is known of it.
-        usual: the reference's mean over the set's instances of its size: :func:`usual_references`.
+        usual: the reference's mean over the set's instances of its size: :func:`facts_of`.
         value: the objective; of a refused instance that of the paper's own algorithm.
         schedule: a valid schedule; None: the instance was refused.
         refusal: why it was refused, "" if it was not.
@@ -157,12 +157,13 @@ class Report:
         }
 
 
-def usual_references(instances: Sequence[Instance], known: Sequence[Known]) -> list[float]:
-    """Of each instance of a set, the mean of the absolute references of those of its size."""
-    found: dict[str, list[float]] = {}
-    for instance, facts in zip(instances, known, strict=True):
-        found.setdefault(instance.size, []).append(abs(facts.reference))
-    return [float(np.mean(found[instance.size])) for instance in instances]
+def facts_of(instances: Sequence[Instance]) -> list[tuple[Known, float]]:
+    """Of each instance of a set, what is known, and the mean of the absolute references of its size."""
+    found = [known(instance) for instance in instances]
+    usual: dict[str, list[float]] = {}
+    for instance, own in zip(instances, found, strict=True):
+        usual.setdefault(instance.size, []).append(abs(own.reference))
+    return [(own, float(np.mean(usual[i.size]))) for i, own in zip(instances, found, strict=True)]
 
 
 def score_of(value: float, known: Known, usual: float, sign: float) -> float:
@@ -181,10 +182,10 @@ def score_of(value: float, known: Known, usual: float, sign: float) -> float:
     return float(np.sign(gain))  # the paper's algorithm reaches 0, the best known value, in all of them
 
 
-def estimate_score(results: Iterable[Result]) -> Estimate:
-    """The mean score with its interval."""
-    scores = np.array([result.score for result in results])
-    return Estimate(float(scores.mean()), *bootstrap_interval(scores))
+def estimate_score(results: Iterable[Result], others: Iterable[Result] = ()) -> Estimate:
+    """The mean score with its interval; given others' results of these instances, how much higher it is."""
+    theirs = [other.score for other in others]
+    return estimate(np.array([[result.score for result in results]]) - np.array(theirs or [0.0]))
 
 
 def ratio_to_bound(results: Iterable[Result]) -> float:
@@ -217,20 +218,15 @@ def run(
     """
     instances = load_suite(suite).instances(set, phrase)
     played = play(candidate, instances, limits)
-    references = list(map(known, instances))
     results = []
-    for number, (instance, facts, usual) in enumerate(
-        zip(instances, references, usual_references(instances, references), strict=True)
-    ):
-        schedule, refusal = played.played[number].schedule, played.played[number].refusal
-        value = facts.reference
-        if schedule is not None:
-            judgement = judge(instance, schedule)
-            if judgement.violation is None:
-                value = judgement.objective
-            else:
-                schedule, refusal = None, judgement.violation
-        results.append(Result(instance, facts, usual, value, schedule, refusal))
+    for number, (instance, facts) in enumerate(zip(instances, facts_of(instances), strict=True)):
+        schedule = played.played[number]
+        try:
+            if isinstance(schedule, str):
+                raise InvalidSchedule(schedule)
+            results.append(Result(instance, *facts, judge(instance, schedule), schedule))
+        except InvalidSchedule as error:
+            results.append(Result(instance, *facts, facts[0].reference, refusal=str(error)))
     told = played.decisions, played.seconds, tuple(played.missing)
     return Report(candidate, suite, set, tuple(results), *told)
 

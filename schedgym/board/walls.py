@@ -1,8 +1,9 @@
 """Play a candidate that nobody trusts: in a process of its own, which sees observations and gives actions.
 
 The environments are here, the candidate is there. All instances with the same parameters are advanced as one
-batch. Their observations lie in a file that the candidate's process can only read; its actions come back as
-bytes, and nothing of it is unpickled. :mod:`schedgym.board.sandbox` says what that process may do.
+batch, and a step is a message each way. Their observations lie in a file that the environments write to and
+the candidate's process can only read; its actions come back as bytes in another one, and nothing of it is
+unpickled. :mod:`schedgym.board.sandbox` says what that process may do.
 
 What it does not keep out: whoever knows the recipe of a public instance can make it again, and can carry its
 best known schedule in the candidate's text. No candidate knows the instances of a secret set.
@@ -28,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.board.candidate import DECIDED, Expected
+from schedgym.board.candidate import DECIDED, FAILED, Expected
 from schedgym.board.suites import Instance
 from schedgym.core.policy_files import names_policy_file
 from schedgym.core.record import ScheduleRecord
@@ -39,9 +40,9 @@ from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, printable
 from schedgym.evaluation.plan import baseline
 
-__all__ = ["Limits", "Played", "Run", "play", "play_batch", "prepare"]
+__all__ = ["CandidateProcess", "Limits", "Run", "expected_of", "play", "play_batch", "prepare"]
 
-LONGEST = 2**16  # bytes of an answer in JSON
+LONGEST = 2**16  # bytes of an answer in JSON, and those that are read at once
 STARTING = 120.0  # s of CPU time for each part of the start: to restrict itself, to load the candidate
 PATIENCE = 3600.0  # s on the clock for each part of the start
 LOOK = 50  # ms between two looks at the CPU time of a process that has not answered
@@ -62,6 +63,9 @@ class Limits:
         episode: CPU time of an episode, on average over the episodes of a batch [s].
         memory: address space of its process [bytes].
         files: open files.
+
+    Raises:
+        InvalidParameter: for a limit that is not a number above 0.
     """
 
     decision: float = 60.0
@@ -70,18 +74,10 @@ class Limits:
     memory: int = 4 * 2**30
     files: int = 64
 
-
-@dataclasses.dataclass(frozen=True)
-class Played:
-    """An instance after its end.
-
-    Attributes:
-        schedule: the whole schedule; None: the instance was refused.
-        refusal: why it was refused, "" if it was not.
-    """
-
-    schedule: ScheduleRecord | None
-    refusal: str = ""
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 < value < math.inf:
+                raise InvalidParameter(f"limits: {name} must be a number above 0, got {value}")
 
 
 @dataclasses.dataclass
@@ -89,13 +85,13 @@ class Run:
     """What a candidate has done.
 
     Attributes:
-        played: number of each instance -> how it ended.
+        played: number of each instance -> the whole schedule, or why the instance was refused.
         decisions: number of decisions.
         seconds: CPU time that the candidate's process took for them [s]; nan where the system does not tell.
         missing: what this system could not restrict, a text each.
     """
 
-    played: dict[int, Played] = dataclasses.field(default_factory=dict)
+    played: dict[int, ScheduleRecord | str] = dataclasses.field(default_factory=dict)
     decisions: int = 0
     seconds: float = 0.0
     missing: list[str] = dataclasses.field(default_factory=list)
@@ -132,7 +128,8 @@ class CandidateProcess:
         if os.name != "posix":
             raise InvalidParameter("a candidate cannot be restricted on this system: use Linux or macOS")
         self._candidate, self._limits, self._episodes = candidate, limits, episodes
-        self._received, self._seconds = bytearray(), 0.0
+        self._received, self._seconds, self._count = bytearray(), 0.0, 0
+        self._actions = tempfile.TemporaryFile()
         with tempfile.NamedTemporaryFile() as shared:
             self._shared = os.open(shared.name, os.O_RDWR | os.O_CLOEXEC)
             seen = os.open(shared.name, os.O_RDONLY | os.O_CLOEXEC)
@@ -142,7 +139,7 @@ class CandidateProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=kept | dict.fromkeys(THREADS, "1"),
-            pass_fds=(seen,),
+            pass_fds=(seen, self._actions.fileno()),
         )
         os.close(seen)
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -160,6 +157,7 @@ class CandidateProcess:
             "files": limits.files,
             "seconds": int(limits.episode * episodes + STARTING),  # if nobody is left to end it
             "observations": seen,
+            "actions": self._actions.fileno(),
         }
         try:
             self.missing: list[str] = self._ask(order)["missing"]
@@ -173,6 +171,7 @@ class CandidateProcess:
         self._process.kill()
         self._process.communicate()
         os.close(self._shared)
+        self._actions.close()
 
     @property
     def seconds(self) -> float:
@@ -197,7 +196,7 @@ class CandidateProcess:
 
     def _answer(self) -> dict[str, Any]:
         """The next line of its answers as data; Stopped if it is an error, or none."""
-        line = self._receive(None, STARTING, PATIENCE)
+        line = self._receive(STARTING, PATIENCE)
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -208,14 +207,20 @@ class CandidateProcess:
             raise Stopped(printable(str(answer["error"])))
         return answer
 
-    def _receive(self, count: int | None, limit: float, patience: float) -> bytes:
-        """The next ``count`` bytes of its answers, or the next line.
+    def _marks(self) -> npt.NDArray[np.uint8]:
+        """The marks of the environments in the file of actions, of which it may have made anything."""
+        marks = os.pread(self._actions.fileno(), self._count, 0)
+        return np.frombuffer(marks.ljust(self._count, b"\0"), np.uint8)
+
+    def _receive(self, limit: float, patience: float) -> bytes:
+        """The next line of its answers.
 
         Raises:
-            Stopped: after ``limit`` s of CPU time, after ``patience`` s on the clock, or if it has ended.
+            Stopped: after ``limit`` s of CPU time, or ``patience`` s on the clock, in which it has neither
+                answered nor decided for one more environment; or if it has ended.
         """
-        began, clock = self.seconds, time.monotonic()
-        while not 0 < (end := count or self._received.find(b"\n") + 1) <= len(self._received):
+        began, clock, decided = self.seconds, time.monotonic(), 0
+        while not (end := self._received.find(b"\n") + 1):
             if len(self._received) > LONGEST:
                 raise Stopped("its answer is too long")
             if self._poll.poll(LOOK):
@@ -223,6 +228,8 @@ class CandidateProcess:
                 if not more:
                     raise Stopped(self._end())
                 self._received += more
+            elif (marked := int(np.count_nonzero(self._marks()))) > decided:
+                began, clock, decided = self.seconds, time.monotonic(), marked
             elif self.seconds - began > limit:
                 raise Stopped(f"took more than {limit:g} s of CPU time")
             elif time.monotonic() - clock > patience:
@@ -241,20 +248,19 @@ class CandidateProcess:
 
     def begin(self, simulator: Simulator) -> None:
         """Describe the batch, whose episodes have begun, to the candidate."""
-        layout, end = {}, 0
-        for name, array in simulator.observation.items():
-            layout[name] = array.dtype.str, array.shape[1:], end
-            end += -(-array.nbytes // ALIGNED) * ALIGNED
+        layout, offsets, end = {}, {}, 0
+        for name, entry in simulator.observation.items():
+            layout[name] = entry.dtype.str, entry.shape[1:], end
+            offsets[entry.ctypes.data] = end
+            end += -(-entry.nbytes // ALIGNED) * ALIGNED
         os.ftruncate(self._shared, end)
-        memory = mmap.mmap(self._shared, end)
-        self._shown = {
-            name: np.frombuffer(memory, array.dtype, array.size, layout[name][2]).reshape(array.shape)
-            for name, array in simulator.observation.items()
-        }
+        _move(simulator, mmap.mmap(self._shared, end), offsets)
         self.simulator, self._expected = simulator, expected_of(simulator)
+        self._count = simulator.num_envs
+        os.ftruncate(self._actions.fileno(), self._count * (1 + self._expected.length))
         order = {
             "interface": dataclasses.asdict(simulator.interface),
-            "count": simulator.num_envs,
+            "count": self._count,
             "layout": layout,
             "scalars": list(simulator.scalars),
             "shape": self._expected.shape,
@@ -265,21 +271,46 @@ class CandidateProcess:
 
     def decide(self, live: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes, str]]:
         """Ask for the actions of the environments ``live`` [B]: see :func:`play_batch`."""
-        for name, array in self.simulator.observation.items():
-            self._shown[name][...] = array
+        size, length, limits = 8 * int(np.prod(self._expected.shape)), self._expected.length, self._limits
+        file = self._actions.fileno()
+        os.pwrite(file, bytes(self._count), 0)
         self._send(live.tobytes())
-        size, limits = 8 * int(np.prod(self._expected.shape)), self._limits
+        try:
+            self._receive(limits.decision, limits.clock)
+        except Stopped as stop:
+            owed = np.flatnonzero(live & (self._marks() == 0))
+            raise Stopped(str(stop), int(owed[0]) if owed.size else None) from None
+        marks = self._marks()
         for index in np.flatnonzero(live).tolist():
-            try:
-                answer = self._receive(self._expected.length, limits.decision, limits.clock)
-            except Stopped as stop:
-                raise Stopped(str(stop), index) from None
-            if answer[:1] == DECIDED:
-                yield index, answer[1 : 1 + size], ""
+            answer = os.pread(file, length, self._count + index * length)
+            if marks[index] == DECIDED and len(answer) == length:
+                yield index, answer[:size], ""
             else:
-                yield index, b"", printable(answer[1:].rstrip(b"\0").decode(errors="replace"))
+                text = printable(answer.rstrip(b"\0").decode(errors="replace"))
+                yield index, b"", text if marks[index] == FAILED and text else "gave no action"
         if self.seconds - self._began > limits.episode * self._episodes:
             raise Stopped(f"took more than {limits.episode:g} s of CPU time an episode")
+
+
+def _move(simulator: Simulator, memory: mmap.mmap, offsets: Mapping[int, int]) -> None:
+    """Let arrays of a simulator, named by their addresses, lie at these offsets of a memory.
+
+    The environments then write their observations where the candidate's process reads them. The arrays stay:
+    once episodes have begun, only logs grow, which no observation shows.
+    """
+    moved: dict[int, npt.NDArray[Any]] = {}
+
+    def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        address = array.ctypes.data
+        if address in offsets and address not in moved:  # an array may stand in several bundles
+            own = np.frombuffer(memory, array.dtype, array.size, offsets[address]).reshape(array.shape)
+            own[...] = array
+            moved[address] = own
+        return moved.get(address, array)
+
+    bundles = simulator.arrays
+    simulator.arrays = type(bundles)(*(type(bundle)(*map(move, bundle)) for bundle in bundles))
+    simulator.use_threads(1)  # which tells the kernels of the new arrays
 
 
 def expected_of(simulator: Simulator) -> Expected:
@@ -321,7 +352,7 @@ def prepare(instances: Sequence[Instance], acting: Mapping[str, Any]) -> Simulat
 def play_batch(
     simulator: Simulator,
     decide: Callable[[npt.NDArray[np.bool_]], Iterable[tuple[int, bytes, str]]],
-    finish: Callable[[int, Played], None],
+    finish: Callable[[int, ScheduleRecord | str], None],
 ) -> int:
     """Play the episodes of a batch, which have begun, to their ends.
 
@@ -329,7 +360,8 @@ def play_batch(
         simulator: of B environments.
         decide: which environments still play [B] -> the number of each of them, its action as bytes, and ""
             or why there is none.
-        finish: is told the number of each environment whose episode has ended, and how.
+        finish: is told the number of each environment whose episode has ended, and the whole schedule, or why
+            there is none.
 
     Returns:
         the number of decisions.
@@ -340,7 +372,7 @@ def play_batch(
         for index, action, refusal in decide(live.copy()):
             if refusal:
                 live[index] = False
-                finish(index, Played(None, refusal))
+                finish(index, refusal)
                 continue
             array = np.frombuffer(action, expected.dtype)
             if expected.real:
@@ -350,11 +382,11 @@ def play_batch(
         while (count := simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))) < 0:
             refused = -count - 1  # nothing has changed: the others step without it
             live[refused] = False
-            finish(refused, Played(None, str(simulator.refusal(refused, "action"))))
+            finish(refused, str(simulator.refusal(refused, "action")))
         decisions += int(np.count_nonzero(live))
         ended = live & (simulator.terminated | simulator.truncated)
         for index in np.flatnonzero(ended).tolist():
-            finish(index, Played(simulator.record(index)))
+            finish(index, simulator.record(index))
         live &= ~ended
     return decisions
 
@@ -389,7 +421,7 @@ def play(candidate: str, instances: Sequence[Instance], limits: Limits | None = 
                 stops += 1
                 lost = waiting if stop.index is None or stops >= MOST_STOPS else [waiting[stop.index]]
                 for number in lost:
-                    run.played.setdefault(number, Played(None, str(stop)))
+                    run.played.setdefault(number, str(stop))
             waiting = [number for number in waiting if number not in run.played]
     return run
 
@@ -404,7 +436,7 @@ def _play_once(
     """
     batch = [instances[number] for number in numbers]
 
-    def finish(index: int, played: Played) -> None:
+    def finish(index: int, played: ScheduleRecord | str) -> None:
         run.played[numbers[index]] = played
 
     with contextlib.closing(CandidateProcess(candidate, batch[0], limits, len(batch))) as process:

@@ -32,7 +32,7 @@ TERMINATED = 143
 #: modules of this package, in the order in which the help lists their commands
 COMMANDS = (
     *("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "dataset", "stores", "papers"),
-    *("bench", "board", "board_entries", "new"),
+    *("bench", "board", "new"),
 )
 
 

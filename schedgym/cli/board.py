@@ -1,4 +1,4 @@
-"""``schedgym board``: play a candidate on frozen instances, and write what searchers of programs need."""
+"""``schedgym board``: play candidates on frozen instances, enter schedules, and write files for searchers."""
 
 # annotations are evaluated: typer reads them
 import dataclasses
@@ -20,7 +20,14 @@ CLOCK = 10  # times its limit of CPU time that a decision may take
 #: view in which a searched program may act -> entry of the observation that says which choices there are
 MASKS = {"priority": "job_mask", "pick": "action_mask", "place": "action_mask"}
 
-Suite = Annotated[str, typer.Option("--suite", metavar="NAME", help="The suite, such as QueueDelay-1.")]
+Suite = Annotated[str, typer.Argument(metavar="SUITE", help="The suite, such as QueueDelay-1.")]
+Folder = Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the files here.")]
+Spent = Annotated[
+    str,
+    typer.Option(
+        "--budget", metavar="BUDGET", help="Of the search in each instance: schedules, or CPU seconds as 20s."
+    ),
+]
 
 board = typer.Typer(
     help="Play candidates on frozen instances, whose best known schedules are kept.", rich_markup_mode=None
@@ -43,7 +50,7 @@ class Asked:
     """
 
     candidate: str
-    suite: Suite
+    suite: Annotated[str, typer.Option("--suite", metavar="NAME", help="The suite, such as QueueDelay-1.")]
     set: str = "test"
     phrase_file: Path | None = None
     decision_seconds: float = 60.0
@@ -93,11 +100,11 @@ def run(asked: Asked) -> None:
     micros = 1e6 * report.seconds / max(report.decisions, 1)
     say(f"{report.decisions:,} decisions, {four_digits(micros)} us of CPU time each")
     write_json(report.content(), asked.json)
+    if len(report.refused) == len(report.results):
+        raise RunAborted(f"every instance was refused: {report.refused[0].refusal}")
     if asked.schedules is not None:
         valid = {own.instance.index: own.schedule for own in report.results if own.schedule is not None}
         save_schedules(asked.schedules, valid)
-    if len(report.refused) == len(report.results):
-        raise RunAborted(f"every instance was refused: {report.refused[0].refusal}")
 
 
 def _row(results: Sequence[Any]) -> list[str]:
@@ -115,8 +122,8 @@ def _row(results: Sequence[Any]) -> list[str]:
 
 @board.command("evaluator")
 def evaluator(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite, such as QueueDelay-1.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the files here.")],
+    suite: Suite,
+    output: Folder,
     set: Annotated[str, typer.Option("--set", help="The set on which programs are scored.")] = "train",
 ) -> None:
     """Write a scorer and a starting program for OpenEvolve, ShinkaEvolve and SkyDiscover.
@@ -145,3 +152,71 @@ def evaluator(
         with atomic_write(path) as stream:
             stream.write(text)
         say(f"wrote {path}")
+
+
+@board.command("instances")
+def instances(
+    suite: Suite,
+    output: Folder,
+    set: Annotated[str, typer.Option("--set", help="train, validation or test.")] = "test",
+) -> None:
+    """Write the instances of a set as workload files, for schedulers of any kind."""
+    from schedgym.board.suites import load_suite
+    from schedgym.core.workload_files import save_workload
+
+    found = load_suite(suite).instances(set)
+    output.mkdir(parents=True, exist_ok=True)
+    for instance in found:
+        save_workload(instance.workload(), output / f"{suite}-{set}-{instance.index}.json")
+    say(f"wrote {len(found)} workload files to {output}")
+
+
+@board.command("submit")
+def submit(
+    suite: Suite,
+    schedules: Annotated[Path, typer.Argument(metavar="FILE.npz", help="Schedules of the set test.")],
+    name: Annotated[str, typer.Option("--name", help="Name of the program or policy.")],
+    by: Annotated[str, typer.Option("--by", help="Who enters it.")],
+    command: Annotated[str, typer.Option("--command", help="The command that made the schedules.")],
+) -> None:
+    """Judge schedules, keep what beats the best known, and enter them if there is one of each instance.
+
+    It runs in a checkout of the repository. The entry is a file of docs/board, to be committed with what else
+    has changed.
+    """
+    from schedgym.board.entries import enter, load_schedules
+    from schedgym.board.suites import load_suite
+
+    found = load_suite(suite)
+    entry, better = enter(found, load_schedules(schedules, found.instances("test")), name, by, command)
+    say(f"valid; {better} better than the best known")
+    if entry is not None:
+        say(f"entered as {entry.name}; its mean is {sum(entry.values) / len(entry.values):.6g}")
+
+
+@board.command("improve")
+def improve(suite: Suite, budget: Spent = "10s") -> None:
+    """Search for better schedules of the set test, from the shipped agent on."""
+    from schedgym.board.entries import improve as search
+    from schedgym.board.suites import load_suite
+    from schedgym.evaluation.best_known import Budget
+
+    say(f"{search(load_suite(suite), Budget.parse(budget))} better than the best known")
+
+
+@board.command("fill")
+def fill(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[SUITE]...", help="The suites. Default: all.")
+    ] = None,
+    budget: Spent = "1s",
+) -> None:
+    """Enter the default policies and the shipped agents anew, and search for better schedules."""
+    from schedgym.board.entries import fill as enter_policies
+    from schedgym.board.suites import load_suite, suites
+    from schedgym.evaluation.best_known import Budget
+
+    spent = Budget.parse(budget)
+    for suite in [load_suite(name) for name in names or suites()]:
+        entries = enter_policies(suite, spent)
+        say(f"{suite.name}: {len(entries)} entries")

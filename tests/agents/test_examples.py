@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -148,3 +149,20 @@ def test_genetic_programming_finds_a_better_expression(capsys) -> None:
     assert printed[-1] == f'schedgym board run "score: {text}" --suite QueueDelay-1'
     assert ScorePolicy(f"score: {text}").expression.names
     assert float(printed[0].split()[2]) > 0  # of 60 at random, one beats the paper's algorithm
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "SingleJob-1"], "SingleJob-1: .*schedgym/SingleJob-v0 has no view"),
+        (["--suite", "QueueDelay-9"], "QueueDelay-9: unknown suite 'QueueDelay-9'"),
+        (["--sizes", "huge"], "QueueDelay-1: unknown size 'huge'"),
+        (["--instances", "0"], "QueueDelay-1: seconds and instances: must be above 0"),
+        (["--seconds", "nan"], "QueueDelay-1: seconds and instances: must be above 0"),
+    ],
+)
+def test_a_mistake_in_a_search_is_one_line(arguments, message, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        evolve.main(arguments)
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and re.match(f"error: {message}", told) and told.count("\n") == 1

@@ -21,9 +21,9 @@ from schedgym.board.scores import (
     Result,
     estimate_score,
     evaluate_program,
+    facts_of,
     ratio_to_bound,
     score_of,
-    usual_references,
 )
 from schedgym.board.suites import load_suite, suites
 from schedgym.cli import main
@@ -61,10 +61,10 @@ def test_where_all_references_are_0_the_sign_counts():
     assert [score_of(value, facts(0.0, 0.0), 0.0, 1.0) for value in (0.0, 3.0)] == [0.0, -1.0]
 
 
-def test_the_usual_reference_is_that_of_the_size():
+def test_the_usual_reference_is_that_of_the_size(monkeypatch):
+    monkeypatch.setattr(scores, "known", lambda instance: facts(float(instance.index), 0.0))
     instances = load_suite("QueueDelay-1").instances("train")
-    known = [facts(float(instance.index), 0.0) for instance in instances]
-    usual = dict(zip((own.size for own in instances), usual_references(instances, known), strict=True))
+    usual = {own.size: usual for own, (_, usual) in zip(instances, facts_of(instances), strict=True)}
     assert usual == {"small": 14.5, "paper": 32.0, "loaded": 42.0}
 
 
@@ -81,6 +81,7 @@ def test_a_set_has_the_mean_its_interval_and_the_ratio_to_the_bound():
     estimate = estimate_score(found)
     assert estimate.value == pytest.approx(0.5)
     assert (estimate.low, estimate.high) == bootstrap_interval([0.5, 0.5])
+    assert estimate_score(found, results((75.0, 10.0))).value == pytest.approx(0.25)  # 0.5, 0.5 and 0.5, 0
     assert ratio_to_bound(found) == pytest.approx(84 / 45)
     assert math.isnan(ratio_to_bound([Result(INSTANCES[0], facts(1.0, 1.0), 1.0, 1.0)]))
     nothing_waits = Result(INSTANCES[0], facts(0.0, 0.0, 0.0), 1.0, 0.0)
@@ -130,7 +131,7 @@ def test_a_run_plays_judges_and_scores(few, capsys, tmp_path):
         assert row["instance"] == instance.name
         assert row["score"] == pytest.approx((40.0 - row["mean_delay"]) / 10.0)
     loaded = load_schedules(kept, INSTANCES)
-    assert [judge(i, loaded[i.index]).objective for i in INSTANCES] == [
+    assert [judge(i, loaded[i.index]) for i in INSTANCES] == [
         row["mean_delay"] for row in content["instances"]
     ]
 
@@ -138,12 +139,16 @@ def test_a_run_plays_judges_and_scores(few, capsys, tmp_path):
 def test_a_refused_instance_scores_as_the_paper(few, capsys, tmp_path):
     file = tmp_path / "bad.py"
     file.write_text("def act(observation):\n    raise ValueError('no idea')\n")
-    assert main(["board", "run", f"{file}:act", "--suite", "QueueDelay-1", "--set", "train"]) == 1
+    kept = tmp_path / "bad.npz"
+    command = ["board", "run", f"{file}:act", "--suite", "QueueDelay-1", "--set", "train"]
+    assert main([*command, "--schedules", str(kept)]) == 1 and not kept.exists()
     printed = capsys.readouterr()
     assert printed.err.count("ValueError: no idea") == 3
     assert " 40 " in printed.out
     assert main(["board", "run", "score: (", "--suite", "QueueDelay-1"]) == 2
     assert "error: score: (: InvalidParameter" in capsys.readouterr().err
+    assert main([*command, "--memory", "-1"]) == 2  # which a system takes for no limit
+    assert capsys.readouterr().err.startswith("error: limits: memory must be a number above 0")
 
 
 @pytest.mark.parametrize("suite", suites())

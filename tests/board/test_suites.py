@@ -41,16 +41,10 @@ def instances_of(name: str) -> list[Instance]:
     return [one for set in load_suite(name).digests for one in load_suite(name).instances(set)]
 
 
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=long)])
 @pytest.mark.parametrize("name", NAMES)
-def test_some_instances_are_what_they_were(name: str) -> None:
-    for instance in instances_of(name)[::17]:
-        assert digest_of(instance.workload()) == instance.digest, instance.name
-
-
-@long
-@pytest.mark.parametrize("name", NAMES)
-def test_all_instances_are_what_they_were(name: str) -> None:
-    for instance in instances_of(name):
+def test_instances_are_what_they_were(name: str, every: int) -> None:
+    for instance in instances_of(name)[::every]:
         assert digest_of(instance.workload()) == instance.digest, instance.name
 
 

@@ -9,11 +9,12 @@ import textwrap
 import pytest
 
 from schedgym.board import walls
+from schedgym.board.entries import known
 from schedgym.board.judge import judge
 from schedgym.board.suites import digest_of, load_suite
 from schedgym.board.walls import Limits, play
 from schedgym.core.score_policy import ScorePolicy
-from schedgym.errors import InvalidParameter
+from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.episodes import play as play_here
 from schedgym.evaluation.plan import acting_parameters
@@ -158,10 +159,7 @@ def write(path, ways):
 
 
 def schedules(run):
-    return [
-        None if played.schedule is None else played.schedule.digest()
-        for _, played in sorted(run.played.items())
-    ]
+    return [own if isinstance(own, str) else own.digest() for _, own in sorted(run.played.items())]
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +185,7 @@ def refusals(tmp_path_factory):
     run = play(write(file, ways), [INSTANCES[0]] * len(ways))
     assert run.missing == []
     assert file.exists()
-    return dict(zip(REFUSED, (run.played[k].refusal for k in range(len(ways))), strict=True))
+    return dict(zip(REFUSED, (run.played[k] for k in range(len(ways))), strict=True))
 
 
 @pytest.mark.parametrize("way", REFUSED)
@@ -201,7 +199,7 @@ def test_it_has_no_effect(tmp_path, honest, capfd, monkeypatch):
     assert schedules(run) == [honest[0]] * len(VAIN)
     assert capfd.readouterr() == ("", "")
     assert dict(os.environ) == before
-    assert judge(INSTANCES[0], run.played[0].schedule).violation is None
+    assert judge(INSTANCES[0], run.played[0]) > 0
 
 
 @pytest.mark.parametrize("candidate", [HONEST, "bf-exec"])
@@ -209,6 +207,13 @@ def test_who_is_honest_plays_as_in_process(candidate, honest):
     run = play(candidate, INSTANCES)
     assert schedules(run) == honest  # the shortest task first, on the server where it fits best
     assert run.decisions > 300 and run.seconds > 0
+
+
+def test_an_action_may_be_longer_than_what_a_pipe_holds():
+    instance = load_suite("FlowtimePacking-1").instances("train")[0]
+    wide = dataclasses.replace(instance, parameters={**instance.parameters, "window": 9000})
+    (schedule,) = play("ocorp", [wide]).played.values()
+    assert not isinstance(schedule, str) and judge(wide, schedule) == known(instance).reference
 
 
 #: what takes the process with it -> code, and a part of the refusal
@@ -228,16 +233,15 @@ def test_what_ends_its_process_is_refused_and_the_others_are_played(way, tmp_pat
     run = play(
         write(tmp_path / "cheat.py", [guard]), [INSTANCES[0], other], Limits(decision=1.0, clock=10**6)
     )
-    assert refusal in run.played[0].refusal and run.played[0].schedule is None
-    assert run.played[1].refusal == "" and judge(INSTANCES[1], run.played[1].schedule).violation is None
+    assert refusal in run.played[0]
+    assert judge(INSTANCES[1], run.played[1]) > 0
 
 
 def test_a_process_that_ends_takes_one_instance_with_it(tmp_path, honest):
     """The candidate of the second environment ends the process: then the first and the third are alone."""
     code = "import ctypes\nif self.steps > 5 and Cheat.made == 3: ctypes.string_at(0)"
     run = play(write(tmp_path / "cheat.py", ["return None", code]), INSTANCES)
-    assert schedules(run) == [honest[0], None, honest[2]]
-    assert "SIGSEGV" in run.played[1].refusal
+    assert schedules(run) == [honest[0], "its process ended: SIGSEGV", honest[2]]
 
 
 @pytest.mark.parametrize(
@@ -250,20 +254,28 @@ def test_a_process_that_ends_takes_one_instance_with_it(tmp_path, honest):
 def test_who_takes_too_long_is_refused(code, refusal, tmp_path):
     limits = Limits(decision=2.0, clock=1.0 if "sleep" in code else 10**6)
     run = play(write(tmp_path / "cheat.py", [code]), INSTANCES[:1], limits)
-    assert run.played[0].refusal == refusal
+    assert run.played[0] == refusal
+
+
+@pytest.mark.parametrize("limits", [{"decision": 0.0}, {"clock": float("nan")}, {"memory": -1}])
+def test_a_limit_that_limits_nothing_is_refused(limits):
+    with pytest.raises(InvalidParameter, match=f"limits: {next(iter(limits))} must be a number above 0"):
+        Limits(**limits)
 
 
 def test_a_flood_of_answers_is_no_action(tmp_path):
-    """What a candidate writes into the pipe of answers stands for its own decisions only, and is checked."""
+    """What a candidate writes into the pipe of answers says that it has decided, and is its own loss."""
     code = """
         for descriptor in range(3, 64):
             try:
-                os.write(descriptor, b"x" * 10**6)
+                os.write(descriptor, b"\\n" * 10**4)
             except OSError:
                 pass
+        while True:
+            pass
         """
     run = play(write(tmp_path / "cheat.py", [code]), INSTANCES[:2])
-    assert all(run.played[k].refusal.startswith("xxx") for k in range(2))
+    assert run.played == {0: "gave no action", 1: "gave no action"}
 
 
 def test_actions_of_another_instance_make_a_schedule_of_this_one(tmp_path, honest):
@@ -275,8 +287,9 @@ def test_actions_of_another_instance_make_a_schedule_of_this_one(tmp_path, hones
     replay = "return Cheat.log[min(self.steps, len(Cheat.log)) - 1]"
     run = play(write(tmp_path / "cheat.py", [code, replay]), INSTANCES[:2])
     assert schedules(run)[0] == honest[0]
-    assert digest_of(run.played[1].schedule.workload) == INSTANCES[1].digest
-    assert judge(INSTANCES[1], run.played[0].schedule).violation is not None
+    assert digest_of(run.played[1].workload) == INSTANCES[1].digest
+    with pytest.raises(InvalidSchedule):
+        judge(INSTANCES[1], run.played[0])
 
 
 def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
@@ -299,8 +312,8 @@ def test_a_public_instance_can_be_made_again_and_a_secret_one_cannot(tmp_path):
             own = own.replace(name, value)
         true = instance.workload().jobs["execution"].sum()
         run = play(write(tmp_path / "cheat.py", [own]), [instance])
-        known = run.played[0].refusal == f"ValueError: {true}"
-        assert known == (instance.set == "train"), run.played[0].refusal
+        known = run.played[0] == f"ValueError: {true}"
+        assert known == (instance.set == "train"), run.played[0]
 
 
 @pytest.mark.parametrize(
@@ -322,7 +335,7 @@ def test_what_cannot_be_loaded_or_asks_for_another_problem_is_refused(text, reas
     file = tmp_path / "cheat.py"
     file.write_text(text)
     if reason is None:  # a function that answers another shape than its view has
-        assert "must have shape (2,)" in play(f"{file}:Cheat", INSTANCES[:1]).played[0].refusal
+        assert "must have shape (2,)" in play(f"{file}:Cheat", INSTANCES[:1]).played[0]
         return
     with pytest.raises(InvalidParameter) as raised:
         play(f"{file}:Cheat", INSTANCES[:1])
