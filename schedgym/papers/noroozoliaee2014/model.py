@@ -30,7 +30,8 @@ Number = Any  # whole: exact results; float: those of the kernels
 Server = tuple[Number, ...]
 Norm = Callable[..., Number]
 
-TOLERANCE = 1e-9  # by which servers may be overfilled; of no effect on whole numbers
+TOLERANCE = 1e-9  # by which servers may be overfilled, and by which sizes may differ and be tied
+SIMULTANEOUS = 1e-12  # share of its time by which an event may be later than another and simultaneous
 
 
 class Task(tuple[Number, ...]):
@@ -165,7 +166,19 @@ def select(
     if rule == "random" and fitting:
         assert choose is not None
         return choose(fitting)
-    return min(fitting, key=lambda j: SERVER_RULES[rule](task, remaining[j], size(j)), default=-1)
+    return _first(fitting, lambda j: SERVER_RULES[rule](task, remaining[j], size(j)))
+
+
+def _first(candidates: Iterable[int], key: Callable[[int], Number]) -> int:
+    """Return the first candidate of the least key, -1 if there is none; rounding makes no key less."""
+    keys = {i: key(i) for i in candidates}
+    least = min(keys.values(), default=0)
+    return next((i for i, own in keys.items() if own - least <= TOLERANCE * max(abs(own), abs(least))), -1)
+
+
+def _reached(event: Number, instant: Number) -> bool:
+    """Return True if an event is not later than an instant, but for rounding."""
+    return bool(event - instant <= SIMULTANEOUS * abs(instant))
 
 
 class _Cluster:
@@ -198,10 +211,15 @@ class _Cluster:
                 instants.append(self.tasks[self.submitted].arrival)
             if not instants:
                 return Schedule(tuple(self.start), tuple(self.server), self.clock, self.reserved)
-            self.clock = min(instants)
+            first = min(instants)
+            ended = [end for there in self.running for i in there if _reached(end := self.end[i], first)]
+            self.clock = max([self.clock, *ended] if ended else [self.clock, first])
             for j in self.release():
                 self.offer(j)
-            while self.submitted < len(self.tasks) and self.tasks[self.submitted].arrival == self.clock:
+            while self.submitted < len(self.tasks) and _reached(
+                self.tasks[self.submitted].arrival, self.clock
+            ):
+                self.clock = max(self.clock, self.tasks[self.submitted].arrival)
                 self.submitted += 1
                 self.arrive(self.submitted - 1)
 
@@ -209,7 +227,7 @@ class _Cluster:
         """End the tasks that are done; return the servers that they ran on."""
         released = []
         for j, there in enumerate(self.running):
-            stay = [i for i in there if self.end[i] != self.clock]
+            stay = [i for i in there if self.end[i] > self.clock]
             if len(stay) < len(there):
                 self.running[j] = stay
                 self.take_from(j)
@@ -243,31 +261,34 @@ class _Cluster:
                 self.place(self.queue[0], j)
         elif self.scheme.order == "dp":
             while fitting := [i for i in self.queue if self.fits(i, j)]:
-                self.place(max(fitting, key=lambda i: _dot(self.tasks[i], self.left[j])), j)
+                self.place(_first(fitting, lambda i: -_dot(self.tasks[i], self.left[j])), j)
         else:
-            for i in sorted(self.queue, key=functools.partial(self.key, j=j)):
+            waiting = list(self.queue)
+            while waiting:
+                i = _first(waiting, functools.partial(self.key, j=j))
+                waiting.remove(i)
                 if self.fits(i, j):
                     self.place(i, j)
 
     def heads(self) -> None:
         """Start the first tasks of the queue until one fits nowhere."""
         while self.queue:
-            i = min(self.queue, key=self.key)
+            i = _first(self.queue, self.key)
             j = self.select(i)
             if j < 0:
                 return
             self.place(i, j)
 
-    def key(self, i: int, j: int = -1) -> tuple[Number, int]:
+    def key(self, i: int, j: int = -1) -> Number:
         """Return the key of a waiting task, of which the least comes first; j is a released server."""
         task, order = self.tasks[i], self.scheme.order
         if order == "submission":
-            return 0, i
+            return 0
         if order == "execution":
-            return task.execution, i
+            return task.execution
         if order == "dp":  # the largest dot product on any server, whether the task fits there or not
-            return -max(_dot(task, left) for left in self.left), i
-        return -self.size(order, j, *task.demand), i
+            return -max(_dot(task, left) for left in self.left)
+        return -self.size(order, j, *task.demand)
 
     def size(self, name: str, j: int, *amounts: Number) -> Number:
         """Return the size of amounts for server j (-1: none); "dp" is the norm where it is no dot product."""
@@ -320,7 +341,8 @@ class _Cluster:
 
     def reservation(self, i: int) -> tuple[Number, int]:
         """Return the earliest time, and the lowest server, at which task i fits if nothing else starts."""
-        ends = sorted({self.end[k] for there in self.running for k in there})
+        known = {self.end[k] for there in self.running for k in there}
+        ends = sorted({max(later for later in known if _reached(later, end)) for end in known})
         return next((t, j) for t in ends for j in range(len(self.servers)) if self.fits_later(i, j, t))
 
     def fits_later(self, i: int, j: int, time: Number, beside: int = -1) -> bool:
@@ -328,11 +350,11 @@ class _Cluster:
 
         ``beside``, if not -1, is a task that would start on server j now.
         """
-        here = [k for k in self.running[j] if self.end[k] > time]
+        here = [k for k in self.running[j] if not _reached(self.end[k], time)]
         left = tuple(
             x - math.fsum(self.tasks[k].demand[r] for k in here) for r, x in enumerate(self.servers[j])
         )
-        if beside >= 0 and self.clock + self.tasks[beside].execution > time:
+        if beside >= 0 and not _reached(self.clock + self.tasks[beside].execution, time):
             left = _minus(left, self.tasks[beside])
         return _fits(self.tasks[i], left)
 
