@@ -221,7 +221,7 @@ def parallel_jct_job_columns(rows: TokenRows) -> Columns:
     of_job = {"z load": (log_load - mean) / np.maximum(deviation, 0.1), "relative time": alone - mean}
     of_job["log wait"] = np.log1p(unscaled(age, parallel_jct.TIME_SCALE) / (100.0 * np.exp(mean)))
     of_job["stretch"] = np.log(own + EDGE) - np.log(np.minimum(number, count) / count)
-    both = {**of_job, "energy": energy}
+    both, fixed = {**of_job, "energy": energy}, 1.0 - rows["globals"][14]
     return [
         ("log bound", log_bound),
         ("log time", alone),
@@ -238,9 +238,13 @@ def parallel_jct_job_columns(rows: TokenRows) -> Columns:
         *shared.items(),
         *(
             (f"{factor} * {name}", shared[factor] * values)
-            for factor in ("pressure", "idle", "available")
+            for factor in ("pressure", "available")
             for name, values in both.items()
         ),
+        ("idle * energy", shared["idle"] * energy),
+        ("fixed", fixed),
+        ("fixed * available", fixed * shared["available"]),
+        *((f"fixed * {name}", fixed * both[name]) for name in ("relative time", "energy")),
     ]
 
 

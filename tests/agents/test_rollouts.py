@@ -54,10 +54,11 @@ SITES = [
     for view in ("priority", "pick")
     for n in (1, 2, 5)
 ]
+NO_DRC = ("schedgym/ParallelJCT-v0", "pick", {"drc": False})
 
 
 @pytest.mark.parametrize(
-    ("id", "view", "extra"), [*((*case, {}) for case in CASES if "rule" not in case[1]), *SITES]
+    ("id", "view", "extra"), [*((*case, {}) for case in CASES if "rule" not in case[1]), *SITES, NO_DRC]
 )
 def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
     env, layout = vector(id, view, **extra)

@@ -44,6 +44,7 @@ UNSAID = {
         "example-1",
     ): "steps of parameters add up to scores beyond the view's bounds",
     ("schedgym/PartialValue-v0", "urgent-first"): "the same",
+    ("schedgym/ParallelJCT-v0", "vector-5"): "the agent's weight on idle servers is more than keys come to",
     (QUEUE, "short-first"): "the agent's weight on empty servers, 1000, is more than keys come to",
 }
 #: schedules that a search tries for the optimum of a toy, where 400 are too few to outweigh the agent

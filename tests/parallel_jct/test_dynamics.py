@@ -185,9 +185,10 @@ def test_view_pick_plans_by_list_scheduling_where_the_planner_says_so(seed: int)
     assert play(small("pick", **large), first, seed).record.digest() != expected
 
 
-def test_features_of_the_jobs_that_have_arrived() -> None:
-    """Geometric mean and deviation of their loads, and the load that they have offered."""
-    env = small("pick", observation="features", jobs=12, rate=0.1)
+@pytest.mark.parametrize("drc", [True, False])
+def test_features_of_the_jobs_that_have_arrived(drc: bool) -> None:
+    """Geometric mean and deviation of their loads, and the load that they have offered; and of DRC."""
+    env = small("pick", observation="features", jobs=12, rate=0.1, drc=drc)
     env.reset(seed=1)
     jobs = env.simulator.workload(0)
     load = np.bincount(jobs.tasks["job"], jobs.tasks["load"]) / jobs.cluster["cpu"].sum()
@@ -202,6 +203,7 @@ def test_features_of_the_jobs_that_have_arrived() -> None:
         assert mean / (1.0 - mean) * 100.0 == pytest.approx(np.exp(np.log(there).mean()), rel=1e-5)
         assert deviation / (1.0 - deviation) == pytest.approx(np.log(there).std(), rel=1e-4, abs=1e-4)
         assert offered == pytest.approx(there.sum() / (there.sum() + clock - arrival[0]), rel=1e-6)
+        assert observation["globals"][14] == drc
         seen.add(len(there))
         return int(observation["action_mask"].argmax())
 

@@ -50,7 +50,7 @@ class MoveToken(NamedTuple):
 
 
 class GlobalToken(NamedTuple):
-    """The whole; the last three are of the jobs that have arrived, their loads in seconds of all servers."""
+    """The whole; three are of the jobs that have arrived, their loads in seconds of all servers."""
 
     arrival: float  # the event
     completion: float
@@ -66,6 +66,7 @@ class GlobalToken(NamedTuple):
     mean_load: float  # geometric mean
     deviation_of_log_load: float
     offered_load: float  # l / (l + 1) of the sum of loads l over the time since the first arrival
+    drc: float  # 1 if running tasks share the unreserved vCPU
 
 
 SERVER, GLOBAL = places(ServerToken), places(GlobalToken)
@@ -110,16 +111,16 @@ class JobColumns(NamedTuple):
     pressure_times_log_wait: float
     pressure_times_stretch: float
     pressure_times_energy: float
-    idle_times_z_load: float
-    idle_times_relative_time: float
-    idle_times_log_wait: float
-    idle_times_stretch: float
-    idle_times_energy: float
     available_times_z_load: float
     available_times_relative_time: float
     available_times_log_wait: float
     available_times_stretch: float
     available_times_energy: float
+    idle_times_energy: float
+    fixed: float
+    fixed_times_available: float
+    fixed_times_relative_time: float
+    fixed_times_energy: float
 
 
 class Whole(NamedTuple):
@@ -130,6 +131,7 @@ class Whole(NamedTuple):
     crowd: float  # log1p of the running tasks of a server
     pressure: float  # log1p of the waiting tasks of a server
     log_offered: float  # logarithm of the load offered so far
+    fixed: float  # 1 if tasks keep the vCPU of their launch (no DRC)
     mean: float  # of the logarithm of loads over 100 s of all servers
     scale: float  # one over its standard deviation
 
@@ -175,6 +177,7 @@ def measure(seen: Seen) -> Whole:
         crowd=math.log1p(running / count),
         pressure=math.log1p(tasks / count),
         log_offered=log_odds(about.offered_load),
+        fixed=1.0 - about.drc,
         mean=log_odds(about.mean_load),
         scale=1.0 / max(deviation, LEAST_DEVIATION),
     )
@@ -207,7 +210,7 @@ def job_columns(job: JobToken, whole: Whole, most: Any) -> JobColumns:
     log_time = max(log_bound, log_load - math.log(own + EDGE))
     age = unscaled(job.age, TIME_SCALE)
     log_age = math.log1p(age)
-    available, idle, pressure = whole.available, whole.idle, whole.pressure
+    available, idle, pressure, fixed = whole.available, whole.idle, whole.pressure, whole.fixed
     z_load, relative_time = (log_load - whole.mean) * whole.scale, log_time - whole.mean
     log_wait = math.log1p(age / (TIME_SCALE * math.exp(whole.mean)))
     stretch = math.log(own + EDGE) - math.log(min(number, servers) / servers)
@@ -239,16 +242,16 @@ def job_columns(job: JobToken, whole: Whole, most: Any) -> JobColumns:
         pressure_times_log_wait=pressure * log_wait,
         pressure_times_stretch=pressure * stretch,
         pressure_times_energy=pressure * job.energy,
-        idle_times_z_load=idle * z_load,
-        idle_times_relative_time=idle * relative_time,
-        idle_times_log_wait=idle * log_wait,
-        idle_times_stretch=idle * stretch,
-        idle_times_energy=idle * job.energy,
         available_times_z_load=available * z_load,
         available_times_relative_time=available * relative_time,
         available_times_log_wait=available * log_wait,
         available_times_stretch=available * stretch,
         available_times_energy=available * job.energy,
+        idle_times_energy=idle * job.energy,
+        fixed=fixed,
+        fixed_times_available=fixed * available,
+        fixed_times_relative_time=fixed * relative_time,
+        fixed_times_energy=fixed * job.energy,
     )
 
 

@@ -101,11 +101,11 @@ class ParallelJCTEnv(SchedulingEnv):
     - `servers` (M, 7): capacity / the largest; available share; c(running tasks); 1 if tasks can get vCPU
       there; and in view `place` for the next task: efficiency; t(time that it would take); 1 if it may be
       placed there.
-    - `globals` (14,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
+    - `globals` (15,): event; available share; c(waiting); c(beyond the window); running / (running + 128);
       time to the next tick / `tick`; of the job being planned: progress, energy / E_MAX, and t(its time so
       far); of the loads of the jobs that have arrived so far, divided by all vCPU: t(geometric mean),
       d / (d + 1) of the standard deviation d of their logarithms, and l / (l + time since the first arrival)
-      of their sum l.
+      of their sum l; 1 with DRC.
     - `moves` (N, M, 3), view `search`: efficiency; t(time of the task there); 1 if the move is legal.
     - `job_mask`, `action_mask`.
 

@@ -240,6 +240,7 @@ def write_tokens(env: Environment, count: int) -> None:
     values[columns.GLOBAL.beyond] = scaled_count(s.waiting - count)
     values[columns.GLOBAL.running] = s.running / (s.running + 4.0 * columns.COUNT_SCALE)
     values[columns.GLOBAL.time_to_tick] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
+    values[columns.GLOBAL.drc] = env.constants.config.drc
     write_arrived_tokens(env)
 
 
