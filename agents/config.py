@@ -25,7 +25,9 @@ domains:
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 import importlib.resources
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +41,7 @@ from schedgym.core.problem import Metric, Parameters, get_problem, parameter
 from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.documents import build, check, entry, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.extras import require
 
 __all__ = [
     "ALGORITHMS",
@@ -297,9 +300,8 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
         InvalidParameter, UnknownName: in one line, with the file's name.
     """
     source = Path(path)
-    if not source.is_file() and source.suffix not in SUFFIXES:
-        source = shipped_config(str(path))
-    given = _mapping(read_yaml(source), source.name)
+    read = source.is_file() or source.suffix in SUFFIXES
+    given = _mapping(read_yaml(source), source.name) if read else shipped_config(str(path))
     with placed(source.name):
         # the id first: it says what the parameters are
         for name in sorted(changes or {}, key=lambda name: "." in name):
@@ -307,24 +309,45 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
         return make_config(given)
 
 
-def _folder() -> Path:
-    return Path(str(importlib.resources.files("schedgym.agents"))) / "configs"
+@functools.cache
+def _shipped() -> dict[str, dict[str, Any]]:
+    """Name -> content of the shipped configurations: of files, and with the settings of rl-zoo3 for an id."""
+    folder = Path(str(importlib.resources.files("schedgym.agents")))
+    found = {path.stem: read_yaml(path) for path in sorted((folder / "configs").glob("*.yaml"))}
+    # the package's own file, which may have aliases
+    zoo = require("yaml").safe_load((folder / "zoo" / "ppo.yml").read_text(encoding="utf-8"))
+    for algorithm in _GRADIENT:
+        own = {id: _from_zoo(id, algorithm, zoo[id]) for id in zoo if id != "common"}
+        found |= {f"{id.rpartition('/')[2]}-{algorithm}": given for id, given in own.items()}
+    return found
+
+
+def _from_zoo(id: str, algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a configuration with settings of rl-zoo3, and a learning rate that falls to 0."""
+    network = {**settings["policy_kwargs"]}
+    parameters = {name: value for name, value in settings["env_kwargs"].items() if name != "observation"}
+    return {
+        **{"id": id, "algorithm": algorithm, "view": network.pop("view"), "parameters": parameters},
+        **{"steps": int(settings["n_timesteps"]), "num_envs": settings["n_envs"]},
+        "network": {name: value for name, value in network.items() if name != "problem"},
+        "ppo": {f.name: settings[f.name] for f in dataclasses.fields(PPOOptions) if f.name in settings},
+    }
 
 
 def list_configs() -> list[str]:
     """Names of the configurations that are shipped."""
-    return sorted(path.stem for path in _folder().glob("*.yaml"))
+    return list(_shipped())
 
 
-def shipped_config(name: str) -> Path:
-    """The file of a shipped configuration.
+def shipped_config(name: str) -> dict[str, Any]:
+    """The content of a shipped configuration.
 
     Raises:
         UnknownName: proposing the nearest one.
     """
-    if name not in list_configs():
+    if name not in _shipped():
         raise UnknownName("configuration", name, list_configs())
-    return _folder() / f"{name}.yaml"
+    return copy.deepcopy(_shipped()[name])
 
 
 def config_for(id: str, algorithm: str | None = None) -> str:

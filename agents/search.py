@@ -46,6 +46,7 @@ __all__ = [
     "TRAINING_SEEDS",
     "Rollouts",
     "Point",
+    "Search",
     "SearchResult",
     "metadata_of",
     "search",
@@ -229,7 +230,7 @@ def search(
                 writer.add_scalar("validation/change", point.change, point.generation)
                 writer.add_scalar("search/sigma", point.sigma, point.generation)
 
-        run = _Search(config, checkpoint, show)
+        run = Search(config, checkpoint, show)
         run.begin(resume)
         while run.stopped() is None:
             run.generation()
@@ -301,8 +302,14 @@ def _mean(evaluations: Sequence[_DomainEvaluation], values: Sequence[Any]) -> An
     return np.tensordot(weights / weights.sum(), np.array(values), axes=1)
 
 
-class _Search:
-    """A search between its generations."""
+class Search:
+    """A search between its generations.
+
+    Args:
+        config: configuration of the training.
+        checkpoint: as for :func:`search`.
+        show: called with each validation.
+    """
 
     def __init__(self, config: Config, checkpoint: str | Path | None, show: Callable[[Point], None]) -> None:
         self.config, self.show = config, show

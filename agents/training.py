@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedgym.agents.config import Config
 from schedgym.agents.files import checkpoint_path, save_agent
 from schedgym.errors import InvalidParameter
 
-__all__ = ["check_device", "learn", "metadata_of", "train"]
+if TYPE_CHECKING:  # they import torch
+    from schedgym.agents.gradient import GradientTraining
+
+__all__ = ["check_device", "learn", "make_training", "metadata_of", "train"]
 
 
 def check_device(config: Config, device: str | None, here: bool = True) -> None:
@@ -67,18 +70,20 @@ def learn(
         from schedgym.agents.search import search
 
         return search(config, checkpoint, resume, report, log_dir)
-    from schedgym.agents.gradient import GradientTraining, run
+    from schedgym.agents.gradient import run
 
-    training: GradientTraining
+    return run(make_training(config, device), checkpoint, resume, report, log_dir)
+
+
+def make_training(config: Config, device: str | None = None) -> GradientTraining:
+    """The training of a configuration with gradients, before its start; arguments as for :func:`learn`."""
     if config.algorithm == "ppo":
         from schedgym.agents.ppo import PPOTraining
 
-        training = PPOTraining(config, device or "cpu")
-    else:
-        from schedgym.agents.sb3_training import SB3Training
+        return PPOTraining(config, device or "cpu")
+    from schedgym.agents.sb3_training import SB3Training
 
-        training = SB3Training(config)
-    return run(training, checkpoint, resume, report, log_dir)
+    return SB3Training(config)
 
 
 def metadata_of(config: Config, result: Any, command: str) -> dict[str, Any]:

@@ -220,12 +220,6 @@ def _on_gpu(config: Config) -> Config:
     return dataclasses.replace(config, num_envs=num_envs, ppo=dataclasses.replace(config.ppo, **changes))
 
 
-def _trained(id: str) -> Config | None:
-    """The shipped configuration of an id that PPO can train; None: there is none."""
-    found = [config for name, config in configurations(id).items() if name != "cma"]
-    return dataclasses.replace(found[0], algorithm="ppo") if found else None
-
-
 def main(
     name: str | None = None,
     quick: bool = False,
@@ -260,9 +254,7 @@ def main(
         vectors = [case for case in cases(problem, id) if case.num_envs]
         if vectors and not training:
             _measure_environments(vectors[0], report, sizes, repetitions, (share * SECONDS, limit * 1e9))
-        config = _trained(id)
-        if config is not None:
-            _measure_trainings(config, report, repetitions, share * TRAINING_SECONDS)
+        _measure_trainings(configurations(id)["ppo"], report, repetitions, share * TRAINING_SECONDS)
         result = finish("gpu", report.rows, json)  # each time: a run that is cut off leaves what it found
     return result
 

@@ -8,6 +8,7 @@ observations show all that its copies have, and with a copy of the future, too: 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -60,12 +61,12 @@ def policies_of(id: str, given: dict[str, Any], baselines: Any, tried: Any, samp
     return found
 
 
-def play(id: str, given: dict[str, Any], label: str, policy: Any, episodes: int) -> dict[str, Any]:
+def play(id: str, given: dict[str, Any], label: str, policy: Any, episodes: Iterable[int]) -> dict[str, Any]:
     """The objectives of a policy's episodes, and the median over them of CPU milliseconds a decision."""
     problem = get_problem(id)
     env = make_env(id, acting_parameters(problem, id, given, policy))
     objective, values, spent = problem.objective_of(env.simulator.parameters), [], []
-    for episode in range(episodes):
+    for episode in episodes:
         began = time.process_time()
         for decisions, step in enumerate(steps(env, policy, seed=SEED, episode=episode, label=label)):
             if step.ended:
@@ -89,7 +90,7 @@ def main(id: str | None = None, quick: bool = False, json_file: str | None = Non
             rows: list[dict[str, Any]] = []
             found.append({"id": own, "parameters": given, "seed": SEED, "rows": rows})
             for label, policy in policies_of(own, given, baselines, tried, samples).items():
-                rows.append(play(own, given, label, policy, episodes))
+                rows.append(play(own, given, label, policy, range(episodes)))
                 mean, cost = np.mean(rows[-1]["objectives"]), rows[-1]["milliseconds"]
                 print(f"{own} {given} {label}: mean {mean:.6g}, {cost:.3g} ms of CPU a decision", flush=True)
                 finish("search", found, json_file)  # what is measured stays if the rest is cut off

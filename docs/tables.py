@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -363,13 +363,51 @@ def plans() -> str:
     for path in sorted((DOCS / "search").glob("*.json")):
         for case in json.loads(path.read_text(encoding="utf-8"))["search"]:
             agent, *others = case["rows"]
-            metric = get_problem(case["id"]).metric(get_problem(case["id"]).objective)
             rivals = [row for row in others if ":" not in row["policy"]]
-            best = min(rivals, key=lambda row, sign=metric.sign: sign * sum(row["objectives"]))
+            best = best_of(case["id"], rivals)
             cases.append(
                 (case, [(row, [agent, best]) for row in others if row in (best,) or row not in rivals])
             )
-    return part("plans.md", cases=cases, ratio_interval=ratio_interval)
+    return part("plans.md", cases=cases, against=against)
+
+
+def trainers() -> str:
+    """What each algorithm reaches from nothing (``docs/training``), beside the best baseline."""
+    ids, marks = [], set[float]()
+    for path in sorted((DOCS / "training").glob("*.json")):
+        rows = json.loads(path.read_text(encoding="utf-8"))["training"]
+        trained: dict[str, dict[float, Any]] = {}
+        for row in rows:
+            if "trainer" in row:
+                trained.setdefault(row["trainer"], {})[row["seconds"]] = row
+                marks.add(row["seconds"])
+        best, *drawn = (row for row in rows if "policy" in row)
+        ids.append((best["id"], trained, best, drawn))
+    return part("trainers.md", ids=ids, marks=sorted(marks))
+
+
+def transfer() -> str:
+    """Agents whose training left a domain or a trace out, there (``docs/transfer``)."""
+    cases = []
+    for path in sorted((DOCS / "transfer").glob("*.json")):
+        for case in json.loads(path.read_text(encoding="utf-8"))["transfer"]:
+            rows = {row["policy"]: row for row in case["rows"]}
+            left, taken = rows.pop("without"), rows.pop("with")
+            cases.append((case, left, taken, best_of(case["id"], rows.values())))
+    return part("transfer.md", cases=cases, against=against)
+
+
+def best_of(id: str, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The row with the best sum of objectives."""
+    metric = get_problem(id).metric(get_problem(id).objective)
+    return min(rows, key=lambda row: metric.sign * sum(row["objectives"]))
+
+
+def against(row: dict[str, Any], other: dict[str, Any]) -> str:
+    """The ratio of the means of two rows with its interval, by episode."""
+    found, known = row["objectives"], other["objectives"]
+    low, high = ratio_interval(found, known)
+    return f"{sum(found) / sum(known):.3f} [{low:.3f}, {high:.3f}]"
 
 
 def data_sets() -> str:
@@ -418,10 +456,10 @@ def processes() -> str:
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "papers.md": (verdicts, findings),
-    DOCS / "agents.md": (agents, matrix, shipped, cards),
+    DOCS / "agents.md": (agents, matrix, transfer, shipped, cards),
     DOCS / "board.md": (board,),
     DOCS / "how-to" / "board.md": (processes,),
-    DOCS / "how-to" / "agent.md": (searches, plans),
+    DOCS / "how-to" / "agent.md": (trainers, searches, plans),
     DOCS / "how-to" / "tune.md": (tuned,),
     DOCS / "supply.md": (data_sets, packages),
 }

@@ -869,9 +869,8 @@ class Configs(Texts):
 
     def valid(self) -> list[Json]:
         from schedgym.agents.config import list_configs, load_config, shipped_config
-        from schedgym.documents import read_yaml
 
-        shipped = [read_yaml(shipped_config(name)) for name in list_configs()]
+        shipped = [shipped_config(name) for name in list_configs()]
         return [*shipped, *(load_config(name).to_dict() for name in list_configs())]
 
     def read(self, paths: Paths) -> Any:

@@ -11,7 +11,9 @@ import gymnasium as gym
 import pytest
 import yaml
 
+from schedgym.agents.config import load_config
 from schedgym.agents.examples import zoo
+from schedgym.agents.options import NetworkOptions
 from tests.test_all_problems import IDS
 
 sb3_contrib = pytest.importorskip("sb3_contrib", reason="needs the extra agents")
@@ -41,6 +43,20 @@ def test_settings_fit_the_environment(id: str, algorithm: str) -> None:
         module, _, name = settings["policy"].rpartition(".")
         policy = getattr(importlib.import_module(module), name)
     policy(env.observation_space, env.action_space, lambda _: 1e-3, **options)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sb3-ppo"])
+@pytest.mark.parametrize("id", IDS)
+def test_trainings_take_the_same_settings(id: str, algorithm: str) -> None:
+    settings = SETTINGS["ppo"][id]
+    config = load_config(f"{id.rpartition('/')[2]}-{algorithm}")
+    options = settings["policy_kwargs"]
+    assert (config.id, config.algorithm, config.view) == (id, algorithm, options["view"])
+    assert (config.steps, config.num_envs) == (settings["n_timesteps"], settings["n_envs"])
+    assert {**config.parameters, "observation": "features"} == settings["env_kwargs"]
+    assert config.network.log_std == options.get("log_std", NetworkOptions().log_std)
+    for name in ("n_steps", "batch_size", "n_epochs", "learning_rate", "gamma", "gae_lambda"):
+        assert getattr(config.ppo, name) == settings[name]
 
 
 def test_rl_zoo3_is_given_the_masked_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:

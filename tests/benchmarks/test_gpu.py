@@ -114,7 +114,11 @@ def test_without_a_gpu_one_line_says_so(
 
 
 def test_what_is_no_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, message in ((["tpu"], "invalid choice: 'tpu'"), (["growth", "--only-training"], "of gpu")):
+    for arguments, message in (
+        (["tpu"], "invalid choice: 'tpu'"),
+        (["growth", "--only-training"], "of gpu"),
+        (["growth", "--seconds", "3"], "--seconds is an option of training"),
+    ):
         with pytest.raises(SystemExit):
             main(arguments)
         assert message in capsys.readouterr().err

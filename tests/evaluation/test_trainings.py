@@ -110,7 +110,7 @@ def test_what_was_cut_off_goes_on(alone, interruptible, monkeypatch, tmp_path) -
     """Interrupted by the user in the third generation of the second seed."""
     mine = spec(tmp_path / "runs")
     played: list[int] = []
-    original = search._Search.generation
+    original = search.Search.generation
 
     def generation(self) -> None:
         played.append(self.config.seed)
@@ -118,7 +118,7 @@ def test_what_was_cut_off_goes_on(alone, interruptible, monkeypatch, tmp_path) -
             os.kill(os.getpid(), signal.SIGINT)
         original(self)
 
-    monkeypatch.setattr(search._Search, "generation", generation)
+    monkeypatch.setattr(search.Search, "generation", generation)
     with pytest.raises(KeyboardInterrupt):
         run_trainings(mine, n_jobs=1)
     assert mine.path(0).exists() and not mine.path(1).exists()
@@ -141,14 +141,14 @@ def test_what_was_cut_off_goes_on(alone, interruptible, monkeypatch, tmp_path) -
 
 def test_a_training_that_fails_costs_no_other(monkeypatch, tmp_path) -> None:
     mine = spec(tmp_path / "runs")
-    original = search._Search.generation
+    original = search.Search.generation
 
     def generation(self) -> None:
         if self.config.seed == 1:
             raise ArithmeticError("not today")
         original(self)
 
-    monkeypatch.setattr(search._Search, "generation", generation)
+    monkeypatch.setattr(search.Search, "generation", generation)
     result = run_trainings(mine, n_jobs=1)
     assert list(result.failed) == ["seed 1"] and "ArithmeticError: not today" in result.failed["seed 1"]
     assert [agent.seed for agent in result.agents] == [0, 2] and result.done == 2
