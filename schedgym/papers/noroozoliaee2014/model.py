@@ -129,10 +129,10 @@ SCHEMES: dict[str, Scheme] = {
     "easy-backfill": Scheme("first", "backfill", joins=True),  # not of the paper
 }
 for _size in SIZES:
-    _first = "dot" if _size == "dp" else "first"
-    SCHEMES[f"ffd-{_size}"] = Scheme(_first, "scan", _size)
-    SCHEMES[f"ffd-{_size}-blocking"] = Scheme(_first, "heads", _size, joins=True)
-    SCHEMES[f"ffd-{_size}-bypass"] = Scheme(_first, "heads", _size)
+    _rule = "dot" if _size == "dp" else "first"
+    SCHEMES[f"ffd-{_size}"] = Scheme(_rule, "scan", _size)
+    SCHEMES[f"ffd-{_size}-blocking"] = Scheme(_rule, "heads", _size, joins=True)
+    SCHEMES[f"ffd-{_size}-bypass"] = Scheme(_rule, "heads", _size)
     SCHEMES[f"bfd-{_size}"] = Scheme("best", "scan", _size, size=_size)
 for _name, _rule in {"ff": "first", "bf": "best", "wf": "worst", "rf": "random"}.items():
     SCHEMES[_name] = Scheme(_rule, "head")  # as the paper says it
