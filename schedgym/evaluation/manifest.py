@@ -41,7 +41,7 @@ def make_manifest(
         ``parameters``, ``machine`` (platform, cpu, cores), and the entries of ``more``.
     """
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else command),
+        "command": shlex.join([*_program(), *sys.argv[1:]] if command is None else command),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": {
             "schedgym": __version__,
@@ -58,6 +58,12 @@ def make_manifest(
         },
         **more,
     }
+
+
+def _program() -> list[str]:
+    """How this program was started, without the folders of the machine."""
+    path = Path(sys.argv[0])
+    return ["python", "-m", path.parent.name] if path.name == "__main__.py" else [path.name]
 
 
 def _version(package: str) -> str | None:
