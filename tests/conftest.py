@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from numba.core import dispatcher
 
 from tests.long import SLOW_PAGES, SLOW_VIEWS, long, weekly
 from tests.order import in_halves
@@ -22,6 +25,28 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 gc.disable()
 # tests read what commands print where nobody says how wide
 os.environ.pop("COLUMNS", None)
+
+
+COMPILE: Any = dispatcher._FunctionCompiler.compile
+
+
+def compile_untraced(*arguments: Any) -> Any:
+    """Compile while coverage waits: it would follow numba, too, which then takes three times as long.
+
+    What of the package runs only while something is compiled is followed in tests/test_kernels.py.
+    """
+    tracer: Any = sys.gettrace()  # a debugger's has no such methods
+    here = os.environ.get("PYTEST_CURRENT_TEST", "").startswith("tests/test_kernels.py")
+    if here or not hasattr(tracer, "stop"):
+        return COMPILE(*arguments)
+    tracer.stop()
+    try:
+        return COMPILE(*arguments)
+    finally:
+        tracer.start()
+
+
+dispatcher._FunctionCompiler.compile = compile_untraced
 
 
 @pytest.fixture
