@@ -31,7 +31,7 @@ COMPILE: Any = dispatcher._FunctionCompiler.compile
 
 
 def compile_untraced(*arguments: Any) -> Any:
-    """Compile while coverage waits: it would follow numba, too, which then takes three times as long.
+    """Compile while coverage waits: it would follow numba, too, which then takes twice as long.
 
     What of the package runs only while something is compiled is followed in tests/test_kernels.py.
     """
