@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import settings
 from numba.core import dispatcher
 
@@ -27,26 +30,29 @@ gc.disable()
 os.environ.pop("COLUMNS", None)
 
 
-COMPILE: Any = dispatcher._FunctionCompiler.compile
+#: in the names of tests: where what of the package runs only while something is compiled is followed, too
+FOLLOWED = re.compile(r"single.?job|test_columns", re.IGNORECASE)
 
 
-def compile_untraced(*arguments: Any) -> Any:
-    """Compile while coverage waits: it would follow numba, too, which then takes twice as long.
+def untraced(function: Any) -> Any:
+    """Let coverage wait while a function runs: it would follow numba and pytest, too, for as long again."""
 
-    What of the package runs only while something is compiled is followed in tests/test_kernels.py.
-    """
-    tracer: Any = sys.gettrace()  # a debugger's has no such methods
-    here = os.environ.get("PYTEST_CURRENT_TEST", "").startswith("tests/test_kernels.py")
-    if here or not hasattr(tracer, "stop"):
-        return COMPILE(*arguments)
-    tracer.stop()
-    try:
-        return COMPILE(*arguments)
-    finally:
-        tracer.start()
+    @functools.wraps(function)
+    def run(*arguments: Any) -> Any:
+        tracer: Any = sys.gettrace()  # a debugger's has no such methods
+        if not hasattr(tracer, "stop") or FOLLOWED.search(os.environ.get("PYTEST_CURRENT_TEST", "")):
+            return function(*arguments)
+        tracer.stop()
+        try:
+            return function(*arguments)
+        finally:
+            tracer.start()
+
+    return run
 
 
-dispatcher._FunctionCompiler.compile = compile_untraced
+dispatcher._FunctionCompiler.compile = untraced(dispatcher._FunctionCompiler.compile)
+rewrite._rewrite_test = untraced(rewrite._rewrite_test)
 
 
 @pytest.fixture
