@@ -1,15 +1,12 @@
-"""Compiled rollouts: columns as they were, and episodes against the policy that is asked step by step."""
+"""Compiled rollouts: columns against numpy, and episodes against the policy that is asked step by step."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from schedgym.agents.agent_policy import make_agent
 from schedgym.agents.scorer import Scorer, ScorerOptions
@@ -17,19 +14,16 @@ from schedgym.agents.search import Rollouts
 from schedgym.agents.simulation import play_scored
 from schedgym.core import rollouts as core_rollouts
 from schedgym.core.arrays import regrow
-from schedgym.core.files import atomic_write
 from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
 from schedgym.core.scorer import next_set
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, play, steps
 from tests.agents.cases import CASES, COMPILED_SLOWLY, PLAYED, SHIPPED, compiled, fitted, observations, vector
+from tests.agents.columns import COLUMNS, TokenRows
 from tests.long import all_but, thinned
 from tests.test_all_problems import IDS, small
-from tests.test_golden import UPDATE
 
-#: what summaries of each case said when the columns were held to definitions of their names in numpy
-COLUMNS = Path(__file__).with_name("columns.yaml")
 next_of = pure_kernel(lambda mask, i, end: next_set(mask, i, end))
 #: what a scorer may be made of, and how long the window is
 FORMS = [({"hidden": 0, "context": "globals"}, "all"), ({"hidden": 2, "context": "pooled"}, 3)]
@@ -63,38 +57,27 @@ SITES = [
 NO_DRC = ("schedgym/ParallelJCT-v0", "pick", {"drc": False})
 
 
-def summaries(id: str, view: str, extra: dict[str, Any]) -> dict[str, list[float]]:
-    """Of each column in random play: mean, deviation, and the mean with weights that rise from -1 to 1."""
-    env, layout = vector(id, view, **extra)
-    scorer = Scorer(layout, ScorerOptions(context="none"))
-    seen = [scorer.inspect(own, scorer.wanted(own)) for own in observations(env, layout, 40)]
-    found = {}
-    for index, segment in enumerate(layout.segments):
-        if segment.tokens:
-            columns = np.concatenate([own[f"columns {index}"] for own in seen], axis=1).astype(float)
-            assert columns.shape[1] > 20
-            rising = columns @ np.linspace(-1.0, 1.0, columns.shape[1]) / columns.shape[1]
-            for name, *own in zip(
-                scorer.columns[index], columns.mean(axis=1), columns.std(axis=1), rising, strict=True
-            ):
-                found[f"{segment.name}: {name}"] = [float(f"{number:.6g}") for number in own]
-    return found
-
-
 @pytest.mark.parametrize(
     ("id", "view", "extra"), [*((*case, {}) for case in CASES if "rule" not in case[1]), *SITES, NO_DRC]
 )
 def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
-    """They stay what they were, as the agents that are trained expect: see tests/test_golden.py."""
-    found, case = summaries(id, view, extra), " ".join([id, view, *map(str, extra.items())])
-    golden = yaml.safe_load(COLUMNS.read_text(encoding="utf-8"))
-    if os.environ.get(UPDATE):
-        golden[case] = found
-        with atomic_write(COLUMNS) as stream:
-            yaml.safe_dump(golden, stream, default_flow_style=None, width=1000, sort_keys=False)
-    assert list(found) == list(golden[case])
-    for name, numbers in found.items():
-        np.testing.assert_allclose(numbers, golden[case][name], rtol=1e-3, atol=1e-4, err_msg=name)
+    env, layout = vector(id, view, **extra)
+    scorer = Scorer(layout, ScorerOptions(context="none"))
+    seen = 0
+    for observation in observations(env, layout, 40):
+        wanted = scorer.wanted(observation)
+        found = scorer.inspect(observation, wanted)
+        for index, (segment, here) in enumerate(zip(layout.segments, layout.places, strict=True)):
+            env_of, slot = np.nonzero(wanted[:, here])
+            if not segment.tokens or not len(env_of):
+                continue
+            rows = TokenRows(observation, segment.tokens, env_of, slot)
+            columns = COLUMNS.get((layout.problem, segment.columns), TokenRows.plain)(rows)
+            assert [name for name, _ in columns] == list(scorer.columns[index])
+            for (name, expected), own in zip(columns, found[f"columns {index}"], strict=True):
+                np.testing.assert_allclose(own, expected, rtol=2e-3, atol=2e-4, err_msg=name)
+            seen += len(env_of)
+    assert seen > 20
 
 
 @pytest.mark.parametrize(("form", "window"), thinned(FORMS[::-1], of=2))
