@@ -17,6 +17,38 @@ from tests.flowtime.schedules import example, expected_metrics, record_of
 from tests.records import record_of_rows
 
 
+def test_by_hand() -> None:
+    # job 0 runs on both servers, is stopped in slot 3, goes on elsewhere; job 1 takes its place
+    jobs = [Job(0, 3, 3), Job(2, 1, 3)]
+    allocations = [[[2, 1], [0, 0]], [[2, 0], [0, 0]], [[0, 0], [2, 1]], [[0, 1], [0, 0]], [[2, 1], [0, 0]]]
+    instance = Instance(jobs, [2, 1])
+    record = record_of(instance, model.replay(instance, allocations))
+    validate(record)
+    computed = metrics(record)
+    wanted = {
+        "l1": 6.0,
+        "mean_slowdown": (5 / 3 + 1) / 2,
+        "makespan": 5.0,
+        "mean_waiting": 1.0,
+        "waiting_small": 0.0,
+        "waiting_medium": 2.0,
+        "waiting_big": 0.0,
+        "waiting_longest": 2.0,
+        "preemptions": 1.0,
+        "migrations": 2.0,  # in slot 4 on server 1, in slot 5 on server 0
+        "resizes": 2.0,  # in slots 2 and 5
+        "splits": 3.0,
+        "switching_cost": (1 + 4 + 1 + 4) / 9,  # in slots 2 to 5
+        "idle": 3 / 15,
+        "longest_gap": 1.0,
+        "mean_unfinished": (6 + 4 + 4 + 3 + 0) / 3,
+    }
+    assert {name: computed[name] for name in wanted} == pytest.approx(wanted)
+    assert computed["fractional"] == pytest.approx(
+        (1 / 3 + 3) + (4 / 3 + 3) * 2 / 3 + (16 / 3 + 3) / 3 + (25 / 3 + 3) + 2
+    )
+
+
 def test_switching_cost_by_the_demand_of_the_phase() -> None:
     # one map task of 2 cores, one reduce task of 4; two cores all the time
     instance = Instance([MapReduceJob(0, (1, 1), (2, 1), (2, 4))], [4])

@@ -68,6 +68,21 @@ def test_bounds_equal_the_model() -> None:
     assert fluid > of_trials(50)
 
 
+def test_by_hand() -> None:
+    jobs = [
+        Job(0, ((4, (0,)), (2, (0, 1)), (3, (1,)))),
+        Job(1, ((Fraction(1, 2), (1,)),)),
+        Job(50, ((1, (0,)),)),
+    ]
+    workload = workload_of(Instance((1, 2), jobs))
+    assert bounds.job_bounds(workload).tolist() == [4.0, 0.5, 1.0]
+    # pooled speed 3: job 1 preempts at 1 (6 > 1/2), done at 7/6; job 0 at 19/6; job 2 after 1/3
+    assert bounds.pooled_bound(workload) == pytest.approx((19 / 6 + 1 / 6 + 1 / 3) / 3)
+    crowded = workload_of(Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))]))
+    assert bounds.job_bounds(crowded).tolist() == [4.0]
+    assert bounds.response_bound(crowded) == 4.0
+
+
 def test_mixed_by_hand() -> None:
     # n jobs of one task of 1 on one slot, all at 0: the mean completion is (n + 1) / 2, of one job alone 1
     for n in (1, 2, 5, 20):

@@ -20,6 +20,27 @@ from tests.geo.schedules import example, make_record, record_of
 from tests.records import rows_taken
 
 
+def test_by_hand() -> None:
+    # one slot, two jobs at 0 and 2 with tasks of 3 and 1: 0-3 job 0 runs, 3-4 job 1
+    workload = workload_of(Instance((1,), [Job(0, ((3, (0,)),)), Job(2, ((1, (0,)),))]))
+    measured = metrics(make_record(workload, [0.0, 3.0], [0, 0]))
+    wanted = {
+        "mean_response": 2.5,
+        "utilization": 1.0,
+        "load": 2.0,
+        "longest_over_span": 1.5,
+        "fairness_integral": 0.5,
+        "fairness": 0.25,
+        "mean_std": 0.125,
+        "median_std": 0.0,
+        "p90_std": 0.5,
+        "mean_std_no_drain": 0.0,
+        "mean_jain": 0.875,
+        "mean_jain_no_drain": 1.0,
+    }
+    assert {name: measured[name] for name in wanted} == wanted
+
+
 def test_no_span() -> None:
     workload = workload_of(Instance((3,), [Job(7, ((2, (0,)), (2, (0,)))), Job(7, ((4, (0,)),))]))
     measured = metrics(make_record(workload, [7.0, 7.0, 7.0], [0, 0, 0]))
