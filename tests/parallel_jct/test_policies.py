@@ -16,7 +16,7 @@ import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
 from schedgym.core.policy import list_policies
 from schedgym.papers.shi2017.model import one_job, online
-from schedgym.problems.parallel_jct.workload import toy
+from schedgym.problems.toys import load_toys
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
@@ -186,7 +186,7 @@ def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:
 
 
 def test_vector_5_of_the_specification(tmp_path: Path) -> None:
-    workload, _ = toy("vector-5")
+    workload = load_toys("parallel-jct")["vector-5"].workload
     for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
         env = environment(workload, tmp_path, **{**PLAN, "drc": drc, "tick": 5.0, "rounds": "all"})
         for name in ("ontapra", "ontapra-tapra"):
