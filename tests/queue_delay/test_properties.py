@@ -23,7 +23,8 @@ from schedgym.core.workload import Workload
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
-from schedgym.problems.queue_delay.workload import TOYS, make_workload
+from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.problems.toys import load_toys
 from schedgym.testing import policy_parameters, sample_action
 from tests.long import long, some
 from tests.queue_delay.instances import make_instance, random_instance
@@ -575,21 +576,24 @@ def best_by_search(workload: Workload) -> tuple[float, float]:
     return best, most
 
 
+TOYS = load_toys("queue-delay")
+
+
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toy_instances_have_the_optimum_that_they_claim(name: str) -> None:
-    tasks, servers, claimed = TOYS[name]
-    best, most = best_by_search(make_workload(tasks, servers))
+    workload, claimed = TOYS[name][:2]
+    best, most = best_by_search(workload)
     assert best == claimed
     assert most == -claimed
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_no_scheme_beats_the_optimum_of_a_toy(name: str) -> None:
-    tasks, servers, claimed = TOYS[name]
-    workload = make_workload(tasks, servers)
+    workload, claimed = TOYS[name][:2]
     for scheme in FIXED:
         assert play_scheme(scheme, workload).info["metrics"]["mean_delay"] >= claimed
-    assert model.workload_bound(make_instance(tasks, servers)) <= claimed + 1e-9
+    rows = (np.column_stack(list(fields.values())).tolist() for fields in (workload.jobs, workload.cluster))
+    assert model.workload_bound(make_instance(*rows)) <= claimed + 1e-9
 
 
 @long
