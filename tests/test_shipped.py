@@ -1,6 +1,6 @@
 """The kernels of a wheel: nothing is compiled where they fit, and every digest is that of kernels made here.
 
-``make test-all`` makes the wheel for one id, ``.ci/checks`` for all (some ten minutes).
+``.ci/checks`` makes the wheel of all ids, for some ten minutes; tests/test_kernels.py that of one kernel.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import llvmlite.binding
 import pytest
 
 from schedgym.core import kernel_cache
-from tests.long import WEEKLY, long
+from tests.long import long, weekly
 from tests.test_all_problems import IDS
 from tests.test_packaging import FOLDERS, copy_sources, install
 
-CHOSEN = IDS if WEEKLY else ["schedgym/QueueDelay-v0"]
 #: as in the Makefile; kernels with bounds checks are no part of a wheel
 LEVEL = {"SCHEDGYM_SHIP_KERNELS": "1", "NUMBA_CPU_NAME": kernel_cache.LEVEL, "NUMBA_CPU_FEATURES": ""}
 FITS = all(llvmlite.binding.get_host_cpu_features().get(name) for name in kernel_cache.FEATURES)
@@ -78,22 +77,23 @@ def python(arguments: list[str], folder: Path, **variables: str) -> str:
 
 
 @long
+@weekly
 @pytest.mark.skipif(not FITS, reason=f"this processor is not of {kernel_cache.LEVEL}")
 def test_the_kernels_of_a_wheel_serve_everywhere_and_change_no_digest(tmp_path: Path) -> None:
     first, source, site = (tmp_path / name for name in ("first", "source", "site"))
     copy_sources(source, "kernels")
     for folder, inside in FOLDERS.items():  # and once more as it is laid out when installed
         shutil.copytree(source / folder, first / inside)
-    python(["-m", "schedgym", "warmup", *CHOSEN], first, PYTHONPATH=str(first), **LEVEL)
+    python(["-m", "schedgym", "warmup", *IDS], first, PYTHONPATH=str(first), **LEVEL)
     shutil.move(first / "schedgym" / "kernels", source / "schedgym" / "kernels")
     install(source, site)
     cache = tmp_path / "cache"
     given = {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache)}
-    place, shipped = json.loads(python(["-c", PLAY, *CHOSEN], tmp_path, **given))
+    place, shipped = json.loads(python(["-c", PLAY, *IDS], tmp_path, **given))
     assert Path(place).is_relative_to(site)
     assert not list(cache.rglob("*.nbc")), "compiled, though the wheel brings kernels"
     assert list((site / "schedgym" / "kernels").rglob("*.nbc"))
-    place, made_here = json.loads(python(["-c", PLAY, *CHOSEN], tmp_path))
+    place, made_here = json.loads(python(["-c", PLAY, *IDS], tmp_path))
     assert not Path(place).is_relative_to(tmp_path)
-    assert shipped == made_here and set(shipped) == set(CHOSEN)
+    assert shipped == made_here and set(shipped) == set(IDS)
     assert all(len(set(found.values())) > 3 for found in shipped.values())

@@ -22,14 +22,12 @@ from gymnasium.error import Error as GymnasiumError
 from schedgym.board.scores import FAILED, facts_of, score_of
 from schedgym.board.suites import load_suite
 from schedgym.core.score_policy import ScorePolicy
-from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.plan import acting_parameters
 from schedgym.extras import require
 
-MOST_NODES = 40
-POPULATION = 60
+MOST_NODES, POPULATION = 40, 60
 FINALISTS = 10  # individuals that are compared on the set validation
 #: how operators and functions of one and of two arguments are written
 UNARY = ("(-{})", "sqrt(abs({}))", "log(1 + abs({}))")
@@ -43,15 +41,14 @@ class Trials:
         if unknown := [size for size in sizes if size not in load_suite(suite).sizes]:
             raise UnknownName("size", unknown[0], load_suite(suite).sizes)
         found = [instance for instance in load_suite(suite).instances(set) if instance.size in sizes]
-        self.instances = found[:: max(1, len(found) // count)]
-        self._environments: dict[str, SchedulingEnv] = {}
-        self._workloads = [instance.workload() for instance in self.instances]
-        self._facts = facts_of(self.instances)
+        self._instances = found[:: max(1, len(found) // count)]
+        self._workloads, self._facts = [own.workload() for own in self._instances], facts_of(self._instances)
+        self._environments: dict[str, Any] = {}  # size -> its environment
 
     def score(self, text: str) -> float:
         """The mean score of an expression on all instances; one in which it leaves work undone costs."""
         policy, scores = ScorePolicy(f"score: {text}"), []
-        for instance, workload, facts in zip(self.instances, self._workloads, self._facts, strict=True):
+        for instance, workload, facts in zip(self._instances, self._workloads, self._facts, strict=True):
             if instance.size not in self._environments:
                 used = acting_parameters(instance.problem, instance.id, instance.parameters, policy)
                 self._environments[instance.size] = make_env(instance.id, used)
@@ -60,13 +57,16 @@ class Trials:
             scores.append(FAILED if played.truncated else score_of(value, *facts, sign))
         return float(np.mean(scores))
 
-    def columns(self) -> list[str]:
-        """The names that expressions may have."""
+
+def columns_of(suite: str) -> list[str]:
+    """The names that expressions may have: those of what is seen in every size of a suite."""
+    found: list[list[str]] = []
+    for size in load_suite(suite).sizes:
         try:
-            self.score("any_expression")
+            Trials(suite, "train", [size], 1).score("any_expression")
         except UnknownName as error:
-            return list(error.known)
-        raise AssertionError("any_expression is a column")
+            found.append(list(error.known))
+    return [name for name in found[0] if all(name in names for names in found)]
 
 
 def text_of(tree: Sequence[Any]) -> str:
@@ -80,14 +80,14 @@ def text_of(tree: Sequence[Any]) -> str:
     return texts[0]
 
 
-def make_toolbox(trials: Trials, seed: int) -> Any:
+def make_toolbox(trials: Trials, columns: Sequence[str], seed: int) -> Any:
     """DEAP's toolbox: how individuals are made, varied, chosen and evaluated."""
     base, creator, gp, tools = (require(f"deap.{name}", "dev") for name in ("base", "creator", "gp", "tools"))
     random.seed(seed)  # DEAP draws from Python's own generator
     nodes = gp.PrimitiveSet("score", 0)
     for form in (*UNARY, *BINARY):
         nodes.addPrimitive(form.format, 1 + (form in BINARY), form)  # only written, never called
-    for name in trials.columns():
+    for name in columns:
         nodes.addTerminal(name, name)
     nodes.addEphemeralConstant("number", functools.partial(random.uniform, 0.0, 4.0))
     creator.create("Fitness", base.Fitness, weights=(1.0,))
@@ -118,10 +118,9 @@ def search(given: argparse.Namespace) -> str:
     algorithms, tools = require("deap.algorithms", "dev"), require("deap.tools", "dev")
     if not (0 < given.seconds < np.inf and given.instances > 0):
         raise InvalidParameter("seconds and instances: must be above 0")
-    trials, finals = (
-        Trials(given.suite, name, given.sizes, given.instances) for name in ("train", "validation")
-    )
-    toolbox = make_toolbox(trials, given.seed)
+    trials = Trials(given.suite, "train", given.sizes, given.instances)
+    finals = Trials(given.suite, "validation", given.sizes, given.instances)
+    toolbox = make_toolbox(trials, columns_of(given.suite), given.seed)
     population, best = toolbox.population(POPULATION), tools.HallOfFame(FINALISTS)
     began = time.process_time()
     while time.process_time() - began < given.seconds:
@@ -130,8 +129,8 @@ def search(given: argparse.Namespace) -> str:
         )
         print(f"{time.process_time() - began:6.0f} s: {best[0].fitness.values[0]:.4f}  {text_of(best[0])}")
     text = max(map(text_of, best), key=finals.score)
-    print(f"score on validation {finals.score(text):.4f}; on test:")
-    print(f'schedgym board run "score: {text}" --suite {given.suite}')
+    test = f'schedgym board run "score: {text}" --suite {given.suite}'
+    print(f"score on validation {finals.score(text):.4f}; on test:\n{test}")
     return text
 
 

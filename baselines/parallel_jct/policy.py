@@ -14,26 +14,18 @@ decision is that of the full loop.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, Integers32
-from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
-from schedgym.core.tables import accessor, pack
 from schedgym.errors import InvalidParameter
-from schedgym.solvers.placement import (
-    Job,
-    Membership,
-    PlanScratch,
-    affords,
-    largest_capacity,
-    most_vcpu,
-    plan_is_finite,
-    tapra_fast,
-)
+from schedgym.solvers.placement import Membership, PlanScratch, largest_capacity, most_vcpu
 from schedgym.solvers.planning import Planner
+
+Floats = npt.NDArray[np.float64]
 
 KNOWS = ("load", "efficiency", "power")
 #: tried by a tuning, where there is the MAR test
@@ -41,37 +33,13 @@ CANDIDATES = {"max_percent": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)}
 SLACK = 1e-9  # by which a bound must exceed a completion time, for rounding
 
 
-class Memory(NamedTuple):
-    """State of a round: what is known of each job, by its number, and of each iteration."""
-
-    stamp: Annotated[Integers, "job"]  # the round that the next two are about
-    passed: Annotated[Integers, "job"]  # earlier iterations under which it is known not to have failed
-    out: Annotated[Integers, "job"]  # 1: has failed
-    history: Annotated[Floats, "iteration", "group"]  # the limits in each iteration
-    capacity: Annotated[Floats, "server+1"]  # most vCPU of a job with so many tasks (or M and more)
-    order: Annotated[Integers, "row"]  # rows in the order of the policy
-    placement: Annotated[Integers32, 2, "task"]  # of the job chosen, of the one being planned
-
-
-class Planning(NamedTuple):
-    """Arrays and scratch space of one decision."""
-
-    membership: Annotated[Membership, SHARED]
-    scratch: Annotated[PlanScratch, SHARED]
-    memory: Annotated[Memory, SHARED]
-
-
-access = accessor(Planning)
-
-
-@helper
-def measure_capacity(membership: Membership, scratch: PlanScratch, memory: Memory, limits: Floats) -> float:
-    """Set the memory's capacities, and return the largest.
+@pure_kernel
+def measure_capacity(membership: Membership, limits: Floats, scratch: PlanScratch, most: Floats) -> float:
+    """Set the most vCPU that a job with 0, 1, ... tasks can have, [M + 1], and return the largest.
 
     A task can have what its server's groups allow there at most, and n tasks the n largest of these.
     """
     whole = largest_capacity(membership, limits, scratch)
-    most = memory.capacity
     most[0] = 0.0
     for j in range(most.shape[0] - 1):
         least = most_vcpu(j, membership, limits)
@@ -83,136 +51,6 @@ def measure_capacity(membership: Membership, scratch: PlanScratch, memory: Memor
     for x in range(1, most.shape[0]):
         most[x] = min(most[x - 1] + most[x], whole)
     return whole
-
-
-@pure_kernel
-def set_capacity(table: Any, limits: Floats) -> float:
-    """Set the memory's capacities, and return the largest."""
-    env = access(table, table, 0)
-    membership, scratch, memory = env.membership, env.scratch, env.memory
-    return measure_capacity(membership, scratch, memory, limits)
-
-
-@helper
-def is_out(memory: Memory, round: int, iteration: int, job: int) -> Any:
-    """Return a true value if a job has left the round; a job that is seen for the first time has not."""
-    if memory.stamp[job] != round:
-        memory.stamp[job] = round
-        memory.passed[job] = iteration
-        memory.out[job] = 0
-    return memory.out[job] != 0
-
-
-class Waiting(NamedTuple):
-    """The waiting jobs, in fields named as in the observation, which shows them so; W rows, T tasks."""
-
-    job: Integers  # [W] number of each job
-    first_task: Integers  # [W] row of its first task
-    tasks: Integers  # [W] how many it has
-    least_energy: Floats  # [W]
-    least_work: Floats  # [W]
-    energy_cap: Floats  # [W]
-    failed: Bytes  # [W] whether it has left the round
-    load: Floats  # [T]
-    efficiency: Floats  # [T, M]
-    power: Floats  # [T] per vCPU
-    limits: Floats  # [R] now
-
-
-@helper
-def job_of(waiting: Waiting, r: int, env: Planning, limits: Floats) -> Job:
-    """Return the job in a row as the planners take it."""
-    return Job(
-        waiting.first_task[r],
-        waiting.tasks[r],
-        waiting.load,
-        waiting.efficiency,
-        env.membership,
-        limits,
-        waiting.energy_cap[r],
-        waiting.power,
-    )
-
-
-@pure_kernel
-def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Waiting) -> int:
-    """Do one iteration of OnTaPRA with TaPRA-fast.
-
-    Args:
-        table: packs Membership, PlanScratch and Memory.
-        round: number of the round.
-        iteration: number of the iteration in it; the memory holds the limits of the earlier ones.
-        count: visible waiting jobs.
-        waiting: these jobs.
-
-    Returns:
-        The row of the job with the smallest completion time (ties: the first), whose placement is in the
-            memory; -1 if all have failed.
-    """
-    env = access(table, table, 0)
-    membership, scratch, memory = env.membership, env.scratch, env.memory
-    for k in range(waiting.limits.shape[0]):
-        memory.history[iteration, k] = waiting.limits[k]
-    if measure_capacity(membership, scratch, memory, waiting.limits) <= 0.0:
-        return -1
-    most = memory.capacity.shape[0] - 1
-    start = -1  # the one with the smallest bound first: it rules out most others
-    least_bound = math.inf
-    for r in range(count):
-        if waiting.failed[r] or is_out(memory, round, iteration, waiting.job[r]):
-            continue
-        if not affords(waiting.least_energy[r], waiting.energy_cap[r]):
-            memory.out[waiting.job[r]] = 1
-            continue
-        bound = waiting.least_work[r] / memory.capacity[min(waiting.tasks[r], most)]
-        if bound < least_bound:
-            least_bound = bound
-            start = r
-    best = math.inf
-    chosen = -1
-    for turn in range(-1, count):
-        r = start if turn < 0 else turn
-        if r < 0 or turn == start or waiting.failed[r] or memory.out[waiting.job[r]]:
-            continue
-        if waiting.least_work[r] > best * (1.0 + SLACK) * memory.capacity[min(waiting.tasks[r], most)]:
-            continue
-        job = waiting.job[r]
-        now = memory.placement[1]
-        lasts = True
-        while lasts and memory.passed[job] < iteration:
-            lasts = plan_is_finite(job_of(waiting, r, env, memory.history[memory.passed[job]]), now, scratch)
-            memory.passed[job] += 1
-        jct = math.inf
-        if lasts:
-            jct = tapra_fast(job_of(waiting, r, env, waiting.limits), now, scratch)
-            memory.passed[job] = iteration + 1
-        if jct == math.inf:
-            memory.out[job] = 1
-        elif jct < best or (jct == best and r < chosen):
-            best = jct
-            chosen = r
-            for t in range(waiting.tasks[r]):
-                memory.placement[0, t] = now[t]
-    return chosen
-
-
-@pure_kernel
-def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
-    """Return the row of the first job in the memory's order that TaPRA-fast can plan; -1 if there is none.
-
-    Every job has one turn in a round. Arguments as in :func:`shortest_job`.
-    """
-    env = access(table, table, 0)
-    scratch, memory = env.scratch, env.memory
-    for x in range(count):
-        r = memory.order[x]
-        if waiting.failed[r] or is_out(memory, round, 0, waiting.job[r]):
-            continue
-        memory.out[waiting.job[r]] = 1
-        planned = job_of(waiting, r, env, waiting.limits)
-        if tapra_fast(planned, memory.placement[0], scratch) < math.inf:
-            return r
-    return -1
 
 
 class LaunchPolicy:
@@ -272,42 +110,21 @@ class LaunchPolicy:
         self.round = self.iteration = 0
         self.ended = True
         self.ready = False
-        self.table: Any = None
+        self.begin_round()
+
+    def begin_round(self) -> None:
+        """Forget what is known of a round: of its iterations, and of the jobs, by their numbers."""
+        self.history: list[Floats] = []  # the limits in each iteration
+        self.passed: dict[int, int] = {}  # earlier iterations under which a job is known not to have failed
+        self.out: set[int] = set()  # the jobs that have failed
 
     def prepare(self, observation: dict[str, Any]) -> None:
         """Make the work space of an episode."""
         self.planner.prepare(observation["groups"], self.tasks)
-        self.memory = Memory(
-            stamp=np.zeros(0, dtype=np.int64),
-            passed=np.zeros(0, dtype=np.int64),
-            out=np.zeros(0, dtype=np.int64),
-            history=np.zeros((8, len(observation["limits"]))),
-            capacity=np.zeros(1 + observation["groups"].shape[1]),
-            order=np.zeros(self.window, dtype=np.int64),
-            placement=np.zeros((2, self.tasks), dtype=np.int32),
-        )
-        self.unit = np.ones(len(observation["load"]))
+        self.capacity = np.zeros(1 + observation["groups"].shape[1])
+        self.placement = np.zeros(self.tasks, dtype=np.int32)  # of the job chosen
         self.total = float(observation["capacity"].sum())
         self.ready = True
-
-    def show(self, observation: dict[str, Any]) -> Waiting:
-        """Return the waiting jobs of an observation, which shows power and work only if they vary."""
-        known = {"power": self.unit, "least_work": observation["least_energy"], **observation}
-        return Waiting(*(known[name] for name in Waiting._fields))
-
-    def reserve(self, jobs: int) -> None:
-        """Grow the memory to hold that many jobs and one iteration more."""
-        memory = self.memory
-        more: dict[str, Any] = {}
-        if jobs > len(memory.stamp):
-            for name in ("stamp", "passed", "out"):
-                more[name] = np.zeros(max(jobs, 2 * len(memory.stamp), 64), dtype=np.int64)
-                more[name][: len(memory.stamp)] = getattr(memory, name)
-        if self.iteration == len(memory.history):
-            more["history"] = np.concatenate([memory.history, np.zeros_like(memory.history)])
-        if more or self.table is None:
-            self.memory = memory._replace(**more)
-            self.table = pack(Planning(self.planner.membership, self.planner.scratch, self.memory))
 
     def acts(self, observation: dict[str, Any]) -> bool:
         """Return True if the policy decides at this instant and the MAR test is passed."""
@@ -328,7 +145,7 @@ class LaunchPolicy:
                 self.clock = clock
                 self.round += 1
                 self.iteration = 0
-            self.reserve(1 + int(observation["job"][count - 1]))
+                self.begin_round()
             row = self.choose(observation, count)
             self.iteration += 1
         self.ended = row < 0
@@ -337,7 +154,7 @@ class LaunchPolicy:
         used = 0
         if row >= 0:
             used = int(observation["tasks"][row])
-            self.action[1 : 1 + used, 0] = self.memory.placement[0, :used]
+            self.action[1 : 1 + used, 0] = self.placement[:used]
             if self.planner.equal:  # the job of the last plan; without vCPU Eq. 16 sizes the tasks
                 self.action[1 : 1 + used, 1] = self.planner.vcpu[:used]
         self.action[0, 0] = row if row >= 0 else self.window
@@ -346,71 +163,64 @@ class LaunchPolicy:
         return self.action
 
     def choose(self, observation: dict[str, Any], count: int) -> int:
-        """Return the row of the job to launch, with its placement in the memory; -1 if there is none."""
+        """Return the row of the job to launch, with its ``placement``; -1 if there is none."""
         if self.rule == "ontapra":
             return self.choose_shortest(observation, count)
-        order = self.memory.order[:count]
-        if self.rule == "fcfs":
-            order[:] = np.arange(count)
-        elif self.rule == "random":
-            order[:] = self.rng.permutation(count)
-        else:
+        order = np.arange(count)
+        if self.rule == "random":
+            order = self.rng.permutation(count)
+        elif self.rule != "fcfs":
             load = observation["total_load"][:count]
-            order[:] = np.argsort(load if self.rule == "slf" else -load, kind="stable")
-        if self.fast:
-            return first_job(self.table, self.round, count, self.show(observation))
+            order = np.argsort(load if self.rule == "slf" else -load, kind="stable")
         for row in order.tolist():
-            if not observation["failed"][row] and not self.has_failed(observation, row):
-                self.memory.out[observation["job"][row]] = 1
+            if not self.has_failed(observation, row):
+                self.out.add(int(observation["job"][row]))
                 if self.plan(observation, row, observation["limits"], self.iteration) < math.inf:
                     return row
         return -1
 
     def choose_shortest(self, observation: dict[str, Any], count: int) -> int:
         """Do one iteration of OnTaPRA; returns as :meth:`choose`."""
-        if self.fast:
-            return shortest_job(self.table, self.round, self.iteration, count, self.show(observation))
-        memory, iteration = self.memory, self.iteration
-        limits, least = observation["limits"], self.show(observation).least_work
-        memory.history[iteration] = limits
-        if set_capacity(self.table, limits) <= 0.0:
+        iteration, limits, planner = self.iteration, observation["limits"], self.planner
+        self.history.append(limits.copy())
+        if measure_capacity(planner.membership, limits, planner.scratch, self.capacity) <= 0.0:
             return -1
-        tasks = np.minimum(observation["tasks"][:count], len(memory.capacity) - 1)
-        bounds = least[:count] / memory.capacity[tasks]
+        least = observation.get("least_work", observation["least_energy"])  # the same where all power is 1
+        tasks = np.minimum(observation["tasks"][:count], len(self.capacity) - 1)
+        bounds = least[:count] / self.capacity[tasks]
         best, chosen = math.inf, -1
         order = np.argsort(bounds, kind="stable").tolist()
         # asked of all at once: the iteration in which a job is first seen counts, planned or not
-        for row in [r for r in order if not (observation["failed"][r] or self.has_failed(observation, r))]:
+        for row in [r for r in order if not self.has_failed(observation, r)]:
             job = int(observation["job"][row])
             if bounds[row] > best * (1.0 + SLACK):
                 break
             jct = 0.0
-            while jct < math.inf and memory.passed[job] < iteration:
-                earlier = int(memory.passed[job])
-                jct = self.plan(observation, row, memory.history[earlier], earlier, keep=False)
-                memory.passed[job] += 1
+            while jct < math.inf and self.passed[job] < iteration:
+                earlier = self.passed[job]
+                jct = self.plan(observation, row, self.history[earlier], earlier, keep=False)
+                self.passed[job] += 1
             if jct < math.inf:
                 jct = self.plan(observation, row, limits, iteration, keep=False)
-                memory.passed[job] = iteration + 1
+                self.passed[job] = iteration + 1
             if jct == math.inf:
-                memory.out[job] = 1
+                self.out.add(job)
             elif jct < best or (jct == best and row < chosen):
                 best, chosen = jct, row
                 used = int(observation["tasks"][row])
-                memory.placement[0, :used] = self.planner.placement[:used]
+                self.placement[:used] = planner.placement[:used]
         return chosen
 
     def has_failed(self, observation: dict[str, Any], row: int) -> bool:
-        """Return True if the job in a row has left the round."""
-        memory, job = self.memory, int(observation["job"][row])
-        if memory.stamp[job] != self.round:
-            memory.stamp[job], memory.passed[job], memory.out[job] = self.round, self.iteration, 0
-        return bool(memory.out[job])
+        """Return True if a row's job has left the round; note the iteration in which it is first seen."""
+        job = int(observation["job"][row])
+        self.passed.setdefault(job, self.iteration)
+        return job in self.out or bool(observation["failed"][row])
 
     def plan(
         self, observation: dict[str, Any], row: int, limits: Floats, iteration: int, keep: bool = True
     ) -> float:
-        """Plan the job in a row, into the memory if ``keep``; return its completion time, or inf."""
+        """Plan the job in a row, and ``keep`` its placement; return its completion time, or inf."""
         tasks = int(observation["tasks"][row])
         self.planner.power = observation.get("power")
         seed = 0
@@ -427,8 +237,5 @@ class LaunchPolicy:
             seed,
         )
         if keep:
-            self.memory.placement[0, :tasks] = self.planner.placement[:tasks]
+            self.placement[:tasks] = self.planner.placement[:tasks]
         return float(jct)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | ({"table": None} if "table" in self.__dict__ else {})

@@ -165,7 +165,8 @@ def main() -> None:
     with os.fdopen(os.dup(0), "rb") as orders:
         answers = os.dup(1)
         start = json.loads(orders.readline())
-        list_policies()  # what the kernels' cache holds is found while folders can be written to
+        list_policies()  # imports kernels, whose cache is found while folders can be written to
+        get_problem(start["id"]).module("dynamics")  # those of agents, too
         readable = [*_packages(), *map(Path, start["readable"])]
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):  # what a candidate prints goes nowhere

@@ -80,9 +80,8 @@ Values = Sequence[float] | F8  # of each draw
 Shown = Mapping[str, Any]  # an instance, as a finding shows it
 Confirm = Callable[[Shown], bool]
 
-MEASURED = (HOLDS, IN_PART, NOT_REPRODUCED, Verdict.NOT_TOLD, Verdict.NOT_JUDGED)
-
 NOT_TOLD, NOT_JUDGED = Verdict.NOT_TOLD, Verdict.NOT_JUDGED
+MEASURED = (HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, NOT_JUDGED)
 
 PERCENT, POINTS = "%", " points"
 SEEN = 0.05  # a smaller difference is not seen in a figure: it need not be shown where no size is stated

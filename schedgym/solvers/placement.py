@@ -61,7 +61,6 @@ __all__ = [
     "optra_vcpu",
     "plan_finish_from",
     "plan_genetic",
-    "plan_is_finite",
     "plan_min_min",
     "plan_tapra_fast",
     "reduce_energy",
@@ -699,12 +698,6 @@ def tapra_fast(job: Job, placement: Places, scratch: PlanScratch) -> float:
         return math.inf
     jct, _ = local_search(job, placement, scratch)
     return jct
-
-
-@pure_kernel
-def plan_is_finite(job: Job, placement: Places, scratch: PlanScratch) -> bool:
-    """Return True if :func:`tapra_fast` finds a plan, in a fraction of its time; overwrites ``placement``."""
-    return _rescue(job, placement, scratch)
 
 
 @helper

@@ -16,7 +16,7 @@ from tests.agents.test_ppo import QUEUE, VALUE, configuration
 from tests.core.test_cuda import simulate
 from tests.core.test_cuda_gpu import has_gpu
 from tests.lazy import Lazy
-from tests.long import long
+from tests.long import long, thinned, weekly
 
 torch = Lazy("torch")
 environments = Lazy("schedgym.agents.environments", "torch")
@@ -83,7 +83,7 @@ print("equal")
 
 
 @long
-@pytest.mark.parametrize("number", range(len(WAYS)))
+@pytest.mark.parametrize("number", thinned(range(len(WAYS)), of=2))
 def test_trainings_on_the_simulator_are_those_of_the_cpu(number: int) -> None:
     assert simulate(TRAINING, str(number)).split() == ["equal"]
 
@@ -112,6 +112,7 @@ for device in ("cpu", "cuda"):
 
 
 @long
+@weekly
 def test_the_command_trains_the_same_agent_on_the_simulator(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(SMALL)

@@ -151,6 +151,12 @@ def test_genetic_programming_finds_a_better_expression(capsys) -> None:
     assert float(printed[0].split()[2]) > 0  # of 60 at random, one beats the paper's algorithm
 
 
+def test_expressions_have_columns_of_every_size() -> None:
+    """Else a program that is good in training is refused in the size that it was not trained in."""
+    names = evolve.columns_of("FlowtimePacking-1")  # five servers at the paper's size, ten at others
+    assert "held_4" in names and "held_5" not in names
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

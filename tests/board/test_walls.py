@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import subprocess
 import textwrap
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from schedgym.board import walls
 from schedgym.board.entries import known
 from schedgym.board.judge import judge
-from schedgym.board.suites import digest_of, load_suite
+from schedgym.board.suites import digest_of, load_suite, suites
 from schedgym.board.walls import Limits, play
+from schedgym.core.record import ScheduleRecord
 from schedgym.core.score_policy import ScorePolicy
 from schedgym.errors import InvalidParameter, InvalidSchedule
 from schedgym.evaluation.episodes import make_env
@@ -27,6 +29,7 @@ HONEST = "score: -execution"
 CHEAT = """
 import gc, os, socket, sys, threading
 import numpy as np
+from schedgym.core.record import ScheduleRecord
 from schedgym.core.score_policy import ScorePolicy
 
 class Cheat:
@@ -207,6 +210,26 @@ def test_who_is_honest_plays_as_in_process(candidate, honest):
     run = play(candidate, INSTANCES)
     assert schedules(run) == honest  # the shortest task first, on the server where it fits best
     assert run.decisions > 300 and run.seconds > 0
+
+
+@pytest.mark.parametrize("name", suites())
+def test_kernels_are_made_while_their_cache_can_be_found(name, monkeypatch):
+    """Else each process would compile them again: it may not look for folders that can be written to."""
+    code = """
+from schedgym.board import candidate
+from schedgym.core import jit
+def confine(*paths):
+    jit.KernelCache = None  # a kernel that is made from now on raises an error
+    return []
+candidate.confine = confine
+candidate.main()
+"""
+    start = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **more: start([*command[:2], "-c", code], **more)
+    )
+    (played,) = play("pretrained", load_suite(name).instances("train")[:1]).played.values()
+    assert isinstance(played, ScheduleRecord), played
 
 
 def test_an_action_may_be_longer_than_what_a_pipe_holds():

@@ -28,6 +28,8 @@ from tests.test_all_problems import CASES, short
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 8, "servers": 3, "window": 4}
+#: the views whose refusals are compared on numba's simulator
+REFUSING = thinned(CASES, of=3)
 MODES = ("NextStep", "SameStep")
 #: what QueueDelay's test of an action writes down for the decision that follows
 NOTED = {"position", "server"}
@@ -252,10 +254,10 @@ def may_be_refused(view: dict[str, Any]) -> bool:
 
 REFUSALS = """
 from schedgym.core import cuda
-from tests.core.test_cuda import check_memory, check_strict, may_be_refused
-from tests.test_all_problems import CASES, short
+from tests.core.test_cuda import REFUSING, check_memory, check_strict, may_be_refused
+from tests.test_all_problems import short
 cuda.BLOCK = 4
-for case in CASES:
+for case in REFUSING:
     id, view = case.values
     check_memory(id, **short(id, **view))
     if may_be_refused(view):
@@ -280,7 +282,7 @@ def test_trajectories_on_the_simulator_are_those_of_the_cpu(half: int) -> None:
 def test_strict_actions_and_memory_on_the_simulator() -> None:
     """Views refuse some actions, but for those in which every action is feasible."""
     found = [line.split() for line in simulate(REFUSALS).splitlines()]
-    shown = [(id, view["view"]) for id, view in (case.values for case in CASES) if may_be_refused(view)]
+    shown = [(id, view["view"]) for id, view in (case.values for case in REFUSING) if may_be_refused(view)]
     assert shown and [(id, view) for id, view, _ in found] == shown
     never = {"priority", "weights", "prices", "route", "rule", "fair-rule"}
     assert {view for _, view, refused in found if refused == "0"} == never & {view for _, view in shown}

@@ -20,6 +20,7 @@ from schedgym.evaluation.best_known import BEST_KNOWN, BestKnown, Budget, distan
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.plan import default_policies
 from schedgym.evaluation.runner import compare
+from schedgym.problems.toys import load_toys
 from tests.agents.cases import COMPILED_SLOWLY
 from tests.long import all_but, long, some
 
@@ -35,8 +36,6 @@ SMALL: dict[str, dict[str, Any]] = {
     "schedgym/GeoFair-v0": {"jobs": 8, "sites": 4},
 }
 
-#: the parameters for which the optima of the toys are stated
-TOYS_ARE_FOR = {"parallel-jct": {"tick": 5.0, "rounds": "ticks"}}
 #: optima that the agents' views do not say, or only with keys beyond those of a short search, and why
 UNSAID = {
     (
@@ -61,26 +60,17 @@ def toys() -> list[Any]:
     for problem in list_problems().values():
         id = next(iter(problem.ids))
         late = [long] if id in COMPILED_SLOWLY else []
-        found += [pytest.param(id, name, marks=late) for name in problem.module("workload").TOYS]
+        found += [pytest.param(id, name, marks=late) for name in load_toys(problem.name)]
     return some(found, of=2)
 
 
 @pytest.mark.parametrize(("id", "name"), toys())
 def test_the_optimum_of_a_toy_is_found(id: str, name: str) -> None:
     """The optima are those of brute force; see test_toys_have_the_optimum_that_they_claim of each problem."""
-    problem = get_problem(id)
-    module = problem.module("workload")
-    if problem.name == "queue-delay":
-        tasks, servers, optimum = module.TOYS[name]
-        workload = module.make_workload(tasks, servers)
-    else:
-        workload, optimum = module.toy(name)
-    given = TOYS_ARE_FOR.get(problem.name, {})
-    if problem.name == "partial-value":
-        discrete = module.TOYS[name].model == "discrete"
-        given = {"view": "priority", "model": "discrete", "single_task": False} if discrete else {}
-    if problem.name == "flowtime":
-        given = {"kind": module.kind_of(workload)}
+    workload, optimum, _, environment = load_toys(id)[name]
+    given = dict(environment)
+    if given.get("model") == "discrete":
+        given |= {"view": "priority", "single_task": False}
     policies = {BEST_KNOWN: search_of(id, TRIES.get((id, name), 400))}
     evaluation = compare(id, policies, workloads=[workload], parameters=given)
     metric = evaluation.objective

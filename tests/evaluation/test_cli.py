@@ -16,6 +16,7 @@ from schedgym.evaluation import evaluate, wording
 from schedgym.problems.queue_delay.workload import from_trace, make_workload
 from schedgym.traces import read_trace
 from tests.long import long
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 FAST = ["--tasks", "30", "--servers", "3", "--episodes", "3"]
@@ -274,45 +275,16 @@ def test_a_schedule_that_is_not_valid_is_not_written(capsys, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"jobs__cpu": None}, "jobs.cpu: missing"),
-        ({"jobs__cpu": [0.1, 0.2]}, "jobs.cpu: must have one value per task: 4"),
-        ({"jobs__cpu": [0.1, float("nan"), 0.1, 0.1]}, "jobs.cpu[1]: must be finite"),
-        ({"jobs__cpu": [0.1, 0.1, -0.1, 0.1]}, "jobs.cpu[2]: must be >= 0"),
-        ({"jobs__cpu": [0.1, 0.1, 0.1, "x"]}, "jobs.cpu[3]: must be a number"),
-        ({"jobs__cpu": 0.1}, "jobs.cpu: must have 1 dimensions"),
-        ({"jobs__execution": [1, 0, 1, 1]}, "jobs.execution[1]: must be > 0"),
-        ({"jobs__arrival": [0, 2, 1, 3]}, "jobs.arrival[2]: must not decrease"),
-        ({"jobs__memory": [0.1, 0.1, 0.1, 1.5]}, "jobs.memory[3]: must be <= 1"),
-        ({"jobs__memroy": [1, 1, 1, 1]}, "jobs.memroy: unknown field; did you mean 'memory'?"),
-        ({"cluster__memory": [1]}, "cluster.memory: must have one value per server"),
-        ({"cluster__cpu": [0.1, 0.1]}, "jobs: task [0]"),
-        ({"jobs": []}, "jobs: must be an object"),
-        ({"job": {}}, "job: unknown field; did you mean 'jobs'?"),
-        ({"problem": "flowtime"}, "problem: must be 'queue-delay', got 'flowtime'"),
-        ({"problem": 3}, "problem: missing, or not a string"),
-    ],
-)
-def test_every_field_error_of_a_workload_file(capsys, tmp_path, changes, message):
-    (tmp_path / "w.json").write_text(json.dumps(workload(**changes)))
-    arguments = ["run", ID, "--policy", "ff", "--workload", "w.json", "--json", "o.json"]
-    assert f"w.json: {message}" in fails(capsys, tmp_path, *arguments)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("w.json", b"{", "line 1 column 2"),
-        ("w.json", b"\xff\xfe", "not UTF-8"),
-        ("w.json", b"[1]", "must be an object"),
-        ("w.json", b'{"jobs": 1, "jobs": 2}', "given twice"),
-        ("w.npz", b"PK", "not a readable numpy archive"),
-        ("w.txt", b"", "ends in .json or .npz"),
+        ("w.json", "{", "w.json: line 1 column 2"),
+        ("w.json", json.dumps(workload(jobs__cpu=[1, "x", 1, 1])), "w.json: jobs.cpu[1]: must be a number"),
+        ("w.npz", "PK", "w.npz: not a readable numpy archive"),
     ],
 )
-def test_unreadable_workload_files(capsys, tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
+def test_workload_files_that_are_refused(capsys, tmp_path, name, content, message):
+    """In the words of tests/core/test_workload.py, which has them all."""
+    (tmp_path / name).write_text(content)
     arguments = ["run", ID, "--policy", "ff", "--workload", name, "--json", "o.json"]
     assert message in fails(capsys, tmp_path, *arguments)
 
@@ -324,53 +296,9 @@ def test_missing_workload_files(capsys, tmp_path):
     assert "d.json: Is a directory" in fails(capsys, tmp_path, *arguments, "d.json")
 
 
-BAD_COMPARISONS = [
-    (["--policies", "bfexec"], "unknown policy 'bfexec'; did you mean 'bf-exec'?"),
-    (["--policies", "bf-exec,"], "unknown policy ''"),
-    (["--policies", "ff,ff"], "named twice"),
-    (["--view", "plcement"], "unknown view 'plcement'; did you mean 'placement'?"),
-    (["--view", "rule", "--policies", "rf"], "rf cannot be expressed in view 'rule'"),
-    (["--serves", "10"], "unknown option '--serves'; did you mean '--servers'?"),
-    (["--servers", "ten"], "servers: must be a whole number or 'all', got 'ten'"),
-    (["--servers", "0"], "servers: must be >= 1, got 0"),
-    (["--servers", "10,,20"], "servers: an empty value"),
-    (["--servers", "10,10"], "servers: 10 is given twice"),
-    (["--servers", "10", "--set", "servers=20"], "servers is given twice"),
-    (["--servers"], "requires an argument"),
-    (["--set", "server=3"], "unknown parameter 'server'; did you mean 'servers'?"),
-    (["--set", "servers"], "--set: must be NAME=VALUE, got 'servers'"),
-    (["--set", "=3"], "--set: must be NAME=VALUE"),
-    (["--set", "load=nan"], "load: must be finite"),
-    (["--set", "strict=maybe"], "strict: must be bool, got 'maybe'"),
-    (["--set", "load=1", "--set", "load=2"], "load is given twice"),
-    (["--option", "fcfs=1"], "--option: must be POLICY.NAME=VALUE"),
-    (["--option", "ffd-nb.blokcing=true"], "did you mean 'blocking'?"),
-    (["--option", "ffd-nb.blocking=1"], "blocking: must be true or false"),
-    (["--option", "ffd-nb.weights=a,b"], "weights: must be a number"),
-    (["--option", "ffd-nb.weights=2"], "weights: must be 2 numbers"),
-    (["--option", "ffd-nb.size=dp"], "fixed to 'nb'"),
-    (["--option", "wf.p=1"], "unknown policy in options 'wf'"),
-    (["--episodes", "0"], "episodes: must be a whole number from 1"),
-    (["--episodes", "x"], "'--episodes'"),
-    (["--seed", "-1"], "seed: must be a whole number from 0"),
-    (["--n-jobs", "0"], "n_jobs"),
-    (["--preset", "papr"], "unknown preset 'papr'; did you mean 'paper'?"),
-    (["--reference", "wf"], "unknown reference policy 'wf'"),
-    (["--json", "no/o.json"], "there is no folder 'no'"),
-    (["--csv", "."], "is a folder"),
-    (["--plot", "o.jpg"], "must end in .png"),
-    (["--format", "jpg"], "must end in .png"),
-    (["--width", "wide"], "must be a length such as 3.5in, 9cm or 88mm"),
-    (["--width", "1cm"], "must be from 2.5in to 40in"),
-    (["--plot", "no/o.png"], "there is no folder 'no'"),
-    (["--trace", "no.csv", "--nodes", "no.csv"], "no.csv"),
-    (["--nodes", "no.csv"], "nodes: needs a trace"),
-    (["--trace", "a.csv", "--workload", "w.json"], "give one of them"),
-    (["extra"], "extra"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), BAD_COMPARISONS, ids=lambda x: " ".join(x)[:40])
+@pytest.mark.parametrize(
+    ("arguments", "message"), table(__file__, "test_bad_comparisons"), ids=lambda x: " ".join(x)[:40]
+)
 def test_bad_comparisons(capsys, tmp_path, arguments, message):
     assert message in fails(capsys, tmp_path, "compare", ID, *arguments)
 
@@ -385,26 +313,7 @@ def test_options_of_a_policy_are_one_by_its_short_and_its_full_name(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["comprae"], "unknown command 'comprae'; did you mean 'compare'?"),
-        (["compare"], "Missing argument"),
-        (["compare", "schedgym/QueueDelay-v9"], "did you mean 'schedgym/QueueDelay-v0'?"),
-        (["compare", "QueueDelay-v9"], "did you mean 'schedgym/QueueDelay-v0'?"),
-        (
-            ["compare", "geo"],
-            "'geo' is ambiguous: name one of its ids, schedgym/GeoAssign-v0, schedgym",
-        ),
-        (["list", "--problem", "queue"], "did you mean 'queue-delay'?"),
-        (["describe", "bf-exce"], "did you mean 'bf-exec'?"),
-        (["run", ID, "--workload", "w.json"], "'--policy'"),
-        (["run", ID, "--policy", "ff", "--gantt", "x.gif"], "must end in .png, .svg, .pdf"),
-        (["run", ID, "--policy", "ff", "--gif", "x.png"], "must end in .gif, .mp4"),
-        (["run", "schedgym/QueueDelay-v9", "--policy", "ff", "--workload", "w.json"], "did you mean"),
-        (["run", ID, "--policy", "fff", "--workload", "w.json"], "unknown policy 'fff'"),
-        (["trace", "inspct"], "inspct"),
-        (["trace", "inspect", "no.csv"], "no.csv"),
-        (["trace", "fetch", "alibaba-2023-pod"], "did you mean 'alibaba-2023-pods'?"),
-    ],
+    table(__file__, "test_bad_commands"),
     ids=" ".join,
 )
 def test_bad_commands(capsys, tmp_path, arguments, message):
@@ -413,16 +322,7 @@ def test_bad_commands(capsys, tmp_path, arguments, message):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["--policy", "bfexec"], "did you mean 'bf-exec'?"),
-        (["--policy", "ff", "--set", "window=0"], "window: must be >= 1"),
-        (["--policy", "ff", "--set", "window=2,3"], "window: must be a whole number or 'all', got '2,3'"),
-        (["--policy", "ff", "--set", "workload=x.json"], "given by --workload"),
-        (["--policy", "ff", "--option", "blocking=true"], "unknown option of queue-delay/ff"),
-        (["--policy", "ffd-nb", "--option", "blocking"], "--option: must be NAME=VALUE"),
-        (["--policy", "ff", "--seed", "-3"], "seed"),
-        (["--policy", "ff", "--json", "no/o.json"], "there is no folder 'no'"),
-    ],
+    table(__file__, "test_bad_runs"),
     ids=lambda x: " ".join(x)[:40],
 )
 def test_bad_runs(capsys, tmp_path, arguments, message):
@@ -526,18 +426,8 @@ def test_a_closed_pipe_is_no_error(tmp_path):
     assert done.stderr == "" and ID in done.stdout
 
 
-COMMON = {"--policies", "--agents", "--episodes", "--seed", "--preset", "--set", "--option", "--n-jobs"}
-COMMON |= {"--best-known"} | {
-    "--json",
-    "--csv",
-    "--plot",
-    "--width",
-    "--title",
-    "--format",
-    "--reference",
-    "--tuned",
-    "--help",
-}
+COMMON = "policies agents episodes seed preset set option n-jobs best-known json csv plot width title format"
+COMMON = {f"--{name}" for name in (*COMMON.split(), "reference", "tuned", "help")}
 
 
 def flags(text):

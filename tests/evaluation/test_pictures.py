@@ -6,28 +6,12 @@ import pytest
 from schedgym.evaluation.canvas import draw_panels
 from schedgym.evaluation.figures import figure_of
 from schedgym.evaluation.pictures import MARKS, Line, Panel, Series, appearance, axis_of, places, swept_axis
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
     ("scale", "values", "found", "ticks"),
-    [
-        ("value", [3.0, 29.0], "linear", []),
-        ("value", [-1.0, 90.0], "linear", []),
-        ("value", [3.0, 31.0], "log", ["3", "5", "7", "10", "15", "20", "30"]),
-        ("value", [0.0, 40.0, 3e6], "symlog", ["0", "10", "100", "1,000", "10k", "100k", "1M", "10M"]),
-        ("log", [1.0, 1.5], "log", ["1", "1.1", "1.2", "1.3", "1.4", "1.5"]),
-        ("log", [1e-4, 1e9], "log", ["0.0001", "0.01", "1", "100", "10k", "1M", "100M"]),
-        ("ratio", [0.9, 1.1], "log", ["0.9", "0.95", "1", "1.05", "1.1"]),
-        ("difference", [-2.0, 90.0], "linear", []),
-        (
-            "difference",
-            [-0.2, 90.0],
-            "symlog",
-            ["-100", "-10", "-1", "-0.1", "0", "+0.1", "+1", "+10", "+100"],
-        ),
-        ("share", [0.1, 0.3], "linear", ["0%", "20%", "40%", "60%", "80%", "100%"]),
-        ("time", [2e-4, 2e-3], "log", ["0.2 ms", "0.3 ms", "0.5 ms", "0.7 ms", "1 ms", "1.5 ms", "2 ms"]),
-    ],
+    table(__file__, "test_axes_follow_from_their_values"),
 )
 def test_axes_follow_from_their_values(scale, values, found, ticks):
     axis = axis_of(Panel("x", "y", [Series("a", range(len(values)), values)], y_scale=scale), "y")

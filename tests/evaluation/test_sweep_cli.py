@@ -8,6 +8,7 @@ import pytest
 
 from schedgym import cli
 from schedgym.evaluation.store import ResultsStore
+from tests.tables import table
 
 SPEC = """
 name: small
@@ -88,16 +89,7 @@ def test_a_store_that_is_deleted_while_its_sweep_runs(units, capsys, folder, mon
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["sweep", "none.yaml"], "none.yaml: No such file"),
-        (["sweep", "small.yaml", "-o", "no/s.db"], "there is no folder 'no'"),
-        (["sweep", "small.yaml", "--engine", "slurm"], "unknown engine 'slurm'"),
-        (["sweep", "small.yaml", "--n-jobs", "0"], "n_jobs: must be"),
-        (["report", "none.db"], "none.db: "),
-        (["report", "small.yaml", "-o", "s.html"], "small.yaml: "),
-        (["export", "small.yaml", "-o", "s.csv"], "small.yaml: "),
-        (["export", "none.db", "-o", "s.txt"], "s.txt: must end in .csv, .parquet"),
-    ],
+    table(__file__, "test_refusals"),
     ids=" ".join,
 )
 def test_refusals(arguments, message, capsys, folder) -> None:

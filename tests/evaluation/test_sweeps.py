@@ -15,6 +15,7 @@ from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_sp
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import generate, make_source
 from tests.long import long
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": [20, 40], "servers": 3}
@@ -283,40 +284,7 @@ def test_a_specification_in_yaml_is_the_one_in_python(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("", "spec.yaml: the sweep: must be a mapping"),
-        ("[1, 2]", "must be a mapping"),
-        ("name: [", "not YAML"),
-        ("name: !!python/object/apply:os.system ['true']", "not YAML"),
-        ("name: a\nname: b", "is there twice"),
-        ("name: &a x\nexperiments: *a", "aliases"),
-        ("name: a", "experiments is missing"),
-        ("experiments: [{id: geo}]", "name is missing"),
-        ("name: ''\nexperiments: [{id: geo}]", "name: a sweep must have one"),
-        ("name: a\nexperiments: []", "experiments: must be a list"),
-        ("name: a\nexperiments: geo", "experiments: must be a list"),
-        ("name: a\nexperiments: [geo]", r"experiments\[0\]: must be a mapping"),
-        ("name: a\nexperiments: [{policies: [a]}]", r"experiments\[0\]: id is missing"),
-        ("name: a\nexperiments: [{id: goe}]", r"experiments\[0\].*did you mean 'geo'"),
-        ("name: a\nexperiments: [{id: geo, parametres: {}}]", "did you mean 'parameters'"),
-        ("name: a\nexperiments: [{id: geo, parameters: [1]}]", "parameters: must be a mapping"),
-        ("name: a\nexperiments: [{id: geo, parameters: {1: 2}}]", "parameters: must be a mapping"),
-        ("name: a\nexperiments: [{id: geo, policies: swag}]", "policies: must be a list"),
-        ("name: a\nexperiments: [{id: geo, policies: [swag, 1]}]", r"policies\[1\]: must be a name, got 1"),
-        ("name: a\nexperiments: [{id: geo, options: {swag: 1}}]", "options: swag: must be a mapping"),
-        ("name: a\nexperiments: [{id: geo, agents: {a: []}}]", "agents: a: must be a path"),
-        ("name: a\nexperiments: [{id: geo, agents: {a: [b, 1]}}]", r"agents: a\[1\]: must be a path, got 1"),
-        ("name: a\nexperiments: [{id: geo, preset: 1}]", "preset: must be a name"),
-        ("name: a\nexperiments: [{id: geo}]\nseeds: 3", "seeds: must be a list"),
-        ("name: a\nexperiments: [{id: geo}]\nseeds: [4, -1]", r"seeds\[1\]: must be a whole number from"),
-        ("name: a\nexperiments: [{id: geo}]\nseeds: [1, 1]", "seeds: one is there twice"),
-        ("name: a\nexperiments: [{id: geo}]\nseeds: [1.5]", r"seeds\[0\]: must be a whole number from"),
-        ("name: a\nexperiments: [{id: geo}]\nepisodes: 0", "episodes: must be a whole number from 1 to"),
-        ("name: a\nexperiments: [{id: geo}]\nepisodes: true", "episodes: must be a whole number from 1 to"),
-        ("name: a\nexperiments: [{id: geo}]\nchunk: 0", "chunk: must be a whole number from 1 to"),
-        ("name: a\nexperiments: [{id: geo}]\nepisode: 3", "did you mean 'episodes'"),
-        ("name: " + "a" * 2**18, "longer than"),
-    ],
+    [*table(__file__, "test_specifications_that_are_refused"), ("name: " + "a" * 2**18, "longer than")],
 )
 def test_specifications_that_are_refused(tmp_path, text, message):
     with pytest.raises(SchedgymError, match=message) as caught:
@@ -327,24 +295,7 @@ def test_specifications_that_are_refused(tmp_path, text, message):
 
 @pytest.mark.parametrize(
     ("experiment", "message"),
-    [
-        ({"parameters": {"taskz": 3}}, "did you mean 'tasks'"),
-        ({"parameters": {"tasks": -3}}, "tasks"),
-        ({"parameters": {"tasks": [10, "x"]}}, "tasks: must be int"),
-        ({"parameters": {"tasks": []}}, "tasks: a sweep needs a list"),
-        ({"parameters": {"tasks": [10, 10]}}, "tasks: a value is there twice"),
-        ({"parameters": {"tasks": {"a": 1}}}, "tasks: must be int"),
-        ({"parameters": {"load": float("nan")}}, "load"),
-        ({"parameters": {"load": [0.5, float("inf")]}}, "load: must be finite"),
-        ({"parameters": {"workload": "missing.json"}}, "missing.json"),
-        ({"preset": "smal"}, "did you mean 'small'"),
-        ({"policies": ["fcfss"]}, "did you mean 'fcfs'"),
-        ({"policies": []}, "name at least one"),
-        ({"policies": ["fcfs", "fcfs"]}, "named twice"),
-        ({"policies": ["geo/swag"]}, "geo/swag"),
-        ({"options": {"fifo": {"x": 1}}}, "policy in options"),
-        ({"agents": {"a": "missing.npz"}}, "missing.npz"),
-    ],
+    table(__file__, "test_what_cannot_run_is_refused_before_anything_runs"),
 )
 def test_what_cannot_run_is_refused_before_anything_runs(path, experiment, message):
     given = spec(experiment=experiment)

@@ -18,6 +18,7 @@ from schedgym.evaluation.sweeps import make_spec
 from schedgym.evaluation.tuned import find_tuned, read_tuned
 from tests.evaluation.test_cli import NODES, fails, pods, strict
 from tests.long import long
+from tests.tables import table
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 60, "servers": 3}
@@ -182,26 +183,7 @@ def test_a_failing_candidate_ends_it_with_its_error(either, monkeypatch, folder)
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ([ID, "bf-exce"], "unknown policy 'bf-exce'; did you mean 'bf-exec'?"),
-        ([ID, "bf-exec"], "queue-delay/bf-exec: no options to tune: it has none"),
-        (
-            ["schedgym/FlowtimePacking-v0", "srpt"],
-            "flowtime/srpt: no options to tune: no candidates are declared for packing: name some",
-        ),
-        (["schedgym/QueueDelya-v0", "bf"], "did you mean"),
-        ([ID, "bf", "--option", "q=1"], "unknown option of queue-delay/bf 'q'"),
-        ([ID, "bf", "--option", "p=x"], "queue-delay/bf: p: must be a number, got 'x'"),
-        ([ID, "bf", "--option", "p=4", "--option", "p=4.0"], "--option: p=4.0 is given twice"),
-        ([ID, "bf", "--option", "code=ff"], "option code is fixed to 'bf'"),
-        ([ID, "bf", "--servers", "2,3"], "servers: a tuning runs in one setting, got 2 values"),
-        ([ID, "bf", "--workload", "w.json"], "workload: is one instance"),
-        ([ID, "bf", "--episodes", "0"], "episodes: must be a whole number from 1, got 0"),
-        ([ID, "bf", "--preset", "large"], "unknown preset 'large'"),
-        ([ID, "bf", "--json", "no/o.json"], "there is no folder 'no'"),
-        ([ID, "bf", "-o", "no/o.db"], "there is no folder 'no'"),
-        (["schedgym/FlowtimePacking-v0", "ocorp+m"], "ocorp+m is not defined for kind '1d'"),
-    ],
+    table(__file__, "test_errors_are_one_line"),
 )
 def test_errors_are_one_line(capsys, folder, arguments, message) -> None:
     assert message in fails(capsys, folder, "tune", *arguments)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from schedgym.baselines.flowtime.ocorp_m import memory_allocation
 from schedgym.baselines.flowtime.ocorp_plus import cheapest_cores, plus_allocation
 from schedgym.baselines.flowtime.pricing import set_coefficients
 from schedgym.core.jit import pure_kernel
@@ -28,15 +27,13 @@ from schedgym.problems.flowtime.rules import (
     STICKY,
     Rows,
     Servers,
-    allocate_by_priority,
     allocate_by_rule,
     locality_rows,
     make_scratch,
 )
-from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime.instances import random_instance
-from tests.long import long, of_trials, some, trials
+from tests.long import some, trials
 
 SPARE = 2  # rows behind those that count
 
@@ -147,15 +144,6 @@ def taken(n: int, granted: Any) -> model.Matrix:
     return rows
 
 
-def by_priority(slot: Slot, how: int, scores: list[float]) -> model.Matrix:
-    granted = whole(slot.n + SPARE, len(slot.cpu))
-    net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
-    scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
-    given = np.array([*scores, *[9.0] * SPARE], dtype=np.float32)
-    allocate_by_priority(how, slot.n, given, slot.rows, slot.servers, scratch, net, granted)
-    return taken(slot.n, granted)
-
-
 def by_rule(slot: Slot, how: int, rule: str) -> model.Matrix:
     granted = whole(slot.n + SPARE, len(slot.cpu))
     net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
@@ -177,20 +165,6 @@ def kind_of(how: int) -> str:
 
 
 # Orders, packing, rules -----------------------------------------------------------------------
-
-
-@long
-@pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
-def test_scores_are_the_models_order(how: int) -> None:
-    rng = random.Random(1)
-    held_back = 0
-    for slot in slots(1500, 2, kind_of(how)):
-        levels = [-1.0, -0.99, 0.0, 0.25, 1.0]
-        scores = [rng.choice(levels) if rng.random() < 0.5 else rng.uniform(-1, 1) for _ in slot.entries]
-        order = sorted((r for r, s in enumerate(scores) if s > -1.0), key=lambda r: (-scores[r], r))
-        assert by_priority(slot, how, scores) == expected(slot, how, order)
-        held_back += len(order) < slot.n
-    assert held_back > of_trials(100)
 
 
 @pytest.mark.parametrize("exact", some([True, False]))
@@ -377,105 +351,6 @@ def test_plus_with_demands_without_a_common_denominator() -> None:
             best = model.plus_allocation(problem, literal=literal)
             costs = [float(model.plus_cost(u, problem)) for u in (found, best)]
             assert costs[0] == pytest.approx(costs[1], rel=1e-12)
-
-
-def run_memory(
-    slot: Slot,
-    omega: list[float],
-    *,
-    literal: bool = False,
-    backfill: bool = True,
-    sticky: bool = False,
-    alpha: float = 0.0,
-) -> tuple[model.Matrix, int]:
-    n, m = slot.n, len(slot.cpu)
-    granted = whole(n + SPARE, m)
-    assert slot.memory is not None
-    rounds = memory_allocation(
-        literal,
-        backfill,
-        sticky,
-        n,
-        alpha,
-        np.array([*(w * e.demand for w, e in zip(omega, slot.entries, strict=True)), np.nan, np.nan]),
-        np.array([*omega, np.nan, np.nan]),
-        slot.rows,
-        slot.servers,
-        make_scratch(n + SPARE, m, memory=True),
-        make_transport_scratch(n, m),
-        make_knapsack_scratch(min(n, max(slot.cpu)), max(slot.memory)),
-        granted,
-    )
-    return taken(n, granted), rounds
-
-
-@long
-@pytest.mark.parametrize("literal", [False, True])
-@pytest.mark.parametrize("backfill", [False, True])
-@pytest.mark.parametrize("sticky", [False, True])
-def test_memory_allocation_is_the_models(literal: bool, backfill: bool, sticky: bool) -> None:
-    rng = random.Random(12)
-    seen = set()
-    for x in trials(1000):
-        slot = draw(rng, "2d", rng.choice([4, 8, 16]))
-        assert slot.memory is not None
-        if rng.random() < 0.6:
-            omega = [float(rng.randint(-6, 2)) for _ in slot.entries]
-        else:
-            scale = rng.choice([1.0, 50.0, 1e6])
-            omega = [rng.uniform(-scale, scale / 2) for _ in slot.entries]
-        order = sorted(range(slot.n), key=lambda r: (omega[r], r))
-        if literal:
-            order = [r for r in order if omega[r] < 0]
-        values = model.core_values(omega, literal=literal)
-        best = model.memory_allocation(
-            model.Slot(values, slot.caps, slot.reserve, slot.cpu, slot.memory),
-            order,
-            previous=slot.previous if sticky else None,
-            backfill=backfill,
-        )
-        assert run_memory(slot, omega, literal=literal, backfill=backfill, sticky=sticky) == best, x
-        seen.add(best[1])
-    assert {2, 3} <= seen
-
-
-@long
-@pytest.mark.parametrize("literal", [False, True])
-@pytest.mark.parametrize("backfill", [False, True])
-def test_memory_allocation_with_a_switching_cost_is_the_models(literal: bool, backfill: bool) -> None:
-    rng = random.Random(15)
-    rounds = set()
-    for x in trials(400):
-        slot = draw(rng, "2d", rng.choice([4, 6]))
-        assert slot.memory is not None
-        whole_cost = rng.choice([1.0, 4.0, 1e11])
-        omega = [whole_cost * float(rng.randint(-4, 1)) for _ in slot.entries]
-        alpha = rng.choice([0.5, 2.0, 8.0, 64.0])
-        coefficient = [w * e.demand for w, e in zip(omega, slot.entries, strict=True)]
-        order = sorted(range(slot.n), key=lambda r: (omega[r], r))
-        if literal:
-            order = [r for r in order if omega[r] < 0]
-        demand, first = [e.demand for e in slot.entries], [e.age == 1 for e in slot.entries]
-        problem = model.PlusSlot(coefficient, demand, slot.caps, slot.previous, first, slot.cpu, alpha)
-        best = model.memory_allocation(
-            model.Slot((), slot.caps, slot.reserve, slot.cpu, slot.memory),
-            order,
-            backfill=backfill,
-            first=model.plus_allocation(problem, literal=literal),
-            worth=model.switching_values(problem, literal=literal),
-        )
-        assert run_memory(slot, omega, literal=literal, backfill=backfill, alpha=alpha) == best, x
-        rounds.add(best[1])
-    assert {2, 3} <= rounds
-
-
-@long
-def test_three_rounds() -> None:
-    """Once job 1 is thrown off server 0, job 0 gets its core there: Theorem 1's two rounds are too few."""
-    entries = [entry(3, 3, 3), entry(1, 1, 1)]
-    slot = Slot(entries, [[0, 0]] * 2, [2, 2], [3, 1], rows_of(entries, [[0, 0]] * 2, 2))
-    assert run_memory(slot, [-5.0, -2.0], literal=True, backfill=False) == ([[2, 0], [0, 0]], 3)
-    assert run_memory(slot, [-5.0, -2.0], literal=True) == ([[2, 0], [0, 1]], 3)
 
 
 # The code -------------------------------------------------------------------------------------

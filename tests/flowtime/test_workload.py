@@ -29,7 +29,6 @@ from schedgym.problems.flowtime.workload import (
     MEMORY_SIGMA,
     REDUCE_SHARE,
     SCHEMA,
-    TOYS,
     Jobs,
     Source,
     TraceJobs,
@@ -44,10 +43,10 @@ from schedgym.problems.flowtime.workload import (
     max_slots,
     mean_work,
     tables,
-    toy,
 )
 from schedgym.problems.queue_delay import workload as queue_delay
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
+from schedgym.problems.toys import load_toys
 from schedgym.traces import read_trace
 from schedgym.traces.base import Trace
 from tests.flowtime import optima
@@ -590,11 +589,12 @@ def test_latency_moves_tasks_to_other_servers() -> None:
 
 
 # Toys -------------------------------------------------------------------------------------------
+TOYS = load_toys("flowtime")
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
-    workload, optimum = toy(name)
+    workload, optimum = TOYS[name][:2]
     instance = instance_of(workload)
     assert optima.optimum(instance, 2) == optimum
     reached = {}

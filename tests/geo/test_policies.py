@@ -210,24 +210,6 @@ def test_shares_are_the_models(rule: str, aggressive: bool, tmp_path: Any) -> No
             assert metrics["sharing_violations"] == 0
 
 
-@long
-@pytest.mark.parametrize(
-    ("rule", "parameters"),
-    [
-        ("amf", {"view": "weights", "dispatch_sites": "associated"}),
-        ("gamf", {"view": "weights", "dispatch_sites": "all"}),
-        *((rule, {"view": "fair-rule"}) for rule in FAIR_RULES),
-    ],
-)
-def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], tmp_path: Any) -> None:
-    policy = schedgym.make_policy(f"geo/{rule}")
-    for instance in instances(30, 6):
-        env = make(FAIR, tmp_path, instance, **SHARES)
-        expected = play(env, policy).metrics, starts(env)
-        env = make(FAIR, tmp_path, instance, strict=True, **parameters)
-        assert (play(env, policy).metrics, starts(env)) == expected
-
-
 def unfinished_seconds(env: Any, instance: model.Instance, observation: dict[str, Any]) -> Any:
     """The durations of the tasks that have not ended, by row and group, from the schedule so far."""
     record, clock = env.record(), float(observation["clock"][0])

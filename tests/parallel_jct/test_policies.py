@@ -16,7 +16,7 @@ import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
 from schedgym.core.policy import list_policies
 from schedgym.papers.shi2017.model import one_job, online
-from schedgym.problems.parallel_jct.workload import toy
+from schedgym.problems.toys import load_toys
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
@@ -186,7 +186,7 @@ def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:
 
 
 def test_vector_5_of_the_specification(tmp_path: Path) -> None:
-    workload, _ = toy("vector-5")
+    workload = load_toys("parallel-jct")["vector-5"].workload
     for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
         env = environment(workload, tmp_path, **{**PLAN, "drc": drc, "tick": 5.0, "rounds": "all"})
         for name in ("ontapra", "ontapra-tapra"):
@@ -239,18 +239,14 @@ class Full:
         return row, placement
 
 
-@pytest.mark.parametrize(
-    ("planner", "window", "compiled"),
-    [("tapra-fast", "all", True), ("tapra-fast", 5, True), ("tapra-fast", 5, False), ("tapra", "all", False)],
-)
-def test_ontapra_decides_as_the_full_loop(planner: str, window: Any, compiled: bool) -> None:
+@pytest.mark.parametrize(("planner", "window"), [("tapra-fast", "all"), ("tapra-fast", 5), ("tapra", "all")])
+def test_ontapra_decides_as_the_full_loop(planner: str, window: Any) -> None:
     """Jobs are skipped by their bounds, and caught up with when it matters whether they would have failed."""
     full = Full(planner)
     env = make(
         **{**PLAN, **BUSY, "rounds": "ticks", "window": window, "jobs": 40 if planner == "tapra-fast" else 16}
     )
     policy = schedgym.make_policy("parallel-jct/ontapra", planner=planner, max_percent=0.05)
-    policy.fast = compiled
 
     def seed(iteration: int, job: int) -> int:
         return 0
@@ -273,10 +269,7 @@ def test_ontapra_decides_as_the_full_loop(planner: str, window: Any, compiled: b
     assert full.failed_late > 0
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(
-    compiled: bool, tmp_path: Path
-) -> None:
+def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(tmp_path: Path) -> None:
     """At 10 s the second job goes first, so that the others need not be planned; but they would have failed.
 
     Their tasks are most efficient on a server that is taken. The first of them would go to the fast server 1,
@@ -294,10 +287,9 @@ def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(
     plain = online.Workload(jobs, (10.0, 10.0, 5.0), servers, 1.5)
     expected = [0.0, 10.0, 30.0, 40.0]
     assert online.Simulation(plain, mar=False).run().launch == expected
-    for view in ("plan", "pick") if compiled else ("plan",):
+    for view in ("plan", "pick"):
         env = environment(ours(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})
         policy = schedgym.make_policy("parallel-jct/ontapra", mar=False)
-        policy.fast = compiled
         play(env, policy)
         assert env.simulator.arrays.schedule.launch[0].tolist() == expected
 

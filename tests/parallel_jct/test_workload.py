@@ -24,7 +24,6 @@ from schedgym.problems.parallel_jct.problem import PROBLEM, READINGS, ParallelJC
 from schedgym.problems.parallel_jct.workload import (
     DEFAULT_MOST_TASKS,
     SCHEMA,
-    TOYS,
     WEIBULL,
     Source,
     TraceJobs,
@@ -38,9 +37,9 @@ from schedgym.problems.parallel_jct.workload import (
     make_workload,
     size_moments,
     tables,
-    toy,
 )
 from schedgym.problems.single_job.topology import cluster_groups
+from schedgym.problems.toys import load_toys
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
 from tests.parallel_jct import energy, linear_programs, random_jobs
@@ -481,12 +480,13 @@ def test_sources_from_parameters() -> None:
 
 
 # Toys -------------------------------------------------------------------------------------------
+TOYS = load_toys("parallel-jct")
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
     """No scheduler beats it, by whatever threshold and draws, and one reaches it."""
-    workload, optimum = toy(name)
+    workload, optimum = TOYS[name][:2]
     instance = as_model(workload)
     ratio = workload.jobs.get("energy_cap_ratio")
     if ratio is not None:  # the model has one for all jobs: here the smallest, the others being granted more

@@ -20,14 +20,13 @@ from schedgym.problems.partial_value import bounds
 from schedgym.problems.partial_value.bounds import upper_bound
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.workload import (
-    TOYS,
     Source,
     generate,
     make_workload,
     rebuild,
     tables,
-    toy,
 )
+from schedgym.problems.toys import load_toys
 from tests.long import trials
 from tests.partial_value import optima
 from tests.partial_value.instances import make_job, random_instance, workload_of
@@ -79,12 +78,13 @@ def units(count: int, seed: int) -> Iterator[tuple[Workload, zheng2016.Instance]
 
 
 # Known optima ---------------------------------------------------------------------------------
+TOYS = load_toys("partial-value")
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toys(name: str) -> None:
-    workload, known = toy(name)
-    model = TOYS[name].model
+    workload, known, _, environment = TOYS[name]
+    model = environment.get("model", "continuous")
     assert known <= bound(workload, model) <= known * (1 + 1e-7)
 
 
@@ -190,7 +190,7 @@ def test_whole_tasks_at_any_prices(seed: int, scale: float) -> None:
 
 
 def test_bad_prices_are_none() -> None:
-    workload, _ = toy("example-1")
+    workload = TOYS["example-1"].workload
     needs = bounds._needs(tables(workload), False)
     grid = bounds._grid(needs, bounds._events(needs))
     none = bounds._certified(needs, grid, np.zeros((2, 2)))
@@ -408,4 +408,4 @@ def test_solvers_that_fail_raise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(InvalidWorkload, match=r"^jobs.parallelism\[0\]: must be a whole number in the"):
-        bound(toy("example-2")[0], "discrete")
+        bound(TOYS["example-2"].workload, "discrete")

@@ -67,30 +67,6 @@ def test_algorithm_1_can_get_less_than_whole_tasks(tmp_path: Any) -> None:
         assert play(env, make_policy(f"partial-value/{name}")).metrics["value"] == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    "name", ["concave", "m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo"]
-)
-def test_every_view_gives_the_same_schedule(name: str, tmp_path: Any) -> None:
-    for seed in range(8):
-        for discrete in (False, True):
-            policy = make_policy("partial-value/" + name)
-            if policy.model not in (None, "discrete" if discrete else "continuous"):
-                continue
-            kinds = (model.POWER, model.LOG) if name == "concave" else model.KINDS
-            instance = draw(
-                random.Random(seed), discrete=discrete, max_jobs=8, kinds=kinds, adversarial=seed > 3
-            )
-            values = {}
-            for view in policy.views:
-                alone = name == "s-greedy" and discrete and view == "priority"
-                own = {"single_task": False} if alone else {}
-                env = environment(instance, tmp_path, view=view, **own)
-                values[view] = play(env, policy).rewards
-            assert len(values) > 1
-            for rewards in values.values():
-                assert rewards == pytest.approx(values["allocation"], rel=1e-9, abs=1e-12)
-
-
 def test_deadline_aware_needs_tasks_of_one_unit(tmp_path: Any) -> None:
     two = model.Instance((make_job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
     env = environment(two, tmp_path, view="allocation")

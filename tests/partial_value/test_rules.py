@@ -405,25 +405,6 @@ def repaired(case: Case, wanted: Any) -> tuple[list[float], bool]:
     return case.full(x), changed
 
 
-@pytest.mark.parametrize("discrete", [False, True])
-def test_repair_is_the_models(discrete: bool) -> None:
-    rng = np.random.default_rng(11)
-    seen = {False: 0, True: 0}
-    for state in instances(150, 12, discrete=discrete):
-        case = case_of(state, spare=1)
-        cap = case.rows.cap[: len(case.ids)]
-        for _ in range(3):
-            wanted = rng.integers(0, cap.astype(int) + 1) if discrete else rng.random(len(cap)) * cap
-            wanted = wanted * (rng.random(len(cap)) < 0.8)
-            found, changed = repaired(case, wanted)
-            full = case.full(wanted)
-            same(found, model.repair(state, full), discrete)
-            model.check(state, found)
-            assert changed == (not model.fits(state.instance, full))
-            seen[changed] += 1
-    assert min(seen.values()) > of_trials(50)
-
-
 def test_repair_clips() -> None:
     case = one_slot([make_job(1, 1, 2, 3, (0.1,)), make_job(1, 1, 2, 1, (0.1,))], discrete=False)
     assert repaired(case, [-1.0, 9.0]) == ([0.0, 1.0], True)

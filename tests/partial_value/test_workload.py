@@ -23,7 +23,6 @@ from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.rules import LAST_SLOT, LINEAR, LOG, POWER
 from schedgym.problems.partial_value.workload import (
     SCHEMA,
-    TOYS,
     Jobs,
     Origin,
     Source,
@@ -33,8 +32,8 @@ from schedgym.problems.partial_value.workload import (
     make_source,
     make_workload,
     tables,
-    toy,
 )
+from schedgym.problems.toys import load_toys
 from schedgym.traces import Trace, read_trace
 from tests.parallel_jct.energy import GOLDEN, mixed
 from tests.partial_value.instances import instance_of
@@ -371,12 +370,13 @@ def test_public_traces() -> None:
 
 
 # Toys and another future ----------------------------------------------------------------------
+TOYS = load_toys("partial-value")
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_optima_of_toys(name: str) -> None:
-    workload, optimum = toy(name)
-    model = TOYS[name].model
+    workload, optimum, _, environment = TOYS[name]
+    model = environment.get("model", "continuous")
     small = instance_of(workload, model == "discrete")
     best = (
         zheng2016.whole_best(small)[0] if model == "discrete" else zheng2016.offline_continuous(small).value

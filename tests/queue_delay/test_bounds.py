@@ -8,16 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-import schedgym
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 from tests.long import long, of_trials, some, trials
 from tests.queue_delay.instances import make_instance, random_instances
-from tests.queue_delay.test_rules import make, run
-
-SCHEMES = ("bf-exec", "ffd-nb", "ffd-dp", "fcfs", "ff", "wf-all", "dot-exec")
 
 
 def test_lower_bound_equals_the_model_s_or_the_priced_bound():
@@ -120,15 +116,3 @@ def test_batch_bound_is_exact_for_identical_tasks(arrival):
     workload = make_workload(tasks, [(1, 1)])
     assert bounds.batch_bound(workload) == pytest.approx((1 + 2 + 3 + 5) / 7)
     assert bounds.lower_bound(workload) >= bounds.batch_bound(workload)
-
-
-@long
-def test_no_scheme_is_better_than_the_bound():
-    for k, instance in enumerate(random_instances(200, 2, every=2)):
-        workload = make_workload(*instance)
-        least = bounds.lower_bound(workload)
-        for scheme in SCHEMES:
-            policy = schedgym.make_policy(scheme, "queue-delay")
-            record, total, info = run(make(workload), policy, workload, np.random.default_rng(k))
-            delay = info["metrics"]["mean_delay"]
-            assert least <= delay + 1e-9 * max(1.0, delay)

@@ -23,7 +23,8 @@ from schedgym.core.workload import Workload
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
-from schedgym.problems.queue_delay.workload import TOYS, make_workload
+from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.problems.toys import load_toys
 from schedgym.testing import policy_parameters, sample_action
 from tests.long import long, some
 from tests.queue_delay.instances import make_instance, random_instance
@@ -440,49 +441,6 @@ def test_every_view_carries_the_same_trajectory(name: str, workload: Workload) -
         assert other.info["metrics"] == reference.info["metrics"]
 
 
-@long
-@given(workload=instances(most=12))
-@settings(max_examples=40)
-def test_the_learning_views_contain_the_schemes(workload: Workload) -> None:
-    """The scheme that each view is made for, whatever the registry declares."""
-    for view, names in {
-        "pick": SKIPPING + ("fcfs", "ff", "bf", "wf"),
-        "route": SKIPPING,
-        "rule": RULE_SCHEMES,
-    }.items():
-        for name in names[:: 1 + len(names) // 6]:
-            digest = play_scheme(name, workload).record.digest()
-            assert play_scheme(name, workload, view).record.digest() == digest, (view, name)
-
-
-@pytest.mark.parametrize("name", some(FIXED, of=5))
-@given(workload=instances(), exponent=st.integers(-8, 8))
-@settings(max_examples=12)
-def test_scaling_time_scales_delays(name: str, workload: Workload, exponent: int) -> None:
-    """By a power of two: exactly."""
-    tasks, servers = rows(workload)
-    scaled = tasks.copy()
-    scaled[:, :2] *= 2.0**exponent
-    first = play_scheme(name, workload)
-    second = play_scheme(name, make_workload(scaled, servers))
-    assert_array_equal(second.record.start, first.record.start * 2.0**exponent)
-    assert_array_equal(second.record.server, first.record.server)
-    for metric in ("mean_delay", "p95_delay", "makespan"):
-        a, b = first.info["metrics"][metric], second.info["metrics"][metric]
-        assert b == a * 2.0**exponent
-
-
-@given(workload=instances(), exponent=st.integers(-8, 8), seed=seeds)
-@settings(max_examples=30)
-def test_scaling_time_scales_rewards(workload: Workload, exponent: int, seed: int) -> None:
-    tasks, servers = rows(workload)
-    tasks[:, :2] *= 2.0**exponent
-    first = play_at_random(make(workload, view="placement"), workload, seed)
-    actions = iter(first.actions)
-    second = play(make(workload, view="placement"), make_workload(tasks, servers), lambda _: next(actions))
-    assert second.rewards == [reward * 2.0**exponent for reward in first.rewards]
-
-
 @given(workload=instances(ties=False), seed=seeds, order=st.randoms(use_true_random=False))
 @settings(max_examples=40)
 def test_permuting_servers_relabels_the_schedule(workload: Workload, seed: int, order: random.Random) -> None:
@@ -618,21 +576,24 @@ def best_by_search(workload: Workload) -> tuple[float, float]:
     return best, most
 
 
+TOYS = load_toys("queue-delay")
+
+
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toy_instances_have_the_optimum_that_they_claim(name: str) -> None:
-    tasks, servers, claimed = TOYS[name]
-    best, most = best_by_search(make_workload(tasks, servers))
+    workload, claimed = TOYS[name][:2]
+    best, most = best_by_search(workload)
     assert best == claimed
     assert most == -claimed
 
 
 @pytest.mark.parametrize("name", list(TOYS))
 def test_no_scheme_beats_the_optimum_of_a_toy(name: str) -> None:
-    tasks, servers, claimed = TOYS[name]
-    workload = make_workload(tasks, servers)
+    workload, claimed = TOYS[name][:2]
     for scheme in FIXED:
         assert play_scheme(scheme, workload).info["metrics"]["mean_delay"] >= claimed
-    assert model.workload_bound(make_instance(tasks, servers)) <= claimed + 1e-9
+    rows = (np.column_stack(list(fields.values())).tolist() for fields in (workload.jobs, workload.cluster))
+    assert model.workload_bound(make_instance(*rows)) <= claimed + 1e-9
 
 
 @long

@@ -590,30 +590,3 @@ def test_features_are_the_exact_units_scaled(view: str, weighted: bool, tmp_path
             check_tokens(one, two, view, tokens, step)
             if done or (episode == 1 and step == 3):  # the next episode begins in the midst of this one
                 break
-
-
-def test_a_linear_score_over_the_tokens_comes_near_tapra_fast() -> None:
-    """View place: agents start from tokens that already tell a good server."""
-    features = make(observation="features", tasks=30, arity=4)
-    ratios = []
-    for seed in range(12):
-        seen, _ = features.reset(seed=seed)
-        done = False
-        while not done:
-            tokens = seen["servers"]
-            scores = tokens[:, 4] + tokens[:, 5] + 10.0 * (1.0 - tokens[:, 6])
-            seen, _, done, _, info = features.step(int(scores.argmin()))
-        assert info["metrics"]["repaired"] == 0
-        workload = features.record().workload
-        given = tables(workload)
-        one = one_job.SingleJob(
-            tuple(given.load.tolist()),
-            tuple(map(tuple, given.efficiency.tolist())),
-            tuple(tuple(np.flatnonzero(row).tolist()) for row in given.groups),
-            tuple(given.limits.tolist()),
-            float(given.energy_cap[0]),
-        )
-        plan = one_job.tapra_fast(one)
-        assert plan is not None
-        ratios.append(info["metrics"]["jct"] / plan.evaluation.jct)
-    assert float(np.median(ratios)) < 1.35

@@ -24,6 +24,7 @@ from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader
 from schedgym.traces.texts import LONGEST_LINE, first_line
 from tests.long import long
+from tests.tables import table as cases
 from tests.traces.logs import write
 
 A, B = Column("a", "s"), Column("b", "cores", exclusive=True)
@@ -78,22 +79,7 @@ def test_an_optional_empty_field_is_nan_and_a_required_one_is_refused(tmp_path: 
 
 @pytest.mark.parametrize(
     ("field", "reason"),
-    [
-        ("x", "must be a number, got 'x'"),
-        ("", "is empty, must be a number"),
-        ("1_000", "must be a number, got '1_000'"),
-        ("0x10", "must be a number, got '0x10'"),
-        ("\u0661\u0662", "must be a number, got '\u0661\u0662'"),
-        ("1 2", "must be a number, got '1 2'"),
-        ("1\x00", "must be a number, got '1\\x00'"),
-        ("\x1c1", "must be a number, got '\\x1c1'"),
-        ("." * 50, "must be a number, got '" + "." * 37 + "...'"),
-        ("nan", "must be finite, got 'nan'"),
-        ("-Infinity", "must be finite, got '-Infinity'"),
-        ("1e999", "must be finite, got '1e999'"),
-        ("-0.5", "must be >= 0 (s), got '-0.5'"),
-        ("9007199254740993e1", "must be <= 9.0072e+15 (s), got '9007199254740993e1'"),
-    ],
+    cases(__file__, "test_bad_numbers_are_refused_with_line_and_column"),
 )
 def test_bad_numbers_are_refused_with_line_and_column(tmp_path: Path, field: str, reason: str) -> None:
     path = write(tmp_path / "t.csv", f"b,a\n1,1\n1,{field}\n")

@@ -29,7 +29,8 @@ from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, go
 from schedgym.papers.judging import excess, tell_mean
 from schedgym.papers.registry import figures_of
 from schedgym.problems.geo.problem import GeoParameters
-from schedgym.problems.geo.workload import from_trace, generate, make_source, toy
+from schedgym.problems.geo.workload import from_trace, generate, make_source
+from schedgym.problems.toys import load_toys
 from schedgym.traces import read_trace
 
 # panels: axes, marks and curves as in the thesis -----------------------------------------------------
@@ -153,7 +154,7 @@ EXAMPLE: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
 
 @figure("table3.1")
 def _example(run: Run) -> Outcome:
-    workload, optimum = toy("table-3.1")
+    workload, optimum = load_toys("geo")["table-3.1"][:2]
     policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
 
     played = compare(

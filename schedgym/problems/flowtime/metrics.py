@@ -22,6 +22,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort, sort_rows
 from schedgym.core.record import ScheduleRecord, check_columns, check_rows, first_overload, refuse_first
+from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
@@ -45,6 +46,7 @@ __all__ = [
 I8 = npt.NDArray[np.int64]
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
+reset = resetter(METRIC_VALUES)
 
 #: the norm's k, and the weight of the switching cost in the objective
 OBJECTIVE = record_dtype(("norm", np.float64), ("alpha", np.float64))
@@ -394,14 +396,7 @@ def charge(env: Episode) -> None:
 def measure_pieces(env: Episode) -> None:
     """Compute the metrics that follow from the pieces, and the completions."""
     values, tally, schedule = env.metrics.values, env.scratch.tally, env.schedule
-    values.preemptions = 0.0
-    values.migrations = 0.0
-    values.resizes = 0.0
-    values.splits = 0.0
-    values.longest_gap = 0.0
-    values.switching_cost = 0.0
-    values.fractional = 0.0
-    values.mean_unfinished = 0.0
+    reset(values)
     tally.job = -1
     tally.used = 0.0
     replay(env, charge)
@@ -440,10 +435,6 @@ def measure_one(env: Episode) -> None:
     measure_pieces(env)
     cost = 0.0
     squares = 0.0
-    values.l1 = 0.0
-    values.mean_slowdown = 0.0
-    values.finished = 0.0
-    values.makespan = 0.0
     arrived = 0
     for j in range(n):
         scratch.rank[j] = j

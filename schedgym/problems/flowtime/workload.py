@@ -1,4 +1,4 @@
-"""Workloads of FlowtimePacking: the schema, the stand-in for the paper's trace, traces, toy instances.
+"""Workloads of FlowtimePacking: the schema, the stand-in for the paper's trace, traces.
 
 Times are slots, sizes whole cores and GB. A plain job is one task; a MapReduce job has map tasks and, once
 all of these have ended, reduce tasks. In arrays a plain job is a job with a map phase of one task.
@@ -41,7 +41,6 @@ __all__ = [
     "MOST_TASKS",
     "MOST_VISIBLE",
     "SCHEMA",
-    "TOYS",
     "Drawing",
     "Jobs",
     "Source",
@@ -63,7 +62,6 @@ __all__ = [
     "slot_limit",
     "slots_needed",
     "tables",
-    "toy",
 ]
 
 Fields = dict[str, npt.NDArray[Any]]
@@ -991,54 +989,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 
 draw = draw_kernel(__name__, Drawing, draw_one)
-
-
-# Toy instances --------------------------------------------------------------------------------
-
-
-class Toy(NamedTuple):
-    """A toy instance and the least sum of flowtime^2 [slots^2].
-
-    Attributes:
-        jobs: rows (arrival, processing, cpu), in 2D (.., memory), or (arrival, tasks, processing, cpu) where
-            all but the arrival are pairs (map, reduce).
-        servers: cores of each server.
-        memory: of each server [GB], in 2D.
-        optimum: over all schedules of whole cores.
-    """
-
-    jobs: tuple[tuple[Any, ...], ...]
-    servers: tuple[int, ...]
-    memory: tuple[int, ...] | None
-    optimum: float
-
-
-TOYS: dict[str, Toy] = {
-    # two jobs at once, each as wide as the server: the short one first
-    "short-first": Toy(((0, 3, 2), (0, 1, 2)), (2,), None, 17.0),
-    # test vector 1 of the specification: the long narrow job runs on beside the others, which share the rest
-    "vector-1": Toy(((0, 4, 1), (0, 2, 3), (1, 3, 2)), (3,), None, 50.0),
-    # the long narrow job must run beside both short wide ones
-    "beside": Toy(((0, 1, 2), (0, 1, 2), (0, 3, 1)), (2, 1), None, 14.0),
-    # the running job must be preempted for two that arrive later
-    "make-way": Toy(((0, 4, 2), (1, 1, 2), (2, 1, 2)), (1, 1), None, 38.0),
-    # no GB is left free: the two smaller jobs share the larger server for two slots
-    "memory": Toy(((0, 2, 1, 3), (0, 2, 1, 2), (0, 1, 2, 2)), (2, 2), (3, 4), 12.0),
-    # the job with more memory goes first, for the other one can start on the small server
-    "memory-split": Toy(((0, 2, 2, 2), (0, 2, 1, 3)), (1, 2), (2, 4), 13.0),
-    # test vector 8 of the specification
-    "two-phases": Toy(((0, (3, 1), (2, 3), (1, 2)), (1, (1, 0), (4, 0), (2, 0))), (4,), None, 50.0),
-}
-
-
-def toy(name: str) -> tuple[Workload, float]:
-    """Return the toy instance ``name`` and its least sum of flowtime^2 [slots^2]."""
-    rows, servers, memory, optimum = TOYS[name]
-    arrival, first, second, *rest = zip(*rows, strict=True)
-    if isinstance(first[0], tuple):
-        return make_mapreduce(arrival, first, second, rest[0], servers), optimum
-    held = rest[0] if memory is not None else None
-    return make_workload(arrival, first, second, servers, memory=held, server_memory=memory), optimum
 
 
 def shuffle_future(workload: Workload, slot: float, rng: np.random.Generator) -> Workload:

@@ -1,4 +1,4 @@
-"""Workloads of GeoAssign and GeoFair: the schema, the thesis's generator, the Facebook trace, toy instances.
+"""Workloads of GeoAssign and GeoFair: the schema, the thesis's generator, the Facebook trace.
 
 Times are seconds. A task group is a distinct ordered list of available sites; the first is the associated
 one.
@@ -34,7 +34,6 @@ __all__ = [
     "LAST_TIME",
     "MOST_SLOTS",
     "SCHEMA",
-    "TOYS",
     "Drawing",
     "Jobs",
     "Source",
@@ -49,7 +48,6 @@ __all__ = [
     "rebuild",
     "shuffle_future",
     "tables",
-    "toy",
 ]
 
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
@@ -510,37 +508,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 
 draw = draw_kernel(__name__, Drawing, draw_one)
-
-
-# Toy instances --------------------------------------------------------------------------------
-
-#: toy instances with the optimal mean response [s]: name -> (jobs, slots, optimum); a job is its arrival [s]
-#: and rows (tasks, duration [s], sites)
-TOYS: dict[str, tuple[list[tuple[float, list[tuple[int, float, tuple[int, ...]]]]], list[int], float]] = {
-    # two jobs at once on one slot: the short one first
-    "short-first": ([(0, [(3, 1, (0,))]), (0, [(1, 1, (0,))])], [1], 2.5),
-    # the tasks are associated with one site, and half of them must move
-    "spread": ([(0, [(4, 1, (0, 1))])], [2, 2], 1.0),
-    # the first job must leave its associated site to the second, which can use no other
-    "step-aside": ([(0, [(2, 3, (0, 1))]), (0, [(2, 3, (0,))])], [2, 2], 3.0),
-    # sites take tasks in proportion to their slots: two at the small one, four at the large one
-    "in-proportion": ([(0, [(6, 1, (0, 1))])], [1, 2], 2.0),
-    # Table 3.1 of the thesis
-    "table-3.1": ([(0, [(8, 1, (0, 1))]), (1, [(15, 1, (0, 1, 2))]), (2, [(6, 1, (1, 2))])], [1] * 3, 17 / 3),
-}
-
-
-def toy(name: str) -> tuple[Workload, float]:
-    """Return the toy instance ``name`` and its optimal mean response [s]."""
-    jobs, slots, optimum = TOYS[name]
-    rows = [
-        (i, duration, sites)
-        for i, (_, parts) in enumerate(jobs)
-        for tasks, duration, sites in parts
-        for _ in range(tasks)
-    ]
-    job, duration, sites = zip(*rows, strict=True)
-    return make_workload([arrival for arrival, _ in jobs], job, duration, sites, slots), optimum
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:

@@ -1,4 +1,4 @@
-"""Workloads of ParallelJCT: the schema, the paper's generator, traces, energy caps, toy instances.
+"""Workloads of ParallelJCT: the schema, the paper's generator, traces, energy caps.
 
 Times are seconds, loads vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses the energy
 power * load / efficiency, whatever its vCPU.
@@ -46,7 +46,6 @@ __all__ = [
     "MOST_LOAD",
     "MOST_POWER",
     "SCHEMA",
-    "TOYS",
     "Drawing",
     "Jobs",
     "Origin",
@@ -65,7 +64,6 @@ __all__ = [
     "shuffle_future",
     "size_moments",
     "tables",
-    "toy",
 ]
 
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
@@ -561,75 +559,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 
 draw = draw_kernel(__name__, Drawing, draw_one)
-
-
-# Toy instances --------------------------------------------------------------------------------
-
-#: toy instances: name -> (arguments of make_workload, least average completion time [s] with DRC and ticks
-#: every 5 s)
-TOYS: dict[str, tuple[dict[str, Any], float]] = {
-    # vector 5 of the specification: only server 0 is within the caps. OnTaPRA launches the jobs at 0 and 5,
-    # which end at 12.5 and 15; at 0 and 10 they would end at 10 and 15, and server 0 can do no more
-    "vector-5": (
-        {
-            "arrival": [0, 2],
-            "job": [0, 1],
-            "load": [100, 50],
-            "efficiency": [[1, 0.5]] * 2,
-            "cpu": [10, 10],
-            "arity": 2,
-            "beta": {"rack": 0.5, "pod": 0.5, "data_centre": 0.5},
-        },
-        11.5,
-    ),
-    # a job with a task for each server
-    "alone": (
-        {
-            "arrival": [0],
-            "job": [0, 0],
-            "load": [100, 50],
-            "efficiency": [[1, 0.5], [0.5, 1]],
-            "cpu": [10, 5],
-            "arity": 2,
-            "beta": [1, 1, 1],
-            "energy_cap_ratio": [1],
-        },
-        10.0,
-    ),
-    # two jobs that need not share servers; the least possible cap of one of them exceeds its ratio
-    "apart": (
-        {
-            "arrival": [0, 0],
-            "job": [0, 1],
-            "load": [100, 40],
-            "efficiency": [[1, 0.5], [0.25, 0.5]],
-            "cpu": [10, 10],
-            "arity": 2,
-            "beta": [1, 1, 1],
-            "energy_cap_ratio": [1, 1.5],
-        },
-        9.0,
-    ),
-    # the second job arrives between two ticks, when the first is gone
-    "later": (
-        {
-            "arrival": [0, 18],
-            "job": [0, 1],
-            "load": [100, 50],
-            "efficiency": [[1, 1]] * 2,
-            "cpu": [10, 10],
-            "groups": [[1, 1]],
-            "beta": [1],
-        },
-        8.5,
-    ),
-}
-
-
-def toy(name: str) -> tuple[Workload, float]:
-    """Return the toy instance ``name`` and its least average completion time [s] with DRC and 5 s ticks."""
-    arguments, optimum = TOYS[name]
-    return make_workload(**arguments), optimum
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:

@@ -1,4 +1,4 @@
-"""Workloads of PartialValue: the schema, the paper's generator, traces, toy instances.
+"""Workloads of PartialValue: the schema, the paper's generator, traces.
 
 Times are slots 1, 2, ...: a job may be served in the slots t with arrival <= t <= deadline. Sizes are in
 absolute units (of the cluster's capacity); a share is a task's demand over the capacity.
@@ -481,89 +481,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 
 draw = draw_kernel(__name__, Drawing, draw_one)
-
-
-# Toy instances --------------------------------------------------------------------------------
-
-
-class Toy(NamedTuple):
-    """A toy instance and its greatest total value.
-
-    Attributes:
-        model: "continuous" or "discrete".
-        jobs: rows (arrival, deadline, parallelism, tasks, value, demand of each resource).
-        capacity: of each resource.
-        utility: of all jobs.
-        optimum: over all schedules.
-    """
-
-    model: str
-    jobs: tuple[tuple[float, float, float, float, float, tuple[float, ...]], ...]
-    capacity: tuple[float, ...]
-    utility: str
-    optimum: float
-
-
-_ONE = (1.0,)
-_EXAMPLE_2 = ((1, 2, 0.75, 0.5, 1, _ONE), (1, 2, 0.75, 2, 1, _ONE))
-TOYS: dict[str, Toy] = {
-    # the job with the least value must go first, as its task does not fit beside the last job's
-    "example-1": Toy(
-        "continuous",
-        ((1, 2, 1, 1, 2, (0.2, 0.8)), (1, 2, 2, 2, 1, (0.5, 0.5)), (2, 2, 2, 2, 2, (0.8, 0.2))),
-        (1.0, 1.0),
-        "linear",
-        6.0,
-    ),
-    # the second job could take more, but only 0.75 in a slot: it must be served in both
-    "example-2": Toy("continuous", _EXAMPLE_2, _ONE, "power", math.sqrt(0.5) + math.sqrt(1.5)),
-    "example-2-log": Toy("continuous", _EXAMPLE_2, _ONE, "log", math.log(1.5 * 2.5)),
-    # the less valuable job must have its half of both slots
-    "in-both-slots": Toy(
-        "continuous", ((1, 2, 1, 1, 1.001, _ONE), (1, 2, 0.5, 1, 1, _ONE)), _ONE, "linear", 2.001
-    ),
-    # the urgent job first: the factor 2 of the greedy is tight
-    "urgent-first": Toy("discrete", ((1, 1, 1, 1, 1, _ONE), (1, 2, 1, 1, 1.01, _ONE)), _ONE, "linear", 2.01),
-    # test vectors 4 of the specification
-    "aware-2": Toy(
-        "discrete",
-        ((1, 1, 2, 5, 1, _ONE), (1, 2, 1, 1, 1.001, _ONE), (1, 2, 1, 1, 1.51, _ONE)),
-        (2.0,),
-        "linear",
-        4.511,
-    ),
-    "aware-3": Toy(
-        "discrete",
-        ((1, 1, 3, 4, 1.499, _ONE), (1, 3, 1, 1, 1.5001, _ONE), (1, 3, 2, 2, 2, _ONE)),
-        (3.0,),
-        "linear",
-        9.9971,
-    ),
-    # three small tasks are worth more than the large one, and do not fit together with it
-    "three-for-one": Toy(
-        "discrete", ((1, 1, 1, 1, 4, (3.0, 1.0)), (1, 1, 3, 3, 2, (1.0, 1.0))), (3.0, 3.0), "linear", 6.0
-    ),
-    # marginal values fall: the third task of one job is worth less than the first of the other
-    "take-turns": Toy(
-        "discrete",
-        ((1, 2, 2, 4, 2, _ONE), (1, 2, 2, 4, 1, _ONE)),
-        (2.0,),
-        "log",
-        2 * math.log(4) + math.log(2),
-    ),
-}
-
-
-def toy(name: str) -> tuple[Workload, float]:
-    """Return the toy instance ``name`` and its greatest total value in the model ``TOYS[name].model``."""
-    model, rows, capacity, utility, optimum = TOYS[name]
-    names = ("arrival", "deadline", "parallelism", "tasks", "value", "demand")
-    jobs: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))
-    if utility == "power":
-        jobs["exponent"] = EXPONENT
-    workload = make_workload(capacity, utility=utility, **jobs)
-    check_model(workload, model)
-    return workload, optimum
 
 
 def shuffle_future(workload: Workload, slot: float, rng: np.random.Generator) -> Workload:

@@ -1,4 +1,4 @@
-"""Workloads of QueueDelay: the schema, the generator with the paper's parameters, traces, toy instances.
+"""Workloads of QueueDelay: the schema, the generator with the paper's parameters, traces.
 
 Sizes are shares of the largest machine, times are seconds. A workload file has a field for each resource, by
 its name, in ``jobs`` and in ``cluster``.
@@ -34,7 +34,6 @@ __all__ = [
     "LAST_TIME",
     "MOST_TASKS",
     "SCHEMA",
-    "TOYS",
     "Drawing",
     "Jobs",
     "Source",
@@ -492,17 +491,6 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 
 draw = draw_kernel(__name__, Drawing, draw_one)
-
-
-#: toy instances with the optimal mean queuing delay [s]: name -> (tasks, servers, optimum)
-TOYS: dict[str, tuple[list[tuple[float, ...]], list[tuple[float, float]], float]] = {
-    # two unit tasks at once on one server: the short one first
-    "short-first": ([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)], 1.0),
-    # complementary demands run side by side
-    "complementary": ([(0, 5, 0.9, 0.1), (0, 5, 0.1, 0.9)], [(1, 1)], 0.0),
-    # the small task must leave the large server to the large task
-    "keep-free": ([(0, 9, 0.4, 0.4), (1, 1, 1, 1)], [(1, 1), (0.5, 0.5)], 0.0),
-}
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:

@@ -1,4 +1,4 @@
-"""Workloads of SingleJob: the schema, the paper's generator, toy instances.
+"""Workloads of SingleJob: the schema, and the paper's generator.
 
 Loads are vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses the energy
 power * load / efficiency, whatever its vCPU. All of an instance is known from its start, with no future to
@@ -38,7 +38,6 @@ __all__ = [
     "MOST_LOAD",
     "MOST_POWER",
     "SCHEMA",
-    "TOYS",
     "Drawing",
     "Jobs",
     "Source",
@@ -48,7 +47,6 @@ __all__ = [
     "make_workload",
     "rebuild",
     "tables",
-    "toy",
 ]
 
 #: least and most load of a task, and most energy that a job may use or be allowed [vCPU s]
@@ -354,46 +352,3 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 
 draw = draw_kernel(__name__, Drawing, draw_one)
-
-
-# Toy instances --------------------------------------------------------------------------------
-
-#: toy instances with the least completion time [s]: name -> (arguments of make_workload, optimum)
-TOYS: dict[str, tuple[dict[str, Any], float]] = {
-    # one group has both servers, another only the first: all tasks on the second server
-    "vector-1": (
-        {"load": [6, 3], "efficiency": [[1, 1], [1, 1]], "energy_cap": 9, "cpu": [1, 3]}
-        | {"groups": [[1, 1], [1, 0]], "limit": [3, 1], "server_caps": False},
-        3.0,
-    ),
-    # Fig. 2 of the paper: two racks with 30 vCPU each
-    "fig-2": (
-        {"load": [100, 200, 400, 500], "efficiency": [[1, 1, 1]] * 4, "energy_cap": 1200, "cpu": [35, 10, 30]}
-        | {"groups": [[1, 1, 0], [0, 0, 1]], "limit": [30, 30]},
-        20.0,
-    ),
-    # efficiencies differ: each task on its best server just about meets the cap
-    "vector-3": (
-        {"load": [8, 9], "efficiency": [[0.5, 1, 0.8], [0.9, 0.5, 0.5]], "energy_cap": 20, "cpu": [1, 1, 1]}
-        | {"groups": [[1, 1, 1]], "limit": [3]},
-        10.0,
-    ),
-    # the large server wastes half of what it gets, and the cap lets only one task there
-    "wasteful": (
-        {"load": [6, 6], "efficiency": [[1, 0.5], [1, 0.5]], "energy_cap": 18, "cpu": [1, 10]}
-        | {"groups": [[1, 1]], "beta": [1]},
-        6.0,
-    ),
-    # the racks of a fat tree: two tasks on two servers, 3 vCPU of 10 each
-    "racks": (
-        {"load": [30, 30], "efficiency": [[1, 1], [1, 1]], "energy_cap": 60, "cpu": [10, 10]}
-        | {"arity": 2, "beta": {"rack": 0.3, "pod": 1, "data_centre": 1}},
-        10.0,
-    ),
-}
-
-
-def toy(name: str) -> tuple[Workload, float]:
-    """Return the toy instance ``name`` and its least completion time [s]."""
-    arguments, optimum = TOYS[name]
-    return make_workload(**arguments), optimum

@@ -123,30 +123,6 @@ def by_hand(env):
     return cores, used, jobs["arrival"], jobs["processing"], jobs["cpu"], completion
 
 
-def test_curves_agree_with_the_record(episode) -> None:
-    env, seen = episode
-    _, used, a, p, d, c = by_hand(env)
-    step, final = seen["step"], int(env.record().final_time)
-    assert step == 130 // runs.POINTS == 1 and final > 100
-    for name in ("flowtime", "fractional", "alone", "offered", "unfinished"):
-        assert len(seen[name]) == final + 1 and seen[name][0] == 0.0
-    done = np.cumsum(used, axis=1)
-    fractional = 0.0
-    for t in range(1, final + 1):
-        here = a < t
-        ages = (np.minimum(c, t) - a)[here]
-        assert seen["flowtime"][t] == pytest.approx(math.sqrt((ages.astype(float) ** 2).sum()))
-        assert seen["alone"][t] == pytest.approx(
-            math.sqrt((np.minimum(t - a, p)[here].astype(float) ** 2).sum())
-        )
-        assert seen["offered"][t] == (p * d)[here].sum()
-        assert seen["unfinished"][t] == (p * d)[here].sum() - done[here, t - 1].sum()
-        fractional += sum(
-            ((t - a[j]) ** 2 / p[j] + p[j]) * used[j, t - 1] / d[j] for j in np.flatnonzero(here)
-        )
-        assert seen["fractional"][t] == pytest.approx(math.sqrt(fractional))
-
-
 def test_values_of_jobs_agree_with_the_record(episode) -> None:
     env, seen = episode
     cores, _, a, p, _, c = by_hand(env)
@@ -187,7 +163,9 @@ def test_curves_are_sampled_every_step() -> None:
     assert step == 4
     places = np.arange(len(seen["unfinished"])) * step
     assert places[-2] < final <= places[-1]
-    for t, left, norm in zip(places, seen["unfinished"], seen["flowtime"], strict=True):
+    columns = (seen[name] for name in ("unfinished", "flowtime", "alone"))
+    for t, left, norm, alone in zip(places, *columns, strict=True):
+        assert alone == pytest.approx(math.sqrt((np.clip(t - a, 0, p).astype(float) ** 2).sum()))
         assert left == (p * d)[a < t].sum() - used[:, :t].sum()
         assert norm == pytest.approx(
             math.sqrt((np.maximum(np.minimum(c, t) - a, 0).astype(float) ** 2).sum())
