@@ -26,11 +26,12 @@ from schedgym.board.suites import load_suite
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import Parameters, get_problem
 from schedgym.core.tokens import tokens_of
+from schedgym.documents import read_yaml
 from schedgym.evaluation.statistics import judge_interval, ratio_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Figure, Paper, list_figures
-from schedgym.papers.verdicts import COMMITTED, HEADS, count_row
+from schedgym.papers.verdicts import COMMITTED, HEADS, count_row, statements
 from schedgym.traces import formats
 
 DOCS = Path(__file__).parent
@@ -268,9 +269,8 @@ def figures_verdicts() -> str:
                 found[said["claim"]] = known | {"name": said["name"], "readings": readings}
         order = list(figure.readings)  # the default, which a committed figure may have had elsewhere, first
         for said in found.values():
-            said["readings"] = {
-                words: said["readings"][words] for words in order if words in said["readings"]
-            }
+            own = said["readings"]
+            said["readings"] = {words: own[words] for words in order if words in own}
         made = [scale for scale in scales if committed(figure, scale)["reading"] == order[0]]
         scale = (made or scales or [""])[-1]
         rows.append({"figure": figure.name, "scale": scale, "statements": list(found.values())})
@@ -292,7 +292,8 @@ def verdicts() -> str:
 
 def findings() -> str:
     """The main statements of each paper with their verdicts and what was measured, at the paper's size."""
-    return part("findings.md", shown=shown, told=told)
+    counted = {"papers": PAPERS, "statements": statements, "audit": read_yaml(DOCS / "audit.yaml")}
+    return part("findings.md", shown=shown, told=told, **counted)
 
 
 def shown(name: str, begin: str, reading: str = "") -> str:

@@ -10,6 +10,7 @@ sentence over many settings is about the mean of all of them, and none of them m
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -56,6 +57,7 @@ __all__ = [
     "between",
     "excess",
     "excess_overall",
+    "compare_overall",
     "confirm_finding",
     "grows",
     "judge",
@@ -66,7 +68,9 @@ __all__ = [
     "judge_claim",
     "judge_better",
     "pool",
+    "settings_of",
     "tell",
+    "tell_mean",
     "verdict_of",
     "where",
 ]
@@ -76,9 +80,8 @@ Values = Sequence[float] | F8  # of each draw
 Shown = Mapping[str, Any]  # an instance, as a finding shows it
 Confirm = Callable[[Shown], bool]
 
-MEASURED = (HOLDS, IN_PART, NOT_REPRODUCED, Verdict.NOT_TOLD, Verdict.NOT_JUDGED)
-
 NOT_TOLD, NOT_JUDGED = Verdict.NOT_TOLD, Verdict.NOT_JUDGED
+MEASURED = (HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, NOT_JUDGED)
 
 PERCENT, POINTS = "%", " points"
 SEEN = 0.05  # a smaller difference is not seen in a figure: it need not be shown where no size is stated
@@ -268,6 +271,25 @@ def excess_overall(name: str, settings: Mapping[str, tuple[Values, Values]]) -> 
     return excess(name, *np.sum(scaled, axis=0)), cases
 
 
+def settings_of(played: Evaluation, without: str = "") -> list[dict[str, Any]]:
+    """Return the settings in ascending order, without one swept parameter."""
+    found: list[dict[str, Any]] = []
+    for setting, _ in played.parts():
+        setting.pop(without, None)
+        if setting not in found:
+            found.append(setting)
+    return sorted(found, key=lambda setting: [*setting.values()])
+
+
+def compare_overall(
+    played: Evaluation, own: str, other: str, read: Callable[..., Values]
+) -> tuple[Effect, list[Effect]]:
+    """Compare what ``read`` returns of two policies in the settings of runs: :func:`excess_overall`."""
+    settings = settings_of(played)
+    pairs = {where(setting): (read(own, **setting), read(other, **setting)) for setting in settings}
+    return excess_overall(f"{own} against {other}", pairs)
+
+
 def pool(whole: Effect, cases: Sequence[Effect], rule: Rule, contrary: Rule) -> Effect:
     """Judge what is claimed of many settings by the effect in all of them together.
 
@@ -447,14 +469,8 @@ def judge_better(played: Evaluation, claim: str, *statements: Statement) -> Judg
     for said in statements:
         better, worse = (lower, larger) if played.metric_of(said.metric).sign > 0 else (larger, lower)
         for rival in said.rivals:
-            pairs = {
-                where(setting): (
-                    played.metric(said.policy, said.metric, **setting),
-                    played.metric(rival, said.metric, **setting),
-                )
-                for setting, _ in played.parts()
-            }
-            overall = excess_overall(f"{said.policy} against {rival}", pairs)
+            read = functools.partial(played.metric, name=said.metric)
+            overall = compare_overall(played, said.policy, rival, read)
             found.append(pool(*overall, better(said.by), worse()))
     metrics = dict.fromkeys(said.metric.replace("_", " ") for said in statements)
     return judge_claim(claim, found, what=", ".join(metrics))
@@ -471,6 +487,13 @@ def tell(found: Sequence[Effect]) -> str:
         first, last = (end(found, key=lambda entry: entry.value) for end in (min, max))
         return f"from {first.name} {first} to {last.name} {last}, {_counted(found)}"
     return "; ".join(f"{name} {_range(own)}, {_counted(own)}".lstrip() for name, own in groups.items())
+
+
+def tell_mean(values: Values, form: str = ".0f", unit: str = "") -> str:
+    """Write the mean of the draws, with its interval if there are several: "12 s (10 to 15)"."""
+    low, high = bootstrap_interval(values)
+    text = f"{np.mean(values):{form}}{unit}"
+    return text if math.isnan(low) else f"{text} ({low:{form}} to {high:{form}})"
 
 
 def number(value: float, unit: str = PERCENT) -> str:

@@ -65,6 +65,11 @@ class OpenPoint:
         if self.default not in self.choices:
             raise UnknownName("choice", self.default, self.choices)
 
+    @property
+    def value(self) -> Any:
+        """The value of the default."""
+        return self.choices[self.default]
+
 
 @functools.cache
 def points_of(key: str) -> dict[str, OpenPoint]:

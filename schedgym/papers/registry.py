@@ -176,13 +176,13 @@ class Claims:
     Args:
         paper: the paper.
         sections: what the file has; kept as an attribute.
-        points: the paper's open points, by the names that rows give them.
+        points: the paper's open points, by the names that rows give them; kept as an attribute.
     """
 
     def __init__(
         self, paper: Paper, sections: Mapping[str, Sequence[Row]], points: Mapping[str, OpenPoint]
     ) -> None:
-        self._paper, self.sections, self._points = paper, sections, points
+        self._paper, self.sections, self.points = paper, sections, points
         self._rows = {row["name"]: row for row in itertools.chain.from_iterable(sections.values())}
 
     @classmethod
@@ -203,7 +203,7 @@ class Claims:
         if name not in self._rows:
             raise UnknownName("claim", name, self._rows)
         row = self._rows[name]
-        under = tuple(self._points[point] for point in row.get("under", ()))
+        under = tuple(self.points[point] for point in row.get("under", ()))
         words = [name_reading(reading) for reading in readings_of(under)]
         verdicts = row["recorded"] if isinstance(row["recorded"], list) else [row["recorded"]] * len(words)
         recorded = dict(zip(words, map(Verdict, verdicts), strict=True))

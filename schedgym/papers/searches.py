@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from schedgym.papers.judging import Confirm, Finding, Shown, Verdict, judge
@@ -15,6 +16,7 @@ __all__ = [
     "Smallest",
     "confirm_by",
     "count",
+    "count_comparisons",
     "found_against",
     "smallest_flaw",
 ]
@@ -52,6 +54,19 @@ def count(cases: Iterable[Case], predicate: Callable[[Case], bool | Iterable[boo
         said += len(truths)
         false += truths.count(False)
     return Counted(checked, said, false)
+
+
+def count_comparisons(values: Sequence[int]) -> int:
+    """Return how many comparisons of two values sorting takes."""
+    count = 0
+
+    def compare(a: int, b: int) -> int:
+        nonlocal count
+        count += 1
+        return a - b
+
+    sorted(values, key=functools.cmp_to_key(compare))
+    return count
 
 
 class Smallest:

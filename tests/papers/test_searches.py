@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED
-from schedgym.papers.searches import Sentences, confirm_by, count, smallest_flaw
+from schedgym.papers.searches import Sentences, confirm_by, count, count_comparisons, smallest_flaw
 
 
 def odd(number: int) -> dict[str, int] | None:
@@ -53,3 +53,8 @@ def test_sentences_by_verdict() -> None:
         Sentences({"holds": "always"})(REFUTED, {})
     with pytest.raises(ValueError, match="sometimes"):
         Sentences({"sometimes": "now"})
+
+
+def test_comparisons_of_sorting_are_counted() -> None:
+    assert count_comparisons(range(100)) == 99
+    assert count_comparisons([2, 0, 3, 1]) > 3

@@ -24,17 +24,18 @@ from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Judged, Run, Verdict, judge
 from schedgym.papers.guan2022 import runs
 from schedgym.papers.guan2022.batches import at_associated, single_sites
-from schedgym.papers.guan2022.findings import claim
-from schedgym.papers.guan2022.readings import BALANCE, EVENNESS, INCENTIVE
+from schedgym.papers.guan2022.findings import OPEN, claim
 from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
-from schedgym.papers.guan2022.shares import isolated_share, max_min, water_filling
+from schedgym.papers.guan2022.shares import completion_shares, isolated_share, max_min, water_filling
 from schedgym.papers.judging import (
     PERCENT,
     POINTS,
     Effect,
     Rule,
+    about,
     average,
     between,
+    compare_overall,
     excess_overall,
     grows,
     judge_better,
@@ -44,6 +45,8 @@ from schedgym.papers.judging import (
     lower,
     number,
     pool,
+    settings_of,
+    tell_mean,
     verdict_of,
     where,
 )
@@ -54,6 +57,7 @@ F8 = npt.NDArray[np.float64]
 # how the rules behind the verdicts quantify the thesis's words
 CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most
 ALMOST_ALL = 0.9  # of the percentiles
+FASTER = 2.0  # times the slots per task: "much faster"
 
 
 def _named(judged: Judged, name: str) -> Judged:
@@ -61,16 +65,6 @@ def _named(judged: Judged, name: str) -> Judged:
 
 
 # rules -----------------------------------------------------------------------------------------------
-
-
-def settings_of(played: Evaluation, without: str = "") -> list[dict[str, Any]]:
-    """Return the settings in ascending order, without one swept parameter."""
-    found: list[dict[str, Any]] = []
-    for setting, _ in played.parts():
-        setting.pop(without, None)
-        if setting not in found:
-            found.append(setting)
-    return sorted(found, key=lambda setting: [*setting.values()])
 
 
 def swept_values(played: Evaluation) -> list[list[Any]]:
@@ -87,11 +81,7 @@ def response_at(played: Evaluation, policy: str, *values: Any, metric: str = RES
 
 def compared(played: Evaluation, own: str, other: str) -> tuple[Effect, list[Effect]]:
     """Compare the responses of two policies over all settings together, and in each of them."""
-    pairs = {
-        where(setting): (played.metric(own, RESPONSE, **setting), played.metric(other, RESPONSE, **setting))
-        for setting in settings_of(played)
-    }
-    return excess_overall(f"{own} against {other}", pairs)
+    return compare_overall(played, own, other, functools.partial(played.metric, name=RESPONSE))
 
 
 def outside(least: float, most: float) -> Rule:
@@ -254,27 +244,19 @@ CLOSE_CURVES = f"(here: the distributions lie {100 * CLOSE:.0f} points apart at 
 
 def judge_little_difference(claim: str, played: Evaluation) -> Judged:
     """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
-    cases = []
+    settings, cases = settings_of(played, "aggressive"), []
     for policy in played.policies:
-        curves = {
-            where(setting): (
-                played.values(policy, aggressive=True, **setting),
-                played.values(policy, aggressive=False, **setting),
-            )
-            for setting in settings_of(played, "aggressive")
-        }
+        often, rarely = (functools.partial(played.values, policy, aggressive=on) for on in (True, False))
+        curves = {where(setting): (often(**setting), rarely(**setting)) for setting in settings}
         cases.append(judge_distance(policy, curves))
     return judge_claim(f"{claim} {CLOSE_CURVES}", cases)
 
 
 def judge_close(claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]]) -> Judged:
     """Judge that two policies have close distributions of the deviation in all settings."""
-    cases = []
+    settings, read, cases = settings_of(played), played.values, []
     for one, other in pairs:
-        curves = {
-            where(setting): (played.values(one, **setting), played.values(other, **setting))
-            for setting in settings_of(played)
-        }
+        curves = {where(setting): (read(one, **setting), read(other, **setting)) for setting in settings}
         cases.append(judge_distance(f"{one} and {other}", curves))
     return judge_claim(f"{claim} {CLOSE_CURVES}", cases)
 
@@ -282,26 +264,35 @@ def judge_close(claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]]
 # what is decided -------------------------------------------------------------------------------------
 
 
+def _by_skew(jobs: Jobs, read: Callable[[SchedulingEnv, int], Any]) -> F8:
+    """Return what is read of the episodes at a utilisation of 60% [skews, episodes, ...]."""
+    envs = (make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6}) for skew in jobs.skews)
+    return np.array([[read(env, i) for i in range(jobs.episodes)] for env in envs], dtype=float)
+
+
+def _tell_skews(
+    jobs: Jobs, table: F8, rule: Rule, form: str = ".0f", percent: bool = True
+) -> tuple[str, Verdict]:
+    """Write the means of a table [skews, episodes] with their intervals, and judge them."""
+    factor, unit = (100, "%") if percent else (1, "")
+    means = [tell_mean(factor * own, form, unit) for own in table]
+    told = ", ".join(f"{mean} at zipf {skew:g}" for mean, skew in zip(means, jobs.skews, strict=True))
+    return told, verdict_of(rule(average("", own)) for own in table)
+
+
 def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
     """Judge how many allocations of AMF or GAMF, of decisions or of jobs, satisfy the sharing incentive."""
-    by_job = run.choice(INCENTIVE) == "job"
+    by_job = run.choice(OPEN["INCENTIVE"]) == "job"
     met = jobs_with_incentive if by_job else has_incentive
-
     most = run.size(40, 200, 10)
-    counts = []
-    for skew in jobs.skews:
-        env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
-        episodes = range(jobs.episodes)
-        counts.append([count_incentives(env, met, kind.lower(), run.seed, most, i) for i in episodes])
-    kept, seen = np.moveaxis(np.array(counts, dtype=float), -1, 0)
-    texts, verdicts = [], []
-    for skew, shares in zip(jobs.skews, kept / seen, strict=True):
-        low, high = bootstrap_interval(shares)
-        texts.append(f"{100 * shares.mean():.0f}% ({100 * low:.0f} to {100 * high:.0f}) at zipf {skew:g}")
-        verdicts.append(between(0.5, 1.0)(Effect("", float(shares.mean()), low, high)))
+
+    def counted(env: SchedulingEnv, episode: int) -> tuple[int, int]:
+        return count_incentives(env, met, kind.lower(), run.seed, most, episode)
+
+    kept, seen = np.moveaxis(_by_skew(jobs, counted), -1, 0)
+    told, verdict = _tell_skews(jobs, kept / seen, between(0.5, 1.0))
     what = "jobs in decisions" if by_job else "decisions"
-    measured = f"of about {seen.sum(axis=1).mean():.0f} {what} at each skew: {', '.join(texts)}"
-    verdict = verdict_of(verdicts)
+    measured = f"of about {seen.sum(axis=1).mean():.0f} {what} at each skew: {told}"
     whom = "their" if by_job else "every"
     claim = f"most allocations of Basic {kind} give {whom} job its sharing incentive"
     return _named(Judged(claim, measured, verdict), INCENTIVES[kind])
@@ -337,6 +328,10 @@ def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int, episode: i
     return seen
 
 
+def _slots(env: SchedulingEnv) -> npt.NDArray[np.int64]:
+    return np.array(env.simulator.jobs.slots[0])
+
+
 def count_incentives(
     env: SchedulingEnv, met: Callable[..., Any], policy: str, seed: int, most: int, episode: int = 0
 ) -> tuple[int, int]:
@@ -350,7 +345,7 @@ def count_incentives(
         most: at least so many decisions are examined, evenly spread, if the episode has so many.
         episode: number of the episode.
     """
-    slots = np.array(env.simulator.jobs.slots[0])
+    slots = _slots(env)
     found = [np.ravel(met(*seen, slots, policy)) for seen in _decisions(env, policy, seed, most, episode)]
     return sum(int(own.sum()) for own in found), sum(map(len, found))
 
@@ -391,30 +386,76 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
     Both decide on the same jobs, those that meet at the decisions of AMF, so that only shares differ.
     """
 
-    def _spreads(tasks: Any, sites: Any) -> list[float]:
-        slots = np.full(jobs.parameters["sites"], jobs.parameters["slots"])
-        demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
-        alone = water_filling(demand, slots).sum(axis=1)
-        return [
-            float(np.std(x))
-            for x in (alone, max_min(demand, single, slots)[0], max_min(tasks, sites, slots)[0])
-        ]
+    def spreads(env: SchedulingEnv, episode: int) -> F8:
+        rows = []
+        for tasks, sites in _decisions(env, "amf", run.seed, 50, episode):
+            slots = _slots(env)
+            demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
+            amf, gamf = max_min(demand, single, slots)[0], max_min(tasks, sites, slots)[0]
+            rows.append([np.std(x) for x in (water_filling(demand, slots).sum(axis=1), amf, gamf)])
+        return np.mean(rows, axis=0)
 
-    spreads: dict[str, list[list[float]]] = {"IMF": [], "AMF": [], "GAMF": []}
-    for skew in jobs.skews:
-        env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
-        rows = [
-            np.mean([_spreads(*seen) for seen in _decisions(env, "amf", run.seed, 50, episode)], axis=0)
-            for episode in range(jobs.episodes)
-        ]
-        for name, column in zip(spreads, np.transpose(rows), strict=True):
-            spreads[name].append(column.tolist())
-    pairs = zip(spreads[policy], spreads[rival], strict=True)
+    found = dict(zip(("IMF", "AMF", "GAMF"), np.moveaxis(_by_skew(jobs, spreads), -1, 0), strict=True))
+    pairs = zip(found[policy], found[rival], strict=True)
     settings = {f"at zipf {skew:g}": pair for skew, pair in zip(jobs.skews, pairs, strict=True)}
-    found = pool(*excess_overall(f"{policy} against {rival}", settings), lower(by), larger())
+    overall = pool(*excess_overall(f"{policy} against {rival}", settings), lower(by), larger())
     much = f"much (here: by {100 * by:.0f}%) " if by else ""
     said = f"the decided aggregates of {policy} are {much}more balanced than {rival}'s"
-    return judge_claim(said, [found], what="mean deviation of the decided aggregates")
+    return judge_claim(said, [overall], what="mean deviation of the decided aggregates")
+
+
+def sub_jobs_exponent(demands: Iterable[npt.NDArray[np.int64]], slots: npt.NDArray[np.int64]) -> float:
+    """Return the power of the number of a job's sub-jobs with which its slots grow under IMF.
+
+    It is that of least squares of the logarithms, with a constant for each decision.
+
+    Args:
+        demands: unfinished tasks [J, M] of the jobs at the sites, of each decision.
+        slots: of the sites [M].
+    """
+    products = np.zeros(2)
+    for demand in demands:
+        x, y = np.log((demand > 0).sum(axis=1)), np.log(water_filling(demand, slots).sum(axis=1))
+        products += (x - x.mean()) @ np.column_stack([y, x])
+    return float(products[0] / products[1])
+
+
+def served_unevenly(demand: npt.NDArray[np.int64], shares: F8) -> npt.NDArray[np.bool_]:
+    """Return by job with several sub-jobs whether one has FASTER times the slots per task of another."""
+    several = np.count_nonzero(demand, axis=1) > 1
+    rates = shares[several] / np.where(demand > 0, demand, np.nan)[several]
+    return np.nanmax(rates, axis=1) >= FASTER * np.nanmin(rates, axis=1)
+
+
+def _judge_proportion(run: Run) -> Judged:
+    """Judge whether a job's slots under IMF grow in proportion to the number of its sub-jobs."""
+    jobs = runs.fitted(run)
+
+    def exponent(env: SchedulingEnv, episode: int) -> float:
+        slots, seen = _slots(env), _decisions(env, "imf", run.seed, 50, episode)
+        return sub_jobs_exponent((at_associated(*own, len(slots)) for own in seen), slots)
+
+    told, verdict = _tell_skews(jobs, _by_skew(jobs, exponent), about(1.0), ".2f", percent=False)
+    text = "under IMF a job's slots grow with the number of its sub-jobs to the power of (here: about 1)"
+    return Judged(text, told, verdict)
+
+
+def _judge_uneven(run: Run) -> Judged:
+    """Judge whether Basic AMF may serve the sub-jobs of a job unevenly, beside Optimized AMF."""
+    jobs = runs.fitted(run)
+
+    def uneven(env: SchedulingEnv, episode: int) -> list[float]:
+        slots, found = _slots(env), []
+        for tasks, sites in _decisions(env, "amf", run.seed, 50, episode):
+            demand, single = at_associated(tasks, sites, len(slots)), single_sites(len(slots))
+            for solve in (max_min, completion_shares):
+                found.append(served_unevenly(demand, solve(demand, single, slots)[1][:, :, 0]))
+        return [float(np.mean(np.concatenate(found[i::2]))) for i in range(2)]
+
+    both = np.moveaxis(_by_skew(jobs, uneven), -1, 0)
+    (told, verdict), (better, _) = (_tell_skews(jobs, own, larger()) for own in both)
+    text = f"under Basic AMF jobs have a sub-job with {FASTER:g} times the slots per task of another"
+    return Judged(text, f"of the jobs with several: {told}; with Algorithm 6: {better}", verdict)
 
 
 # statements ------------------------------------------------------------------------------------------
@@ -517,6 +558,14 @@ def judge_all(runs: str, played: Evaluation) -> list[Judged]:
 # the claims, on a generator that is fitted to one of the traces --------------------------------------
 
 
+def recomputed_elsewhere(run: Run, jobs: Jobs) -> Evaluation:
+    """Run two policies that decide again at every end of a task, or not, at the ends of all that is swept."""
+    swept = {"zipf": jobs.skews, "utilization": jobs.utilizations}
+    grid = {name: [values[0], values[-1]] for name, values in swept.items()}
+    some = {"Basic AMF": "amf", "Optimized AMF": "opt-amf"}
+    return runs.aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
+
+
 def _little(run: Run) -> Evaluation:
     jobs = runs.fitted(run)
     parameters = {**jobs.parameters, "utilization": 0.6}
@@ -538,6 +587,8 @@ RUNS: dict[str, Callable[[Run], Evaluation]] = {
     "distributions": lambda run: runs.assigned(run, runs.fitted(run)).where(zipf=1.0),
     "by sites": lambda run: runs.assigned_by_sites(run, runs.fitted(run), [0.6]),
     "recomputation": _little,
+    "recomputation elsewhere": lambda run: recomputed_elsewhere(run, runs.fitted(run)),
+    "all utilisations": lambda run: runs.shared(run, runs.fitted(run)),
     "deviations of AMF": _shared,
     "responses of AMF": _shared,
     "deviations of GAMF": _shared,
@@ -558,17 +609,13 @@ def _observed(
     grid, given = {"zipf": jobs.skews}, {**jobs.parameters, "utilization": 0.6, **more}
     played = run.play(id, policies, jobs.episodes, grid, parameters=given, options=options, observe=observe)
     own, other = policies
-    pairs = {
-        where({"zipf": skew}): (played.values(own, zipf=skew), played.values(other, zipf=skew))
-        for skew in jobs.skews
-    }
-    return excess_overall(f"{own} against {other}", pairs)
+    return compare_overall(played, own, other, played.values)
 
 
 def _judge_queues(run: Run) -> Judged:
     """Judge whether BTAwJ's queues are less balanced over the sites than SWAG's in some setting."""
     policies = {"BTAwJ": "btawj-swag", "SWAG": "swag"}
-    options = {"BTAwJ": {"fine": run.choice(EVENNESS)}}
+    options = {"BTAwJ": {"fine": run.choice(OPEN["EVENNESS"])}}
     _, cases = _observed(run, runs.ASSIGN, policies, runs.queue_spread, options=options)
     worse = sum(case.above for case in cases)
     listed = ", ".join(map(str, cases))
@@ -600,7 +647,7 @@ def _sentence(**row: Any) -> Check:
     own = Sentence(**row)
 
     def find(run: Run) -> Judged:
-        if own.decided is None or run.choice(BALANCE) == "occupied":
+        if own.decided is None or run.choice(OPEN["BALANCE"]) == "occupied":
             return own.judge(RUNS[own.runs](run))
         return judge_decided(run, runs.fitted(run), **own.decided)
 
@@ -610,5 +657,7 @@ def _sentence(**row: Any) -> Check:
 claim.compare("experiments", _sentence)
 claim("btawj-queues")(_found(_judge_queues))
 claim("amf-over-lifetime")(_found(_judge_lifetime))
+claim("imf-in-proportion")(_found(_judge_proportion))
+claim("amf-uneven-sub-jobs")(_found(_judge_uneven))
 for _kind, _name in INCENTIVES.items():
     claim(_name)(_found(functools.partial(_judge_incentive, _kind)))

@@ -21,12 +21,12 @@ from schedgym.papers.guan2022 import runs
 from schedgym.papers.guan2022.experiments import (
     judge_all,
     judge_incentive,
-    judge_little_difference,
     judge_two_groups,
     nearer_by_caption,
+    recomputed_elsewhere,
 )
 from schedgym.papers.guan2022.runs import RESPONSE, SPREADS, Trace, facebook, google
-from schedgym.papers.judging import excess
+from schedgym.papers.judging import excess, tell_mean
 from schedgym.papers.registry import figures_of
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.workload import from_trace, generate, make_source
@@ -266,9 +266,7 @@ def _curve(title: str, x: str, things: str, label: str, places: F8, draws: Seque
 
 def _mean(episodes: Sequence[F8], statistic: Callable[[F8], Any]) -> str:
     """Write the mean of a statistic over the draws, with its interval."""
-    values = np.array([float(statistic(own)) for own in episodes])
-    low, high = bootstrap_interval(values)
-    return f"{values.mean():,.0f} ({low:,.0f} to {high:,.0f})"
+    return tell_mean([float(statistic(own)) for own in episodes], ",.0f")
 
 
 def _longest(durations: Sequence[F8]) -> str:
@@ -293,12 +291,8 @@ def _recomputation(run: Run) -> Outcome:
         for label in runs.AMF
         for on in (False, True)
     }
-    some = {"Basic AMF": "amf", "Optimized AMF": "opt-amf"}
-    swept = {"zipf": jobs.skews, "utilization": jobs.utilizations}
-    grid = {name: [values[0], values[-1]] for name, values in swept.items()}
-    others = runs.aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
-    so_at_others = judge_little_difference("so it is at other skews and utilisations", others)
-    said = [*judge_all("recomputation", played), so_at_others]
+    elsewhere = recomputed_elsewhere(run, jobs)
+    said = [*judge_all("recomputation", played), *judge_all("recomputation elsewhere", elsewhere)]
     shown = [deviation_panel("", curves)]
     sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites; {closeness(shown)}"
     return Outcome(shown, said, sizes, jobs.remarks)

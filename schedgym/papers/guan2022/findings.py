@@ -11,6 +11,7 @@ from schedgym.papers.guan2022.share_search import Search
 from schedgym.papers.registry import Claims
 
 claim = Claims.of("guan2022")
+OPEN = claim.points  # that the paper leaves open
 NAMES = {"imf": "IMF", "amf": "AMF", "sig-amf": "SIG-AMF", "gamf": "GAMF", "sig-gamf": "SIG-GAMF"}
 CLOSE = 1e-9  # of the solvers' floating-point shares, in slots
 LEVELS = 1e-6  # levels of up to six jobs are multiples of 1/360 slots

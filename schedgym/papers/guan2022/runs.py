@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from schedgym.envs import SchedulingEnv
 from schedgym.papers import Evaluation, Run
 from schedgym.papers.figures import shares_up_to
-from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
+from schedgym.papers.guan2022.findings import OPEN
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
@@ -111,7 +111,7 @@ def google(run: Run) -> Jobs:
     jobs, cap = run.size(GOOGLE_JOBS, GOOGLE_JOBS, 40), TRACE_DAYS * DAY
     episodes = run.size(6, 20, 2)
     durations = {"mean_duration": mean_before_cap(GOOGLE_MEAN, cap), "duration_cap": cap}
-    durations["durations"] = run.choice(DURATIONS)
+    durations["durations"] = run.choice(OPEN["DURATIONS_3"])
     parameters = {**PROBLEM.presets["google"], "jobs": jobs, **durations}
     sizes = f"{episodes} draws of {jobs:,} jobs, in place of Google's hour"
     return Jobs("Google", parameters, episodes, sizes, (STAND_IN,), _skews(run), _utilizations(run))
@@ -139,7 +139,7 @@ def facebook(run: Run) -> Jobs:
     sizes = f"{episodes} windows of {jobs} jobs of the Facebook trace"
     if jobs == "all":
         sizes = f"{episodes} draws of sites and durations for all jobs of the Facebook trace"
-    given = {"trace": facebook_trace(), "jobs": jobs, "durations": run.choice(DURATIONS)}
+    given = {"trace": facebook_trace(), "jobs": jobs, "durations": run.choice(OPEN["DURATIONS_3"])}
     parameters = {**PROBLEM.presets["trace"], **given}
     remarks = (TAIL,) if jobs == "all" else (WINDOWS, TAIL)
     return Jobs("Facebook", parameters, episodes, sizes, remarks, _skews(run), _utilizations(run))
@@ -148,7 +148,7 @@ def facebook(run: Run) -> Jobs:
 def fitted(run: Run) -> Jobs:
     """Return the settings of claims: the generator that is fitted to the Facebook trace."""
     jobs, episodes = run.size(500, 2000, 30), run.size(6, 40, 2)
-    parameters = {**PROBLEM.presets["paper"], "jobs": jobs, "durations": run.choice(DURATIONS)}
+    parameters = {**PROBLEM.presets["paper"], "jobs": jobs, "durations": run.choice(OPEN["DURATIONS_3"])}
     sizes = f"{episodes} draws of {jobs} jobs of a generator fitted to the Facebook trace"
     utilizations = run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6])
     return Jobs("fitted", parameters, episodes, sizes, (), [0.0, 1.0, 2.0], utilizations)
@@ -159,7 +159,7 @@ Trace = Callable[[Run], Jobs]
 
 def assigning_remark(run: Run) -> str:
     """Return the remark on how the algorithms of chapter 3 balance under the reading of a run."""
-    return EVEN if run.choice(EVENNESS) else WHOLE
+    return EVEN if run.choice(OPEN["EVENNESS"]) else WHOLE
 
 
 # what is looked at when an episode has ended ----------------------------------------------------------
@@ -285,7 +285,7 @@ def _assign(run: Run, jobs: Jobs, grid: Mapping[str, Sequence[Any]]) -> Evaluati
 
     All runs give both and are observed alike, so that runs of one setting are made once.
     """
-    fine = {label: {"fine": run.choice(EVENNESS)} for label in BALANCED}
+    fine = {label: {"fine": run.choice(OPEN["EVENNESS"])} for label in BALANCED}
     rest = {name: value for name, value in {"choices": 2, "zipf": 1.0}.items() if name not in grid}
     parameters = {**jobs.parameters, **rest}
     return run.play(

@@ -1,7 +1,7 @@
 """Section VI: the experiments.
 
 The paper leaves open whether the front of FFD's queue blocks, and over which time the utilisation is taken
-(:mod:`~schedgym.papers.noroozoliaee2014.readings`).
+(``readings.yaml``).
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import numpy.typing as npt
 
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Evaluation, Finding, Run, Shown, Verdict, judge
-from schedgym.papers.judging import grows, judge_claim, verdict_of
-from schedgym.papers.noroozoliaee2014.instances import claim, draw, find_flaw, instances, total_delay
+from schedgym.papers.judging import grows, judge_claim, tell_mean, verdict_of
+from schedgym.papers.noroozoliaee2014.instances import OPEN, claim, draw, find_flaw, instances, total_delay
 from schedgym.papers.noroozoliaee2014.model import Instance, simulate, utilisation
-from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, sweep_policies
 from schedgym.papers.searches import Details, Sentences, count
 
 FFD = ("ffd-nb", "ffd-dp")
-COMPARED = ("bf-exec", *(name + end for end in HEAD.choices.values() for name in FFD), "fcfs")
+COMPARED = ("bf-exec", *(name + end for end in OPEN["HEAD"].choices.values() for name in FFD), "fcfs")
 RESOURCES = ("cpu", "memory")
 
 
@@ -78,12 +77,6 @@ def _means(played: Evaluation, policy: str, metric: str, digits: int) -> list[fl
     return _rounded(map(np.mean, _by_servers(played, policy, metric)), digits)
 
 
-def _share(draws: npt.NDArray[np.float64]) -> str:
-    """Write the mean of the draws' shares in percent, with its interval."""
-    low, high = bootstrap_interval(draws)
-    return f"{draws.mean():.0%} ({100 * low:.0f} to {100 * high:.0f})"
-
-
 def _as_stated(draws: npt.NDArray[np.float64]) -> bool:
     """Return True if the interval of the mean has a share from 85% to 90%."""
     low, high = bootstrap_interval(draws)
@@ -96,7 +89,7 @@ def _rounded(numbers: Iterable[float], digits: int = 3) -> list[float]:
 
 def _rivals(run: Run) -> list[str]:
     """Return the policies of the other schemes under a reading of FFD."""
-    return [*(name + run.choice(HEAD) for name in FFD), "fcfs"]
+    return [*(name + run.choice(OPEN["HEAD"]) for name in FFD), "fcfs"]
 
 
 def _lowest_delay(rival: str) -> None:
@@ -105,7 +98,7 @@ def _lowest_delay(rival: str) -> None:
     @claim(f"figure-3-{rival}")
     def _check(run: Run, say: Sentences) -> Finding:
         played = sweep_policies(run, COMPARED)
-        found = _compare(played, rival + (run.choice(HEAD) if rival in FFD else ""), "mean_delay")
+        found = _compare(played, rival + (run.choice(OPEN["HEAD"]) if rival in FFD else ""), "mean_delay")
         own = _means(played, "bf-exec", "mean_delay", 1)
         figures = {**found._asdict(), "bf_exec": own}
         return say(_in_all(found.more), figures, found=found, clear=sum(found.more), of=len(own))
@@ -140,7 +133,7 @@ def _check_execution_times(run: Run, say: Sentences) -> Finding:
 
 @claim("figure-2-order")
 def _check_highest_utilisation(run: Run, say: Sentences) -> Finding:
-    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
+    played, window = sweep_policies(run, COMPARED), run.choice(OPEN["WINDOW"])
     rivals = _rivals(run)
     found = {
         rival: [_compare(played, rival, f"utilization_{resource}{window}") for resource in RESOURCES]
@@ -158,13 +151,14 @@ def _check_highest_utilisation(run: Run, say: Sentences) -> Finding:
 
 @claim("figure-2-levels")
 def _check_levels(run: Run, say: Sentences) -> Finding:
-    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
+    played, window = sweep_policies(run, COMPARED), run.choice(OPEN["WINDOW"])
     draws = {name: _by_servers(played, "bf-exec", f"utilization_{name}{window}") for name in RESOURCES}
     levels = {name: _rounded(map(np.mean, own)) for name, own in draws.items()}
     stated = {name: list(map(_as_stated, own)) for name, own in draws.items()}
+    ends = {name: [100.0 * end(own, key=np.mean) for end in (min, max)] for name, own in draws.items()}
     spans = ", ".join(
-        f"{name} {_share(min(own, key=np.mean))} to {_share(max(own, key=np.mean))}"
-        for name, own in draws.items()
+        f"{name} {tell_mean(least, unit='%')} to {tell_mean(most, unit='%')}"
+        for name, (least, most) in ends.items()
     )
     cases = [*stated["cpu"], *stated["memory"]]
     figures = {"levels": levels, "stated": stated}
@@ -173,7 +167,7 @@ def _check_levels(run: Run, say: Sentences) -> Finding:
 
 @claim("figure-2-fcfs")
 def _check_utilisation_fcfs(run: Run, say: Sentences) -> Finding:
-    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
+    played, window = sweep_policies(run, COMPARED), run.choice(OPEN["WINDOW"])
     found = {name: _compare(played, "fcfs", f"utilization_{name}{window}") for name in RESOURCES}
     cases = [less for each in found.values() for less in each.less]
     figures = {name: each._asdict() for name, each in found.items()}
@@ -198,7 +192,7 @@ def _confirm_utilisation(shown: Shown) -> bool:
 
 @claim("utilisation-is-not-delay", confirm=_confirm_utilisation)
 def _check_utilisation_delay(run: Run, say: Sentences) -> Finding:
-    rival = f"ffd-nb{run.choice(HEAD)}"
+    rival = f"ffd-nb{run.choice(OPEN['HEAD'])}"
     played = sweep_policies(run, COMPARED)
     searched = find_flaw(instances(3, 2, 1, 1, 2), lambda instance: _more_used_and_later(instance, rival))
     delay = _compare(played, rival, "mean_delay")
@@ -214,7 +208,7 @@ def _check_outperforms(run: Run, say: Sentences) -> Finding:
     played, rivals = sweep_policies(run, COMPARED), _rivals(run)
     worse = {"delay": [more for rival in rivals for more in _compare(played, rival, "mean_delay").more]}
     for name in RESOURCES:
-        metric = f"utilization_{name}{run.choice(WINDOW)}"
+        metric = f"utilization_{name}{run.choice(OPEN['WINDOW'])}"
         worse[name] = [less for rival in rivals for less in _compare(played, rival, metric).less]
     cases = list(itertools.chain.from_iterable(worse.values()))
     figures = {"clear": sum(cases), "settings": len(cases)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from schedgym.papers import Evaluation, Outcome, Panel, Run
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.noroozoliaee2014.experiments import COMPARED, FFD
-from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
+from schedgym.papers.noroozoliaee2014.instances import OPEN
 from schedgym.papers.noroozoliaee2014.runs import sweep_policies
 from schedgym.papers.registry import figures_of
 
@@ -19,7 +19,7 @@ figure = figures_of("noroozoliaee2014")
 
 def _labels(run: Run) -> dict[str, str]:
     """Policy -> label as in the paper, under a reading of FFD."""
-    ffd = {f"{name}{run.choice(HEAD)}": name.upper() for name in FFD}
+    ffd = {f"{name}{run.choice(OPEN['HEAD'])}": name.upper() for name in FFD}
     return {"bf-exec": "BF-EXEC", **dict(reversed(ffd.items())), "fcfs": "FCFS"}
 
 
@@ -31,7 +31,7 @@ def _sizes(played: Evaluation) -> str:
 
 @figure("fig2")
 def _utilization(run: Run) -> Outcome:
-    played, window = sweep_policies(run, COMPARED), run.choice(WINDOW)
+    played, window = sweep_policies(run, COMPARED), run.choice(OPEN["WINDOW"])
     panels = []
     for letter, resource in (("a", "memory"), ("b", "cpu")):
         own = lines(played, "servers", f"utilization_{resource}{window}", labels=_labels(run), factor=100.0)

@@ -16,6 +16,7 @@ from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Details, Searched, smallest_flaw
 
 claim = Claims.of("noroozoliaee2014")
+OPEN = claim.points  # that the paper leaves open
 
 
 def pairs(unit: int, least: int = 1) -> list[Server]:

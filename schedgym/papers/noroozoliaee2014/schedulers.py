@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.papers.noroozoliaee2014.instances import (
+    OPEN,
     claim,
     clusters,
     draw,
@@ -28,7 +30,6 @@ from schedgym.papers.noroozoliaee2014.instances import (
     total_delay,
 )
 from schedgym.papers.noroozoliaee2014.model import Instance, Schedule, Server, Task
-from schedgym.papers.noroozoliaee2014.readings import OUTPERFORMING
 from schedgym.papers.noroozoliaee2014.runs import Play, in_environment, play_instance, sweep_policies
 from schedgym.papers.searches import Details, Sentences, count
 
@@ -273,8 +274,6 @@ def _shorter(
 
     The runs of an episode on several numbers of servers have the same tasks, so episodes are resampled.
     """
-    from schedgym.evaluation.statistics import bootstrap_interval
-
     frame = sweep_policies(run, policies).frame
     delays = frame[frame["metric"] == "mean_delay"]
     table = delays.pivot(index=["episode", "servers"], columns="policy", values="value")
@@ -293,7 +292,6 @@ def _shown_shares(shares: dict[str, tuple[float, float, float]]) -> str:
 @claim("best-fit")
 def _check_best_fit(run: Run, say: Sentences) -> Finding:
     from schedgym.baselines.queue_delay.packing import pack
-    from schedgym.evaluation.statistics import bootstrap_interval
 
     lists, items = (40, 200) if run.small else (400, 500)
     rivals = ("ff", "wf", "rf")
@@ -353,7 +351,7 @@ def _most_cases(name: str, size: str, scheme: str) -> None:
 
     @claim(name)
     def _check(run: Run, say: Sentences) -> Finding:
-        if run.choice(OUTPERFORMING):
+        if run.choice(OPEN["OUTPERFORMING"]):
             counts = _fewer_bins(run, size)
             told = ", ".join(f"{other} {fewer} ({more})" for other, (fewer, more) in counts.items())
             good = all(fewer > 2 * more for fewer, more in counts.values())

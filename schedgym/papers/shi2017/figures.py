@@ -2,7 +2,7 @@
 
 The statements on them are registered as claims (:mod:`~schedgym.papers.shi2017.one_job` and
 :mod:`~schedgym.papers.shi2017.many_jobs`), and judged under what the paper leaves open
-(:mod:`~schedgym.papers.shi2017.readings`). Running times are those of compiled code on a machine that may do
+(``readings.yaml``). Running times are those of compiled code on a machine that may do
 other work. They are given as medians with intervals from order statistics, and compared within episodes.
 """
 

@@ -18,6 +18,7 @@ from schedgym.papers.searches import Details, Searched, Sentences, smallest_flaw
 from schedgym.papers.shi2017.model.one_job import Number, SingleJob, placements, tapra_fast
 
 claim = Claims.of("shi2017")
+OPEN = claim.points  # that the paper leaves open
 HALF = Fraction(1, 2)
 FACTORS: tuple[Number, ...] = (1, HALF)
 SHARES = (Fraction(3, 10), Fraction(2, 10), Fraction(2, 10))  # beta of racks, pods, the data centre

@@ -16,8 +16,7 @@ from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import excess, grows, larger
 from schedgym.papers.searches import Details, Sentences, count, smallest_flaw
 from schedgym.papers.shi2017 import model, runs
-from schedgym.papers.shi2017.instances import HALF, SHARES, claim, jobs_to_place
-from schedgym.papers.shi2017.readings import LIMITS, SIZING
+from schedgym.papers.shi2017.instances import HALF, OPEN, SHARES, claim, jobs_to_place
 
 # section 6: the set-up -------------------------------------------------------------------------------
 
@@ -181,7 +180,7 @@ def _check_least_energy(run: Run, say: Sentences) -> Finding:
 
 @claim("mm-ga-min-min")
 def _check_mm_ga(run: Run, say: Sentences) -> Finding:
-    names = [name + run.choice(SIZING) for name in ("min-min", "mm-ga")]
+    names = [name + run.choice(OPEN["SIZING"]) for name in ("min-min", "mm-ga")]
     episodes = 20 if run.small else 100
     found = run.play(runs.SINGLE, names, episodes, parameters={"tasks": 20, "arity": 6})
     first, evolved = (found.metric(name, "jct") for name in names)
@@ -236,7 +235,7 @@ def _check_grows(run: Run) -> Finding:
 @claim("figure-4a-equal-shares")
 def _check_shares(run: Run) -> Finding:
     tasks, episodes = run.size(200, 200, 10), run.size(10, 50, 2)
-    size = {"tasks": tasks, "arity": run.size(8, 8, 4), "server_caps": run.choice(LIMITS)}
+    size = {"tasks": tasks, "arity": run.size(8, 8, 4), "server_caps": run.choice(OPEN["LIMITS"])}
     played = run.play(runs.SINGLE, {"TaPRA": "tapra"}, episodes, parameters=size, observe=_shared_least)
     least = np.array(played.values("TaPRA"))
     found = excess(

@@ -19,6 +19,7 @@ from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     HALF,
+    OPEN,
     claim,
     enumerate_jobs,
     find_flaw,
@@ -27,7 +28,6 @@ from schedgym.papers.shi2017.instances import (
     read_job,
     show_job,
 )
-from schedgym.papers.shi2017.readings import LIMITS
 from schedgym.papers.shi2017.runs import SINGLE, TAPRA, found_by
 
 CLOSE = 1e-7  # relative, of floating-point optima
@@ -395,7 +395,7 @@ def _confirm_fast(shown: Shown) -> bool:
 def _check_fast(run: Run) -> Finding:
     episodes = 60 if run.small else 200
     # the paper's points are means of 50 jobs
-    size = {"tasks": 100, "arity": 8, "server_caps": run.choice(LIMITS)}
+    size = {"tasks": 100, "arity": 8, "server_caps": run.choice(OPEN["LIMITS"])}
     found = run.play(SINGLE, TAPRA, episodes, parameters=size)
     own, other = (found.metric(label, "jct") for label in TAPRA)
     median, worse = float(np.median(other / own)), float(np.mean(other > 1.05 * own))

@@ -36,7 +36,7 @@ from schedgym.papers.judging import (
     pool,
 )
 from schedgym.papers.run import play_workload
-from schedgym.papers.shi2017.readings import LIMITS, MAR, RESPECTIVELY, SIZING, TASKS, THRESHOLD
+from schedgym.papers.shi2017.instances import OPEN
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Sweep(NamedTuple):
 
 def _one_job(run: Run) -> dict[str, str]:
     """Label -> policy of single-job, under a reading."""
-    return TAPRA | {label: name + run.choice(SIZING) for label, name in RIVALS.items()}
+    return TAPRA | {label: name + run.choice(OPEN["SIZING"]) for label, name in RIVALS.items()}
 
 
 def by_tasks(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
@@ -98,7 +98,7 @@ def by_tasks(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
             is small.
     """
     places = run.size([40, 70, 100, 150, 200], list(range(40, 201, 20)), [5, 10])
-    size = {"arity": run.size(8, 8, 4), "server_caps": run.choice(LIMITS)}
+    size = {"arity": run.size(8, 8, 4), "server_caps": run.choice(OPEN["LIMITS"])}
     own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
     played = run.play(SINGLE, own, episodes, {"tasks": places}, parameters=size)
     return Sweep(played, "tasks", places)
@@ -110,7 +110,7 @@ def by_servers(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
     Arguments are those of :func:`by_tasks`.
     """
     arities = run.size([6, 8, 10, 12], [6, 8, 10, 12], [2, 4])
-    size = {"tasks": run.size(100, 100, 10), "server_caps": run.choice(LIMITS)}
+    size = {"tasks": run.size(100, 100, 10), "server_caps": run.choice(OPEN["LIMITS"])}
     own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
     played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=size)
     frame = played.frame.rename(columns={"arity": "servers"})
@@ -147,7 +147,7 @@ def play_jobs(
         parameters: parameters of the environment.
     """
     options = {
-        label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(THRESHOLD)}
+        label: {"mar": mar or name.startswith("ontapra"), "max_percent": run.choice(OPEN["THRESHOLD"])}
         for label, name in policies.items()
     }
     given = {"jobs": jobs, "max_time": LONGEST, **parameters}
@@ -162,7 +162,7 @@ def play_schedulers(run: Run, tasks: str = "") -> Evaluation:
         tasks: reading of the workload generator; "": that of the run.
     """
     jobs, episodes = run.size(540, 540, 12), run.size(6, 10, 2)
-    given = {"mar": run.choice(MAR), "reading": tasks or run.choice(TASKS)}
+    given = {"mar": run.choice(OPEN["MAR"]), "reading": tasks or run.choice(OPEN["TASKS"])}
     return play_jobs(run, SCHEDULERS, jobs, episodes, {"drc": list(DRC)}, **given)
 
 
@@ -172,9 +172,9 @@ def play_planners(run: Run) -> Evaluation:
     named |= {f"{label} TaPRA-fast": name for label, name in SCHEDULERS.items()}
     for label in OTHERS:
         for planner in GENETIC:
-            named[f"{label} {planner}"] = f"{SCHEDULERS[label]}-{RIVALS[planner]}{run.choice(SIZING)}"
+            named[f"{label} {planner}"] = f"{SCHEDULERS[label]}-{RIVALS[planner]}{run.choice(OPEN['SIZING'])}"
     jobs, episodes = run.size(20, 540, 5), run.size(6, 10, 2)
-    return play_jobs(run, named, jobs, episodes, {"drc": list(DRC)}, mar=MAR.choices[MAR.default])
+    return play_jobs(run, named, jobs, episodes, {"drc": list(DRC)}, mar=OPEN["MAR"].value)
 
 
 def run_alone(
@@ -353,7 +353,8 @@ class Compare:
         """Compare all pairs over all places, which have names if there are several."""
         stated, rule, contrary, reads = self.stated, None, lower(), list(reads)
         if isinstance(stated, str):
-            stated = run.choice(RESPECTIVELY) if stated == RESPECTIVELY.name else STATED[stated]
+            point = OPEN["RESPECTIVELY"]
+            stated = run.choice(point) if stated == point.name else STATED[stated]
         if self.within is not None:
             rule, contrary = level(self.within), beyond(self.within)
         elif self.by is not None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, Evaluation, Finding, Run
 from schedgym.papers.judging import against, at_most, excess, lower, tell, verdict_of
-from schedgym.papers.xu2021.instances import claim
-from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION
+from schedgym.papers.xu2021.instances import OPEN, claim
 from schedgym.papers.xu2021.runs import ID, RULES
 from schedgym.problems.flowtime.problem import PROBLEM
 
@@ -28,13 +27,13 @@ def _play(run: Run, **parameters: Any) -> Evaluation:
         ID,
         {OWN: "ocorp+m", **RULES},
         run.size(5, 100, 2),
-        parameters={**PROBLEM.presets[run.choice(DEMANDS)], "kind": "2d", **size, **parameters},
+        parameters={**PROBLEM.presets[run.choice(OPEN["DEMANDS"])], "kind": "2d", **size, **parameters},
     )
 
 
 @claim("usual-estimates")
 def _check_estimates(run: Run) -> Finding:
-    exact, wrong = _play(run), _play(run, estimation=run.choice(ESTIMATION), variance=VARIANCE)
+    exact, wrong = _play(run), _play(run, estimation=run.choice(OPEN["ESTIMATION"]), variance=VARIANCE)
     grown = {
         policy: excess(policy, wrong.metric(policy, "l2"), exact.metric(policy, "l2"))
         for policy in (OWN, *RULES)

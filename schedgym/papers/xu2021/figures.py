@@ -4,7 +4,7 @@ The paper runs one window of ten hours of Google's 2011 trace, but does not say 
 in for it, with as many jobs in as many slots, on servers of the paper's three types. Ten of its jobs carry
 most of the l2 norm, so every figure is a mean over draws. Times are slots in the environment and seconds
 here. Each figure runs under the readings that can turn one of its verdicts
-(:mod:`~schedgym.papers.xu2021.readings`).
+(``readings.yaml``).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from schedgym.papers.judging import (
     level,
     lower,
     tell,
+    tell_mean,
     verdict_of,
 )
 from schedgym.papers.registry import figures_of
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
-from schedgym.papers.xu2021.instances import GAMMA
-from schedgym.papers.xu2021.readings import ESTIMATION, NORM
+from schedgym.papers.xu2021.instances import GAMMA, OPEN
 from schedgym.papers.xu2021.runs import ID, OCORP, OCORP_M, RULES, SLOT, describe
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
 
@@ -205,24 +205,19 @@ def judge_stated(run: Run, played: Evaluation, source: str, claim: str, metric: 
         for statement in PROBLEM.statements
         if statement.source.endswith(source) and statement.metric == (metric or statement.metric)
     )
-    own = run.choice(NORM) if found.metric == "l2" else found.metric
+    own = run.choice(OPEN["NORM"]) if found.metric == "l2" else found.metric
     rivals = tuple(NAMES[rival] for rival in found.rivals)
     return judge_better(played, claim, Statement("", NAMES[found.policy], rivals, own, found.by))
 
 
 def tell_share(values: npt.ArrayLike, digits: int = 0) -> str:
     """Write the mean of the draws' shares in percent, with its interval."""
-    shares = 100 * np.asarray(values, dtype=float)
-    low, high = bootstrap_interval(shares)
-    text = f"{float(np.mean(shares)):.{digits}f}%"
-    return text if np.isnan(low) else f"{text} ({low:.{digits}f} to {high:.{digits}f})"
+    return tell_mean(100 * np.asarray(values, dtype=float), f".{digits}f", "%")
 
 
 def tell_seconds(values: Sequence[float] | F8) -> str:
     """Write the mean [s] of values in slots, with its interval."""
-    low, high = bootstrap_interval(values)
-    text = f"{SLOT * float(np.mean(values)):,.0f} s"
-    return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
+    return tell_mean(SLOT * np.asarray(values, dtype=float), ",.0f", " s")
 
 
 def judge_least_work(run: Run, played: Evaluation, policy: str, source: str) -> Judged:
@@ -350,7 +345,7 @@ def _flowtime(run: Run) -> Outcome:
 def _surrogate(run: Run, played: Evaluation) -> Judged:
     """Judge that OCORP's fractional norm is above the actual one, and close to it."""
     ages, finished = (np.array(played.values(OCORP, f"above_{name}")) for name in ("ages", "finished"))
-    power = 1 if run.choice(NORM) == "l2" else 2
+    power = 1 if run.choice(OPEN["NORM"]) == "l2" else 2
     ends = [(entry["fractional"][-1] / entry["flowtime"][-1]) ** power - 1 for entry in played.values(OCORP)]
     found = average("fractional norm against the actual one", ends, PERCENT)
     above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
@@ -366,9 +361,9 @@ def _near_bound(run: Run, played: Evaluation) -> Judged:
     """Judge that OCORP's norm is about 30%, or less, above the paper's bound."""
     alone = np.array([entry["alone"][-1] for entry in played.values(OCORP)])
     bound = np.sqrt(played.metric(OCORP, "bound"))
-    if run.choice(NORM) != "l2":
+    if run.choice(OPEN["NORM"]) != "l2":
         alone, bound = alone**2, bound**2
-    norm = played.metric(OCORP, run.choice(NORM))
+    norm = played.metric(OCORP, run.choice(OPEN["NORM"]))
     return judge_claim(
         "OCORP is only 30% above the lower bound",
         against(OCORP, norm, {"the norm of the processing times": alone}),
@@ -650,7 +645,7 @@ def _memory_flowtime(run: Run) -> Outcome:
         judge_better(
             played,
             introduction,
-            Statement("", OCORP_M, ("SVF", "SRVF", "SRPT", "SRF"), run.choice(NORM), STATED),
+            Statement("", OCORP_M, ("SVF", "SRVF", "SRPT", "SRF"), run.choice(OPEN["NORM"]), STATED),
         ),
     ]
     return _outcome(played, [panel], said)
@@ -676,7 +671,7 @@ def _memory_waiting(run: Run) -> Outcome:
 @figure("fig11")
 def _declared(run: Run) -> Outcome:
     # under other readings only variances of which the paper speaks
-    whole = run.choice(ESTIMATION) == ESTIMATION.choices[ESTIMATION.default]
+    whole = run.choice(OPEN["ESTIMATION"]) == OPEN["ESTIMATION"].value
     every = run.size(runs.VARIANCES, runs.VARIANCES, [0.2, 0.8])
     few = run.size([0.2, 0.4], [0.2, 0.4], [0.2, 0.8])
     one = runs.play_wrong(run, "1d", every if whole else run.size([0.2, 0.6, 0.8], runs.VARIANCES, every))
@@ -695,14 +690,14 @@ def _declared(run: Run) -> Outcome:
         judge_better(
             one.select(lambda setting, _: setting["variance"] <= 0.8),
             "OCORP beats all other schemes up to a variance of 0.8",
-            Statement("", OCORP, tuple(RULES), run.choice(NORM)),
+            Statement("", OCORP, tuple(RULES), run.choice(OPEN["NORM"])),
         ),
         _best_rule(run, one.where(variance=0.8)),
         _stable(run, one, run.size(0.6, 0.6, 0.8)),
         judge_better(
             two.where(variance=0.2),
             "in 2D OCORP+M beats the other schemes by 20% at a variance of 0.2",
-            Statement("", OCORP_M, tuple(RULES), run.choice(NORM), 0.2),
+            Statement("", OCORP_M, tuple(RULES), run.choice(OPEN["NORM"]), 0.2),
         ),
     ]
     if 0.4 in few:
@@ -730,7 +725,7 @@ def _best_rule(run: Run, played: Evaluation) -> Judged:
     claim = "at a variance of 0.8 OCORP is 20% below SRVF, the best of the others"
     found = judge_claim(
         claim,
-        compare_metric(played, OCORP, ["SRVF"], run.choice(NORM)),
+        compare_metric(played, OCORP, ["SRVF"], run.choice(OPEN["NORM"])),
         lower(0.2),
         what="norm",
         more=f"the best of the others is {best}",
@@ -741,7 +736,7 @@ def _best_rule(run: Run, played: Evaluation) -> Judged:
 
 def _stable(run: Run, played: Evaluation, most: float) -> Judged:
     """Judge that the norm is about equal for variances from 0.2 to 0.6."""
-    first, last = (played.metric(OCORP, run.choice(NORM), variance=value) for value in (0.2, most))
+    first, last = (played.metric(OCORP, run.choice(OPEN["NORM"]), variance=value) for value in (0.2, most))
     found = excess(f"{most} against 0.2", last, first)
     return judge_claim(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
 
@@ -749,7 +744,7 @@ def _stable(run: Run, played: Evaluation, most: float) -> Judged:
 def _same(run: Run, played: Evaluation) -> Judged:
     """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
-    found = compare_metric(played, OCORP_M, list(RULES), run.choice(NORM))
+    found = compare_metric(played, OCORP_M, list(RULES), run.choice(OPEN["NORM"]))
     return judge_claim(claim, found, level(CLOSE), what="norm")
 
 
@@ -759,7 +754,7 @@ def _same(run: Run, played: Evaluation) -> Judged:
 @figure("fig12")
 def _mapreduce(run: Run) -> Outcome:
     played = runs.play(run, "mapreduce")
-    policies, norm = [OCORP, *RULES], run.choice(NORM)
+    policies, norm = [OCORP, *RULES], run.choice(OPEN["NORM"])
     label, series = "l2 norm of the flowtimes so far [s]", norm_curves(played, policies)
     panels = [
         Panel("time [s]", label, series, title="l2 norm", kind="curves"),

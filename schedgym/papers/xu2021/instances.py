@@ -14,14 +14,14 @@ from schedgym.papers.registry import Claims
 from schedgym.papers.searches import Details, Searched, confirm_by, smallest_flaw
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job, PooledJob, Schedule
-from schedgym.papers.xu2021.readings import HORIZON, START
 
 claim = Claims.of("xu2021")
+OPEN = claim.points  # that the paper leaves open
 K = 2  # of the paper's experiments
-GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slots]
+GAMMA: int = OPEN["HORIZON"].value  # of the paper's experiments [slots]
 Case = tuple[tuple[PooledJob, ...], int]  # jobs, cores
 #: where lambda can start: at 0, or above all weights; claims that hold for neither or both search both
-STARTS = tuple(sorted(map(int, START.choices.values())))
+STARTS = tuple(sorted(map(int, OPEN["START"].choices.values())))
 
 
 def show_instance(jobs: Sequence[PooledJob], cores: int) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, searches
 from schedgym.papers.searches import Details, Searched, Sentences, Smallest, confirm_by, smallest_flaw
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import claim
@@ -165,19 +164,6 @@ def _operations(slot: Slot) -> Operations:
     )
 
 
-def _comparisons(values: Sequence[int]) -> int:
-    """Return how many comparisons of two values sorting takes."""
-    count = 0
-
-    def compare(a: int, b: int) -> int:
-        nonlocal count
-        count += 1
-        return a - b
-
-    sorted(values, key=functools.cmp_to_key(compare))
-    return count
-
-
 def _wide_job(servers: int) -> Slot:
     """Return a slot with one job of as many cores as there are servers, each with one core and 1 GB."""
     return Slot((1,), (servers,), (1,), (1,) * servers, (1,) * servers)
@@ -206,7 +192,7 @@ def _check_theorem_1(run: Run, say: Sentences) -> Finding:
         checked += 1
         more += found.cells > found.corrected or found.pairs > len(slot.caps) + len(slot.cpu) - 1
     sizes = [2**k for k in (4, 8, 12)]
-    compared = [_comparisons(run.rng.permutation(n).tolist()) / n for n in sizes]
+    compared = [searches.count_comparisons(run.rng.permutation(n).tolist()) / n for n in sizes]
     ratios = [one.cells / one.claimed for one in wide.values()]
     figures = {
         "cells_over_claimed": dict(zip(wide, ratios, strict=True)),

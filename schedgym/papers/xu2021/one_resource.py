@@ -13,6 +13,7 @@ from schedgym.papers.searches import Details, Searched, Sentences, confirm_by, s
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import (
     GAMMA,
+    OPEN,
     STARTS,
     K,
     as_rows,
@@ -28,7 +29,6 @@ from schedgym.papers.xu2021.instances import (
     tiny_instances,
 )
 from schedgym.papers.xu2021.model import PooledJob, Schedule
-from schedgym.papers.xu2021.readings import START
 
 # section IV-A: one resource --------------------------------------------------------------------------
 
@@ -561,7 +561,7 @@ def _equal_jobs(run: Run) -> tuple[int, ...]:
 
 @claim("theorem-5-regret")
 def _check_theorem_5_regret(run: Run, say: Sentences) -> Finding:
-    found = {beta: _regrets(run, beta, int(run.choice(START))) for beta in (0.0, 0.5)}
+    found = {beta: _regrets(run, beta, int(run.choice(OPEN["START"]))) for beta in (0.0, 0.5)}
     figures = {f"beta_{beta}": {"ratios": ratios, "done": share} for beta, (ratios, share) in found.items()}
     zero, half = (", ".join(f"{ratio:.2f}" for ratio in ratios) for ratios, _ in found.values())
     # a constant may be large, but must not grow with n

@@ -19,8 +19,7 @@ from schedgym.papers.xu2021.curves import (
     unfinished_curve,
     waiting,
 )
-from schedgym.papers.xu2021.instances import GAMMA
-from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION, FILLING, HORIZON, START
+from schedgym.papers.xu2021.instances import GAMMA, OPEN
 from schedgym.problems.flowtime.metrics import fates, pieces
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
 from schedgym.problems.flowtime.workload import tables
@@ -130,18 +129,18 @@ def declared_error(env: Any) -> dict[str, float]:
 
 def stand_in(run: Run, **more: Any) -> dict[str, Any]:
     """Return the parameters of the stand-in for the trace, with others."""
-    return {**PROBLEM.presets[run.choice(DEMANDS)], **run.size({}, {}, TINY), **more}
+    return {**PROBLEM.presets[run.choice(OPEN["DEMANDS"])], **run.size({}, {}, TINY), **more}
 
 
-def _draws(run: Run, small: int, paper: int = 100) -> int:
+def _draws(run: Run, small: int) -> int:
     """Return the number of draws; at the small scale the second stand-in, too, has some, but fewer."""
-    usual = run.choice(DEMANDS) == DEMANDS.choices[DEMANDS.default]
-    return run.size(small if usual else min(small, FEW_DRAWS), paper, 2)
+    usual = run.choice(OPEN["DEMANDS"]) == OPEN["DEMANDS"].value
+    return run.size(small if usual else min(small, FEW_DRAWS), 100, 2)
 
 
 def _chosen(run: Run) -> dict[str, Any]:
     """Return the options of the policies of the OCORP family under a reading."""
-    options = {"lambda0": START, "gamma": HORIZON, "literal": FILLING}
+    options = {"lambda0": OPEN["START"], "gamma": OPEN["HORIZON"], "literal": OPEN["FILLING"]}
     return {name: run.choice(point) for name, point in options.items()}
 
 
@@ -182,9 +181,9 @@ def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Evaluation:
     return run.play(
         ID,
         {own: policy, **RULES},
-        _draws(run, 5, 20),
+        _draws(run, 5),
         {"variance": list(variances)},
-        parameters=stand_in(run, kind=kind, estimation=run.choice(ESTIMATION)),
+        parameters=stand_in(run, kind=kind, estimation=run.choice(OPEN["ESTIMATION"])),
         options={own: _chosen(run)},
         observe=declared_error,
     )

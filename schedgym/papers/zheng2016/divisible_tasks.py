@@ -24,6 +24,7 @@ from schedgym.papers.zheng2016.concave import (
 )
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
+    OPEN,
     ROUGH,
     algorithm_1_rule,
     almost_two,
@@ -43,7 +44,6 @@ from schedgym.papers.zheng2016.instances import (
     value_by,
 )
 from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Schedule, State
-from schedgym.papers.zheng2016.readings import FRACTIONAL
 
 
 @claim("theorem-3.1")
@@ -121,7 +121,7 @@ def _check_fractional(run: Run, say: Sentences) -> Finding:
     cases = enumerate_instances(
         2, 2, (1, 2) if run.small else (1, 2, 3, 4), 1 if run.small else 2, 3, parallelism=2
     )
-    if run.choice(FRACTIONAL) != "optimum":
+    if run.choice(OPEN["FRACTIONAL"]) != "optimum":
         searched = find_flaw(cases, _below_m_greedy)
         return found_against(REFUTED, searched, "Algorithm 1 reaches less than m-greedy with whole tasks")
     ratios = [model.whole_best(instance)[0] / model.linear_best(instance)[0] for instance in cases]

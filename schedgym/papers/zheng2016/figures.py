@@ -1,7 +1,7 @@
 """Figures of "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values" (zheng2016).
 
-The workload is synthetic, and the paper describes it but for one point (``readings``). So the small scale
-also has the paper's sizes, only with fewer points on the x axes.
+The workload is synthetic, and the paper describes it but for one point (``readings.yaml``). So the small
+scale also has the paper's sizes, only with fewer points on the x axes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, excess, grows, judge_better, judge_claim, level
 from schedgym.papers.registry import figures_of
-from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
+from schedgym.papers.zheng2016.instances import OPEN
 
 F8 = npt.NDArray[np.float64]
 
@@ -49,8 +49,8 @@ def _play(
     episodes, jobs = run.size(10, 10, 2), run.size(100, 100, 20)
     options = {}
     if "single" not in parameters:
-        parameters["heavy"] = run.choice(HEAVY)
-        if "model" in parameters and run.choice(MISFIT):
+        parameters["heavy"] = run.choice(OPEN["HEAVY"])
+        if "model" in parameters and run.choice(OPEN["MISFIT"]):
             options = {name: {"skip": True} for name in HEURISTICS}
     own = {"jobs": jobs, **parameters}
     return run.play(ID, {**policies, **HEURISTICS}, episodes, grid, parameters=own, options=options)
@@ -81,13 +81,14 @@ def _lead(run: Run, played: Evaluation, policy: str, rival: str) -> F8:
     It is a share of the rival's value, at each place or, if differences are compared, at the first.
     """
     own, other = _values(played, policy), _values(played, rival)
-    lead: F8 = (own - other) / (other if run.choice(IMPROVEMENT) == "share" else other[:1])
+    lead: F8 = (own - other) / (other if run.choice(OPEN["IMPROVEMENT"]) == "share" else other[:1])
     return lead
 
 
 def _leads(run: Run, played: Evaluation, policies: Iterable[str], rival: str) -> dict[str, F8]:
     """Return the leads of policies by what they are called."""
-    base = "" if run.choice(IMPROVEMENT) == "share" else f" (of {rival}'s value at {_places(played)[0]:g})"
+    share = run.choice(OPEN["IMPROVEMENT"]) == "share"
+    base = "" if share else f" (of {rival}'s value at {_places(played)[0]:g})"
     return {f"lead of {policy}{base}": _lead(run, played, policy, rival) for policy in policies}
 
 

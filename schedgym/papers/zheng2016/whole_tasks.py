@@ -13,10 +13,11 @@ import numpy as np
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.exact import Number, as_text
-from schedgym.papers.searches import Details, Sentences, count, found_against
+from schedgym.papers.searches import Details, Sentences, count, count_comparisons, found_against
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.instances import (
     CLOSE,
+    OPEN,
     almost_two,
     claim,
     confirm_ratio,
@@ -30,7 +31,6 @@ from schedgym.papers.zheng2016.instances import (
     value_by,
 )
 from schedgym.papers.zheng2016.model import Amounts, Instance, Job, Rule, Schedule, State
-from schedgym.papers.zheng2016.readings import EXPONENT
 
 # section IV: whole tasks -----------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ def _factor_of(instance: Instance) -> float:
 
 @claim("primal-dual-factor", confirm=confirm_ratio(_as_printed, _factor_of))
 def _check_primal_dual(run: Run, say: Sentences) -> Finding:
-    if not run.choice(EXPONENT):
+    if not run.choice(OPEN["EXPONENT"]):
         return _check_printed_exponent()
     found = _factors(run, model.primal_dual, model.primal_dual_factor, 3_000 if run.small else 200_000)
     # the specification's hand examples: r, tasks there are, tasks taken
@@ -260,6 +260,34 @@ def _check_better(run: Run, say: Sentences) -> Finding:
     from_b = ", ".join(f"m = {m}: B = {b}" for m, b in least.items() if b is not None)
     figures = {"least_b": {str(m): b for m, b in least.items()}, "gain": float(Fraction(priced) / greedy)}
     return say(judge(falls and priced > greedy), figures, from_b=from_b)
+
+
+def _operations(run: Run, sorts: int, n: int) -> int:
+    """Count comparisons of sorting, and tasks that a rule looks at after it, in a slot with n active tasks.
+
+    Primal-dual sorts no tasks: round by round it computes a ratio for each task that is left.
+    """
+    values = run.rng.permutation(n).tolist()
+    if sorts:
+        return sorts * (count_comparisons(values) + n)
+    jobs = tuple(Job(1, 1, 1, 1, (1,), (1 + value,)) for value in values)
+    rounds = int(sum(model.primal_dual(State(Instance(jobs, (n,)), 1, (0,) * n))))
+    return sum(range(n - rounds + 1, n + 1))
+
+
+def _complexity(name: str, sorts: int) -> None:
+    """Register the claim on how the operations of a rule grow with the tasks, as counted."""
+
+    @claim(f"{name}-complexity")
+    def _check(run: Run, say: Sentences) -> Finding:
+        sizes = [16, 64, 256]
+        shares = [_operations(run, sorts, n) / (n * math.log2(n) if sorts else n**2) for n in sizes]
+        told, of = ", ".join(f"{share:.2f}" for share in shares), ", ".join(map(str, sizes))
+        return say(judge(shares[-1] <= 1.5 * shares[0]), {"shares": shares}, told=told, of=of)
+
+
+for _name, _sorts in (("m-greedy", 1), ("primal-dual", 0), ("deadline-aware", 2)):
+    _complexity(_name, _sorts)
 
 
 def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = None) -> Instance:

@@ -12,7 +12,7 @@ from schedgym.evaluation.comparison import Observed
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.papers import list_figures, make_figure
 from schedgym.papers.guan2022 import experiments, runs
-from schedgym.papers.guan2022.readings import CHAPTERS, EVENNESS
+from schedgym.papers.guan2022.findings import OPEN
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.evaluations import evaluation_of
@@ -45,7 +45,7 @@ def test_figures_of_skews_and_of_sites_share_runs(run) -> None:
 def test_readings_are_those_of_the_chapter_and_the_axes_of_means_start_at_zero(run) -> None:
     for found in list_figures("guan2022"):
         chapter = int(found.short.removeprefix("fig").removeprefix("table")[0])
-        points = [CHAPTERS[chapter]] + [EVENNESS] * (chapter == 3)
+        points = [OPEN[f"DURATIONS_{chapter}"]] + [OPEN["EVENNESS"]] * (chapter == 3)
         assert list(found.under) == ([] if found.short == "table3.1" else points)
     for name in ("fig3.11", "fig3.15", "fig4.6", "fig5.3"):
         means, ratios = np.reshape(np.array(entry(name).make(run).panels, dtype=object), (2, -1))
@@ -216,6 +216,15 @@ def test_incentives_are_counted_over_an_episode() -> None:
     assert seen == metrics["recomputations"]
     few_held, few = experiments.count_incentives(env, experiments.has_incentive, "amf", 0, 10)
     assert 10 <= few < 20 and few_held <= few
+
+
+def test_sub_jobs_of_known_instances() -> None:
+    """On two sites with 4 slots the first job has 2 and 4, the second has 2."""
+    demand, slots = np.array([[10, 10], [10, 0]]), np.array([4, 4])
+    for decisions in ([demand], [demand, np.array([[1, 1], [9, 9]])]):  # the second of which says nothing
+        assert experiments.sub_jobs_exponent(decisions, slots) == pytest.approx(np.log2(3.0))
+    demand, shares = np.array([[2, 4], [1, 0], [2, 4], [3, 3]]), np.array([[1, 1], [1, 0], [1, 2], [1.5, 0]])
+    assert experiments.served_unevenly(demand, shares).tolist() == [True, False, True]
 
 
 # rules -----------------------------------------------------------------------------------------------

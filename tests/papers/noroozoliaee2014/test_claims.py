@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from schedgym.papers import check_claims
-from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
+from schedgym.papers.noroozoliaee2014.instances import OPEN
 from tests.long import long, weekly
+
+HEAD, WINDOW = (OPEN[name] for name in ("HEAD", "WINDOW"))
 
 pytestmark = long
 

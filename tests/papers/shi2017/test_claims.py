@@ -9,17 +9,18 @@ import pytest
 
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.readings import name_reading
-from schedgym.papers.shi2017.instances import read_job
+from schedgym.papers.shi2017.instances import OPEN, read_job
 from schedgym.papers.shi2017.many_jobs import READINGS, _mean_tasks
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.papers.shi2017.model.one_job import SingleJob
 from schedgym.papers.shi2017.one_job import fat_tree_network
 from schedgym.papers.shi2017.placement import _two_tasks
-from schedgym.papers.shi2017.readings import MAR, SIZING
 from schedgym.problems.parallel_jct.workload import size_moments
 from tests.long import long, weekly
 from tests.papers.recorded import instance_of
 from tests.parallel_jct import linear_programs
+
+MAR, SIZING = (OPEN[name] for name in ("MAR", "SIZING"))
 
 pytestmark = long
 

@@ -15,8 +15,10 @@ from schedgym.evaluation.runner import evaluate
 from schedgym.papers import list_claims, list_figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_JUDGED, NOT_REPRODUCED, Effect, excess, larger
 from schedgym.papers.shi2017 import runs
-from schedgym.papers.shi2017.readings import LIMITS, MAR, SIZING, TASKS
+from schedgym.papers.shi2017.instances import OPEN
 from tests.long import long
+
+LIMITS, MAR, SIZING, TASKS = (OPEN[name] for name in ("LIMITS", "MAR", "SIZING", "TASKS"))
 
 pytestmark = long
 

@@ -17,9 +17,13 @@ from schedgym.papers.verdicts import shown_by_figures
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.figures import _only, _short_waits, by_class, longest_value, mean_of_sizes
-from schedgym.papers.xu2021.readings import DEMANDS, ESTIMATION, FILLING, HORIZON, NORM, START
+from schedgym.papers.xu2021.instances import OPEN
 from schedgym.problems.flowtime.problem import PROBLEM
 from tests.long import long
+
+DEMANDS, ESTIMATION, FILLING, HORIZON, NORM, START = (
+    OPEN[name] for name in ("DEMANDS", "ESTIMATION", "FILLING", "HORIZON", "NORM", "START")
+)
 
 pytestmark = long
 

@@ -9,11 +9,13 @@ from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import list_claims, list_figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
-from schedgym.papers.zheng2016 import figures, readings
-from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
+from schedgym.papers.zheng2016 import figures
+from schedgym.papers.zheng2016.instances import OPEN
 from tests.long import long
 from tests.partial_value import optima
 from tests.partial_value.instances import instance_of
+
+HEAVY, IMPROVEMENT, MISFIT = (OPEN[name] for name in ("HEAVY", "IMPROVEMENT", "MISFIT"))
 
 pytestmark = long
 
@@ -137,7 +139,7 @@ def test_every_open_point_is_used() -> None:
     used = {
         point for entry in (*list_claims("zheng2016"), *list_figures("zheng2016")) for point in entry.under
     }
-    assert used == set(readings.POINTS.values())
+    assert used == set(OPEN.values())
 
 
 def test_statements_over_the_places(by_demands) -> None:
