@@ -46,7 +46,7 @@ __all__ = [
 I8 = npt.NDArray[np.int64]
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
-reset = resetter(METRIC_VALUES)
+reset = resetter(METRIC_VALUES, without=("repaired",))  # which the environment counts
 
 #: the norm's k, and the weight of the switching cost in the objective
 OBJECTIVE = record_dtype(("norm", np.float64), ("alpha", np.float64))
