@@ -253,9 +253,7 @@ def test_what_ends_its_process_is_refused_and_the_others_are_played(way, tmp_pat
     monkeypatch.setattr(walls, "MOST_STOPS", 1)  # the next process would begin with the same way
     other = dataclasses.replace(INSTANCES[1], parameters={**INSTANCES[1].parameters, "window": 64})
     guard = "if self.honest._window != 64:\n" + textwrap.indent(textwrap.dedent(code).strip(), "    ")
-    run = play(
-        write(tmp_path / "cheat.py", [guard]), [INSTANCES[0], other], Limits(decision=1.0, clock=10**6)
-    )
+    run = play(write(tmp_path / "cheat.py", [guard]), [INSTANCES[0], other])
     assert refusal in run.played[0]
     assert judge(INSTANCES[1], run.played[1]) > 0
 
