@@ -25,8 +25,6 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.tokens import effective_parameters, tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 
-__all__ = ["OWN", "AgentPolicy", "make_agent"]
-
 Observation = Mapping[str, npt.NDArray[Any]]
 
 STATISTICS = "statistics/"

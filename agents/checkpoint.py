@@ -20,8 +20,6 @@ from schedgym.agents.files import strip, versions, write_atomically
 from schedgym.core.files import read_archive
 from schedgym.errors import InvalidParameter
 
-__all__ = ["TrainingRecord"]
-
 FORMAT = 3  # of checkpoints
 LARGEST = 2**32  # bytes of one: with the arrays of all environments
 #: settings in which a training may differ from its checkpoint: they only say when to stop, and to save

@@ -43,17 +43,6 @@ from schedgym.documents import build, check, entry, mapping, parse_yaml, placed,
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.extras import require
 
-__all__ = [
-    "ALGORITHMS",
-    "Config",
-    "SearchOptions",
-    "config_for",
-    "list_configs",
-    "load_config",
-    "make_config",
-    "shipped_config",
-]
-
 ALGORITHMS = ("cma", "ppo", "sb3-ppo")
 FITNESS = ("ratio", "difference", "log")
 SUFFIXES = (".yaml", ".yml")

@@ -28,8 +28,6 @@ from schedgym.core.source import first_window
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
 
-__all__ = ["PARTS", "Domain", "DomainOptions", "best_baseline", "episodes_of_part", "windows_of_part"]
-
 I8 = npt.NDArray[np.int64]
 F8 = npt.NDArray[np.float64]
 

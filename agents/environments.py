@@ -23,8 +23,6 @@ from schedgym.envs import make_cuda_simulator
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Environments", "as_tensor", "find_devices", "make_environments"]
-
 torch: Any = require("torch", "agents")
 
 Tensor = Any

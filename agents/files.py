@@ -27,21 +27,6 @@ from schedgym.errors import InvalidFile, InvalidParameter, SchedgymError, Unknow
 if TYPE_CHECKING:
     from schedgym.agents.config import Config
 
-__all__ = [
-    "Agent",
-    "InvalidAgentFile",
-    "agent_paths",
-    "checkpoint_path",
-    "describe",
-    "list_pretrained",
-    "load_agent",
-    "load_pretrained",
-    "save_agent",
-    "strip",
-    "versions",
-    "write_atomically",
-]
-
 FORMAT = 1
 LARGEST = 64 * 2**20  # bytes of a file that is read, and of what is in it
 KINDS = "fiub"  # of numbers: arrays of anything else are refused

@@ -35,8 +35,6 @@ from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["GradientTraining", "Point", "TrainingResult", "metadata_of", "one_thread", "run"]
-
 torch: Any = require("torch", "agents")
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -24,8 +24,6 @@ from schedgym.core.policy import make_policy
 from schedgym.envs import SchedulingEnv
 from schedgym.extras import require
 
-__all__ = ["Cloning", "Demonstration", "clone", "demonstrate"]
-
 torch: Any = require("torch", "agents")
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -25,18 +25,6 @@ from schedgym.agents.views import Layout, Segment
 from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter
 
-__all__ = [
-    "NEVER",
-    "absent_score",
-    "critic_shapes",
-    "cut_set",
-    "estimate",
-    "forward",
-    "initial",
-    "prepare",
-    "shapes",
-]
-
 #: score of what cannot be chosen: its probability is exactly 0 in float32
 NEVER = -1e8
 EDGE = 1e-5  # log-odds are cut off here ...

@@ -6,8 +6,6 @@ import dataclasses
 
 from schedgym.core.problem import Parameters, parameter
 
-__all__ = ["KEEP", "EvaluationOptions", "ImitationOptions", "NetworkOptions", "PPOOptions"]
-
 KEEP = ("best", "last")
 
 

@@ -41,8 +41,6 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Batch", "PPOTraining", "loss", "shared_advantages", "temporal_advantages"]
-
 torch: Any = require("torch", "agents")
 
 Tensor = Any

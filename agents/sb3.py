@@ -35,8 +35,6 @@ from schedgym.envs import CudaVectorEnv, SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["ModelPolicy", "SB3VecEnv", "TokenPolicy", "action_masks", "make_vec_env"]
-
 torch: Any = require("torch", "agents")
 _VecEnv: Any = require("stable_baselines3.common.vec_env", "agents").VecEnv
 _BasePolicy: Any = require("stable_baselines3.common.policies", "agents").BasePolicy

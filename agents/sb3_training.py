@@ -20,8 +20,6 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["SB3Training"]
-
 torch: Any = require("torch", "agents")
 _sb3: Any = require("stable_baselines3", "agents")
 _vec_env: Any = require("stable_baselines3.common.vec_env", "agents")

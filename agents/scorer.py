@@ -30,8 +30,6 @@ from schedgym.core.scorer import CONTEXTS, FORM, KINDS, SEGMENT, TRANSFORMS, For
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = ["Scorer", "ScorerOptions", "statistics_of"]
-
 F4 = npt.NDArray[np.float32]
 F8 = npt.NDArray[np.float64]
 Observation = Mapping[str, npt.NDArray[Any]]

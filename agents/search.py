@@ -42,16 +42,6 @@ from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = [
-    "TRAINING_SEEDS",
-    "Rollouts",
-    "Point",
-    "Search",
-    "SearchResult",
-    "metadata_of",
-    "search",
-]
-
 F4 = npt.NDArray[np.float32]
 F8 = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]

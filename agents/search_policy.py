@@ -24,8 +24,6 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.snapshots import Model
 from schedgym.errors import InvalidParameter
 
-__all__ = ["SearchPolicy", "is_contender", "make_contender"]
-
 SAMPLES = 16
 FUTURES = 8
 #: smallest and largest standard deviation of what samples add to scores; where no job comes after those that

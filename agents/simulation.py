@@ -16,18 +16,6 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidParameter
 
-__all__ = [
-    "advance",
-    "arrays_of",
-    "held_out",
-    "make_simulator",
-    "overwrite",
-    "play_episodes",
-    "play_scored",
-    "restore_state",
-    "state_of",
-]
-
 Arrays = dict[str, npt.NDArray[Any]]
 
 

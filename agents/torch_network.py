@@ -16,8 +16,6 @@ from schedgym.agents.views import Layout
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["Network", "Observation", "Random", "find_device"]
-
 torch: Any = require("torch", "agents")
 _Module: Any = torch.nn.Module
 

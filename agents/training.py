@@ -13,8 +13,6 @@ from schedgym.errors import InvalidParameter
 if TYPE_CHECKING:  # they import torch
     from schedgym.agents.gradient import GradientTraining
 
-__all__ = ["check_device", "learn", "make_training", "metadata_of", "train"]
-
 
 def check_device(config: Config, device: str | None, here: bool = True) -> None:
     """Check a device before a training begins.

@@ -21,8 +21,6 @@ from gymnasium import spaces
 from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = ["Layout", "Segment", "layout_of", "make_layout"]
-
 F4 = npt.NDArray[np.float32]
 
 

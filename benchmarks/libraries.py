@@ -15,8 +15,6 @@ from typing import Any
 from schedgym.errors import RunAborted
 from schedgym.evaluation.bench import chosen, finish
 
-__all__ = ["SCRIPTS", "main"]
-
 #: script of docs/libraries -> the library that it uses
 SCRIPTS = {
     "sb3_ppo": "stable-baselines3",

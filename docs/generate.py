@@ -7,6 +7,7 @@ show comes from the registries, the docstrings, an episode played now, and the c
 
 from __future__ import annotations
 
+import ast
 import collections
 import dataclasses
 import importlib
@@ -207,7 +208,7 @@ def field_range(field: Field) -> tuple[str, str]:
 
 def functions_of(module: Any) -> list[tuple[str, str]]:
     """Name and first line of the docstring of a module's public functions."""
-    found = [getattr(module, name) for name in module.__all__ if inspect.isfunction(getattr(module, name))]
+    found = [one for one in map(vars(module).get, public_names(module)) if inspect.isfunction(one)]
     return [(one.__name__, link_roles((inspect.getdoc(one) or "").partition("\n")[0])) for one in found]
 
 
@@ -372,8 +373,7 @@ def api() -> list[Any]:
             names = [module.name for module in pkgutil.iter_modules(found.__path__) if not module.ispkg]
             modules += [importlib.import_module(f"{public}.{name}") for name in names]
         members = {
-            one.__name__: [n for n in getattr(one, "__all__", []) if is_new(getattr(one, n), taken)]
-            for one in modules
+            one.__name__: [n for n in public_names(one) if is_new(getattr(one, n), taken)] for one in modules
         }
         page = make(f"api/{public.replace('.', '-')}.md", "api.md", title=title, modules=members)
         nav.append({title: page})
@@ -395,6 +395,19 @@ def reads() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "examples").iterdir()}
     own = {"examples": read_yaml(DOCS / "examples.yaml"), "words": read_yaml(WORDS)}
     make("how-to/reads.md", "reads.md", texts=texts, formats=formats().values(), **own)
+
+
+def public_names(module: Any) -> list[str]:
+    """What a module exports: the names that it lists, else those that it defines without an underscore."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    names: list[str] = []
+    for node in ast.parse(inspect.getsource(module)).body:
+        defined = (
+            [node] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else getattr(node, "targets", [])
+        )
+        names += [getattr(one, "name", getattr(one, "id", "_")) for one in defined]
+    return [name for name in names if not name.startswith("_")]
 
 
 def home(item: Any) -> str:

@@ -23,18 +23,6 @@ from schedgym.core.files import read_text
 from schedgym.errors import InvalidFile, InvalidParameter, UnknownName
 from schedgym.extras import require
 
-__all__ = [
-    "build",
-    "canonical",
-    "check",
-    "check_whole",
-    "entry",
-    "mapping",
-    "parse_yaml",
-    "placed",
-    "read_yaml",
-]
-
 T = TypeVar("T")
 
 LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second

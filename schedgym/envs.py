@@ -38,16 +38,6 @@ from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, Unex
 from schedgym.extras import require
 from schedgym.spaces import observation_space, observation_table
 
-__all__ = [
-    "RENDER_MODES",
-    "CudaVectorEnv",
-    "EnvState",
-    "SchedulingEnv",
-    "SchedulingVectorEnv",
-    "find_cuda",
-    "make_cuda_simulator",
-]
-
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
 Method = TypeVar("Method", bound=Callable[..., Any])

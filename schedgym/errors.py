@@ -10,25 +10,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = [
-    "ConcurrentUse",
-    "InfeasibleInstance",
-    "InvalidAction",
-    "InvalidFile",
-    "InvalidParameter",
-    "InvalidSchedule",
-    "InvalidStore",
-    "InvalidWorkload",
-    "RunAborted",
-    "SchedgymError",
-    "TraceFormatError",
-    "UnexpectedKeyword",
-    "UnknownName",
-    "one_line",
-    "printable",
-    "shorten",
-]
-
 LONGEST = 1000  # characters of a message
 MOST = 12  # names that a message lists where a command lists them, too
 #: kind of name -> the command that lists all of its names

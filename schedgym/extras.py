@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["require"]
-
 
 def require(module: str, extra: str = "eval") -> Any:
     """Import a module that belongs to an extra.

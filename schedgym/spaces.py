@@ -10,8 +10,6 @@ from gymnasium import spaces
 from schedgym.core.arrays import Declaration, Member, Shown, declarations, members
 from schedgym.core.problem import Problem
 
-__all__ = ["observation_space", "observation_table"]
-
 #: parts of the names of dimensions that say in which observations an array has elements
 KINDS = ("unit_", "own_", "token_")
 

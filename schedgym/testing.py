@@ -48,19 +48,6 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidSchedule, UnknownName
 
-__all__ = [
-    "ALLOWED_WARNINGS",
-    "all_views",
-    "check_policy",
-    "check_problem",
-    "check_vector_parity",
-    "difference",
-    "infeasible_action",
-    "malformed_actions",
-    "policy_parameters",
-    "sample_action",
-]
-
 #: warnings of gymnasium's check_env that an environment may cause, as regular expressions: of one-dimensional
 #: actions in the units of the problem (tasks, scores, logarithms of prices). No other is needed: bounds are
 #: finite, spaces start at 0, and render_fps is set.

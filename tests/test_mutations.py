@@ -74,8 +74,8 @@ SHARES = {
 }
 NAMED = tuple(
     kind
-    for name in errors.__all__
-    if isinstance(kind := getattr(errors, name), type) and kind is not SchedgymError
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, SchedgymError) and kind is not SchedgymError
 )  # and InvalidAgentFile
 
 Json = Any

@@ -3,8 +3,6 @@
 from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["BFExec", "DotExec"]
-
 
 @register_policy(
     "queue-delay/bf-exec",

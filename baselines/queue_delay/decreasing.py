@@ -5,8 +5,6 @@ from typing import Any
 from schedgym.baselines.queue_delay.scheme import ONES, SchemePolicy, candidates_of, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
-
 _SOURCE = "noroozoliaee2014, section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
 _ONLINE = (
     "The paper does not say how the offline rule treats arrivals. Here an arriving task bypasses the queue, "

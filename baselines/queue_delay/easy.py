@@ -14,8 +14,6 @@ from schedgym.core.policy import Interface, register_policy
 from schedgym.core.rows import copy_entries, with_columns
 from schedgym.problems.queue_delay.rules import ARRIVAL, count_visible, fits
 
-__all__ = ["EasyBackfill"]
-
 PLAN = record_dtype(
     ("clock", np.float64),  # of the last decision [s]
     ("time", np.float64),  # the head's reservation [s]

@@ -5,8 +5,6 @@ from typing import Any
 from schedgym.baselines.queue_delay.scheme import SchemePolicy, candidates_of, carrying_views
 from schedgym.core.policy import register_policy
 
-__all__ = ["FirstComeFirstServed", "Fit"]
-
 _LITERAL = (
     "None. A task can wait for ever under this scheme: a head of the queue that does not fit on the released "
     "server is not tried on others, even if it fits there."

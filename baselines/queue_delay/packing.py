@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from schedgym.errors import InfeasibleInstance, InvalidParameter, UnknownName
 
-__all__ = ["PACKING_RULES", "SIZES", "Packing", "pack"]
-
 TOLERANCE = 1e-9
 PACKING_RULES = ("ff", "bf", "wf", "rf", "ffd", "bfd", "bin-centric")
 SIZES = ("norm", "product", "sum", "avgsum", "dot")

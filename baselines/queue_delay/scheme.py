@@ -28,8 +28,6 @@ from schedgym.problems.queue_delay.rules import (
     scheme_row,
 )
 
-__all__ = ["SchemePolicy", "candidates_of", "carrying_views"]
-
 #: the schemes that compare L_p norms (bf-exec does, too, but the paper gives it the L2 norm)
 NORMED = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
 ONES = (1.0, 1.0)

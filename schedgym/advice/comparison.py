@@ -20,8 +20,6 @@ from schedgym.traces.feed import WAIT, Outcome
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RELATIVE", "LoadComparison", "is_idle", "waiting"]
-
 NEGLIGIBLE = 1e-3  # of the median duration: a shorter mean wait is none
 RELATIVE = 0.01  # a smaller difference is none
 

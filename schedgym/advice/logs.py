@@ -24,8 +24,6 @@ from schedgym.evaluation.runner import compare
 from schedgym.traces.base import RESOURCES, Trace, offered_load
 from schedgym.traces.feed import MOST, PART, select
 
-__all__ = ["Part", "Run", "all_at_once", "busiest", "cut", "loads", "run"]
-
 Floats = npt.NDArray[np.float64]
 
 WINDOWS = 20  # into which the tasks that are run are divided

@@ -22,8 +22,6 @@ from schedgym.evaluation.wording import (
     time_unit,
 )
 
-__all__ = ["Sheet", "conclusions", "draw", "draw_schedule", "sheets", "text_of", "write_page"]
-
 ROWS = 12  # machines of a schedule
 
 

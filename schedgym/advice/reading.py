@@ -34,8 +34,6 @@ from schedgym.traces.machines import Placed, size_text
 from schedgym.traces.pieces import column_names
 from schedgym.traces.units import Guess, refuse_span, settle_units, used_at_once
 
-__all__ = ["How", "Log", "read_log"]
-
 
 class How(TypedDict, total=False):
     """Keyword arguments for reading a log.

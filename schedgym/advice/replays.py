@@ -23,8 +23,6 @@ from schedgym.traces.machines import place
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEFT_OUT", "NO_GPUS", "ONLY_COUNTED", "Replay", "compare_with_record", "own_tasks", "replay"]
-
 Floats = npt.NDArray[np.float64]
 
 #: other resources, where GPUs are no part of a model, and where they are

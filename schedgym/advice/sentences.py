@@ -18,8 +18,6 @@ from schedgym.traces.base import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AGENT", "say_best", "say_busiest", "say_idle", "say_limits"]
-
 AGENT = "agent"
 FEW = 8  # windows
 #: what a policy knows, in words

@@ -13,8 +13,6 @@ from schedgym.advice.logs import Part, Run
 from schedgym.core.record import ScheduleRecord
 from schedgym.traces.feed import WAIT, Outcome
 
-__all__ = ["Stretch", "find_stretch"]
-
 MOST = 1_500  # pieces of work that begin in a stretch: a picture of some 500 kB
 SHOWN = 0.75  # of a window's jobs that have ended when the stretch ends
 

@@ -30,8 +30,6 @@ from schedgym.traces.base import MACHINE, RESOURCES, Trace
 from schedgym.traces.feed import WAIT, Feed
 from schedgym.traces.machines import ACROSS, ON_SEVERAL, Placed, place, size_text, work_text
 
-__all__ = ["Advice", "How", "advise"]
-
 ORDER = ("flowtime", "partial-value", "geo", "queue-delay")  # the first that a log feeds is the default
 RAMP = (1.5, 2.0, 4.0)
 FURTHER = (8.0, 16.0, 32.0, 64.0)  # where policies do not differ up to there

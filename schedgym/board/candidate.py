@@ -27,8 +27,6 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction, one_line
 from schedgym.evaluation.plan import acting_parameters
 
-__all__ = ["DECIDED", "Expected", "PolicyBatch", "make_candidate"]
-
 ANSWER = 240  # bytes of the action, or of the text of an error, at least
 DECIDED, FAILED = 1, 2  # marks of an environment in the file of actions; 0: not decided yet
 

@@ -35,19 +35,6 @@ from schedgym.evaluation.episodes import checked_gap, lower_bound, make_env, pla
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import acting_parameters, default_policies
 
-__all__ = [
-    "FOLDER",
-    "Entry",
-    "Known",
-    "enter",
-    "fill",
-    "improve",
-    "known",
-    "load_schedules",
-    "read_entries",
-    "save_schedules",
-]
-
 TEST = "test"  # the set of which entries are, and whose best known schedules are kept
 FOLDER = Path(__file__).parents[2] / "docs" / "board"
 VALUES = Path(__file__).with_name("best_known")

@@ -19,8 +19,6 @@ from schedgym.board.suites import Instance
 from schedgym.core.record import ScheduleRecord
 from schedgym.errors import InvalidParameter, InvalidSchedule
 
-__all__ = ["judge"]
-
 #: kinds of numbers that a schedule's columns may have
 KINDS = {"job": "i", "server": "i", "start": "if", "end": "if", "amount": "if"}
 

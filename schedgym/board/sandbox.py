@@ -18,8 +18,6 @@ from typing import Any
 
 from schedgym.documents import read_yaml
 
-__all__ = ["confine", "limit"]
-
 CALLS = Path(__file__).with_name("system_calls.yaml")
 #: machine -> column of CALLS, number of the architecture in a filter
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}

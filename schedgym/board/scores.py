@@ -26,19 +26,6 @@ from schedgym.errors import InvalidSchedule, SchedgymError
 from schedgym.evaluation.statistics import Estimate, estimate
 from schedgym.evaluation.wording import estimate_text, four_digits
 
-__all__ = [
-    "FAILED",
-    "LEAST",
-    "Report",
-    "Result",
-    "estimate_score",
-    "evaluate_program",
-    "facts_of",
-    "ratio_to_bound",
-    "run",
-    "score_of",
-]
-
 LEAST = 0.01
 FAILED = -1.0  # what a searcher is told of a program of which every instance was refused
 SHOWN = 5  # instances that a feedback names

@@ -24,8 +24,6 @@ from schedgym.core.workload import SECTIONS, Workload
 from schedgym.documents import build, placed, read_yaml
 from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
 
-__all__ = ["SECRET", "Instance", "Size", "Suite", "digest_of", "load_suite", "suites"]
-
 FOLDER = Path(__file__).with_name("suites")
 SECRET = "secret"  # the set that is made from a phrase
 FIRST_SEED = 2**48  # evaluations and trainings take seeds below

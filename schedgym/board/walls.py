@@ -40,8 +40,6 @@ from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, printable
 from schedgym.evaluation.plan import baseline
 
-__all__ = ["CandidateProcess", "Limits", "Run", "expected_of", "play", "play_batch", "prepare"]
-
 LONGEST = 2**16  # bytes of an answer in JSON, and those that are read at once
 STARTING = 120.0  # s of CPU time for each part of the start: to restrict itself, to load the candidate
 PATIENCE = 3600.0  # s on the clock for each part of the start

@@ -26,8 +26,6 @@ from schedgym.core.problem import get_problem
 from schedgym.evaluation.wording import make_console
 from schedgym.extras import require
 
-__all__ = ["Asked", "advise"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Asked:

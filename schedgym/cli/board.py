@@ -13,8 +13,6 @@ from schedgym.core.files import atomic_write, check_output, read_text
 from schedgym.errors import InvalidParameter, RunAborted
 from schedgym.evaluation.wording import estimate_text, four_digits, make_console
 
-__all__ = ["board"]
-
 TEMPLATES = Path(__file__).parent / "templates" / "board"
 CLOCK = 10  # times its limit of CPU time that a decision may take
 #: view in which a searched program may act -> entry of the observation that says which choices there are

@@ -135,8 +135,9 @@ def compare(asked: Asked, **given: str | None) -> None:
     for module in ("pandas", *(("matplotlib",) if picture is not None else ())):
         require(module)
     from schedgym.evaluation import runner
+    from schedgym.evaluation.canvas import FORMATS
     from schedgym.evaluation.export import write_csv
-    from schedgym.evaluation.plot import FORMATS, plot_comparison
+    from schedgym.evaluation.plot import plot_comparison
 
     wanted = _plan(asked, given)
     check_output(asked.json)

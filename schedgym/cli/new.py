@@ -13,8 +13,6 @@ from schedgym.cli.common import application, say
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = ["new"]
-
 TEMPLATES = Path(__file__).parent / "templates"
 #: kind -> the name that its templates have
 SAMPLES = {"problem": "one-machine", "policy": "smallest-first", "trace": "mine"}

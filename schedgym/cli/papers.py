@@ -8,8 +8,6 @@ import typer
 from schedgym.cli.common import Json, Processes, Seed, application
 from schedgym.core.files import check_output
 
-__all__ = ["claims", "reproduce"]
-
 
 @application.command("claims")
 def claims(

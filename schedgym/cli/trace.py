@@ -10,8 +10,6 @@ from schedgym.cli.common import Json, Pool, application, make_table, say, write_
 from schedgym.core.files import check_output
 from schedgym.evaluation.wording import four_digits, make_console, value_text
 
-__all__ = ["fetch", "inspect", "list_formats"]
-
 trace = typer.Typer(help="List, inspect and fetch cluster traces.", rich_markup_mode=None)
 application.add_typer(trace, name="trace")
 

@@ -37,37 +37,6 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "SCRATCH",
-    "SHARED",
-    "STATIC",
-    "MOST_DIMENSIONS",
-    "Bytes",
-    "Declaration",
-    "Fill",
-    "Flags",
-    "Floats",
-    "Floats32",
-    "Integers",
-    "Integers32",
-    "Member",
-    "Renamed",
-    "Shown",
-    "Sizes",
-    "allocate",
-    "allocate_all",
-    "batched",
-    "check_guards",
-    "declarations",
-    "length",
-    "members",
-    "memory_of",
-    "regrow",
-    "shape_of",
-    "sizes_of",
-    "static_length",
-]
-
 # Kinds of arrays; all are C-contiguous.
 Floats = Annotated[npt.NDArray[np.float64], np.dtype(np.float64)]
 Floats32 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32)]

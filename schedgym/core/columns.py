@@ -15,8 +15,6 @@ from numba.np import arrayobj
 
 from schedgym.core.jit import COMPILED
 
-__all__ = ["names_of", "numbered", "places", "put", "read"]
-
 # their annotations are partial
 _types: Any = types
 _arrayobj: Any = arrayobj

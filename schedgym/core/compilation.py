@@ -8,8 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 
-__all__ = ["COMPILATION", "Compilation"]
-
 PATIENCE = 1.0  # s of compiling in silence
 
 

@@ -40,16 +40,6 @@ from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SKIP
 from schedgym.core.tables import Shifted, make_tools, row_of, table_of
 from schedgym.errors import InvalidAction, InvalidParameter
 
-__all__ = [
-    "SIMULATED",
-    "CudaSimulator",
-    "Results",
-    "check_device",
-    "compiled",
-    "functions",
-    "uncontracted",
-]
-
 # their annotations are partial
 _numba: Any = numba
 cuda: Any = numba_cuda  # as kernels know it: numba's simulator puts another in its place while they run

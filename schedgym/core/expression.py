@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidParameter
 
-__all__ = ["CODES", "SCORE", "SCORED_VIEWS", "Expression"]
-
 SCORE = "score:"  # before the expression that names a policy, which acts in one of these views
 SCORED_VIEWS = ("priority", "pick")
 

@@ -26,8 +26,6 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidFile, InvalidParameter
 
-__all__ = ["atomic_write", "check_output", "open_regular", "read_archive", "read_text"]
-
 
 def open_regular(path: str | Path) -> io.BufferedReader:
     """Open a regular file to read bytes.

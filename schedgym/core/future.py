@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from schedgym.core.workload import Schema, Workload
 
-__all__ = ["change_future", "join_future"]
-
 Fields = dict[str, npt.NDArray[Any]]
 
 

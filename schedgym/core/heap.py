@@ -6,8 +6,6 @@ from typing import Any
 
 from schedgym.core.jit import helper
 
-__all__ = ["pop", "push"]
-
 
 @helper
 def push(times: Any, items: Any, size: int, time: float, item: int) -> None:

@@ -21,8 +21,6 @@ from schedgym.core.arrays import GUARD
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.kernel_cache import KernelCache
 
-__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "subroutine"]
-
 # their annotations are partial, and leave out the options that matter here
 _numba: Any = numba
 _codegen: Any = codegen

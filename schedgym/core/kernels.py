@@ -17,11 +17,6 @@ from schedgym.core.scorer import Form, Given, Work, act, columns_each, play_each
 from schedgym.core.stepping import Exchange, advance_each, decide_each, draw_each, measure_each
 from schedgym.core.tables import accessor
 
-__all__ = [
-    *("Dynamics", "Scoring", "ViewDynamics"),
-    *("draw_kernel", "made_kernel", "measure_kernel"),
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from schedgym.core.jit import helper
 
-__all__ = ["differ", "last_of", "percentile", "sort", "sort_rows"]
-
 #: computed numbers that differ relatively by less count as equal: the difference may be rounding
 TIE = 1e-9
 #: share of its time by which an event may be later than another one and be simultaneous with it

@@ -27,19 +27,6 @@ import numpy as np
 from schedgym.core.expression import SCORE, SCORED_VIEWS
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = [
-    "Interface",
-    "Policy",
-    "PolicySpec",
-    "enter_policy",
-    "get_policy_spec",
-    "list_policies",
-    "make_policy",
-    "register_policy",
-    "registered_policies",
-    "resolve_policy_name",
-]
-
 ENTRY_POINTS = "schedgym.policies"
 #: entries of observations that tell how long jobs run, or how much work they are
 DURATIONS = ("execution", "processing", "remaining", "slots_left", "volume")

@@ -23,8 +23,6 @@ import numpy as np
 from schedgym.core.policy import Interface, PolicySpec, enter_policy, registered_policies
 from schedgym.errors import InvalidParameter
 
-__all__ = ["load_policy", "names_policy_file", "typed_policy"]
-
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
 
 

@@ -27,19 +27,6 @@ from schedgym.errors import InvalidParameter, UnknownName
 if TYPE_CHECKING:
     from schedgym.core.workload import Schema
 
-__all__ = [
-    "Metric",
-    "Parameters",
-    "Problem",
-    "Statement",
-    "Variant",
-    "View",
-    "get_problem",
-    "list_problems",
-    "parameter",
-    "sign_of",
-]
-
 ENTRY_POINTS = "schedgym.problems"
 
 

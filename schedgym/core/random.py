@@ -15,18 +15,6 @@ import numpy.typing as npt
 
 from schedgym.core.jit import helper
 
-__all__ = [
-    "EVALUATION_SEEDS",
-    "VALIDATION_SEED",
-    "exponential",
-    "normal_pair",
-    "root_seed",
-    "root_seeds",
-    "stream",
-    "substream",
-    "uniform",
-]
-
 EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and validations those from here
 VALIDATION_SEED = 2**41  # its episodes choose between the weights of an agent, and a baseline's options
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

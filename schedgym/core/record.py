@@ -13,8 +13,6 @@ import numpy.typing as npt
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 
-__all__ = ["ScheduleRecord", "check_columns", "check_rows", "first_overload", "refuse_first"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ScheduleRecord:

@@ -23,8 +23,6 @@ from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
 
-__all__ = ["play_by_rule", "play_out", "scoring_of", "tabled_scoring"]
-
 MOST_DECISIONS = 100_000  # of a call of a kernel: some tenths of a second, in which nothing is interrupted
 MOST_RULED = 1000  # of a call by a rule, whose decisions may take milliseconds
 

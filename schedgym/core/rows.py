@@ -17,8 +17,6 @@ from numba.np import arrayobj
 from schedgym.core.arrays import Declaration, declarations
 from schedgym.core.jit import COMPILED, helper
 
-__all__ = ["clear_entries", "clearer", "copier", "copy_entries", "mark", "resetter", "with_columns"]
-
 # their annotations are partial
 _types: Any = types
 _arrayobj: Any = arrayobj

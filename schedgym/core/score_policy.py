@@ -20,8 +20,6 @@ from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = ["ScorePolicy"]
-
 Observation = Mapping[str, npt.NDArray[Any]]
 
 NUMBER, NAME = CODES["number"], CODES["name"]

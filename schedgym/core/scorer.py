@@ -36,27 +36,6 @@ from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ACT, SHORT, SKIP, has_observed, is_refused, take
 
-__all__ = [
-    "CONTEXTS",
-    "EDGE",
-    "FORM",
-    "KINDS",
-    "PAUSED",
-    "SEGMENT",
-    "TRANSFORMS",
-    "UNDEFINED",
-    "Form",
-    "Given",
-    "Work",
-    "act",
-    "columns_each",
-    "log_odds",
-    "next_set",
-    "play_each",
-    "score_each",
-    "unscaled",
-]
-
 EDGE = 1e-5  # log-odds are cut off here
 BLOCK = 64  # tokens that are not there are passed over by so many
 UNDEFINED = SHORT + 1  # what a kernel returns where a score is not a number

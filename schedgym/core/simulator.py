@@ -40,8 +40,6 @@ from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 
-__all__ = ["Kernel", "Simulator"]
-
 #: (table, tools, command [B]) -> a count, or -(b + 1) for the first environment whose action is refused
 Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
 

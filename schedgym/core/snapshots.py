@@ -17,8 +17,6 @@ from schedgym.core.tokens import tokens_of
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter
 
-__all__ = ["Model", "Snapshot", "restore", "resample", "save"]
-
 Arrays = list[npt.NDArray[Any]]
 
 

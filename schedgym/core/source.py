@@ -12,8 +12,6 @@ from schedgym.core.random import root_seed, root_seeds, stream, uniform
 from schedgym.core.tables import tabled
 from schedgym.errors import InvalidParameter
 
-__all__ = ["constants_of", "count_windows", "draw_alone", "first_of_window", "first_window"]
-
 
 def constants_of(record: np.dtype[Any], parameters: Any, /, **others: Any) -> Any:
     """Return a record of numbers: each field is the one of ``others``, or the parameter, of its name."""

@@ -26,27 +26,6 @@ import numpy as np
 from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import helper, record_dtype
 
-__all__ = [
-    "ACT",
-    "ACTION_RULES",
-    "BEGIN",
-    "CHECK",
-    "RESULT",
-    "RESUME",
-    "SHORT",
-    "SKIP",
-    "ActionSpace",
-    "Exchange",
-    "advance_each",
-    "always_feasible",
-    "decide_each",
-    "draw_each",
-    "has_observed",
-    "is_refused",
-    "measure_each",
-    "take",
-]
-
 #: what an environment does in a call of a kernel. CHECK: say whether the action would be refused; RESUME: go
 #: on after the log has grown
 SKIP, ACT, BEGIN, CHECK, RESUME = range(5)

@@ -37,11 +37,6 @@ from schedgym.core.arrays import (
 )
 from schedgym.core.jit import COMPILED
 
-__all__ = [
-    *("MADE_HERE", "Shifted"),
-    *("accessor", "batch_of_one", "make_tools", "pack", "row_of", "table_of", "tabled"),
-]
-
 Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
 
 # their annotations are partial

@@ -22,17 +22,6 @@ from typing import Any
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 
-__all__ = [
-    "RULE_VIEW",
-    "ColumnSet",
-    "ScoredView",
-    "Scores",
-    "TokenSet",
-    "Tokens",
-    "effective_parameters",
-    "tokens_of",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class TokenSet:

@@ -19,19 +19,6 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidWorkload, one_line, suggest
 
-__all__ = [
-    "CAPACITY_TOLERANCE",
-    "PAD",
-    "SECTIONS",
-    "Field",
-    "Schema",
-    "Workload",
-    "check_tasks",
-    "most_slots",
-    "refuse",
-    "shown",
-]
-
 SECTIONS = ("jobs", "tasks", "cluster", "parameters")
 
 #: pads the rows of ragged fields

@@ -16,8 +16,6 @@ from schedgym.core.problem import list_problems
 from schedgym.core.workload import PAD, SECTIONS, Schema, Workload, shown
 from schedgym.errors import InvalidFile, InvalidWorkload, suggest
 
-__all__ = ["load_workload", "save_workload"]
-
 LARGEST_TEXT = 2**27  # bytes of a .json file that is read; it takes some ten times as much memory
 LARGEST = 2**30  # bytes of a .npz file, and of the arrays in it
 

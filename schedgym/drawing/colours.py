@@ -12,8 +12,6 @@ import heapq
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MOST_COLOURS", "USUAL", "Colour", "colour_jobs", "hexadecimal", "ink_on", "palette"]
-
 Colour = tuple[int, int, int]
 F8 = npt.NDArray[np.float64]
 

@@ -13,8 +13,6 @@ from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Schema
 
-__all__ = ["Load", "Past", "loads_of", "owners", "past", "spans"]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

@@ -20,8 +20,6 @@ from schedgym.drawing.colours import Colour, colour_jobs, palette
 from schedgym.drawing.loads import Past
 from schedgym.errors import one_line
 
-__all__ = ["Bar", "Line", "Scene", "draw_image", "draw_text", "renderers", "short_number", "short_time"]
-
 MOST_BARS = 16  # drawn one by one; further ones are summed up in a line
 MOST_LINES = 18
 MOST_LAYERS = 600  # jobs of the load until now; more are drawn in one colour

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-__all__ = ["Window"]
-
 
 class Window:
     """A window that shows one image after the other.

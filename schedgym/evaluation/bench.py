@@ -31,22 +31,6 @@ from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import acting_parameters, find_id
 
-__all__ = [
-    "Benchmark",
-    "Report",
-    "cartpole",
-    "cases",
-    "chosen",
-    "cold_start",
-    "episode",
-    "finish",
-    "first_feasible",
-    "main",
-    "scalar_rate",
-    "timed_episode",
-    "vector_rate",
-]
-
 SCALAR_STEPS, VECTOR_STEPS = 60_000, 4_000
 WARM_UP = 20_000
 QUICK_SCALAR, QUICK_VECTOR = 10, 2  # a quick run takes one step in so many

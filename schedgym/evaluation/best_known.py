@@ -41,8 +41,6 @@ from schedgym.core.simulator import Simulator
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.comparison import Evaluation
 
-__all__ = ["BEST_KNOWN", "BestKnown", "Budget", "distances", "take_best"]
-
 F4 = npt.NDArray[np.float32]
 F8 = npt.NDArray[np.float64]
 

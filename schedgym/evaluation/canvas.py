@@ -32,25 +32,6 @@ from schedgym.evaluation.pictures import (
 )
 from schedgym.extras import require
 
-__all__ = [
-    "DARK",
-    "FORMATS",
-    "INK",
-    "NARROW",
-    "PALETTE",
-    "PAPER",
-    "PERIOD",
-    "SHADE",
-    "STYLE",
-    "add_head",
-    "as_label",
-    "bare",
-    "draw_panels",
-    "new_figure",
-    "save_figure",
-    "svg_text",
-]
-
 FORMATS = (".png", ".svg", ".pdf")
 #: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out. The
 #: first colours of series: see :func:`series_colour`

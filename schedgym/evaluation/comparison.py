@@ -28,16 +28,6 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Comparison",
-    "Difference",
-    "Evaluation",
-    "Improvement",
-    "Observed",
-    "plain",
-    "resamples_of",
-]
-
 F8 = npt.NDArray[np.float64]
 NAN = float("nan")
 

@@ -35,8 +35,6 @@ from schedgym.evaluation.plan import (
 from schedgym.evaluation.runner import count_episodes
 from schedgym.extras import require
 
-__all__ = ["create_dataset"]
-
 
 def create_dataset(
     env_id: str,

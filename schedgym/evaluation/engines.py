@@ -27,8 +27,6 @@ import numpy as np
 from schedgym.errors import InvalidParameter, RunAborted, UnknownName
 from schedgym.extras import require
 
-__all__ = ["ENGINES", "Engine", "Failure", "count_processes", "make_engine", "progress_bar"]
-
 U = TypeVar("U")
 R = TypeVar("R")
 

@@ -31,27 +31,6 @@ from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
 from schedgym.evaluation.plan import Entrant, baseline, resolve_id
 
-__all__ = [
-    "BOUNDS",
-    "Environments",
-    "Job",
-    "Observer",
-    "Outcome",
-    "Result",
-    "Step",
-    "check_entrant",
-    "checked_gap",
-    "lower_bound",
-    "make_env",
-    "play",
-    "policy_rng",
-    "run_episodes",
-    "run_job",
-    "slack_of",
-    "steps",
-    "values_of",
-]
-
 F8 = npt.NDArray[np.float64]
 
 BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known

@@ -13,15 +13,14 @@ from typing import IO, TYPE_CHECKING, Any
 from schedgym.core.files import atomic_write, check_output
 from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, UnknownName, one_line
+from schedgym.evaluation.plan import Setting
 from schedgym.evaluation.standings import Board, read_boards
 from schedgym.evaluation.statistics import Estimate
-from schedgym.evaluation.store import ResultsStore, Setting
+from schedgym.evaluation.store import ResultsStore
 from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame", "write_csv"]
 
 SUFFIXES = (".csv", ".parquet")
 TABLES = ("episodes", "leaderboard")

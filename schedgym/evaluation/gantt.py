@@ -19,8 +19,6 @@ from schedgym.evaluation.pictures import Axis
 from schedgym.evaluation.wording import time_unit
 from schedgym.extras import require
 
-__all__ = ["MOST_PIECES", "MOST_ROWS", "Chart", "make_chart", "plot_schedule"]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from schedgym._version import __version__
 
-__all__ = ["make_manifest"]
-
 PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "pandas")
 
 

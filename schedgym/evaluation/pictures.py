@@ -16,20 +16,6 @@ import numpy.typing as npt
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import axis_text, effort_text
 
-__all__ = [
-    "MARKS",
-    "Axis",
-    "Line",
-    "Panel",
-    "Series",
-    "appearance",
-    "axis_of",
-    "numbers_of",
-    "places",
-    "spread",
-    "swept_axis",
-]
-
 F8 = npt.NDArray[np.float64]
 
 KINDS = ("lines", "curves", "steps", "bars", "dots", "halves", "means", "points")

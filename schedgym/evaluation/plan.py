@@ -31,34 +31,6 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.tuned import find_tuned
 from schedgym.traces import names_file
 
-__all__ = [
-    "Entrant",
-    "Line",
-    "Policies",
-    "Setting",
-    "Unit",
-    "acting_parameters",
-    "baseline",
-    "check_counts",
-    "check_effects",
-    "code_version",
-    "content_of",
-    "entrants",
-    "default_policies",
-    "depends_on",
-    "expand_grid",
-    "find_id",
-    "find_objective",
-    "line_of",
-    "named_files",
-    "package_version",
-    "policy_line",
-    "resolve_id",
-    "resolve_policies",
-    "setting_of",
-    "shared_parameters",
-]
-
 #: parameters that name files: a result depends on what is in them
 FILES = ("workload", "trace", "nodes")
 #: what results depend on, beside baselines and agents

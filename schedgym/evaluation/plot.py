@@ -20,19 +20,6 @@ from schedgym.evaluation.standings import Board, Entry, Setting, board_of
 from schedgym.evaluation.statistics import Estimate, bootstrap_interval
 from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
 
-__all__ = [
-    "FORMATS",
-    "differences_panel",
-    "effort_panel",
-    "gaps_panel",
-    "means_panel",
-    "plot_comparison",
-    "profile_panel",
-    "slices_of",
-    "sweep_panels",
-    "swept_name",
-]
-
 F8 = npt.NDArray[np.float64]
 
 WIDTH = 11.5  # inches

@@ -20,8 +20,6 @@ from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
 from schedgym.extras import require
 
-__all__ = ["MOVING", "film", "record_episode"]
-
 MOVING = (".gif", ".mp4")
 LAST = 2.0  # seconds for which the last picture stands
 COLOURS = 255  # of a GIF: each job has two

@@ -56,8 +56,6 @@ from schedgym.evaluation.wording import (
 )
 from schedgym.extras import require
 
-__all__ = ["Which", "write_report"]
-
 SUFFIXES = (".html", ".htm")
 SLOW = 20.0  # s of an episode that is not played again unless it is asked for
 SOON, PATIENCE = 120.0, 3600.0  # s after which it is ended, if it is not asked for and if it is

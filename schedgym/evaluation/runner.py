@@ -62,8 +62,6 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["How", "check_keywords", "compare", "count_episodes", "evaluate", "score"]
-
 EPISODES = 20  # with the generator
 
 

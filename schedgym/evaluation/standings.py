@@ -18,6 +18,7 @@ import numpy.typing as npt
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
 from schedgym.evaluation.comparison import Comparison, Evaluation, Improvement, resamples_of
+from schedgym.evaluation.plan import Setting as Stored
 from schedgym.evaluation.statistics import (
     Estimate,
     interquartile_mean,
@@ -25,7 +26,6 @@ from schedgym.evaluation.statistics import (
     stratified_interval,
 )
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
-from schedgym.evaluation.store import Setting as Stored
 from schedgym.evaluation.wording import setting_text
 
 F8 = npt.NDArray[np.float64]

@@ -11,19 +11,6 @@ from typing import Any
 from schedgym.core.problem import Statement
 from schedgym.evaluation.comparison import Evaluation
 
-__all__ = [
-    "CORRECTED",
-    "HOLDS",
-    "IN_PART",
-    "NOT_REPRODUCED",
-    "PARTLY",
-    "REFUTED",
-    "Examined",
-    "Verdict",
-    "examine",
-    "judge_gain",
-]
-
 
 class Verdict(enum.StrEnum):
     """The verdict of a run on a statement of a paper."""

@@ -22,20 +22,6 @@ import numpy.typing as npt
 from schedgym.core.problem import sign_of
 from schedgym.errors import InvalidParameter
 
-__all__ = [
-    "Estimate",
-    "bootstrap_interval",
-    "estimate",
-    "improvements",
-    "interquartile_mean",
-    "judge_interval",
-    "performance_profile",
-    "performance_ratios",
-    "ratio_interval",
-    "stratified_interval",
-    "two_level_interval",
-]
-
 F8 = npt.NDArray[np.float64]
 
 BATCH = 4_000_000  # numbers drawn at once

@@ -43,8 +43,6 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "swept_names"]
-
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
 SCHEMA = 3
 PATIENCE = 30.0  # s to wait for a reader that holds the file

@@ -61,8 +61,6 @@ from schedgym.evaluation.plan import (
 from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import ResultsStore
 
-__all__ = ["Experiment", "SweepResult", "SweepSpec", "load_spec", "make_spec", "run_sweep"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:

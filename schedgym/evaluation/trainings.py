@@ -38,8 +38,6 @@ from schedgym.evaluation.statistics import Estimate, stratified_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
 
-__all__ = ["Trained", "TrainingSpec", "TrainingsResult", "run_trainings"]
-
 I8 = npt.NDArray[np.int64]
 F8 = npt.NDArray[np.float64]
 

@@ -18,8 +18,6 @@ from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidFile, InvalidParameter
 
-__all__ = ["SHIPPED", "find_tuned", "read_tuned", "shipped_path", "tuned_options"]
-
 SHIPPED = "shipped"
 LARGEST = 2**22  # bytes of a file that is read
 FIELDS = {"id": str, "policy": str, "parameters": dict, "options": dict}

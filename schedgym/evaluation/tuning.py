@@ -36,8 +36,6 @@ from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
 from schedgym.evaluation.wording import options_text
 from schedgym.extras import require
 
-__all__ = ["Tuning", "tune"]
-
 #: combinations of candidates that are all tried; of more, one option after another is changed
 MOST = 64
 SHARE = 4  # of a trace's windows, a part of so many chooses, and another one judges

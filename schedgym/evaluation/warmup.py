@@ -18,8 +18,6 @@ from schedgym.evaluation.plan import resolve_id
 from schedgym.evaluation.runner import evaluate
 from schedgym.testing import sample_action
 
-__all__ = ["warm_up"]
-
 
 def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
     """Compile the kernels of environments in all their views, of their default policies and shipped agents.

@@ -15,29 +15,6 @@ from schedgym.evaluation.statistics import Estimate
 from schedgym.extras import require
 from schedgym.traces.feed import Outcome
 
-__all__ = [
-    "axis_text",
-    "change_text",
-    "describe_range",
-    "describe_space",
-    "effort_text",
-    "estimate_text",
-    "four_digits",
-    "has_width",
-    "interval_text",
-    "make_console",
-    "make_templates",
-    "number",
-    "options_text",
-    "outcome_text",
-    "percent_text",
-    "setting_text",
-    "short_value",
-    "time_text",
-    "time_unit",
-    "value_text",
-]
-
 TIME_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))  # and their lengths [s]
 WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
 

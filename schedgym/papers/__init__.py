@@ -5,23 +5,12 @@ Each paper has a folder, named by its citation key. ``schedgym claims`` checks c
 verdict always comes from a run (:mod:`schedgym.papers.judging`).
 """
 
+from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.pictures import Panel, Series
+from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED, Verdict
 from schedgym.papers.claims import Result, check_claims, show
 from schedgym.papers.figures import draw, make_figure, reproduce
-from schedgym.papers.judging import (
-    CORRECTED,
-    HOLDS,
-    IN_PART,
-    NOT_JUDGED,
-    NOT_REPRODUCED,
-    NOT_TOLD,
-    REFUTED,
-    Finding,
-    Judged,
-    Shown,
-    Verdict,
-    judge,
-)
+from schedgym.papers.judging import NOT_JUDGED, NOT_TOLD, Finding, Judged, Shown, judge
 from schedgym.papers.paper import PAPERS, Paper, get_paper
 from schedgym.papers.registry import (
     Claim,
@@ -33,7 +22,7 @@ from schedgym.papers.registry import (
     list_claims,
     list_figures,
 )
-from schedgym.papers.run import Evaluation, Run
+from schedgym.papers.run import Run
 
 __all__ = [
     "CORRECTED",

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from schedgym.evaluation.statements import Verdict
 from schedgym.evaluation.store import ResultsStore
-from schedgym.papers.judging import Finding, Shown, Verdict, confirm_finding
+from schedgym.papers.judging import Finding, Shown, confirm_finding
 from schedgym.papers.readings import sum_up
 from schedgym.papers.registry import Claim, list_claims
 from schedgym.papers.run import Run

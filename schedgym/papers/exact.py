@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["Number", "Optimum", "as_text", "as_texts", "quotient", "simplex"]
-
 Number = int | Fraction
 
 

@@ -22,7 +22,7 @@ from gymnasium.error import Error as GymnasiumError
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
 from schedgym.evaluation.canvas import draw_panels, save_figure
-from schedgym.evaluation.comparison import plain
+from schedgym.evaluation.comparison import Evaluation, plain
 from schedgym.evaluation.engines import count_processes
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.pictures import Panel, Series
@@ -33,9 +33,7 @@ from schedgym.extras import require
 from schedgym.papers.judging import Judged
 from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
-from schedgym.papers.run import SCALES, Evaluation, Run
-
-__all__ = ["band", "bound", "distribution", "draw", "lines", "make_figure", "reproduce", "shares_up_to"]
+from schedgym.papers.run import SCALES, Run
 
 F8 = npt.NDArray[np.float64]
 WIDTH, ALONE, HEIGHT = 11.5, 8.0, 3.9  # inches: of two panels, of a single one, of a row of panels

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Statement
 from schedgym.errors import SchedgymError, UnknownName
+from schedgym.evaluation.comparison import Evaluation
 from schedgym.evaluation.statements import (
     CORRECTED,
     HOLDS,
@@ -31,49 +32,6 @@ from schedgym.evaluation.statements import (
     judge_gain,
 )
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
-from schedgym.papers.run import Evaluation
-
-__all__ = [
-    "CORRECTED",
-    "HOLDS",
-    "IN_PART",
-    "NOT_REPRODUCED",
-    "NOT_JUDGED",
-    "NOT_TOLD",
-    "PERCENT",
-    "POINTS",
-    "REFUTED",
-    "Effect",
-    "Confirm",
-    "Finding",
-    "Judged",
-    "Rule",
-    "Shown",
-    "Verdict",
-    "about",
-    "against",
-    "at_most",
-    "average",
-    "between",
-    "excess",
-    "excess_overall",
-    "compare_overall",
-    "confirm_finding",
-    "grows",
-    "judge",
-    "larger",
-    "level",
-    "lower",
-    "number",
-    "judge_claim",
-    "judge_better",
-    "pool",
-    "settings_of",
-    "tell",
-    "tell_mean",
-    "verdict_of",
-    "where",
-]
 
 F8 = npt.NDArray[np.float64]
 Values = Sequence[float] | F8  # of each draw

@@ -10,17 +10,16 @@ from typing import Any
 
 from schedgym.core.files import atomic_write
 from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
 from schedgym.evaluation.wording import make_console
 from schedgym.extras import require
 from schedgym.papers.claims import Result, check_claims, show
 from schedgym.papers.figures import reproduce
-from schedgym.papers.judging import CORRECTED, HOLDS, IN_PART, NOT_JUDGED, NOT_REPRODUCED, NOT_TOLD, REFUTED
+from schedgym.papers.judging import NOT_JUDGED, NOT_TOLD
 from schedgym.papers.paper import Paper
 from schedgym.papers.readings import OTHERWISE, count_verdicts, kind_of
 from schedgym.papers.registry import list_claims, list_figures
 from schedgym.papers.verdicts import HEADS, count_row, statements
-
-__all__ = ["print_claims", "print_figures"]
 
 COLOURS: dict[str, str] = {
     HOLDS: "green",

@@ -8,8 +8,6 @@ from pathlib import Path
 from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 
-__all__ = ["PAPERS", "Paper", "get_paper"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Paper:

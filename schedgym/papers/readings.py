@@ -19,18 +19,6 @@ from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 from schedgym.evaluation.statements import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED, Verdict
 
-__all__ = [
-    "KINDS",
-    "OTHERWISE",
-    "OpenPoint",
-    "count_verdicts",
-    "kind_of",
-    "name_reading",
-    "points_of",
-    "readings_of",
-    "sum_up",
-]
-
 NO_CLAIM = "no claim"
 OTHERWISE = "holds under another reading"
 #: kinds of verdicts in the order in which they are counted

@@ -21,24 +21,12 @@ from typing import Any, TypeVar
 from schedgym.documents import read_yaml
 from schedgym.errors import UnknownName
 from schedgym.evaluation.pictures import Panel
-from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
+from schedgym.evaluation.statements import Verdict
+from schedgym.papers.judging import Confirm, Finding, Judged
 from schedgym.papers.paper import PAPERS, Paper, get_paper
 from schedgym.papers.readings import OpenPoint, name_reading, points_of, readings_of, sum_up
 from schedgym.papers.run import Run
 from schedgym.papers.searches import Sentences
-
-__all__ = [
-    "Claim",
-    "Claims",
-    "Entry",
-    "Figure",
-    "Outcome",
-    "figure",
-    "figures_of",
-    "judged_claim",
-    "list_claims",
-    "list_figures",
-]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,8 +21,6 @@ from schedgym.evaluation.runner import compare
 from schedgym.evaluation.store import ResultsStore
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["SCALES", "Evaluation", "Run", "play_workload"]
-
 T = TypeVar("T")
 Observer = Callable[[Any], Any]
 

@@ -6,20 +6,8 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from schedgym.papers.judging import Confirm, Finding, Shown, Verdict, judge
-
-__all__ = [
-    "Counted",
-    "Details",
-    "Searched",
-    "Sentences",
-    "Smallest",
-    "confirm_by",
-    "count",
-    "count_comparisons",
-    "found_against",
-    "smallest_flaw",
-]
+from schedgym.evaluation.statements import Verdict
+from schedgym.papers.judging import Confirm, Finding, Shown, judge
 
 Case = TypeVar("Case")
 NOT_SO = "not so: {figures}"  # the evidence of "not reproduced" where a claim has no text for it

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from schedgym.core.problem import get_problem
 from schedgym.core.workload import Workload
 
-__all__ = ["Toy", "load_toys"]
-
 
 class Toy(NamedTuple):
     """A small instance of a problem whose optimum is known.

@@ -14,19 +14,6 @@ import numpy as np
 
 from schedgym.core.jit import helper
 
-__all__ = [
-    "MOST_BITS",
-    "ceil",
-    "common_divisor",
-    "common_multiple",
-    "fixed",
-    "floor",
-    "power",
-    "scale_for",
-    "scale_of",
-    "variable",
-]
-
 MOST_BITS = 60  # a sum of whole costs stays below 2^60
 BEYOND = 2.0**52  # all real numbers from here are whole
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from schedgym.core.jit import helper
 
-__all__ = ["Ascent", "move_prices", "start_ascent"]
-
 F8 = npt.NDArray[np.float64]
 
 MEMORY = 0.9  # share of the last direction that goes into the next one

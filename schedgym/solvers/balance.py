@@ -17,17 +17,6 @@ import numpy.typing as npt
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
 
-__all__ = [
-    "PlacementScratch",
-    "SiteLists",
-    "balance_into",
-    "greedy_into",
-    "make_placement_scratch",
-    "make_site_lists",
-    "place",
-]
-
-
 UNSEEN, SOURCE = -2, -1  # how a search came to a node, where no entry of the lists led to it
 
 

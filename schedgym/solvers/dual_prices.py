@@ -26,21 +26,6 @@ import numpy as np
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
 
-__all__ = [
-    "LINEAR",
-    "LOG",
-    "POWER",
-    "DualScratch",
-    "SlotJobs",
-    "gain",
-    "make_dual_scratch",
-    "slope",
-    "solve_slot",
-    "task_value",
-    "wanted",
-]
-
-
 LINEAR, POWER, LOG = range(3)  # kinds of utility
 
 EXACT = 1e-13  # error of a load that counts as none

@@ -13,9 +13,6 @@ from typing import Annotated, NamedTuple
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import pure_kernel
 
-__all__ = ["KnapsackScratch", "knapsack_into", "make_knapsack_scratch"]
-
-
 BITS = 62  # items per word of the table of decisions
 
 

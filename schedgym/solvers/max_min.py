@@ -33,20 +33,6 @@ import numpy.typing as npt
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, subroutine
 
-__all__ = [
-    "Network",
-    "complete_into",
-    "hold_in_network",
-    "load_network",
-    "make_network",
-    "network_sizes",
-    "share_into",
-    "time_in_network",
-    "unit_scale",
-    "water_into",
-]
-
-
 MOST_BITS = 52  # of all slots together: a float64 holds their number of units
 FINEST = 40  # power of two in the scale
 FROZEN = -1  # owner of a group that nothing may change

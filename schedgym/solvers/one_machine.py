@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from schedgym.core.jit import kernel
 
-__all__ = ["serve_by_key", "tail_times"]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

@@ -31,45 +31,6 @@ from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.random import uniform
 from schedgym.errors import InvalidParameter
 
-__all__ = [
-    "ENERGY_SLACK",
-    "GENERATIONS",
-    "STRICT",
-    "Job",
-    "MEMBERS",
-    "Membership",
-    "PlanScratch",
-    "Population",
-    "add_load",
-    "affords",
-    "equal_share_vcpu",
-    "evaluate",
-    "evaluate_plan",
-    "gsa",
-    "is_alive",
-    "largest_capacity",
-    "least_energy",
-    "list_scheduling",
-    "local_search",
-    "local_search_step",
-    "make_membership",
-    "make_population",
-    "make_scratch",
-    "most_efficient",
-    "most_vcpu",
-    "move_time",
-    "optra_vcpu",
-    "plan_finish_from",
-    "plan_genetic",
-    "plan_min_min",
-    "plan_tapra_fast",
-    "reduce_energy",
-    "search_mask",
-    "server_time",
-    "tapra_fast",
-    "time_on",
-]
-
 Places = npt.NDArray[np.int32]
 
 ENERGY_SLACK = 1e-12

@@ -28,8 +28,6 @@ from schedgym.solvers.placement import (
 )
 from schedgym.solvers.relaxation import relax
 
-__all__ = ["ALLOCATIONS", "PLANNERS", "RIVALS", "Plan", "Planner", "largest_parts", "plan"]
-
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int32]
 

@@ -29,8 +29,6 @@ import numpy.typing as npt
 from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.solvers.placement import ENERGY_SLACK
 
-__all__ = ["Relaxation", "relax", "relax_bound"]
-
 Floats = npt.NDArray[np.float64]
 
 FIRST_COLUMNS = 8  # of each task at the start

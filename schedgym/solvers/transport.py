@@ -18,15 +18,6 @@ from typing import Annotated, NamedTuple
 from schedgym.core.arrays import Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
 
-__all__ = [
-    "FORBIDDEN",
-    "TransportScratch",
-    "break_ties",
-    "make_transport_scratch",
-    "transport_into",
-]
-
-
 FORBIDDEN = 1 << 62  # linear cost of an arc that no unit may take
 NONE, UNSEEN = -1, -2  # no row, no node before; a node that a search has not reached
 

@@ -22,37 +22,6 @@ from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.documents import check, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
 
-__all__ = [
-    "DECIMAL",
-    "LARGEST",
-    "MACHINE",
-    "MALFORMED",
-    "NO_EXECUTION",
-    "OPTIONAL",
-    "RESOURCES",
-    "UNFINISHED",
-    "About",
-    "Column",
-    "DataSet",
-    "Fault",
-    "Format",
-    "JobTrace",
-    "LeftOut",
-    "Trace",
-    "check_reading",
-    "count_dropped",
-    "find_delimiter",
-    "fitting",
-    "is_number",
-    "name_of",
-    "offered_load",
-    "parts",
-    "refuse_empty",
-    "round_up",
-    "split_fields",
-    "tasks_of",
-]
-
 #: what tasks take: array of a trace (with "machine_" before it that of machines) -> quantity of a declaration
 RESOURCES = {"cores": "cpus", "memory": "memory", "gpu": "gpus"}
 #: arrays of a trace that may be empty

@@ -31,8 +31,6 @@ from schedgym.documents import build, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.traces.base import About, find_delimiter, is_number, split_fields
 
-__all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
-
 #: unit -> what multiplies and what divides a number of it, to get seconds, cores, bytes or GiB (2**30 bytes)
 Units: TypeAlias = Mapping[str, tuple[float, float]]
 ONE = (1.0, 1.0)

@@ -26,8 +26,6 @@ import numpy.typing as npt
 from schedgym.core.problem import sign_of
 from schedgym.traces.base import OPTIONAL, RESOURCES, LeftOut, Trace, round_up
 
-__all__ = ["ARRAYS", "MOST", "PART", "WAIT", "Feed", "Outcome", "round_slot", "select", "slots_of", "without"]
-
 Floats = npt.NDArray[np.float64]
 
 #: the arrays of a trace that have an element per task

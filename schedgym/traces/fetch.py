@@ -20,8 +20,6 @@ from schedgym.extras import require
 from schedgym.traces import formats
 from schedgym.traces.base import DataSet
 
-__all__ = ["ENVIRONMENT_VARIABLE", "DataSet", "fetch", "known_sets"]
-
 ENVIRONMENT_VARIABLE = "SCHEDGYM_DATA"
 PATIENCE, SLOWEST = 60.0, 20_000.0  # s that a download may take, and more for each so many bytes of the file
 SILENCE = 30.0  # s in which a server must send something

@@ -37,8 +37,6 @@ from schedgym.traces.base import (
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader
 
-__all__ = ["FORMAT", "read_google2011"]
-
 MICROSECONDS = 1e6  # per second
 BEFORE, AFTER = 0.0, float(2**63)  # timestamps of what happened outside the trace (2**63 - 1, as a float)
 UNIT = "share of the largest machine"

@@ -35,8 +35,6 @@ from schedgym.traces.table import FLAGS
 from schedgym.traces.texts import first_line
 from schedgym.traces.units import Guess, epoch_unit, hold_units
 
-__all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
-
 WORDS = Path(__file__).with_name("guess.yaml")
 SAMPLE = 200  # rows that are looked at
 MOST_LISTED = 50  # columns in a message

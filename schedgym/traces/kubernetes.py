@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["facts", "parse_quantity"]
-
 COMMAND = "kubectl get pods --all-namespaces -o json"
 #: what a quantity ends in -> by what it is multiplied
 SUFFIXES = {

@@ -11,8 +11,6 @@ import re
 
 from schedgym.traces.base import Fault
 
-__all__ = ["BEGINS", "facts"]
-
 FINISH = "JOB_FINISH"
 OTHER = "record of another kind"  # than the end of a job
 #: places of fields

@@ -16,8 +16,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.traces.base import RESOURCES, LeftOut, Trace, fitting
 from schedgym.traces.feed import without
 
-__all__ = ["ACROSS", "ON_SEVERAL", "Placed", "place", "size_text", "work_text"]
-
 Floats = npt.NDArray[np.float64]
 
 MOST_LEFT_OUT = 0.02  # of the work: beyond that, what is left says little of the log

@@ -16,8 +16,6 @@ from typing import Any
 from schedgym.errors import TraceFormatError
 from schedgym.traces.texts import text_blocks
 
-__all__ = ["JOB", "flatten", "json_items", "json_rows"]
-
 BLOCK = 1 << 20  # bytes that are read at once
 LONGEST = 1 << 24  # characters of a job
 LISTS = ("jobs", "items", "records", "RECORDS", "data", "rows")  # names under which an object has its list

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 
 from schedgym.traces.base import Fault
 
-__all__ = ["BEGINS", "facts"]
-
 ENDED = "E"
 OTHER = "record of another kind"  # than the end of a job
 POWERS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t", "p"))}

@@ -19,8 +19,6 @@ from typing import Any
 
 from schedgym.traces.base import Fault
 
-__all__ = ["facts"]
-
 UNKNOWN = (None, "None")
 
 #: why jobs are left out, as keys of ``Trace.dropped``

@@ -25,8 +25,6 @@ from schedgym.traces.texts import (
     text_lines,
 )
 
-__all__ = ["CHUNK", "Chunk", "chunks", "column_names", "packed_columns", "row_chunks"]
-
 CHUNK = 2000  # rows
 MOST_CELLS = 2_000_000  # of a piece of a Parquet file: one of many columns has fewer rows
 BUFFER = 2**20  # bytes of a Parquet file that are read at once

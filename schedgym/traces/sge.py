@@ -12,8 +12,6 @@ from itertools import takewhile
 
 from schedgym.traces.base import DECIMAL, Fault, is_number
 
-__all__ = ["BEGINS", "facts"]
-
 #: places of fields
 QUEUE, OWNER, JOB, SUBMIT, START, END, USAGE = 0, 3, 5, 8, 9, 10, 13
 #: the same, from the project on

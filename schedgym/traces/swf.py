@@ -24,8 +24,6 @@ from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader, Verdict, read_tasks
 from schedgym.traces.texts import raw_lines
 
-__all__ = ["FORMAT", "read_swf"]
-
 KIB_PER_GIB = 2.0**20
 LARGEST_CLUSTER = 10**7  # nodes: a longer list comes from a damaged header
 

@@ -55,8 +55,6 @@ from schedgym.traces.declaration import (
 )
 from schedgym.traces.pieces import Chunk, chunks
 
-__all__ = ["TableReader", "Verdict", "parse_clock", "read_machines", "read_table", "read_tasks"]
-
 Floats = npt.NDArray[np.float64]
 _T = TypeVar("_T")
 

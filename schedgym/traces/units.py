@@ -20,8 +20,6 @@ from schedgym.traces.declaration import CLOCK, POINTS, TIMES, Field, TableFormat
 from schedgym.traces.pieces import Chunk
 from schedgym.traces.table import TableReader
 
-__all__ = ["Guess", "epoch_unit", "hold_units", "refuse_span", "settle_units", "used_at_once"]
-
 Floats = npt.NDArray[np.float64]
 
 FINER = ("s", "ms", "us", "ns")

@@ -26,8 +26,6 @@ from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 
-__all__ = ["lower_bound", "priced_bound", "processing_bound", "queue_bound"]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

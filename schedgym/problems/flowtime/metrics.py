@@ -30,19 +30,6 @@ from schedgym.problems.flowtime.problem import METRICS
 from schedgym.problems.flowtime.workload import MAPREDUCE, Jobs, length_of, tables
 from schedgym.solvers.arithmetic import power
 
-__all__ = [
-    "PIECE",
-    "Episode",
-    "Metrics",
-    "Objective",
-    "Schedule",
-    "fates",
-    "measure",
-    "metrics",
-    "pieces",
-    "validate",
-]
-
 I8 = npt.NDArray[np.int64]
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))

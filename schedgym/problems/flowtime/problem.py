@@ -9,8 +9,6 @@ from typing import Any
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["ESTIMATIONS", "KINDS", "METRICS", "PROBLEM", "VIEWS", "FlowtimeParameters", "parse_servers"]
-
 KINDS = ("1d", "2d", "mapreduce")
 DRAWN = ("horizon", "most_demand")  # parameters of the generator alone
 ESTIMATIONS = ("none", "waste", "under", "order")

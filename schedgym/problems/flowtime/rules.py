@@ -22,35 +22,6 @@ from schedgym.problems.flowtime.workload import LAST_CLOCK, LAST_SLOT, MOST_DECL
 from schedgym.solvers.arithmetic import common_divisor, common_multiple, fixed, scale_for, variable
 from schedgym.solvers.transport import TransportScratch, break_ties, transport_into
 
-__all__ = [
-    "CODES",
-    "FRESH",
-    "HOLD",
-    "LOCALITY",
-    "PLACE",
-    "RULES",
-    "STICKY",
-    "Rows",
-    "Scratch",
-    "Servers",
-    "allocate",
-    "allocate_by_priority",
-    "allocate_by_rule",
-    "clear",
-    "demand_of",
-    "fill",
-    "freest",
-    "has_phases",
-    "is_open",
-    "locality_rows",
-    "make_scratch",
-    "order_by_rule",
-    "pack_cores",
-    "place",
-    "spread",
-]
-
-
 RULES: tuple[str, ...] = ("fifo", "srpt", "srvf", "svf", "srf", "tetris", "drf")
 FIFO, SRPT, SRVF, SVF, SRF, TETRIS, DRF = range(len(RULES))
 #: codes of the rules of policies, of which the last is not one of the view ``rule``

@@ -30,40 +30,6 @@ from schedgym.problems.flowtime.problem import KINDS, FlowtimeParameters, parse_
 if TYPE_CHECKING:
     from schedgym.traces.base import JobTrace, Trace
 
-__all__ = [
-    "LAST_CLOCK",
-    "LAST_GAMMA",
-    "LAST_SLOT",
-    "MOST_CORES",
-    "MOST_DECLARED",
-    "MOST_DECLARED_WORK",
-    "MOST_MEMORY",
-    "MOST_TASKS",
-    "MOST_VISIBLE",
-    "SCHEMA",
-    "Drawing",
-    "Jobs",
-    "Source",
-    "TraceJobs",
-    "check_length",
-    "draw",
-    "eq27",
-    "eq27_limit",
-    "from_trace",
-    "generate",
-    "kind_of",
-    "length_of",
-    "make_mapreduce",
-    "make_source",
-    "make_workload",
-    "max_slots",
-    "rebuild",
-    "shuffle_future",
-    "slot_limit",
-    "slots_needed",
-    "tables",
-]
-
 Fields = dict[str, npt.NDArray[Any]]
 
 #: latest arrival [slots], largest latency, and most work of a workload [core-slots], so that clocks are exact

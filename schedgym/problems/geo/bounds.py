@@ -26,8 +26,6 @@ from schedgym.solvers.balance import (
 )
 from schedgym.solvers.one_machine import serve_by_key, tail_times
 
-__all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound", "response_bound"]
-
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 

@@ -27,8 +27,6 @@ from schedgym.problems.geo.orders import sort_by_key
 from schedgym.problems.geo.problem import METRICS
 from schedgym.problems.geo.workload import Jobs, tables
 
-__all__ = ["Episode", "Metrics", "Schedule", "fates", "measure", "metrics", "most_pieces", "validate"]
-
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 TIE = 1e-12  # share of all time by which sums of lengths may differ through rounding
 

@@ -20,18 +20,6 @@ from schedgym.core.order import sort_rows
 from schedgym.solvers.arithmetic import common_divisor
 from schedgym.solvers.balance import PlacementScratch, balance_into, greedy_into
 
-__all__ = [
-    "ASSIGN_RULES",
-    "Assigning",
-    "Cluster",
-    "Options",
-    "Placing",
-    "Rows",
-    "assign",
-    "place_in_order",
-    "sort_by_key",
-]
-
 ASSIGN_RULES: tuple[str, ...] = (
     "fcfs",
     "srpt",

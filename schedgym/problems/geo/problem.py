@@ -9,8 +9,6 @@ from typing import Any
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["DURATIONS", "OBJECTIVES", "PROBLEM", "VIEWS", "GeoParameters"]
-
 VIEWS = (
     View(
         "assignment",

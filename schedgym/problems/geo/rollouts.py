@@ -9,8 +9,6 @@ from schedgym.problems.geo.dynamics import DYNAMICS, Environment, advance, count
 from schedgym.problems.geo.orders import Options, assign
 from schedgym.problems.geo.rules import fair
 
-__all__ = ["PLAY", "ShareRule"]
-
 
 class ShareRule(NamedTuple):
     """A rule of chapters 4 and 5."""

@@ -16,18 +16,6 @@ from schedgym.problems.geo.orders import sort_by_key
 from schedgym.solvers import max_min
 from schedgym.solvers.balance import SiteLists, place
 
-__all__ = [
-    "CLOSED",
-    "FAIR_RULES",
-    "SHARING_TOLERANCE",
-    "FairNetwork",
-    "Sharing",
-    "fair",
-    "sharing_violations",
-    "weighted_fair",
-    "work_sizes",
-]
-
 FAIR_RULES: tuple[str, ...] = (
     "imf",
     "amf",

@@ -29,27 +29,6 @@ if TYPE_CHECKING:
     from schedgym.problems.geo.problem import GeoParameters
     from schedgym.traces.base import JobTrace, Trace
 
-__all__ = [
-    "DURATIONS",
-    "LAST_TIME",
-    "MOST_SLOTS",
-    "SCHEMA",
-    "Drawing",
-    "Jobs",
-    "Source",
-    "draw",
-    "from_trace",
-    "generate",
-    "group_lists",
-    "group_numbers",
-    "index_lists",
-    "make_source",
-    "make_workload",
-    "rebuild",
-    "shuffle_future",
-    "tables",
-]
-
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
 LAST_TIME = 1e12
 #: most slots of a site

@@ -24,8 +24,6 @@ from schedgym.solvers.one_machine import serve_by_key, tail_times
 from schedgym.solvers.placement import ENERGY_SLACK
 from schedgym.solvers.relaxation import relax_bound
 
-__all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound"]
-
 F8 = npt.NDArray[np.float64]
 Weights = npt.NDArray[Any]
 I8 = npt.NDArray[np.int64]

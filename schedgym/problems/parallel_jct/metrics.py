@@ -26,21 +26,6 @@ from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
 from schedgym.problems.single_job.metrics import ENERGY_ROUNDING, ROUNDING, Limits, read_limits
 
-__all__ = [
-    "Episode",
-    "Log",
-    "Metrics",
-    "Pieces",
-    "Schedule",
-    "compact",
-    "fates",
-    "measure",
-    "metrics",
-    "pieces",
-    "restore",
-    "validate",
-]
-
 B1 = npt.NDArray[np.bool_]
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]

@@ -28,15 +28,9 @@ from schedgym.core.jit import helper, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange
 from schedgym.problems.parallel_jct import columns
 from schedgym.problems.parallel_jct.metrics import Log, Schedule
-from schedgym.problems.parallel_jct.workload import (
-    LAST_TIME,
-    MOST_ENERGY,
-    MOST_JOBS,
-    MOST_LOAD,
-    MOST_POWER,
-    Jobs,
-)
+from schedgym.problems.parallel_jct.workload import LAST_TIME, MOST_JOBS, Jobs
 from schedgym.problems.single_job.topology import MOST_CPU
+from schedgym.problems.single_job.workload import MOST_ENERGY, MOST_LOAD, MOST_POWER
 from schedgym.solvers.placement import Job, Membership, PlanScratch, affords
 
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor

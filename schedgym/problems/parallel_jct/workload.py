@@ -38,34 +38,6 @@ if TYPE_CHECKING:
     from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
     from schedgym.traces.base import JobTrace, Trace
 
-__all__ = [
-    "DEFAULT_MOST_TASKS",
-    "ENERGY_RANGE",
-    "LAST_TIME",
-    "MOST_ENERGY",
-    "MOST_LOAD",
-    "MOST_POWER",
-    "SCHEMA",
-    "Drawing",
-    "Jobs",
-    "Origin",
-    "Source",
-    "TraceJobs",
-    "cap_of_round",
-    "draw",
-    "energy_draw",
-    "from_trace",
-    "generate",
-    "has_powers",
-    "is_granted",
-    "make_source",
-    "make_workload",
-    "rebuild",
-    "shuffle_future",
-    "size_moments",
-    "tables",
-]
-
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
 LAST_TIME = 1e12
 #: most jobs, tasks and rows of them, as far as observations go

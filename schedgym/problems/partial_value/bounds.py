@@ -29,10 +29,9 @@ from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import values, worth
 from schedgym.problems.partial_value.problem import PartialValueParameters
-from schedgym.problems.partial_value.rules import LINEAR, LOG, TOLERANCE
+from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.workload import Jobs, check_model, tables
-
-__all__ = ["upper_bound"]
+from schedgym.solvers.dual_prices import LINEAR, LOG
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]

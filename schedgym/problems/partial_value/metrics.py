@@ -21,8 +21,9 @@ from schedgym.core.tables import batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.partial_value.problem import METRICS
-from schedgym.problems.partial_value.rules import LINEAR, LOG, TOLERANCE
+from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.workload import Jobs, horizon, tables
+from schedgym.solvers.dual_prices import LINEAR, LOG
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]

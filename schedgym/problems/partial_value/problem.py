@@ -9,8 +9,6 @@ from typing import Any
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["HEAVY", "METRICS", "MODELS", "PROBLEM", "SERVING", "UTILITIES", "VIEWS", "PartialValueParameters"]
-
 MODELS = ("continuous", "discrete")
 UTILITIES = ("linear", "power", "log")
 SERVING = ("order", "program")

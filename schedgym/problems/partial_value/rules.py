@@ -41,43 +41,6 @@ from schedgym.solvers.dual_prices import (
     wanted,
 )
 
-__all__ = [
-    "CONCAVE",
-    "DEADLINE_AWARE",
-    "EDF",
-    "EQUAL_OPP",
-    "FIFO",
-    "LARGEST",
-    "LAST_SLOT",
-    "LEAST_LOG_PRICE",
-    "LINEAR",
-    "LOG",
-    "MOST_JOBS",
-    "MOST_SCORE",
-    "M_GREEDY",
-    "POWER",
-    "PRIMAL_DUAL",
-    "RULES",
-    "S_GREEDY",
-    "TOLERANCE",
-    "Rows",
-    "Scratch",
-    "allocate_by_priority",
-    "allocate_by_rule",
-    "allocate_by_weight",
-    "allocate_in_order",
-    "buy",
-    "deadline_aware",
-    "decode_prices",
-    "equal_counts",
-    "m_greedy",
-    "make_scratch",
-    "repair",
-    "s_greedy",
-    "unit_demand",
-]
-
-
 RULES: tuple[str, ...] = (
     "concave",
     "m-greedy",

@@ -23,7 +23,8 @@ from schedgym.core.source import constants_of, count_windows, draw_alone, first_
 from schedgym.core.workload import Field, Schema, Workload, most_slots, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
-from schedgym.problems.partial_value.rules import LARGEST, LAST_SLOT, POWER, TOLERANCE
+from schedgym.problems.partial_value.rules import LARGEST, LAST_SLOT, TOLERANCE
+from schedgym.solvers.dual_prices import POWER
 
 if TYPE_CHECKING:
     from schedgym.problems.partial_value.problem import PartialValueParameters

@@ -23,8 +23,6 @@ from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 from schedgym.solvers.one_machine import serve_by_key
 
-__all__ = ["batch_bound", "lower_bound", "pooled_bound", "priced_bound"]
-
 F8 = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12  # share of the sum of all terms by which rounding may have raised the priced bound

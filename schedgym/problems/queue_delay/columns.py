@@ -12,13 +12,6 @@ from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 from schedgym.problems.queue_delay.problem import RESOURCES
 
-__all__ = [
-    *("DAY", "LOG_DAY", "COUNT_SCALE", "WAITING_SCALE"),
-    *("GLOBAL", "SERVER", "SUBMITTED", "TASK", "TOKENS"),
-    *("GlobalToken", "ServerToken", "SubmittedToken", "TaskToken"),
-    *("Memo", "Seen", "pair_columns", "prepare", "token_columns"),
-]
-
 DAY = 86400.0  # [s] log1p(execution) / log1p(DAY) scales execution times, t / (t + DAY) the clock
 LOG_DAY = math.log1p(DAY)
 WAITING_SCALE = 3600.0  # w / (w + 1 h) scales waiting times

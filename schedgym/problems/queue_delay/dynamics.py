@@ -60,8 +60,6 @@ from schedgym.problems.queue_delay.rules import (
 )
 from schedgym.problems.queue_delay.workload import LAST_TIME, MOST_TASKS, Jobs
 
-__all__ = ["DYNAMICS", "SCORING", "Environment"]
-
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.queue_delay.problem import PROBLEM
 
-__all__ = ["QueueDelayEnv", "QueueDelayVectorEnv"]
-
 
 class QueueDelayEnv(SchedulingEnv):
     """Start tasks on heterogeneous servers so that they wait as little as possible.

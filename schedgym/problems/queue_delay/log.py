@@ -16,8 +16,6 @@ from schedgym.traces.base import Trace
 from schedgym.traces.feed import WAIT, Feed
 from schedgym.traces.machines import ON_SEVERAL
 
-__all__ = ["alone", "feed", "lacks", "outcomes", "parameters", "workload_of"]
-
 ID = "schedgym/QueueDelay-v0"
 OUTCOME = WAIT
 #: the policies that are compared; the reference is what a cluster does that has no scheduler to speak of

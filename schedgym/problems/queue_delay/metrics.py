@@ -28,8 +28,6 @@ from schedgym.problems.queue_delay.problem import (
 from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.problems.queue_delay.workload import Jobs, tables
 
-__all__ = ["Episode", "Metrics", "Schedule", "fates", "measure", "metrics", "validate"]
-
 TIME_VALUES, COUNT_VALUES = (
     record_dtype(*((metric.name, np.float64) for metric in own)) for own in (TIMES_MEASURED, COUNTS_MEASURED)
 )

@@ -10,8 +10,6 @@ from typing import Any
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["ORDERS", "PROBLEM", "RESOURCES", "SERVER_RULES", "QueueDelayParameters", "refuse_resources"]
-
 VIEWS = (
     View("placement", "MultiDiscrete (waiting task, server); the last task index closes the epoch"),
     View(

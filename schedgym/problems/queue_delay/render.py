@@ -10,8 +10,6 @@ from schedgym.drawing import Bar, Line, Scene, past, renderers, short_time
 from schedgym.problems.queue_delay.rules import ARRIVAL, COMPLETION
 from schedgym.problems.queue_delay.simulator import QueueDelaySimulator
 
-__all__ = ["render_ansi", "render_rgb_array"]
-
 
 def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
     """Draw the servers' resources, one above the other, on the left, and the waiting tasks on the right.

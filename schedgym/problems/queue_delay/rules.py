@@ -24,19 +24,6 @@ from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
 
-__all__ = [
-    "RULE_SCHEMES",
-    "SCHEMES",
-    "TOLERANCE",
-    "Situation",
-    "choose",
-    "count_visible",
-    "fits",
-    "mark_fitting",
-    "scheme_row",
-    "select_server",
-]
-
 TOLERANCE = CAPACITY_TOLERANCE  # of the capacity test
 
 ARRIVAL, COMPLETION, FINISHED = 0, 1, 2  # epochs

@@ -16,8 +16,6 @@ from schedgym.problems.queue_delay.problem import ORDERS, PROBLEM, QueueDelayPar
 from schedgym.problems.queue_delay.rules import ARRIVING_ONLY, FIRST, SCAN_RELEASED
 from schedgym.problems.queue_delay.workload import rebuild, tables
 
-__all__ = ["QueueDelaySimulator", "make_simulator"]
-
 
 class QueueDelaySimulator(Simulator):
     """``num_envs`` queues in one set of arrays; see :mod:`schedgym.problems.queue_delay.dynamics`."""

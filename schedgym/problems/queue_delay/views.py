@@ -8,8 +8,6 @@ from schedgym.core.arrays import Sizes
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES
 
-__all__ = ["action_space"]
-
 
 def action_space(parameters: QueueDelayParameters, sizes: Sizes) -> spaces.Discrete | spaces.MultiDiscrete:
     """Return the action space of the view; "none" is the last index."""

@@ -30,24 +30,6 @@ if TYPE_CHECKING:
     from schedgym.problems.queue_delay.problem import QueueDelayParameters
     from schedgym.traces.base import JobTrace, Trace
 
-__all__ = [
-    "LAST_TIME",
-    "MOST_TASKS",
-    "SCHEMA",
-    "Drawing",
-    "Jobs",
-    "Source",
-    "draw",
-    "from_trace",
-    "generate",
-    "make_source",
-    "make_workload",
-    "rebuild",
-    "shares_of",
-    "shuffle_future",
-    "tables",
-]
-
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
 LAST_TIME = 1e12
 #: most tasks of a workload, as far as observations go

@@ -21,8 +21,6 @@ from schedgym.solvers.relaxation import relax_bound
 if TYPE_CHECKING:
     from schedgym.problems.single_job.problem import SingleJobParameters
 
-__all__ = ["alone_times", "lower_bound", "whole_task_bound"]
-
 F8 = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12  # relative, by which bounds are lowered that are not certified otherwise

@@ -32,18 +32,6 @@ from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job.problem import METRICS
 from schedgym.problems.single_job.workload import Jobs, tables
 
-__all__ = [
-    "Episode",
-    "Limits",
-    "Metrics",
-    "Schedule",
-    "fates",
-    "measure",
-    "metrics",
-    "read_limits",
-    "validate",
-]
-
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 SHARES = (0.3, 0.2, 0.2)  # defaults for a rack, a pod and the data centre
 ROUNDING = 1e-9  # relative, of sums and quotients

@@ -7,8 +7,6 @@ import dataclasses
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["DRAWN", "FALLBACKS", "METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check_arity"]
-
 VIEWS = (
     View("plan", "Box: server and vCPU of every task, at once", masked=False),
     View("place", "Discrete: the server of the next task"),

@@ -8,8 +8,6 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Bar, Line, Scene, renderers, short_time
 from schedgym.problems.single_job.simulator import SingleJobSimulator
 
-__all__ = ["places", "render_ansi", "render_rgb_array"]
-
 MOST_SERVERS = 16  # of a fat tree that are drawn one by one; a larger one is drawn by racks
 
 

@@ -24,29 +24,6 @@ import numpy.typing as npt
 from schedgym.core.workload import Field, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 
-__all__ = [
-    "BETA",
-    "CLUSTER",
-    "DATA_CENTRE",
-    "LEAST_WEIGHT",
-    "LIMIT",
-    "MOST_CPU",
-    "MOST_LIMIT",
-    "MOST_WEIGHT",
-    "OTHER",
-    "POD",
-    "RACK",
-    "SERVER",
-    "Groups",
-    "check_cluster",
-    "check_reach",
-    "cluster_groups",
-    "fat_tree_groups",
-    "group_limits",
-    "has_weights",
-    "server_limits",
-]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Weights = npt.NDArray[Any]  # int8 where all are 0 or 1, else float64

@@ -28,27 +28,6 @@ from schedgym.solvers.placement import ENERGY_SLACK, make_membership
 if TYPE_CHECKING:
     from schedgym.problems.single_job.problem import SingleJobParameters
 
-__all__ = [
-    "ENERGY_SLACK",
-    "LEAST_LOAD",
-    "LEAST_POWER",
-    "LONGEST",
-    "MOST_DRAWS",
-    "MOST_ENERGY",
-    "MOST_LOAD",
-    "MOST_POWER",
-    "SCHEMA",
-    "Drawing",
-    "Jobs",
-    "Source",
-    "draw",
-    "generate",
-    "make_source",
-    "make_workload",
-    "rebuild",
-    "tables",
-]
-
 #: least and most load of a task, and most energy that a job may use or be allowed [vCPU s]
 LEAST_LOAD = 1e-30
 MOST_LOAD = 1e12
