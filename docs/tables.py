@@ -407,8 +407,8 @@ def best_of(id: str, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def against(row: dict[str, Any], other: dict[str, Any]) -> str:
     """The ratio of the means of two rows with its interval, by episode."""
     found, known = row["objectives"], other["objectives"]
-    low, high = ratio_interval(found, known)
-    return f"{sum(found) / sum(known):.3f} [{low:.3f}, {high:.3f}]"
+    low, high = ratio_interval(found, known)  # nan where episodes are too few
+    return f"{sum(found) / sum(known):.3f}" + (f" [{low:.3f}, {high:.3f}]" if low <= high else "")
 
 
 def data_sets() -> str:
