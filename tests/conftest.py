@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
-import re
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from _pytest.assertion import rewrite
 from hypothesis import settings
-from numba.core import dispatcher
 
 from tests.long import SLOW_PAGES, SLOW_VIEWS, long, weekly
 from tests.order import in_halves
@@ -28,31 +22,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 gc.disable()
 # tests read what commands print where nobody says how wide
 os.environ.pop("COLUMNS", None)
-
-
-#: in the names of tests: where what of the package runs only while something is compiled is followed, too
-FOLLOWED = re.compile(r"single.?job|test_columns", re.IGNORECASE)
-
-
-def untraced(function: Any) -> Any:
-    """Let coverage wait while a function runs: it would follow numba and pytest, too, for as long again."""
-
-    @functools.wraps(function)
-    def run(*arguments: Any) -> Any:
-        tracer: Any = sys.gettrace()  # a debugger's has no such methods
-        if not hasattr(tracer, "stop") or FOLLOWED.search(os.environ.get("PYTEST_CURRENT_TEST", "")):
-            return function(*arguments)
-        tracer.stop()
-        try:
-            return function(*arguments)
-        finally:
-            tracer.start()
-
-    return run
-
-
-dispatcher._FunctionCompiler.compile = untraced(dispatcher._FunctionCompiler.compile)
-rewrite._rewrite_test = untraced(rewrite._rewrite_test)
 
 
 @pytest.fixture
