@@ -14,8 +14,6 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
-__all__ = ["latex", "on_page_content", "typeset_notebook"]
-
 COMMANDS = set("Gamma alpha delta exp lambda log max min mu rho sigma sqrt sum".split())
 SIGNS = {"<=": r"\le ", ">=": r"\ge "}
 #: what pymdownx.arithmatex makes of a formula

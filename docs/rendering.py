@@ -11,8 +11,6 @@ import jinja2
 
 from schedgym.evaluation.wording import time_text, value_text
 
-__all__ = ["plain", "render", "short", "slug"]
-
 TEMPLATES = Path(__file__).with_name("pages")
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import griffe
 
-__all__ = ["Folders", "Roles", "link_roles"]
-
 MAPPED = {"schedgym": ("agents", "baselines")}  # as pyproject.toml has them
 
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):`(~?)([\w.]+)`")

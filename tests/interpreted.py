@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_interpreted", "python", "results_of"]
-
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Lazy", "needs"]
-
 
 def needs(*names: str) -> pytest.MarkDecorator:
     """The mark of tests that are skipped where one of these modules of extras is not installed."""

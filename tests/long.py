@@ -9,20 +9,6 @@ from typing import Any
 
 import pytest
 
-__all__ = [
-    "SLOW_PAGES",
-    "SLOW_VIEWS",
-    "WEEKLY",
-    "all_but",
-    "long",
-    "of_trials",
-    "of_week",
-    "some",
-    "thinned",
-    "trials",
-    "weekly",
-]
-
 long = pytest.mark.long
 
 #: in the names of tests: views that name a rule, and so compile the rules of the policies once more

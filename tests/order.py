@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["PROBLEMS", "in_halves"]
-
 #: the problems of either half, of about the same time
 PROBLEMS = (("flowtime", "geo", "queue-delay"), ("parallel-jct", "partial-value", "single-job"))
 NAMED = [

@@ -11,8 +11,6 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import Outcome, _check_rewards
 
-__all__ = ["Played", "play"]
-
 
 class Played(NamedTuple):
     """What has come of it."""

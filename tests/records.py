@@ -24,18 +24,6 @@ from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 
-__all__ = [
-    "COLUMNS",
-    "Change",
-    "Run",
-    "damage",
-    "put",
-    "record_of_rows",
-    "replaced",
-    "rows_taken",
-    "section_changed",
-]
-
 COLUMNS = ("job", "server", "start", "end", "amount")
 
 #: what to replace in a record, of which a row and a factor were drawn

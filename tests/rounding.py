@@ -15,8 +15,6 @@ from fractions import Fraction
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
-__all__ = ["Rounding", "round_otherwise"]
-
 LAST_BITS = 2.0**-51
 #: what decides, and by which share results are changed there at most: only in the last two bits where solvers
 #: stop when no more than these can change, and where times add up over many tasks

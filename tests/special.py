@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["SPECIAL", "block_device", "full_device", "null_device", "read_pipe"]
-
 LONG = 60.0  # s after which nobody comes any more
 
 Check = Callable[[], bytes]  # fails where what stood there is not what it was; returns what has been written

@@ -7,8 +7,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["declared", "table"]
-
 
 def table(file: str, test: str) -> list[Any]:
     """The cases of a test, from the YAML file with the name of the test's own file."""

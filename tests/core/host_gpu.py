@@ -14,8 +14,6 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-__all__ = ["Elsewhere", "HostArray", "HostGPU"]
-
 #: the number of the lane that runs, and of all lanes
 PLACE = np.zeros(2, dtype=np.int64)
 
