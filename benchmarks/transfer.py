@@ -64,8 +64,9 @@ def _measure(id: str, case: str | dict[str, Any], quick: bool) -> list[dict[str,
     config = load_config(config_for(id))
     domains = {**config.domains}
     if isinstance(case, str):
-        given = dict(domains.pop(case).parameters)
-        domains.pop(f"{case} validation", None)  # which chooses among the weights that are tried
+        given = dict(domains[case].parameters)
+        # of the validation, too, which chooses among the weights that are tried
+        domains = {name: own for name, own in domains.items() if own.parameters != given}
     else:
         given = {name: str(fetch(text)) if name in FILES else text for name, text in case.items()}
         domains["trace"] = DomainOptions.build(parameters=given)
