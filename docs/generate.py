@@ -398,7 +398,7 @@ def reads() -> None:
 
 
 def public_names(module: Any) -> list[str]:
-    """What a module exports: the names that it lists, else those that it defines without an underscore."""
+    """What a module lists, else its own types and functions without an underscore."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
     names: list[str] = []
@@ -407,7 +407,7 @@ def public_names(module: Any) -> list[str]:
             [node] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else getattr(node, "targets", [])
         )
         names += [getattr(one, "name", getattr(one, "id", "_")) for one in defined]
-    return [name for name in names if not name.startswith("_")]
+    return [name for name in names if not (name.startswith("_") or name.isupper())]
 
 
 def home(item: Any) -> str:
