@@ -68,6 +68,7 @@ SCALARS = record_dtype(
     ("completion", np.int64),  # whether an end that needs a decision has occurred since
     ("open_site", np.int64),  # the site whose free slot is offered, else the number of sites
     ("picked", np.int64),  # mode SLOT: the row that takes it
+    ("ordered", np.int64),  # mode ORDER: rows whose place in the order is decided
     ("finished", np.int64),
     ("shown", np.int64),  # window rows that the last observation filled
     ("marked", np.int64),  # the open site of the last observation
@@ -462,11 +463,21 @@ def end_task(env: Environment) -> None:
 
 
 @helper
-def next_by_order(env: Environment, j: int) -> tuple[int, int]:
-    """Return the first row by order with a task assigned to site j, and its lowest group's position."""
+def order_none(env: Environment, j: int) -> Any:
+    """Return False: the decision has ordered all rows."""
+    return False
+
+
+@helper
+def next_by_order(env: Environment, j: int, order_next: Any) -> tuple[int, int]:
+    """Return the first row by order with a task assigned to site j, and its lowest group's position.
+
+    Behind the rows that are ordered, ``order_next(env, j)`` orders one more, or returns False if none of the
+    others can have a task assigned to the site.
+    """
     jobs, state = env.jobs, env.state
     place = int(state.cursor[j])
-    while place < state.scalars.active:
+    while place < state.scalars.ordered or order_next(env, j):
         r = state.order[place]
         # what lies before it has no task for the site, and gets none before the next decision
         state.cursor[j] = place
@@ -615,7 +626,7 @@ def freest_site(env: Environment) -> int:
 
 
 @helper
-def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
+def next_start(env: Environment, conserving: Any, order_next: Any) -> tuple[int, int, int]:
     """Find the next start at this instant: row, position among the entries, site (ascending); -1: none.
 
     In view pick, where tasks may use all sites of their group, the freest site comes first: the slots that
@@ -635,7 +646,7 @@ def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
             row = -1
             position = -1
             if config.mode == ORDER:
-                row, position = next_by_order(env, j)
+                row, position = next_by_order(env, j, order_next)
             elif config.mode == RATIO:
                 row, position = next_by_ratio(env, j, conserving)
             else:
@@ -668,9 +679,12 @@ def advance_clock(env: Environment, instant: float, cost: float) -> float:
     return cost
 
 
-@subroutine
-def run(env: Environment) -> float:
-    """Dispatch, and advance to the next decision; return the cost of that time."""
+@helper
+def run_by(env: Environment, order_next: Any) -> float:
+    """Dispatch, and advance to the next decision; return the cost of that time.
+
+    Mode ORDER: ``order_next`` orders rows as far as free slots ask for them; see :func:`next_by_order`.
+    """
     jobs, state, mode = env.jobs, env.state, env.constants.config.mode
     s = state.scalars
     cost = 0.0
@@ -678,7 +692,7 @@ def run(env: Environment) -> float:
     while True:
         # 1. dispatch: start whatever may start now
         while True:
-            row, position, j = next_start(env, conserving)
+            row, position, j = next_start(env, conserving, order_next)
             if row < 0:
                 break
             start_task(env, row, position, j)
@@ -710,6 +724,12 @@ def run(env: Environment) -> float:
         # 4. a decision is due if it could change something
         if mode != SLOT and s.waiting > 0 and (s.arrival or s.completion):
             return cost
+
+
+@subroutine
+def run(env: Environment) -> float:
+    """See :func:`run_by`; the decision has ordered all rows."""
+    return run_by(env, order_none)
 
 
 @helper
@@ -901,8 +921,8 @@ def begin(env: Environment) -> None:
 
 
 @helper
-def advance(env: Environment) -> None:
-    """Carry out the decision; the reward is minus the cost until the next decision."""
+def begin_step(env: Environment) -> None:
+    """Note that there was a decision."""
     state = env.state
     s = state.scalars
     s.recomputations += 1
@@ -921,6 +941,13 @@ def advance(env: Environment) -> None:
         for j in range(state.free.shape[0]):
             state.freed[j] = 1
             state.cursor[j] = 0
+
+
+@helper
+def advance(env: Environment) -> None:
+    """Carry out the decision; the reward is minus the cost until the next decision."""
+    env.state.scalars.ordered = env.state.scalars.active
+    begin_step(env)
     finish_step(env, run(env))
 
 

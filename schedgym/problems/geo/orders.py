@@ -78,8 +78,12 @@ class AssignScratch(NamedTuple):
     tasks: Annotated[Integers, "group"]
     placement: Annotated[Integers, "group", "choice"]
     how: Annotated[Integers, "job"]  # FIXED, BALANCED, GREEDY or LITERAL
+    #: no estimate of a job is below low / low_bottom from now on, as the loads only grow
+    low: Annotated[Integers, "job"]
+    low_bottom: Annotated[Integers, "job"]
     left: Annotated[Integers, "job"]  # the jobs that are not in the order yet, by row
     kept: Annotated[Integers, 1]  # how many they are
+    able: Annotated[Integers, "site"]  # groups of these jobs with tasks that may run there
     key: Annotated[Integers, "job"]
 
 
@@ -171,10 +175,10 @@ def _place_greedily(literal: bool, cluster: Any, work: Any, load: Integers) -> N
 
 
 @helper
-def _balance(cluster: Any, work: Any) -> None:
-    """Place ``scratch.tasks`` so that the most tasks per unit at any site are fewest."""
+def _balance(cluster: Any, work: Any) -> int:
+    """Place ``scratch.tasks`` so that the most tasks per unit at any site are fewest; return how many."""
     scratch = work.assigning
-    balance_into(scratch.tasks, cluster, scratch.units, scratch.load, scratch.placement, work.placing)
+    return balance_into(scratch.tasks, cluster, scratch.units, scratch.load, scratch.placement, work.placing)
 
 
 @pure_kernel
@@ -182,16 +186,21 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
     """Return a job's estimate as a fraction: max (r_j + q_ij) / u_j over the sites with tasks of the job.
 
     A job still to be placed is placed at the present loads first, which writes its counts.
+
+    Loads only grow, and so does the estimate of a job whose tasks have their sites, or are placed greedily:
+    every group gets the least of the numbers (load + 1) / u_j. Of balanced tasks the level grows; their
+    estimate, which need not, is above the next lower level. The literal formula has no such bound.
     """
     scratch, slots = work.assigning, cluster.slots
     load, trial = scratch.load, scratch.trial
     sites = slots.shape[0]
     how = scratch.how[i]
+    level = 0
     # otherwise its tasks have their sites, and ``counts`` are valid
     if how != FIXED:
         _take(i, rows, scratch)
         if how == BALANCED:
-            _balance(cluster, work)
+            level = _balance(cluster, work)
         else:
             for j in range(sites):
                 trial[j] = load[j]
@@ -207,11 +216,18 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
         if trial[j] > load[j] and trial[j] * bottom > top * slots[j]:
             top = trial[j]
             bottom = slots[j]
+    scratch.low[i] = top
+    scratch.low_bottom[i] = bottom
+    if how == BALANCED:
+        scratch.low[i] = level - 1
+        scratch.low_bottom[i] = slots[0] // scratch.units[0]
+    elif how == LITERAL:
+        scratch.low[i] = 0
     return top, bottom
 
 
 @pure_kernel
-def _next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
+def next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
     """Return the job with the least estimate (ties: by row) of those that are not in the order yet.
 
     Args:
@@ -221,15 +237,26 @@ def _next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> in
         counts: [>= n, E] those of a job still to be placed are written.
     """
     scratch = work.assigning
-    left = scratch.left
-    place, least, least_bottom = -1, 0, 1
+    left, low, low_bottom = scratch.left, scratch.low, scratch.low_bottom
+    # the job with the least bound is probably the next; others whose bound is not below its estimate are not
+    place = 0
+    for x in range(1, scratch.kept[0]):
+        if low[left[x]] * low_bottom[left[place]] < low[left[place]] * low_bottom[left[x]]:
+            place = x
+    least, least_bottom = _estimate(left[place], rows, cluster, work, counts)
+    likely = place
     for x in range(scratch.kept[0]):
+        # fractions are compared exactly; of equal ones the first, whose row is the least, comes next
+        excess = low[left[x]] * least_bottom - least * low_bottom[left[x]]
+        if x == likely or excess > 0 or (excess == 0 and x > place):
+            continue
         top, bottom = _estimate(left[x], rows, cluster, work, counts)
-        # fractions are compared exactly; of equal ones the first, whose row is the least, stays
-        if place < 0 or top * least_bottom < least * bottom:
+        excess = top * least_bottom - least * bottom
+        if excess < 0 or (excess == 0 and x < place):
             place, least, least_bottom = x, top, bottom
     best = int(left[place])
     scratch.kept[0] -= 1
+    _count_able(best, -1, rows, cluster, scratch)
     # keep the rest sorted by row: then the first of equal estimates is the earliest arrival
     for x in range(place, scratch.kept[0]):
         left[x] = left[x + 1]
@@ -238,10 +265,25 @@ def _next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> in
 
 
 @helper
-def _set_out(size: int, cluster: Any, scratch: AssignScratch) -> None:
+def _count_able(i: int, change: int, rows: Any, cluster: Any, scratch: AssignScratch) -> None:
+    """Add ``change`` at every site where a group of the job has a task to run."""
+    groups, width = cluster.sites.shape
+    for k in range(groups):
+        for a in range(width):
+            if rows.waiting[i, k] > 0 and cluster.sites[k, a] >= 0:
+                scratch.able[cluster.sites[k, a]] += change
+
+
+@helper
+def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch) -> None:
     """Begin an order of the rows in ``left``, which all have waiting tasks."""
     for j in range(cluster.slots.shape[0]):
         scratch.load[j] = 0
+        scratch.able[j] = 0
+    for x in range(size):
+        scratch.low[scratch.left[x]] = 0
+        scratch.low_bottom[scratch.left[x]] = 1
+        _count_able(scratch.left[x], 1, rows, cluster, scratch)
     scratch.kept[0] = size
 
 
@@ -275,10 +317,10 @@ def _place_new(
         for i in range(n):
             scratch.how[i] = BALANCED if rows.new[i] != 0 else FIXED
         size = _collect(n, n, rows, order, scratch)
-        _set_out(size, cluster, scratch)
+        _set_out(size, rows, cluster, scratch)
         # a job keeps the placement of the moment in which it enters the order
         for _ in range(size):
-            _next_in_order(rows, cluster, work, counts)
+            next_in_order(rows, cluster, work, counts)
         for i in range(n):
             scratch.how[i] = FIXED
         return
@@ -286,9 +328,9 @@ def _place_new(
         if rows.new[i] != 0 and _take(i, rows, scratch) > 0:
             size = _collect(n, i, rows, order, scratch)
             scratch.how[i] = BALANCED
-            _set_out(size, cluster, scratch)
+            _set_out(size, rows, cluster, scratch)
             # the order behind the new job does not matter yet
-            while _next_in_order(rows, cluster, work, counts) != i:
+            while next_in_order(rows, cluster, work, counts) != i:
                 pass
             scratch.how[i] = FIXED
 
@@ -312,22 +354,13 @@ def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts:
 
 
 @pure_kernel
-def assign(
+def begin_order(
     options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
-) -> None:
-    """Compute the order and the placement of a rule of chapter 3.
+) -> int:
+    """Begin the order and the placement of a rule of chapter 3, of which :func:`assign` makes the whole.
 
-    Args:
-        options: the rule and its variants.
-        n: jobs.
-        rows: :class:`Rows`, n or more.
-        cluster: :class:`Cluster`.
-        work: ``placing`` and ``assigning``.
-        order: [>= n] written: the rows 0 .. n - 1, in the order in which they are served.
-        counts: [>= n, E] written, n rows: waiting tasks of each job at each entry.
-
-    Source: guan2022, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
-    line 23, Algorithm 4, line 22).
+    Returns:
+        how many positions of the order are decided; the others are the results of :func:`next_in_order`.
     """
     scratch, rule = work.assigning, options.rule
     if rule == FCFS or rule == SRPT:
@@ -335,7 +368,7 @@ def assign(
             scratch.key[i] = rows.remaining[i] if rule == SRPT else 0
         sort_by_key(order, scratch.key, n)
         place_in_order(options, n, order, rows, cluster, work, counts)
-        return
+        return n
     # levels of balance are whole numbers of tasks per unit
     unit = 1
     if options.fine:
@@ -361,8 +394,29 @@ def assign(
     if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
         for i in range(n):
             order[i] = i
-        return
+        return n
     size = _collect(n, n, rows, order, scratch)
-    _set_out(size, cluster, scratch)
-    for position in range(n - size, n):
-        order[position] = _next_in_order(rows, cluster, work, counts)
+    _set_out(size, rows, cluster, scratch)
+    return n - size
+
+
+@pure_kernel
+def assign(
+    options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
+) -> None:
+    """Compute the order and the placement of a rule of chapter 3.
+
+    Args:
+        options: the rule and its variants.
+        n: jobs.
+        rows: :class:`Rows`, n or more.
+        cluster: :class:`Cluster`.
+        work: ``placing`` and ``assigning``.
+        order: [>= n] written: the rows 0 .. n - 1, in the order in which they are served.
+        counts: [>= n, E] written, n rows: waiting tasks of each job at each entry.
+
+    Source: guan2022, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
+    line 23, Algorithm 4, line 22).
+    """
+    for position in range(begin_order(options, n, rows, cluster, work, order, counts), n):
+        order[position] = next_in_order(rows, cluster, work, counts)

@@ -1,12 +1,24 @@
-"""Whole episodes by the thesis's algorithms, compiled: what their policies decide, without observations."""
+"""Whole episodes by the thesis's algorithms, compiled: what their policies decide, without observations.
+
+An order is made only as far as free slots ask for it. With a long backlog that is a small part of it: most
+jobs have no task that could start before the next decision.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.problems.geo.dynamics import DYNAMICS, Environment, advance, count_violations
-from schedgym.problems.geo.orders import Options, assign
+from schedgym.problems.geo.dynamics import (
+    DYNAMICS,
+    Environment,
+    advance,
+    begin_step,
+    count_violations,
+    finish_step,
+    run_by,
+)
+from schedgym.problems.geo.orders import Options, begin_order, next_in_order
 from schedgym.problems.geo.rules import fair
 
 
@@ -18,10 +30,31 @@ class ShareRule(NamedTuple):
 
 
 @helper
-def assign_all(env: Environment, options: Options) -> None:
-    """Decide on the order and the placement of all active jobs."""
+def begin_to_order(env: Environment, options: Options) -> None:
+    """Decide on the part of the order that is not decided row by row."""
     state = env.state
-    assign(options, state.scalars.active, state, env.jobs, env, state.order, state.assigned)
+    state.scalars.ordered = begin_order(
+        options, state.scalars.active, state, env.jobs, env, state.order, state.assigned
+    )
+
+
+@helper
+def order_next(env: Environment, j: int) -> Any:
+    """Order one more row; return False if none of the others can have a task assigned to site j."""
+    state = env.state
+    s = state.scalars
+    if s.ordered == s.active or env.assigning.able[j] == 0:
+        return False
+    state.order[s.ordered] = next_in_order(state, env.jobs, env, state.assigned)
+    s.ordered += 1
+    return True
+
+
+@helper
+def advance_in_order(env: Environment) -> None:
+    """See :func:`~schedgym.problems.geo.dynamics.advance`, by an order that is made as it is needed."""
+    begin_step(env)
+    finish_step(env, run_by(env, order_next))
 
 
 @helper
@@ -37,7 +70,7 @@ access = DYNAMICS.access
 
 
 @helper
-def play(env: Environment, decide: Any, rule: Any, total: float, most: int) -> float:
+def play(env: Environment, decide: Any, advance: Any, rule: Any, total: float, most: int) -> float:
     """Play up to ``most`` decisions of the episode; return ``total`` with their rewards added."""
     result = env.exchange.result
     result.repaired = False
@@ -53,13 +86,13 @@ def play(env: Environment, decide: Any, rule: Any, total: float, most: int) -> f
 @pure_kernel
 def play_order(table: Any, tools: Any, rule: Options, total: float, most: int) -> float:
     """Play the first environment by an order."""
-    return play(access(table, tools, 0), assign_all, rule, total, most)
+    return play(access(table, tools, 0), begin_to_order, advance_in_order, rule, total, most)
 
 
 @pure_kernel
 def play_shares(table: Any, tools: Any, rule: ShareRule, total: float, most: int) -> float:
     """Play the first environment by shares."""
-    return play(access(table, tools, 0), share_out, rule, total, most)
+    return play(access(table, tools, 0), share_out, advance, rule, total, most)
 
 
 #: action view -> the kernel; see :func:`~schedgym.core.rollouts.play_by_rule`
