@@ -66,6 +66,7 @@ class Network(NamedTuple):
     slots: Annotated[Integers, "site"]
     free: Annotated[Integers, "site"]  # slots without flow
     entry_start: Annotated[Integers, "site+1"]  # where the entries of a site begin
+    entry_end: Annotated[Integers, "site"]  # one past those that may pass flow on
     entry: Annotated[Integers, "entry"]  # indices into ``flow``, by site
     entry_group: Annotated[Integers, "entry"]  # their groups
     low: Annotated[Integers, "owner"]  # first group of an owner
@@ -81,6 +82,7 @@ class Network(NamedTuple):
     owners: Annotated[Integers, "owner"]  # owners, part by part
     sites: Annotated[Integers, "site"]  # sites, part by part
     queue: Annotated[Integers, "node"]
+    queued: Annotated[Integers, 1]  # how many nodes the last search has reached, the first of the queue
     path: Annotated[Integers, "node+1"]  # nodes of an augmenting path
     gave: Annotated[Integers, "node+1"]  # entry that the step into a node takes flow from, or -1
     took: Annotated[Integers, "node+1"]  # entry that it adds flow to, or -1
@@ -174,6 +176,7 @@ def load_network(
                 g += 1
         net.high[i] = g
     net.start[jobs] = g
+    net.queued[0] = 0
     for j in range(count):
         net.entry_start[j + 1] += net.entry_start[j]
         net.site_arc[j] = net.entry_start[j]
@@ -184,6 +187,8 @@ def load_network(
             net.entry[position] = e
             net.entry_group[position] = e // width
             net.site_arc[j] = position + 1
+    for j in range(count):
+        net.entry_end[j] = net.entry_start[j + 1]
 
 
 @pure_kernel
@@ -268,6 +273,7 @@ class Part(NamedTuple):
     """Owners and sites that no flow crosses: ``owners[first:last]`` and ``sites[first_site:last_site]``."""
 
     first: int
+    needy: int  # only ``owners[first:needy]`` may be in need or have too much; the others only pass flow on
     last: int
     first_site: int
     last_site: int
@@ -306,37 +312,58 @@ def _visit_owner(net: Network, width: int, o: int, further: int, tail: int, goal
 
 
 @helper
+def _visit_needy(net: Network, width: int, part: Part, further: int, tail: int, goal: int) -> tuple[int, int]:
+    """Visit, from all sites one less deep, the owners there that may be in need or have too much."""
+    for index in range(part.first, part.needy):
+        o = net.owners[index]
+        for e in range(net.low[o] * width, net.high[o] * width):
+            j = net.site[e]
+            if net.depth[o] < 0 and j >= 0 and net.flow[e] > 0 and net.site_depth[j] == further - 1:
+                tail, goal = _visit_owner(net, width, o, further, tail, goal)
+    return tail, goal
+
+
+@helper
 def _visit_owners(
-    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int
-) -> tuple[int, int]:
-    """Visit the owners with a flow at site j, and the other sites of its group; see :func:`_visit_sites`."""
-    for position in range(net.entry_start[j], net.entry_start[j + 1]):
+    net: Network, width: int, j: int, part: Part, further: int, tail: int, goal: int, unreached: int
+) -> tuple[int, int, int]:
+    """Visit the owners with a flow at site j, and the other sites of its group; count the unreached sites."""
+    for position in range(net.entry_start[j], net.entry_end[j]):
         g = net.entry_group[position]
         o = net.owner[g]
         if net.flow[net.entry[position]] == 0 or o == FROZEN:
             continue
-        if net.depth[o] < 0 and net.part[o] == part.number:
+        leads = part.needy == part.last or net.high[o] - net.low[o] > 1  # to more sites than this group does
+        if leads and net.depth[o] < 0 and net.part[o] == part.number:
             tail, goal = _visit_owner(net, width, o, further, tail, goal)
-        if width > 1:
+        if width > 1 and unreached > 0:
+            before = tail
             tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
-    return tail, goal
+            unreached -= tail - before
+    return tail, goal, unreached
 
 
 @subroutine
-def _layer(net: Network, width: int, part: Part) -> int:
+def _layer(net: Network, width: int, part: Part) -> tuple[int, bool]:
     """Breadth-first search from the owners in need: the depths of owners and sites.
 
     An arc leads from an owner to a site of a group below its limit, and from a site to the owner of a flow
-    there, who would give it up, or to another site of that flow's group.
+    there, who would give it up, or to another site of that flow's group. Only the goals matter of the nodes
+    as deep as they are, and of the owners when all sites are reached. So the owners that may be goals are
+    looked at first, unless all may be.
 
     Returns:
         The depth of the nearest goals, owners with too much and sites with free slots; FAR if there are none.
+        And whether all goals are among the few owners that may be in need or have too much.
     """
     count = net.need.shape[0]
     depth = net.depth
     site_depth = net.site_depth
+    for index in range(net.queued[0]):
+        if net.queue[index] < count:
+            depth[net.queue[index]] = -1
     tail = 0
-    for index in range(part.first, part.last):
+    for index in range(part.first, part.needy):
         o = net.owners[index]
         depth[o] = -1
         if net.need[o] > 0:
@@ -344,12 +371,17 @@ def _layer(net: Network, width: int, part: Part) -> int:
             net.arc[o] = net.low[o] * width
             net.queue[tail] = o
             tail += 1
+    spare = False
     for index in range(part.first_site, part.last_site):
         j = net.sites[index]
         site_depth[j] = -1
         net.site_arc[j] = net.entry_start[j]
         net.site_turn[j] = 0
+        spare = spare or net.free[j] > 0
+    unreached = part.last_site - part.first_site
+    few = part.needy < part.last
     goal = FAR
+    level = 0
     head = 0
     while head < tail:
         node = net.queue[head]
@@ -357,13 +389,23 @@ def _layer(net: Network, width: int, part: Part) -> int:
         further = (depth[node] if node < count else site_depth[node - count]) + 1
         if further > goal:
             break
+        if few and further > level:
+            level = further
+            tail, goal = _visit_needy(net, width, part, further, tail, goal)
+            if goal == further and not spare:
+                break
+        before = tail
         if node < count:
             for g in range(net.low[node], net.high[node]):
-                if net.used[g] < net.limit[g]:
+                if unreached > 0 and net.used[g] < net.limit[g]:
                     tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
-        else:
-            tail, goal = _visit_owners(net, width, node - count, part, further, tail, goal)
-    return goal
+            unreached -= tail - before
+        elif unreached > 0 or not few:
+            tail, goal, unreached = _visit_owners(
+                net, width, node - count, part, further, tail, goal, unreached
+            )
+    net.queued[0] = tail
+    return goal, few and not spare
 
 
 @helper
@@ -411,11 +453,11 @@ def _leave_owner(net: Network, width: int, o: int, part: Part, goal: int, size: 
 
 
 @helper
-def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
+def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, last: int, size: int) -> bool:
     """Extend a path from a site by the first arc, from where its search stands, that leads on.
 
     Every entry with flow has ``1 + width`` turns: its owner, who gives the flow up, then the sites of its
-    group, to which the flow moves.
+    group, to which the flow moves. Owners at depth ``last`` or deeper lead to no site that is a goal.
 
     Returns:
         Whether there is one.
@@ -424,7 +466,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
     further = net.site_depth[here] + 1
     position = net.site_arc[here]
     turn = net.site_turn[here]
-    end = net.entry_start[here + 1]
+    end = net.entry_end[here]
     found = False
     while position < end:
         e = net.entry[position]
@@ -435,7 +477,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
                 if (
                     net.depth[o] == further
                     and net.part[o] == part.number
-                    and (further < goal or net.need[o] < 0)
+                    and (further < last or (further == goal and net.need[o] < 0))
                 ):
                     _step(net, size, o, e, -1)
                     found = True
@@ -458,6 +500,26 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
     net.site_arc[here] = position
     net.site_turn[here] = turn
     return found
+
+
+@helper
+def _reach_owner(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
+    """Extend a path from a site to an owner with too much, as :func:`_leave_site` does in the same order.
+
+    The search stands at an entry here, and not at a position among those of the site.
+    """
+    for index in range(part.first, part.needy):
+        o = net.owners[index]
+        if net.need[o] >= 0 or net.depth[o] != goal:
+            continue
+        for e in range(net.low[o] * width, net.high[o] * width):
+            behind = net.site_turn[here] == 1 and e < net.site_arc[here]
+            if net.site[e] == here and net.flow[e] > 0 and not behind:
+                net.site_turn[here] = 1
+                net.site_arc[here] = e
+                _step(net, size, o, e, -1)
+                return True
+    return False
 
 
 @helper
@@ -523,13 +585,14 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
     need = net.need
     count = need.shape[0]
     left = 0
-    for index in range(part.first, part.last):
+    for index in range(part.first, part.needy):
         left += max(need[net.owners[index]], 0)
     while left > slack:
-        goal = _layer(net, width, part)
+        goal, owners_only = _layer(net, width, part)
         if goal == FAR:
             break
-        for index in range(part.first, part.last):
+        last = goal - 1 if owners_only else goal
+        for index in range(part.first, part.needy):
             source = net.owners[index]
             if need[source] <= 0 or net.depth[source] != 0:
                 continue
@@ -546,8 +609,10 @@ def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
                     continue
                 if node < count:
                     found = _leave_owner(net, width, node, part, goal, size)
+                elif owners_only and depth + 1 == goal:
+                    found = _reach_owner(net, width, node - count, part, goal, size)
                 else:
-                    found = _leave_site(net, width, node - count, part, goal, size)
+                    found = _leave_site(net, width, node - count, part, goal, last, size)
                 if found:
                     size += 1
                     continue
@@ -661,7 +726,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     origin = net.start[0]  # 0, which as a literal would have ``_exchange`` compiled once more
     _pour(net, jobs)
     # first a flow that no exchange can enlarge
-    everything = Part(origin, jobs, origin, count, origin)
+    everything = Part(origin, jobs, jobs, origin, count, origin)
     if _want_all(net, jobs):
         _exchange(net, width, everything, origin)
     parts = 1
@@ -670,6 +735,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         size -= 5
         part = Part(
             net.stack[size],
+            net.stack[size + 1],
             net.stack[size + 1],
             net.stack[size + 2],
             net.stack[size + 3],
@@ -723,8 +789,8 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         for index in range(part.first, middle):
             net.part[net.owners[index]] = parts
         middle_site = _gather_near_sites(net, part, parts)
-        above = Part(middle, part.last, middle_site, part.last_site, part.number)
-        below = Part(part.first, middle, part.first_site, middle_site, parts)
+        above = Part(middle, part.last, part.last, middle_site, part.last_site, part.number)
+        below = Part(part.first, middle, middle, part.first_site, middle_site, parts)
         size = _push_part(net.stack, size, above)
         size = _push_part(net.stack, size, below)
         parts += 1
@@ -832,6 +898,51 @@ def _give_back(net: Network, width: int, first: int, last: int, surplus: int) ->
                 surplus -= amount
 
 
+@helper
+def _list_live(net: Network, width: int) -> int:
+    """Take entries that pass no flow on out of the sites' lists, and list the sites that flow can enter.
+
+    These are the sites of groups below their limits, and those to which a group with a flow at one of them
+    can move it. No flow leaves them until the end of :func:`complete_into`.
+
+    Returns:
+        how many sites flow can enter.
+    """
+    entered = net.site_turn  # 1 if flow can enter a site
+    for j in range(net.slots.shape[0]):
+        net.site_depth[j] = -1
+        entered[j] = 0
+        end = int(net.entry_start[j])
+        for position in range(net.entry_start[j], net.entry_end[j]):
+            g = net.entry_group[position]
+            o = net.owner[g]
+            if o != FROZEN:
+                entered[j] |= net.used[g] < net.limit[g]
+                if width > 1 or net.high[o] - net.low[o] > 1:  # else it passes nothing on
+                    net.entry[end] = net.entry[position]
+                    net.entry_group[end] = g
+                    end += 1
+        net.entry_end[j] = end
+    listed = 0
+    again = True
+    while again:
+        again = False
+        for j in range(net.slots.shape[0]):
+            if entered[j] != 1:
+                continue
+            entered[j] = 2  # and its groups have been looked at
+            again = True
+            net.sites[listed] = j
+            listed += 1
+            for position in range(net.entry_start[j], net.entry_end[j]):
+                first = net.entry_group[position] * width
+                if net.flow[net.entry[position]] > 0:
+                    for e in range(first, first + width):
+                        if net.site[e] >= 0:
+                            entered[net.site[e]] = max(entered[net.site[e]], 1)
+    return listed
+
+
 @pure_kernel
 def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Floats) -> None:
     """Rearrange a max-min allocation so that jobs finish early, one job after another.
@@ -858,8 +969,13 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         net.owners[most + i] = order[i]
     for j in range(count):
         net.site_part[j] = 0
+    listed = 2 * jobs + 1  # jobs when the sites' lists were made, each time half as many
+    open_sites = origin
     for turn in range(jobs):
         job = order[turn]
+        if 2 * (jobs - turn) < listed:
+            listed = jobs - turn
+            open_sites = _list_live(net, width)
         first = net.start[job]
         last = net.start[job + 1]
         groups = last - first
@@ -882,7 +998,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             net.depth[o] = 0
             net.owners[after - groups + g - first] = o
             before += net.used[g]
-        part = Part(after - groups, most + jobs, origin, count, origin)
+        part = Part(after - groups, after, most + jobs, origin, open_sites, origin)
         slack = 2 * (jobs + groups)
         level = math.inf
         while True:
