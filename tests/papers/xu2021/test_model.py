@@ -14,7 +14,6 @@ from scipy.optimize import linprog
 
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import literal_run, pooled
-from schedgym.papers.xu2021.memory import plain_best
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
 from tests.flowtime import optima
 from tests.flowtime.instances import random_instance
@@ -127,7 +126,7 @@ def test_v5_backfill(backfill: bool, value: int) -> None:
     placement, rounds = model.memory_allocation(slot, [0, 1, 2], backfill=backfill)
     assert model.placement_value(placement, slot.worth) == value
     assert rounds == 2
-    assert model.best_value(slot) == plain_best(slot) == 24
+    assert model.best_value(slot) == model.plain_best(slot) == 24
 
 
 @pytest.mark.parametrize(("policy", "completion"), [("ocorp", [6, 5]), ("srpt", [5, 6])])
@@ -835,4 +834,4 @@ def test_the_best_slot_with_memory() -> None:
             tuple(rng.randint(1, most) for _ in range(count)) for most in (5, 4, max(memory))
         )
         slot = Slot(worth, caps, reserve, tuple(cpu), tuple(memory))
-        assert model.best_value(slot) == plain_best(slot)
+        assert model.best_value(slot) == model.plain_best(slot)
