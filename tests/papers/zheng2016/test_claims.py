@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from schedgym.papers.zheng2016 import lemmas, model
-from schedgym.papers.zheng2016.instances import algorithm_1_rule
-from schedgym.papers.zheng2016.model import Instance, Job, State
+from schedgym.papers.zheng2016.model import Instance, Job
 from tests.long import long
-from tests.papers.zheng2016.test_model import tiny_instances
 
 pytestmark = long
 
@@ -20,40 +16,6 @@ PAPER = "zheng2016"
 
 
 # the lemmas --------------------------------------------------------------------------------------------
-
-
-def by_highs(instance, slot, served):
-    """The prices of whole resources in a slot of linear jobs, by another solver."""
-    caps = model.slot_caps(State(instance, slot, served))
-    rows = [[model.shares(instance, j)[i] for j in range(len(caps))] for i in range(len(instance.capacity))]
-    found = linprog(
-        [-float(job.values[0]) for job in instance.jobs],
-        A_ub=np.array(rows, dtype=float),
-        b_ub=np.ones(len(rows)),
-        bounds=[(0.0, float(cap)) for cap in caps],
-    )
-    return -found.ineqlin.marginals
-
-
-def test_lemmas_3_1_and_3_2_with_prices_of_another_solver() -> None:
-    """Of linear utilities, for which H_j is 0 if the job's least cost is at least v, and else infinite."""
-    for instance in tiny_instances(60):
-        schedule = model.play(instance, algorithm_1_rule)
-        served, prices = (0,) * len(instance.jobs), []
-        for slot, x in enumerate(schedule, start=1):
-            prices.append(by_highs(instance, slot, served))
-            served = tuple(y + a for y, a in zip(served, x, strict=True))
-            paid = sum(job.values[0] * a for job, a in zip(instance.jobs, x, strict=True))
-            assert prices[-1].sum() <= float(paid) + 1e-9
-        for j, job in enumerate(instance.jobs):
-            r, v, done = (
-                np.array(model.shares(instance, j), dtype=float),
-                job.values[0],
-                served[j] == job.tasks,
-            )
-            for slot in range(job.arrival, job.deadline + 1):
-                gamma = v * (not done and schedule[slot - 1][j] == job.parallelism)
-                assert v * done + prices[slot - 1] @ r + gamma >= v - 1e-9
 
 
 @pytest.mark.parametrize(("scale", "lemma"), [(0, lemmas._lemma_1), (2, lemmas._lemma_2)])
