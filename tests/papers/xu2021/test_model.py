@@ -416,25 +416,6 @@ def test_gamma_seen_grows_with_the_jobs() -> None:
     assert set(run(instance, "ocorp", gamma="eq27").gammas) == {76}
 
 
-def test_lemma_1() -> None:
-    """Filling by omega minimises the Lagrangian of a slot, literally and with all cores in use."""
-    rng = random.Random(12)
-    for _ in range(60):
-        n = rng.randint(1, 6)
-        omega = [rng.randint(-4, 3) for _ in range(n)]
-        caps = [rng.randint(0, 4) for _ in range(n)]
-        cpu = [rng.randint(1, 5) for _ in range(rng.randint(1, 2))]
-        order = sorted(range(n), key=lambda j, omega=omega: omega[j])
-        negative = [j for j in order if omega[j] < 0]
-        for chosen, total in [(negative, None), (order, min(sum(cpu), sum(caps)))]:
-            cores = model.fill(chosen, caps, sum(cpu))
-            best = model.transport(lambda j, i, q, omega=omega: Fraction(omega[j]), caps, cpu, total=total)
-            assert sum(map(sum, best)) == sum(cores)
-            assert sum(o * u for o, u in zip(omega, cores, strict=True)) == sum(
-                o * sum(row) for o, row in zip(omega, best, strict=True)
-            )
-
-
 def _random_plus_slot(rng: random.Random, n_jobs: int, most: int) -> model.PlusSlot:
     demand = [rng.randint(1, most) for _ in range(n_jobs)]
     caps = [rng.randint(1, d) for d in demand]

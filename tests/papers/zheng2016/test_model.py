@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from schedgym.documents import read_yaml
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Job, State
-from schedgym.papers.zheng2016.whole_tasks import _aware_family, _task_view_best, _wait
+from schedgym.papers.zheng2016.whole_tasks import _task_view_best
 from tests.partial_value import optima
 from tests.partial_value.instances import make_job, random_instance
 
@@ -262,20 +262,6 @@ def test_tie_of_linear_and_strictly_concave() -> None:
     assert model.simulate(Instance(jobs, (2.0,)), "concave").value == pytest.approx(
         1 + 2 * math.log(2), rel=1e-8
     )
-
-
-def test_equal_ratios_on_one_resource() -> None:
-    """Lemma III.3, for jobs that no cap stops."""
-    rng = random.Random(5)
-    for _ in range(40):
-        instance = random_instance(rng, resources=1, kinds=STRICT, parallelism=False)
-        for state, x in states(iter([instance]), "concave"):
-            ratios = [
-                model.slope(job, state.served[j] + x[j]) / model.share(instance, j, 0)
-                for j, job in enumerate(instance.jobs)
-                if 0 < x[j] < model.slot_cap(state, j)
-            ]
-            assert all(ratio == pytest.approx(ratios[0], rel=1e-9) for ratio in ratios)
 
 
 def test_no_policy_beats_the_slot_optimum() -> None:
@@ -586,16 +572,3 @@ def test_the_deltas_of_theorem_4_2_by_search(capacity) -> None:
     )  # of p = (C - 1) / 2 and (C + 1) / 2, if C is odd
     assert min(found.values()) == pytest.approx(least, abs=1e-4)
     assert min(found, key=found.get) in (capacity // 2, (capacity + 1) // 2)
-
-
-@pytest.mark.parametrize("c", [1, 2, 3, 4, 5])
-def test_the_family_of_theorem_4_2(c: int) -> None:
-    """The schedule that waits is the optimum; the ratio tends to the bound from below."""
-    ratios = []
-    for n in (10, 1000):
-        instance = _aware_family(c, n)._replace(discrete=True)
-        best = model.replay(instance, _wait(instance)).value
-        assert best == pytest.approx(optima.offline_unit(instance))
-        ratios.append(best / model.simulate(instance, "deadline-aware").value)
-    bound = model.deadline_aware_factor(c)
-    assert ratios[0] < ratios[1] < bound < ratios[1] + Fraction(2, 1000)
