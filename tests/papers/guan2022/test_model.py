@@ -99,13 +99,6 @@ def test_v5_water_filling() -> None:
 # Errata --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("slots", "expected"), [(3, [2, 3, 4]), (1, [4, 7, 10])])
-@pytest.mark.parametrize("policy", ["btaaj-fcfs", "fcfs", "ata-greedy"])
-def test_figure_1_1(slots: int, expected: list[int], policy: str) -> None:
-    instance = make_instance([slots] * 3, [(0, [(10, (0, 1, 2))])] * 3)
-    assert model.simulate_assign(instance, policy).completion == expected
-
-
 def test_literal_greedy_fills_as_high_but_elsewhere() -> None:
     """With equal slots the sorted final loads of one group agree; the sites do not."""
     rng = random.Random(3)
@@ -415,19 +408,6 @@ def test_max_min_and_the_matrix_against_linear_programs(kind: str) -> None:
         goals = [float(a) for a in aggregates]
         _, rates = linear_completion_shares(demand, pad(groups), slots, goals, floors=floors, order=sequence)
         assert float(reached[0]) == pytest.approx(rates[sequence[0]])
-
-
-def test_max_min_fills_the_rank_function() -> None:
-    """All together get f(all), and no set of jobs more than its rank."""
-    rng = random.Random(22)
-    for _ in range(60):
-        problem = random_sharing(rng)
-        aggregates = model.max_min(problem)
-        everyone = range(len(aggregates))
-        assert sum(aggregates) == model.rank_function(problem, everyone)
-        for size in everyone:
-            for jobs in itertools.combinations(everyone, size):
-                assert sum(aggregates[i] for i in jobs) <= model.rank_function(problem, jobs)
 
 
 def test_what_is_feasible_stays_below_the_rank_function() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -224,34 +223,6 @@ def test_prices_and_cuts_agree() -> None:
         y = model.concave_by_cuts(state)
         assert model.gain(state, x) == pytest.approx(model.gain(state, y), rel=3e-9, abs=3e-9)
         assert x == pytest.approx(y, abs=2e-3)
-
-
-def test_complementary_slackness() -> None:
-    for state, x in states(continuous(60, 3, STRICT), "concave"):
-        if model.fits(state.instance, [model.slot_cap(state, j) for j in range(len(x))]):
-            continue
-        prices = model.clearing_prices(state)
-        for price, used in zip(prices, model.load(state.instance, x), strict=True):
-            assert used == pytest.approx(1, abs=1e-9) if price > 0 else used <= 1 + 1e-9
-        for j, job in enumerate(state.instance.jobs):
-            cost = sum(b * r for b, r in zip(prices, model.shares(state.instance, j), strict=True))
-            marginal = model.slope(job, state.served[j] + x[j])
-            if x[j] > 0:
-                assert marginal >= cost * (1 - 1e-9)
-            if x[j] < model.slot_cap(state, j):
-                assert marginal <= cost * (1 + 1e-9)
-
-
-def test_no_small_change_improves_a_slot() -> None:
-    """Moving service from one job to another, as far as the capacities allow, gains nothing."""
-    for state, x in states(continuous(24, 4), "concave"):
-        best = model.gain(state, x)
-        for a, b in itertools.permutations(range(len(x)), 2):
-            for step in (1e-3, 1e-1):
-                other = list(x)
-                other[a] = max(other[a] - step, 0.0)
-                other[b] = min(other[b] + model.room(state, other, b), model.slot_cap(state, b))
-                assert model.gain(state, other) <= best + 2e-9 * max(1.0, best)
 
 
 def test_tie_of_linear_and_strictly_concave() -> None:
