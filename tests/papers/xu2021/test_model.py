@@ -7,11 +7,13 @@ import math
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from schedgym.documents import read_yaml
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import literal_run, pooled
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
@@ -53,6 +55,9 @@ RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
 RUNS = {"1d": RUNS_1D, "2d": RUNS_2D, "mapreduce": RUNS_MAPREDUCE}
 
 
+PARTS = ("completion", "granted", "used", "first")  # of what comes of a run
+
+
 def run(instance: Instance, policy: str, **options: object) -> model.Outcome:
     return model.simulate(instance, policy, **options)
 
@@ -67,26 +72,27 @@ def cost(instance: Instance, outcome: model.Outcome, k: float) -> float:
     return sum(f**k for f in model.flowtimes(instance, outcome))
 
 
-# Test vectors of the specification -----------------------------------------------------------
+# Test vectors of the specification, and runs by hand -----------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("policy", "options", "completion"),
-    [
-        ("ocorp", {}, [4, 6, 4]),  # as srf
-        ("ocorp", {"lambda0": 0.0}, [6, 2, 5]),
-        ("srpt", {}, [6, 2, 5]),
-        ("srvf", {}, [4, 3, 6]),
-        ("svf", {}, [4, 3, 6]),
-        ("srf", {}, [4, 6, 4]),
-        ("ocorp", {"literal": True, "lambda0": 0.0}, [21, 30, 21]),
-    ],
-)
-def test_v1(policy: str, options: dict[str, object], completion: list[int]) -> None:
-    outcome = run(VECTOR_1, policy, gamma=100, **options)
-    assert outcome.completion == completion
-    if options == {"lambda0": 0.0}:
-        assert outcome.fractional == pytest.approx([37.5, 6.5, 56 / 3])
+BY_HAND = read_yaml(Path(__file__).with_name("runs.yaml"))
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_runs_by_hand(name: str) -> None:
+    case = BY_HAND[name]
+    instance = Instance([Job(*job) for job in case["jobs"]], case["cpu"], case.get("memory"))
+    for given in case["runs"]:
+        options = dict(given)
+        expected = {part: options.pop(part) for part in PARTS if part in options}
+        outcome = run(instance, **options)
+        cores, used = outcome.allocations, outcome.used
+        granted = [sum(u[0]) for u in cores]
+        parts = (outcome.completion, granted, [row[0] for row in used], cores[0])
+        found = dict(zip(PARTS, parts, strict=True))
+        assert {part: found[part] for part in expected} == expected
+        wasted = sum(sum(map(sum, u)) for u in cores) - sum(map(sum, used))
+        assert model.metrics(instance, outcome)["wasted"] == wasted
 
 
 def test_v2_waiting_job() -> None:
@@ -291,6 +297,7 @@ def test_truncated_run() -> None:
 
 def test_rewards_by_hand() -> None:
     outcome = run(VECTOR_1, "ocorp", gamma=100, lambda0=0.0)
+    assert outcome.fractional == pytest.approx([37.5, 6.5, 56 / 3])
     # ages by slot: job 0 in 1-6, job 1 in 1-2, job 2 (arrival 1) in 2-5
     assert model.rewards(VECTOR_1, outcome, 2) == [-2, -3 - 3 - 1, -5 - 3, -7 - 5, -9 - 7, -11]
     assert sum(model.rewards(VECTOR_1, outcome, 2, normalize=True)) == pytest.approx(-56 / 29)
@@ -472,14 +479,6 @@ def test_plus_without_switching_cost_is_ocorp() -> None:
             assert run(instance, "ocorp+", **options).allocations == plain.allocations
 
 
-def test_plus_holds_what_runs() -> None:
-    """With a large alpha a running job is neither moved nor stopped for a better one."""
-    instance = Instance([Job(0, 4, 2), Job(1, 1, 2)], [2])
-    assert run(instance, "ocorp+", alpha=0.0, lambda0=0.0).completion == [5, 2]
-    # it is worth alpha to keep job 0; job 1 is in its first slot and costs nothing
-    assert run(instance, "ocorp+", alpha=100.0, lambda0=0.0).completion == [4, 5]
-
-
 def test_core_values() -> None:
     assert model.core_values([-3.0, -1.5], literal=False) == [3, Fraction(3, 2)]
     assert model.core_values([-3.0, 2.0]) == [6, 1]
@@ -554,15 +553,6 @@ def test_transport_refuses_what_does_not_fit() -> None:
 # Tetris, drf, MapReduce ---------------------------------------------------------------------
 
 
-def test_drf_evens_out() -> None:
-    """Cores of 9 go round; in 2D a job with much memory is at its share at once."""
-    instance = Instance([Job(0, 9, 2), Job(0, 9, 9), Job(0, 9, 9)], [9])
-    assert [sum(row) for row in run(instance, "drf").allocations[0]] == [2, 4, 3]
-    instance = Instance([Job(0, 9, 4, 6), Job(0, 9, 4, 1)], [6], [10])
-    assert run(instance, "drf").allocations[0] == [[2], [4]]
-    assert run(instance, "fair").allocations[0] == [[3], [3]]
-
-
 def test_fair_shares_as_in_table_1() -> None:
     """Three jobs of 1 to 3 slots on all of 6 cores: a third each for three slots, then a half for two."""
     instance = Instance([Job(0, p, 6) for p in (1, 2, 3)], [6])
@@ -570,14 +560,6 @@ def test_fair_shares_as_in_table_1() -> None:
     assert model.flowtimes(instance, outcome) == [3, 5, 6]
     shares = [[row[0] for row in u] for u in outcome.allocations]
     assert shares == [[2, 2, 2]] * 3 + [[0, 3, 3]] * 2 + [[0, 0, 6]]
-
-
-def test_tetris_prefers_alignment_and_short_work() -> None:
-    instance = Instance([Job(0, 2, 2), Job(0, 2, 4)], [4])
-    # relative to the means, job 0 has 2/3 of the alignment and of the work: a tie, then 2 cores are left
-    assert run(instance, "tetris").completion == [2, 3]
-    instance = Instance([Job(0, 3, 2), Job(0, 1, 4)], [4])
-    assert run(instance, "tetris").completion == [4, 1]
 
 
 def test_mapreduce_timing() -> None:
@@ -652,37 +634,6 @@ def test_locality_against_milp() -> None:
 
 
 # Mis-estimation -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("declared", "mode", "granted", "used"),
-    [
-        # p = 2, d = 4, so 8 core-slots, on 16 cores
-        (6, "waste", [6, 6], [4, 4]),
-        (6, "under", [4, 4], [4, 4]),
-        (6, "order", [4, 4], [4, 4]),
-        (3, "waste", [3, 3, 2], [3, 3, 2]),  # ceil(2 * 3/4) = 2
-        (3, "under", [3, 3, 2], [3, 3, 2]),
-        (3, "order", [4, 4], [4, 4]),
-        (1, "waste", [1] * 8, [1] * 8),
-        (9, "waste", [9, 9], [4, 4]),
-    ],
-)
-def test_modes(declared: int, mode: str, granted: list[int], used: list[int]) -> None:
-    instance = Instance([Job(0, 2, 4, declared_cpu=declared)], [16])
-    outcome = run(instance, "srpt", mode=mode)
-    assert [sum(u[0]) for u in outcome.allocations] == granted
-    assert [row[0] for row in outcome.used] == used
-    measured = model.metrics(instance, outcome)
-    assert measured["wasted"] == sum(granted) - sum(used)
-
-
-def test_modes_change_the_order() -> None:
-    jobs = [Job(0, 2, 1, declared_cpu=4), Job(0, 2, 2, declared_cpu=1)]
-    for policy in ("svf", "srf", "srvf"):
-        assert run(Instance(jobs, [2]), policy).completion == [2, 3]
-        assert run(Instance(jobs, [2]), policy, mode="order").completion == [4, 2]
-        assert run(Instance(jobs, [2]), policy, mode="under").completion == [2, 4]
 
 
 def test_true_declarations_change_nothing() -> None:
