@@ -25,8 +25,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.documents import read_yaml
+from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.batches import Batch, Flags, Groups, Integers
+from schedgym.papers.registry import Claims
+
+claim = Claims.of("guan2022")
+OPEN = claim.points  # that the paper leaves open
+NAMES = {"imf": "IMF", "amf": "AMF", "sig-amf": "SIG-AMF", "gamf": "GAMF", "sig-gamf": "SIG-GAMF"}
+CLOSE = 1e-9  # of the solvers' floating-point shares, in slots
+LEVELS = 1e-6  # levels of up to six jobs are multiples of 1/360 slots
 
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
@@ -130,6 +138,20 @@ class Search(NamedTuple):
             for s in self.steps
         }
 
+    def flaw(self, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:
+        """Return the finding of a flaw: ``verdict`` with a counterexample, or that there is none."""
+        if self.found is None:
+            return self.nothing()
+        text = f"this is the smallest counterexample in {self.looked()}" + (f"; {more}" if more else "")
+        counted = {"enumerated": self.enumerated, "complete": self.complete()} | figures
+        return Finding(verdict, text, counterexample=self.found, figures=counted)
+
+    def nothing(self, more: str = "", **figures: Any) -> Finding:
+        """Return the finding that there is no counterexample."""
+        text = f"no counterexample in {self.looked()}" + (f"; {more}" if more else "")
+        counted = {"enumerated": self.enumerated, "random": self.drawn, "complete": self.complete()}
+        return Finding(HOLDS, text, figures=counted | figures)
+
 
 def search(
     policy: str,
@@ -192,6 +214,20 @@ def _first(batch: Batch, flaw: Flaw) -> tuple[dict[str, Any] | None, int]:
             if best is None or _tasks(found) < _tasks(best):
                 best = found
     return best, len(demand)
+
+
+# findings ------------------------------------------------------------------------------------------
+
+
+def read_instance(instance: Shown) -> tuple[list[list[int]], list[int], list[list[int]], str]:
+    """Return demand, slots, groups and policy of an instance that a finding shows."""
+    return instance["demand"], instance["slots"], instance["groups"], instance["policy"]
+
+
+def states(instance: Shown, **values: Fraction | Iterable[Fraction]) -> bool:
+    """Return True if an instance states these values under their names; it may have no such entries."""
+    shown = {name: str(x) if isinstance(x, Fraction) else [*map(str, x)] for name, x in values.items()}
+    return all(instance.get(name, text) == text for name, text in shown.items())
 
 
 # flaws ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from schedgym.papers import Verdict, list_claims
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.assignment import _optimum
 from schedgym.papers.guan2022.batches import settings
-from schedgym.papers.guan2022.findings import OPEN
+from schedgym.papers.guan2022.share_search import OPEN
 from tests.long import long
 from tests.papers.guan2022.test_model import lp_useful
 from tests.papers.recorded import instance_of
