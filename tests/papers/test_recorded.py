@@ -19,6 +19,7 @@ pytestmark = long
 
 #: claims on running times, which other work on the machine may change
 TIMED = re.compile(r"shi2017/(fast-10-times|figure-4c|figure-5c(-fast)?|figure-6b.*|offline-running-time)")
+RATIO_OF_TIMES = "shi2017/closed-form-is-faster"  # is the figure of this claim
 CHANGED = {
     f"{paper}/{name}": changes if isinstance(changes, list) else [changes]
     for paper, claims in read_yaml(Path(__file__).with_name("changed.yaml")).items()
@@ -46,8 +47,9 @@ def test_verdicts_are_as_recorded(results, name) -> None:
     assert TIMED.fullmatch(name) or tiny or result.as_recorded, result.finding.evidence
     assert result.finding.evidence and "\n" not in result.finding.evidence
     written = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    for part in ("counterexample", "witness", "figures"):
-        assert is_measured(result.claim) or alike(written[part], COMMITTED[name][part]), part
+    if not is_measured(result.claim) and name != RATIO_OF_TIMES:
+        for part in ("counterexample", "witness", "figures"):
+            assert alike(written[part], COMMITTED[name][part]), part
     instances = [own.counterexample or own.witness for own in result.findings.values()]
     for found in filter(None, instances):
         assert show(found) and result.claim.confirm(found)

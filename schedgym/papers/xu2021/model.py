@@ -1190,22 +1190,6 @@ def flowtimes(instance: Instance, outcome: Outcome) -> list[int]:
     ]
 
 
-def rewards(
-    instance: Instance, outcome: Outcome, k: float = 2, *, alpha: float = 0.0, normalize: bool = False
-) -> list[float]:
-    """Reward per slot: -(sum of age^k - (age - 1)^k over arrived unfinished jobs) - alpha S(t)."""
-    scale = sum(length(job) ** k for job in instance.jobs) if normalize else 1.0
-    result = []
-    for t, cost in enumerate(switching_cost(instance, outcome), start=1):
-        charge = 0.0
-        for job, end in zip(instance.jobs, outcome.completion, strict=True):
-            if job.arrival < t and (end is None or t <= end):
-                age = t - job.arrival
-                charge += age**k - (age - 1) ** k
-        result.append(-(charge + alpha * cost) / scale)
-    return result
-
-
 def fractional_flowtime(
     arrival: int, processing: float, rates: Sequence[float | Fraction], k: int = 1
 ) -> Fraction:

@@ -595,7 +595,6 @@ def test_metrics_by_hand() -> None:
     assert metrics["load"] == 2
     assert metrics["longest_over_span"] == F(3, 2)
     assert metrics["recomputations"] == 3
-    assert metrics["recomputations_waiting"] == 3
     assert metrics["fairness_integral"] == 0.5  # (1, 0) from 2 to 3
     assert metrics["mean_std"] == 0.125
     assert metrics["fairness_integral_no_drain"] == 0

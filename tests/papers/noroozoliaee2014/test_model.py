@@ -270,9 +270,9 @@ def test_lower_bound_by_hand() -> None:
 def test_bounds_without_demand() -> None:
     instance = make_instance([(0.0, 1.0, 0.0, 0.0), (0.0, 2.0, 0.0, 0.0)], UNIT)
     found = model.measure(instance, model.simulate(instance, "bf-exec"))
-    assert model.lower_bound(instance, found) == -math.inf
-    assert model.upper_bound(instance, found, model.PRINTED_UPPER) == -math.inf
-    assert model.upper_bound(instance, found) == 1.5
+    assert model.bound(instance, found, model.LOWER) == -math.inf
+    assert model.bound(instance, found, model.PRINTED_UPPER) == -math.inf
+    assert model.bound(instance, found, model.UPPER) == 1.5
     assert model.workload_bound(instance) == 0.0
 
 

@@ -193,18 +193,6 @@ def test_discrete_replay_rejects_parts_of_tasks() -> None:
         model.replay(single((1, 2, 1, 1, 1), discrete=True), [[0.5]])
 
 
-@pytest.mark.parametrize(("policy", "whole"), [*RUNS, ("deadline-aware", True)])
-def test_hidden_deadlines(policy: str, whole: bool) -> None:
-    """Only deadline policies notice."""
-    jobs = [(1, 2, 2, 3, 1), (1, 3, 1, 2, 1.2), (2, 3, 1, 1, 1.1)]
-    instance = single(*jobs, discrete=whole, c=2)
-    if policy not in model.DEADLINE_POLICIES:
-        assert model.simulate(instance._replace(hidden=True), policy) == model.simulate(instance, policy)
-        return
-    with pytest.raises(model.HiddenDeadline):
-        model.simulate(instance._replace(hidden=True), policy)
-
-
 @pytest.mark.parametrize(("policy", "whole"), RUNS)
 def test_every_run_is_feasible_and_its_return_is_the_objective(policy: str, whole: bool) -> None:
     for instance in discrete(60, 1) if whole else continuous(45, 1):
