@@ -46,8 +46,6 @@ TOP = {"schedgym", "baselines", "agents", "benchmarks", "tests", "notebooks", "d
 PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in ARCHITECTURE.LAYERS for part in parts}
 #: problem -> the one that it is made of: the online scheduler launches single jobs
 BUILDS_ON = {"parallel_jct": "single_job"}
-#: whose names a package takes over with a star
-STARRED = {f"schedgym.papers.shi2017.model.{part}" for part in ("one_job", "online")}
 #: named in full because everything else of the root package is below it
 LAZY_ROOT = {"schedgym.evaluation", "schedgym.advice"}
 #: modules of a problem that kernels are made of
@@ -253,7 +251,7 @@ def test_public_names() -> None:
     for name in filter(public, MODULES):
         module = importlib.import_module(name)
         names = getattr(module, "__all__", [])
-        assert not names or MODULES[name].name == "__init__.py" or name in STARRED, f"{name} has an __all__"
+        assert not names or MODULES[name].name == "__init__.py", f"{name} has an __all__"
         assert len(set(names)) == len(names)
         assert name == "schedgym" or not any(entry.startswith("_") for entry in names)
         for entry in names:

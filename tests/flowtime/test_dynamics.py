@@ -123,8 +123,9 @@ def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) ->
         record = env.record()
         validate(record)
         assert fates(env.record())["completion"] == outcome.completion
-        expected = sum(model.rewards(instance, outcome, k, alpha=alpha))
-        assert total == pytest.approx(expected, rel=1e-9)
+        norm = sum(flowtime**k for flowtime in model.flowtimes(instance, outcome))
+        charged = alpha * sum(model.switching_cost(instance, outcome))
+        assert total == pytest.approx(-norm - charged, rel=1e-9)
         metrics = model.metrics(instance, outcome, k)
         for mine, theirs in (
             ("l1", "l1"),
@@ -155,7 +156,8 @@ def test_mistaken_declarations(mode: str, kind: str, tmp_path: Any) -> None:
         outcome, total, _, _ = play(env, declared, rng, mode, 2.0)
         validate(env.record())
         assert fates(env.record())["completion"] == outcome.completion
-        assert total == pytest.approx(sum(model.rewards(declared, outcome, 2.0)), rel=1e-9)
+        squares = sum(flowtime**2 for flowtime in model.flowtimes(declared, outcome))
+        assert total == pytest.approx(-squares, rel=1e-9)
 
 
 def test_an_endless_schedule_is_cut_off(tmp_path: Any) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from schedgym.papers import Claim, Claims, Paper, Shown
 from schedgym.papers.claims import Result
 from schedgym.papers.registry import Check
+from tests.interpreted import ROOT
 from tests.long import WEEKLY
 
+#: name of a claim -> what ``schedgym claims`` found on the small scale, in the order of the papers
+COMMITTED = {
+    entry["claim"]: entry
+    for entry in json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))["claims"]
+}
 #: the modules of claims that measure runs of policies, and single claims that take as long: their verdicts
 #: are asked for in .ci/checks; elsewhere they run on the tiny scale
 MEASURED = re.compile(
@@ -17,10 +24,15 @@ MEASURED = re.compile(
 )
 
 
+def is_measured(claim: Claim) -> bool:
+    """Return True for a claim that measures runs of policies."""
+    module = claim.check.__module__.removeprefix("schedgym.papers.")
+    return MEASURED.fullmatch(f"{module}/{claim.short}") is not None
+
+
 def is_tiny(claim: Claim) -> bool:
     """Return True for a claim that is checked on the tiny scale, where its verdict may differ."""
-    module = claim.check.__module__.removeprefix("schedgym.papers.")
-    return not WEEKLY and MEASURED.fullmatch(f"{module}/{claim.short}") is not None
+    return not WEEKLY and is_measured(claim)
 
 
 def instance_of(result: Result) -> Shown:

@@ -14,9 +14,8 @@ from schedgym.papers import PAPERS, Claims, Finding, Paper, Verdict, check_claim
 from schedgym.papers.main import print_claims
 from schedgym.papers.readings import OpenPoint
 from tests.interpreted import python
-from tests.papers.recorded import enter_claim
+from tests.papers.recorded import COMMITTED, enter_claim
 
-ROOT = Path(__file__).resolve().parents[2]
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
 
 
@@ -171,8 +170,7 @@ def test_statements_that_the_paper_does_not_make_stand_apart(empty, tmp_path, ca
 def test_which_statements_the_papers_do_not_make() -> None:
     ours = {entry.name for entry in list_claims() if entry.ours}
     assert ours >= {entry.name for entry in list_claims() if re.search(r"\bnot said\b|\bours\b", entry.text)}
-    committed = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))["claims"]
-    assert ours == {entry["claim"] for entry in committed if entry["ours"]}
+    assert ours == {name for name, entry in COMMITTED.items() if entry["ours"]}
 
 
 def test_claims_are_in_the_order_of_the_papers() -> None:
@@ -182,9 +180,7 @@ def test_claims_are_in_the_order_of_the_papers() -> None:
     code += "".join(f"importlib.import_module('schedgym.papers.{module}')\n" for module in late)
     code += "from schedgym.papers import list_claims\nprint(*(entry.name for entry in list_claims()))"
     done = python("-c", code)
-    committed = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))["claims"]
-    names = [entry["claim"] for entry in committed]
-    assert done.stdout.split() == names == [entry.name for entry in list_claims()]
+    assert done.stdout.split() == list(COMMITTED) == [entry.name for entry in list_claims()]
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)

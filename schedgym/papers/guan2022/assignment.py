@@ -16,8 +16,8 @@ from schedgym.evaluation.runner import compare
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.batches import Groups, settings
-from schedgym.papers.guan2022.findings import claim
 from schedgym.papers.guan2022.runs import ASSIGN, placements
+from schedgym.papers.guan2022.share_search import claim
 from schedgym.papers.searches import Details, Sentences, Smallest, confirm_by, smallest_flaw
 from schedgym.problems.geo.workload import make_workload
 

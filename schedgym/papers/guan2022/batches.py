@@ -84,6 +84,12 @@ class FairShares(NamedTuple):
     least: Integers  # [B, J] floor of the aggregate
     aggregate: Integers  # [B, J]
 
+    def take(self, instances: Integers) -> FairShares:
+        """Return a batch of some of the instances."""
+        kept = (self.demand, self.held, self.capacity, self.need, self.least, self.aggregate)
+        demand, held, *others = (array[instances] for array in kept)
+        return FairShares(self.groups, demand, held, self.outside, *others)
+
 
 def isolated(demand: Integers, slots: Integers, groups: Groups) -> Integers:
     """Return X_i [B, J] in units, the most that job i can use alone of u_j / n slots at each site."""

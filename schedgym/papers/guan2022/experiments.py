@@ -24,8 +24,8 @@ from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Finding, Judged, Run, Verdict, judge
 from schedgym.papers.guan2022 import runs
 from schedgym.papers.guan2022.batches import at_associated, single_sites
-from schedgym.papers.guan2022.findings import OPEN, claim
 from schedgym.papers.guan2022.runs import AMF, ASSIGNERS, FAIR, GAMF, RESPONSE, SPREAD, Jobs
+from schedgym.papers.guan2022.share_search import OPEN, claim
 from schedgym.papers.guan2022.shares import completion_shares, isolated_share, max_min, water_filling
 from schedgym.papers.judging import (
     PERCENT,

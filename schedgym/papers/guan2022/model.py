@@ -1070,8 +1070,7 @@ def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
     """Return response times, use of the slots, and recomputations.
 
     utilisation: busy slot time / (slots * time from first arrival to the last end). load: sum of durations /
-    (slots * span), None without a span. recomputations: instants at which some job was active;
-    recomputations_waiting: of these, with a waiting task.
+    (slots * span), None without a span. recomputations: instants at which some job was active.
     """
     arrivals = [job.arrival for job in instance.jobs]
     durations = [duration for job in instance.jobs for duration, _ in job.tasks]
@@ -1084,9 +1083,6 @@ def metrics_assign(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "utilisation": quotient(sum(durations), slots * (max(outcome.completion) - min(arrivals))),
         "load": quotient(sum(durations), slots * span) if span else None,
         "recomputations": len(outcome.decisions),
-        "recomputations_waiting": sum(
-            any(map(any, decision.view.waiting.values())) for decision in outcome.decisions
-        ),
         "longest_over_span": quotient(max(durations), span) if span else None,
     }
     for q in PERCENTILES:

@@ -14,27 +14,23 @@ from schedgym.errors import InfeasibleInstance
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.batches import Batch, Floats, Groups, Integers
-from schedgym.papers.guan2022.findings import (
+from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
+from schedgym.papers.guan2022.share_search import (
     CLOSE,
     LEVELS,
     NAMES,
-    claim,
-    found_flaw,
-    found_nothing,
-    read_instance,
-    states,
-)
-from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
-from schedgym.papers.guan2022.share_search import (
     SINGLE,
     Flaws,
     Search,
+    claim,
     draw_instances,
     draw_lies,
     enumerate_lies,
     envy,
     pareto,
+    read_instance,
     search,
+    states,
     steps_of,
     texts,
     unfair,
@@ -73,13 +69,13 @@ def _register_properties(policy: str) -> None:
     @claim(f"{policy}-pareto", confirm=_confirm_pareto)
     def check_pareto(run: Run) -> Finding:
         found = search(policy, pareto, steps_of(policy, run.small), run.rng, run.small)
-        return found_flaw(found)
+        return found.flaw()
 
     @claim(f"{policy}-envy", confirm=_confirm_envy)
     def check_envy(run: Run) -> Finding:
         found = search(policy, envy, steps_of(policy, run.small), run.rng, run.small)
         more = "so in every matrix with these aggregates" if policy == "sig-gamf" else ""
-        return found_flaw(found, more=more)
+        return found.flaw(more=more)
 
     @claim(f"{policy}-strategy", confirm=_confirm_lie)
     def check_strategy(run: Run) -> Finding:
@@ -122,7 +118,7 @@ def _register_fairness(policy: str, name: str) -> None:
     def check(run: Run) -> Finding:
         found = search(policy, unfair, steps_of(policy, run.small), run.rng, run.small)
         if found.found is not None:
-            return found_flaw(found)
+            return found.flaw()
         compared, right, kept = _compare_solver(run, policy, 600 if run.small else 20000)
         figures = {"solver_compared": compared, "solver_right": right, "solver_floors_met": kept}
         if right < compared or kept < compared:
@@ -134,7 +130,7 @@ def _register_fairness(policy: str, name: str) -> None:
             if same < brute:
                 return Finding(NOT_REPRODUCED, f"{brute - same} brute-force vectors differ", figures=figures)
             more += f", brute force over matrices in {brute}"
-        return found_nothing(found, f"by Definition 4.1; {more}", **figures)
+        return found.nothing(f"by Definition 4.1; {more}", **figures)
 
 
 for _policy, _name in FAIR.items():
@@ -334,7 +330,7 @@ def check_printed(run: Run, policy: str) -> Finding:
         return Finding(judge(printed.all_right), text, figures=figures)
     verdict = CORRECTED if meant.all_right else REFUTED
     more = f"the job could get more than T_max, but is removed; {text}"
-    return found_flaw(_with_solution(found), verdict, more, **figures)
+    return _with_solution(found).flaw(verdict, more, **figures)
 
 
 def check_completion(run: Run, policies: Sequence[str], count: int) -> Finding:

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from schedgym.envs import SchedulingEnv
 from schedgym.papers import Evaluation, Run
 from schedgym.papers.figures import shares_up_to
-from schedgym.papers.guan2022.findings import OPEN
+from schedgym.papers.guan2022.share_search import OPEN
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE

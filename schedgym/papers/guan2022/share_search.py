@@ -15,6 +15,7 @@ from 0), ``demand`` (tasks of each job in each group), and more by name; exact f
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -24,8 +25,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.documents import read_yaml
+from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.batches import Batch, Flags, Groups, Integers
+from schedgym.papers.registry import Claims
+
+claim = Claims.of("guan2022")
+OPEN = claim.points  # that the paper leaves open
+NAMES = {"imf": "IMF", "amf": "AMF", "sig-amf": "SIG-AMF", "gamf": "GAMF", "sig-gamf": "SIG-GAMF"}
+CLOSE = 1e-9  # of the solvers' floating-point shares, in slots
+LEVELS = 1e-6  # levels of up to six jobs are multiples of 1/360 slots
 
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
@@ -129,6 +138,20 @@ class Search(NamedTuple):
             for s in self.steps
         }
 
+    def flaw(self, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:
+        """Return the finding of a flaw: ``verdict`` with a counterexample, or that there is none."""
+        if self.found is None:
+            return self.nothing()
+        text = f"this is the smallest counterexample in {self.looked()}" + (f"; {more}" if more else "")
+        counted = {"enumerated": self.enumerated, "complete": self.complete()} | figures
+        return Finding(verdict, text, counterexample=self.found, figures=counted)
+
+    def nothing(self, more: str = "", **figures: Any) -> Finding:
+        """Return the finding that there is no counterexample."""
+        text = f"no counterexample in {self.looked()}" + (f"; {more}" if more else "")
+        counted = {"enumerated": self.enumerated, "random": self.drawn, "complete": self.complete()}
+        return Finding(HOLDS, text, figures=counted | figures)
+
 
 def search(
     policy: str,
@@ -193,6 +216,20 @@ def _first(batch: Batch, flaw: Flaw) -> tuple[dict[str, Any] | None, int]:
     return best, len(demand)
 
 
+# findings ------------------------------------------------------------------------------------------
+
+
+def read_instance(instance: Shown) -> tuple[list[list[int]], list[int], list[list[int]], str]:
+    """Return demand, slots, groups and policy of an instance that a finding shows."""
+    return instance["demand"], instance["slots"], instance["groups"], instance["policy"]
+
+
+def states(instance: Shown, **values: Fraction | Iterable[Fraction]) -> bool:
+    """Return True if an instance states these values under their names; it may have no such entries."""
+    shown = {name: str(x) if isinstance(x, Fraction) else [*map(str, x)] for name, x in values.items()}
+    return all(instance.get(name, text) == text for name, text in shown.items())
+
+
 # flaws ---------------------------------------------------------------------------------------------
 
 
@@ -220,14 +257,16 @@ def _shared(batch: Batch) -> tuple[Integers, Callable[[int, Integers, Integers],
 
         return share.sum(axis=2), uses_more
     shares = batch.shares()
+    left = functools.cache(lambda i: batches.capacity_left(shares, (i,)))
 
     def more(i: int, tasks: Integers, own: Integers) -> Flags:
         if batch.policy in GENEROUS:
-            most = (batches.capacity_left(shares, (i,)) + tasks @ shares.outside * one).min(axis=1)
+            most = (left(i) + tasks @ shares.outside * one).min(axis=1)
             return (most > own) & (shares.aggregate[:, i] > own)
         mask: Flags = batches.most_useful(shares, i, tasks) > own
-        if batch.policy == "sig-gamf" and mask.any():
-            mask &= batches.least_useful(shares, i, tasks) > own
+        hits = np.flatnonzero(mask)
+        if batch.policy == "sig-gamf" and hits.size:
+            mask[hits] = batches.least_useful(shares.take(hits), i, tasks[hits]) > own[hits]
         return mask
 
     return shares.aggregate, more
@@ -267,50 +306,6 @@ def unfair(batch: Batch) -> Flaws:
 # lies ----------------------------------------------------------------------------------------------
 
 
-def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[int, Flags]]:
-    """Examine all lies of the first job.
-
-    Args:
-        policy: policy of the instances.
-        demand: [N, P, J, K], the N rows of the first job with each of P choices of the others' rows.
-        slots: [N P, M].
-        groups: available sites of each group.
-
-    Yields:
-        the true row r, and a mask [N, P] of the reports n with which the job can use more of what it gets (in
-        every matrix, in some, or with any of its tasks, as in :func:`_shared`).
-    """
-    rows, choices, jobs, kinds = demand.shape
-    one = batches.unit(jobs)
-    own = demand[:, 0, 0]
-    flat = demand.reshape(rows * choices, jobs, kinds)
-    if policy == "imf":
-        share = batches.water_shares(flat, slots)[:, 0].reshape(rows, choices, kinds)
-        for r in range(rows):
-            yield r, np.minimum(share, own[r] * one).sum(axis=2) > share[r].sum(axis=1)
-        return
-    shares = batches.fair_shares(flat, slots, groups, policy)
-    left = batches.capacity_left(shares, (0,)).reshape(rows, choices, -1)
-    aggregate = shares.aggregate[:, 0].reshape(rows, choices)
-    held = shares.held[:, 0].reshape(rows, choices, kinds)[:, 0]
-    for r in range(rows):
-        if policy in GENEROUS:
-            mask = (left + own[r] @ shares.outside * one).min(axis=2) > aggregate[r]
-            yield r, mask & (aggregate > aggregate[r])
-            continue
-        fixed = np.minimum(held, own[r] * one)
-        rest = (np.minimum(own, own[r]) * one - fixed) @ shares.outside
-        mask = (rest[:, None] + left).min(axis=2) + fixed.sum(axis=1)[:, None] > aggregate[r]
-        hits = np.argwhere(mask)
-        if policy == "sig-gamf" and len(hits):
-            lie, choice = hits.T
-            batch = ("demand", "held", "capacity", "need", "least", "aggregate")
-            lied = shares._replace(**{name: getattr(shares, name)[lie * choices + choice] for name in batch})
-            least = batches.least_useful(lied, 0, np.repeat(own[[r]], len(hits), axis=0))
-            mask[lie, choice] = least > aggregate[r, choice]
-        yield r, mask
-
-
 def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
     """Find the smallest instance among some steps in which a job gains by misreporting its demand.
 
@@ -328,7 +323,12 @@ def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
             demand[:, :, 0] = rows[:, None]
             demand[:, :, 1:] = rows[others]
             enumerated += len(rows) * (len(rows) - 1) * len(others)
-            for r, mask in _gains(policy, demand, _repeat(slots, len(rows) * len(others)), groups):
+            reports = demand.reshape(-1, step.jobs, len(groups))
+            aggregates, more = _shared(Batch(policy, reports, _repeat(slots, len(reports)), groups))
+            honest = aggregates[:, 0].reshape(len(rows), len(others))
+            for r, row in enumerate(rows):
+                tasks, own = np.broadcast_to(row, (len(reports), len(groups))), np.tile(honest[r], len(rows))
+                mask = more(0, tasks, own).reshape(honest.shape)  # by report, and choice of the others' rows
                 for lie, choice in np.argwhere(mask & (demand[r].max(axis=2) > 0).all(axis=1)):
                     truth = demand[r, choice]
                     size = int(truth.sum()), int(np.abs(rows[lie] - rows[r]).sum())

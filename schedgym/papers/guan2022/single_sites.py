@@ -11,7 +11,6 @@ import numpy as np
 from schedgym.papers import Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.batches import Batch, Floats, Integers
-from schedgym.papers.guan2022.findings import LEVELS, NAMES, claim, found_flaw, read_instance, states
 from schedgym.papers.guan2022.properties import (
     check_completion,
     check_printed,
@@ -23,13 +22,18 @@ from schedgym.papers.guan2022.properties import (
     spread_of,
 )
 from schedgym.papers.guan2022.share_search import (
+    LEVELS,
+    NAMES,
     SINGLE,
     Flaws,
     Step,
     below_floors,
+    claim,
     draw_instances,
     enumerate_instances,
+    read_instance,
     search,
+    states,
     steps_of,
 )
 from schedgym.papers.guan2022.shares import completion_shares, water_filling
@@ -63,7 +67,7 @@ def _check_imf_sharing(run: Run) -> Finding:
         yield (batches.water_shares(batch.demand, batch.slots) < floor).any(axis=(1, 2)), {}
 
     found = search("imf", flaw, steps_of("imf", run.small), run.rng, run.small)
-    return found_flaw(found)
+    return found.flaw()
 
 
 def _confirm_two_matrices(instance: Shown) -> bool:
@@ -143,7 +147,7 @@ def _check_amf_balance(run: Run) -> Finding:
         own, other = batch.aggregates(), batch.aggregates("imf")
         yield spread_of(own) > spread_of(other), {"compared": "imf"}
 
-    return found_flaw(search("amf", flaw, steps_of("amf", run.small), run.rng, run.small))
+    return search("amf", flaw, steps_of("amf", run.small), run.rng, run.small).flaw()
 
 
 @claim("demand-beyond-slots")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
 from schedgym.papers.guan2022.batches import Batch, Groups, Integers
-from schedgym.papers.guan2022.findings import claim, found_flaw, found_nothing, read_instance, states
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares
 from schedgym.papers.guan2022.properties import (
     check_completion,
@@ -22,7 +22,17 @@ from schedgym.papers.guan2022.properties import (
     run_both_programs,
     spread_of,
 )
-from schedgym.papers.guan2022.share_search import Flaws, Search, Step, below_floors, search, steps_of
+from schedgym.papers.guan2022.share_search import (
+    Flaws,
+    Search,
+    Step,
+    below_floors,
+    claim,
+    read_instance,
+    search,
+    states,
+    steps_of,
+)
 from schedgym.papers.searches import Sentences
 
 
@@ -39,9 +49,7 @@ def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:
         yield (own != sig).any(axis=1), {"aggregates": own, "sig_amf": sig}
 
     found = search("sig-gamf", flaw, steps_of("sig-amf", run.small))
-    return found_flaw(
-        found, more="(5.24) bounds only the sum over the sites, (4.3) and (4.4) bound each site"
-    )
+    return found.flaw(more="(5.24) bounds only the sum over the sites, (4.3) and (4.4) bound each site")
 
 
 # one job
@@ -54,13 +62,10 @@ ALONE = [
 
 def merged_sites(groups: Groups, sites: int) -> list[int]:
     """Return for each site [M] the site of least number that a chain of groups connects it to."""
-    name = list(range(sites))
-    for _ in range(sites):
-        for group in groups:
-            least = min(name[j] for j in group)
-            for j in group:
-                name[j] = least
-    return name
+    chains: nx.Graph[int] = nx.Graph(pair for group in groups for pair in itertools.pairwise(group))
+    chains.add_nodes_from(range(sites))
+    least = {site: min(chain) for chain in nx.connected_components(chains) for site in chain}
+    return [least[site] for site in range(sites)]
 
 
 def _printed_domain(batch: Batch) -> Batch:
@@ -114,12 +119,12 @@ def _check_rational_allocations(run: Run) -> Finding:
 
     found = search("gamf", flaw, ALONE, beyond=2)
     if found.found is None:
-        return found_nothing(found)
+        return found.nothing()
     text = (
         "a_ijk >= 0 is missing: with a negative share at one site a job can have more slots at another "
         "than there are"
     )
-    return found_flaw(_with_matrix(found), CORRECTED, text)
+    return _with_matrix(found).flaw(CORRECTED, text)
 
 
 def _confirm_endless(instance: Shown) -> bool:
@@ -145,7 +150,7 @@ def _check_algorithm_7(run: Run) -> Finding:
         return Finding(judge(printed.all_right), text, figures=figures)
     verdict = CORRECTED if meant.all_right else REFUTED
     more = "if a task waits and a site is free that cannot run it, line 15 never removes the job"
-    return found_flaw(found, verdict, f"{more}; {text}", **figures)
+    return found.flaw(verdict, f"{more}; {text}", **figures)
 
 
 @claim("algorithm-7-sig", confirm=confirm_printed_check)
@@ -179,6 +184,4 @@ def _check_gamf_balance(run: Run) -> Finding:
     ordered = search("gamf", lower, steps_of("gamf", run.small), run.rng, run.small)
     text = "instead, GAMF's aggregates, sorted, are never lexicographically lower, in all "
     text += f"{ordered.enumerated + ordered.drawn:,} instances"
-    return found_flaw(
-        found, REFUTED, text if ordered.found is None else "not even lexicographically no lower"
-    )
+    return found.flaw(REFUTED, text if ordered.found is None else "not even lexicographically no lower")

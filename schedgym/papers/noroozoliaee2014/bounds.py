@@ -39,21 +39,18 @@ def _alike(instance: Instance, demand: Server) -> Instance:
     return instance._replace(tasks=tasks)
 
 
-def _bound(side: str, instance: Instance, found: Measured, reading: Reading) -> tuple[Any, bool]:
+def _bound(instance: Instance, found: Measured, reading: Reading) -> tuple[Any, bool]:
     """Return the bound of a theorem, and whether a schedule violates it."""
-    if side == "upper":
-        bound = model.upper_bound(instance, found, reading)
-        return bound, found.delay > bound
-    bound = model.lower_bound(instance, found, reading)
-    return bound, found.delay < bound
+    bound = model.bound(instance, found, reading)
+    return bound, found.delay > bound if reading.upper else found.delay < bound
 
 
-def _violation(side: str, reading: Reading) -> Flaw:
+def _violation(reading: Reading) -> Flaw:
     """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
     def flaw(instance: Instance, play: Play = model.simulate) -> Details:
         found = model.measure(instance, play(instance, "bf-exec"))
-        bound, violated = _bound(side, instance, found, reading)
+        bound, violated = _bound(instance, found, reading)
         texts = {"W": found.delay, "bound": bound, "lambda": 1 / found.gap, "beta": found.beta}
         return {name: str(number) for name, number in texts.items()} if violated else None
 
@@ -76,35 +73,35 @@ class _Violations(NamedTuple):
     corrected: int
 
 
-def _violations(run: Run, side: str, printed: Reading) -> _Violations:
+def _violations(run: Run, printed: Reading) -> _Violations:
     """Check both forms of a theorem under all schemes, the lower bound also for random schedules."""
-    forms = (printed, printed._replace(response=True), model.UPPER if side == "upper" else model.LOWER)
+    forms = (printed, printed._replace(response=True), model.UPPER if printed.upper else model.LOWER)
     instances, schedules = 2_000 if run.small else 20_000, 0
     broken = [0, 0, 0]
     for _ in range(instances):
         instance = draw(run.rng)
         found = _measured(instance, NAMED)
-        if side == "lower":
+        if not printed.upper:
             found += [model.measure(instance, random_schedule(run.rng, instance)) for _ in range(3)]
         schedules += len(found)
         for k, form in enumerate(forms):
-            broken[k] += any(_bound(side, instance, one, form)[1] for one in found)
+            broken[k] += any(_bound(instance, one, form)[1] for one in found)
     return _Violations(instances, schedules, *broken)
 
 
-def _theorem(name: str, side: str, printed: Reading) -> None:
+def _theorem(name: str, printed: Reading) -> None:
     """Register a theorem: the smallest violation as printed, and the corrected form on random instances."""
-    flaw = _violation(side, printed)
+    flaw = _violation(printed)
 
     @claim(name, confirm=in_environment(flaw))
     def _check(run: Run, say: Sentences) -> Finding:
         searched = find_flaw(tiny_instances(run), flaw)
-        found = _violations(run, side, printed)
+        found = _violations(run, printed)
         return say.against(CORRECTED if not found.corrected else REFUTED, searched, found._asdict())
 
 
-_theorem("theorem-5.1", "upper", model.PRINTED_UPPER)
-_theorem("theorem-5.2", "lower", model.PRINTED_LOWER)
+_theorem("theorem-5.1", model.PRINTED_UPPER)
+_theorem("theorem-5.2", model.PRINTED_LOWER)
 
 
 @claim("theorem-5.2-single")
@@ -113,7 +110,7 @@ def _check_one_server(run: Run, say: Sentences) -> Finding:
         found = _measured(instance, ("bf-exec", "ffd-dp", "fcfs"))
         for one in (*found, model.measure(instance, random_schedule(run.rng, instance))):
             for response in (False, True):
-                yield not _bound("lower", instance, one, model.PRINTED_LOWER._replace(response=response))[1]
+                yield not _bound(instance, one, model.PRINTED_LOWER._replace(response=response))[1]
 
     counted = count((draw(run.rng, servers=1) for _ in range(1_000 if run.small else 10_000)), holds)
     figures = {"checked": counted.said, "broken": counted.false}
@@ -130,9 +127,9 @@ def _same_demands() -> Iterator[Instance]:
                         yield Instance(tuple(Task(0, e, c, m) for e in lengths), servers)
 
 
-def _ingredient(name: str, side: str, reading: Reading) -> None:
+def _ingredient(name: str, reading: Reading) -> None:
     """Register the claim that a theorem holds with all corrections except one."""
-    flaw = _violation(side, reading)
+    flaw = _violation(reading)
 
     @claim(name, confirm=in_environment(flaw))
     def _check(run: Run, say: Sentences) -> Finding:
@@ -142,11 +139,11 @@ def _ingredient(name: str, side: str, reading: Reading) -> None:
         return say.against(REFUTED, find_flaw(cases, flaw))
 
 
-_ingredient("theorem-5.1-max", "upper", model.UPPER._replace(pick=max))
-_ingredient("theorem-5.1-one-server", "upper", model.UPPER._replace(every=False))
-_ingredient("theorem-5.1-beta", "upper", model.UPPER._replace(beta=False))
-_ingredient("theorem-5.1-execution", "upper", model.UPPER._replace(response=False))
-_ingredient("theorem-5.2-one-server", "lower", model.LOWER._replace(every=False))
+_ingredient("theorem-5.1-max", model.UPPER._replace(pick=max))
+_ingredient("theorem-5.1-one-server", model.UPPER._replace(every=False))
+_ingredient("theorem-5.1-beta", model.UPPER._replace(beta=False))
+_ingredient("theorem-5.1-execution", model.UPPER._replace(response=False))
+_ingredient("theorem-5.2-one-server", model.LOWER._replace(every=False))
 
 
 def _idle(instance: Instance, schedules: Iterable[Schedule]) -> Details:
@@ -154,7 +151,7 @@ def _idle(instance: Instance, schedules: Iterable[Schedule]) -> Details:
     for schedule in schedules:
         if model.feasible(instance, schedule):
             found = model.measure(instance, schedule)
-            bound, violated = _bound("upper", instance, found, model.UPPER)
+            bound, violated = _bound(instance, found, model.UPPER)
             if violated:
                 return show_schedule(schedule) | {"W": str(found.delay), "bound": str(bound)}
     return None

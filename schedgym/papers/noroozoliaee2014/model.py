@@ -573,43 +573,38 @@ class Reading(NamedTuple):
     """A form of the theorems: W <= (or >=) mu - beta k / lambda.
 
     Attributes:
+        upper: True for Theorem 5.1, with the largest demands, False for Theorem 5.2, with the least.
         response: True if mu is the mean response time, False if it is the mean execution time.
         pick: combines the numbers of tasks that the resources allow: min or max.
         every: True if k is the sum over all servers, False if it is that of one server of size 1.
         beta: True if the form has the factor beta.
     """
 
+    upper: bool
     response: bool
     pick: Callable[..., Any]
     every: bool
     beta: bool
 
 
-UPPER = Reading(response=True, pick=min, every=True, beta=True)
-LOWER = Reading(response=True, pick=min, every=True, beta=False)
-PRINTED_UPPER = Reading(response=False, pick=max, every=False, beta=False)
-PRINTED_LOWER = Reading(response=False, pick=min, every=False, beta=False)
+UPPER = Reading(upper=True, response=True, pick=min, every=True, beta=True)
+LOWER = Reading(upper=False, response=True, pick=min, every=True, beta=False)
+PRINTED_UPPER = Reading(upper=True, response=False, pick=max, every=False, beta=False)
+PRINTED_LOWER = Reading(upper=False, response=False, pick=min, every=False, beta=False)
 
 
-def _bound(instance: Instance, found: Measured, demand: Server, reading: Reading) -> Number:
+def bound(instance: Instance, found: Measured, reading: Reading) -> Number:
+    """Return the bound of a theorem on W.
+
+    As corrected the upper one needs that at any time at which tasks wait, every server has refused some task
+    since it last released one: so it is where the queue holds a task that fits nowhere, and under ff, bf, wf,
+    rf. The lower one holds for any schedule.
+    """
+    demand = largest_demands(instance) if reading.upper else least_demands(instance)
     mu = found.response if reading.response else found.execution
     k = (at_once if reading.every else on_one)(instance, demand, reading.pick)
     share = found.beta if reading.beta else 1
     return mu - share * k * found.gap if share else mu
-
-
-def upper_bound(instance: Instance, found: Measured, reading: Reading = UPPER) -> Number:
-    """Return the bound of Theorem 5.1 on W.
-
-    As corrected it needs that at any time at which tasks wait, every server has refused some task since it
-    last released one: so it is where the queue holds a task that fits nowhere, and under ff, bf, wf, rf.
-    """
-    return _bound(instance, found, largest_demands(instance), reading)
-
-
-def lower_bound(instance: Instance, found: Measured, reading: Reading = LOWER) -> Number:
-    """Return the bound of Theorem 5.2 on W; as corrected it holds for any schedule."""
-    return _bound(instance, found, least_demands(instance), reading)
 
 
 # optima, and bounds from the workload alone ------------------------------------------------------------

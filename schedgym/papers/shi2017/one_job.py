@@ -15,8 +15,9 @@ from schedgym.papers import CORRECTED, NOT_REPRODUCED, REFUTED, Finding, Run, Sh
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import excess, grows, larger
 from schedgym.papers.searches import Details, Sentences, count, smallest_flaw
-from schedgym.papers.shi2017 import model, runs
+from schedgym.papers.shi2017 import runs
 from schedgym.papers.shi2017.instances import HALF, OPEN, SHARES, claim, jobs_to_place
+from schedgym.papers.shi2017.model import one_job as model
 
 # section 6: the set-up -------------------------------------------------------------------------------
 

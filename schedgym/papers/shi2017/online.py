@@ -14,7 +14,6 @@ from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judg
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import excess, larger
 from schedgym.papers.searches import Sentences
-from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     SHARES,
@@ -24,6 +23,7 @@ from schedgym.papers.shi2017.instances import (
     never_planned,
     read_job,
 )
+from schedgym.papers.shi2017.model import one_job, online
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
 Floats = npt.NDArray[np.float64]
@@ -33,13 +33,13 @@ OWN = {"OnTaPRA": "ontapra"}
 def _confirm_none_planned(shown: Shown) -> bool:
     """Confirm that every placement of the waiting job exceeds the cap or uses a server without resources."""
     job = read_job(shown)
-    return all(model.optra(job, p).jct == math.inf for p in model.placements(job))
+    return all(one_job.optra(job, p).jct == math.inf for p in one_job.placements(job))
 
 
 @claim("algorithm-4", confirm=_confirm_none_planned)
 def _check_algorithm_4(run: Run, say: Sentences) -> Finding:
     cases = (
-        model.SingleJob((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
+        one_job.SingleJob((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
         for m in (1, 2)
         for row in itertools.product(FACTORS, repeat=m)
         for cap in (Fraction(1), Fraction(11, 10))
@@ -53,12 +53,12 @@ def _check_algorithm_4(run: Run, say: Sentences) -> Finding:
     return found_correction(say, searched, figures, mean=failures.mean())
 
 
-def _alone(load: int, capacity: int, arity: int) -> model.Outcome:
+def _alone(load: int, capacity: int, arity: int) -> online.Outcome:
     """Run one task alone in a data centre of equal servers, with DRC."""
     servers = arity**3 // 4
-    job = model.Job(0, (load,), ((1,) * servers,))
-    limits = model.fat_tree(arity, *SHARES)
-    return model.Simulation(model.Workload((job,), (capacity,) * servers, limits, 1)).run()
+    job = online.Job(0, (load,), ((1,) * servers,))
+    limits = one_job.fat_tree(arity, *SHARES)
+    return online.Simulation(online.Workload((job,), (capacity,) * servers, limits, 1)).run()
 
 
 def _confirm_equation_59(shown: Shown) -> bool:
@@ -156,16 +156,16 @@ def _check_conserving(run: Run, say: Sentences) -> Finding:
         loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
         base = [Fraction(int(x), 8) for x in run.rng.integers(1, 9, n)]
         capacity = sum(base, Fraction(int(run.rng.integers(0, 9)), 4))
-        held: list[model.Number] = list(base)
+        held: list[one_job.Number] = list(base)
         here = list(range(n))
         while here:  # Algorithm 5 after every completion, in addition to what it gave before
             left = [loads[i] for i in here]
-            more = model.residual_shares(capacity, [held[i] for i in here], left)
-            once = model.residual_shares(capacity, [base[i] for i in here], left)
+            more = online.residual_shares(capacity, [held[i] for i in here], left)
+            once = online.residual_shares(capacity, [base[i] for i in here], left)
             for i, extra in zip(here, more, strict=True):
                 held[i] += extra
             calls += 1
-            idle += model.total(held[i] for i in here) != capacity
+            idle += one_job.total(held[i] for i in here) != capacity
             drift += any(held[i] != base[i] + extra for i, extra in zip(here, once, strict=True))
             here.pop(int(run.rng.integers(len(here))))
     figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}

@@ -15,7 +15,6 @@ from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judg
 from schedgym.papers.exact import as_text, as_texts
 from schedgym.papers.judging import excess, level
 from schedgym.papers.searches import Details, Sentences, count
-from schedgym.papers.shi2017 import model
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     HALF,
@@ -28,6 +27,7 @@ from schedgym.papers.shi2017.instances import (
     read_job,
     show_job,
 )
+from schedgym.papers.shi2017.model import one_job as model
 from schedgym.papers.shi2017.runs import SINGLE, TAPRA, found_by
 
 CLOSE = 1e-7  # relative, of floating-point optima

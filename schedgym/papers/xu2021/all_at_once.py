@@ -89,13 +89,9 @@ def _equation_39(jobs: Sequence[PooledJob], left: Sequence[int], cores: int, lit
 
 def _local_best(jobs: Sequence[PooledJob], left: Sequence[int], cores: int) -> Fraction:
     """Return the optimum of problem (38) over all whole numbers of cores."""
-    caps = [min(job[2], work) for job, work in zip(jobs, left, strict=True)]
-    best = Fraction(0)
-    for given in itertools.product(*(range(cap + 1) for cap in caps)):
-        if sum(given) <= cores:
-            own = sum((Fraction(u, p * d) for (_, p, d), u in zip(jobs, given, strict=True)), Fraction(0))
-            best = max(best, own)
-    return best
+    worth = tuple(Fraction(1, p * d) for _, p, d in jobs)
+    caps = tuple(min(job[2], work) for job, work in zip(jobs, left, strict=True))
+    return model.plain_best(model.Slot(worth, caps, (0,) * len(jobs), (cores,), (0,)))
 
 
 def _limits(jobs: Sequence[PooledJob], left: Sequence[int]) -> list[Fraction]:

@@ -339,7 +339,9 @@ def _flowtime(run: Run) -> Outcome:
         _surrogate(run, played),
         _near_bound(run, played),
     ]
-    return _outcome(played, [panel], said, _by_draw(played), _narrowest(played))
+    narrowest = tell(compare_metric(played, "SRF", [OCORP], "l2"))
+    remark = f"the paper does not compare with SRF here; norm: {narrowest}"
+    return _outcome(played, [panel], said, _by_draw(played), remark)
 
 
 def _surrogate(run: Run, played: Evaluation) -> Judged:
@@ -388,12 +390,6 @@ def _by_draw(played: Evaluation) -> str:
         f"and SRPT (median {middle:+.0f}%), and is below it in {int((changes < 0).sum())} of "
         f"{len(changes)} draws"
     )
-
-
-def _narrowest(played: Evaluation) -> str:
-    """Describe the norm of SRF in this figure."""
-    found = tell(compare_metric(played, "SRF", [OCORP], "l2"))
-    return f"the paper does not compare with SRF here; norm: {found}"
 
 
 @figure("fig3")
@@ -482,7 +478,10 @@ def _short_waits(played: Evaluation) -> Judged:
     waits = metrics_of(played, [OCORP, "SVF", "SRPT"], "waiting_small")
     text = ", ".join(f"{name} {tell_seconds(values)}" for name, values in waits.items())
     most = {
-        name: np.array([_most_of_short(sizes) for sizes in played.values(name, "waiting")]) for name in waits
+        name: np.array(
+            [own.greatest[own.size < runs.SHORT_JOBS].max() for own in played.values(name, "waiting")]
+        )
+        for name in waits
     }
     upper = ", ".join(f"{name} {tell_seconds(values)}" for name, values in most.items())
     verdicts = [
@@ -492,11 +491,6 @@ def _short_waits(played: Evaluation) -> Judged:
     ]
     text = f"mean waiting of the shorter half: {text}; greatest of jobs of less than 100 s: {upper}"
     return Judged(claim, text, verdict_of(verdicts))
-
-
-def _most_of_short(sizes: Sizes) -> float:
-    """Return the greatest value of jobs of less than 100 s."""
-    return float(sizes.greatest[sizes.size < runs.SHORT_JOBS].max())
 
 
 # switching cost -----------------------------------------------------------------------------------------
@@ -701,7 +695,9 @@ def _declared(run: Run) -> Outcome:
         ),
     ]
     if 0.4 in few:
-        said.append(_same(run, two.where(variance=0.4)))
+        level_at = compare_metric(two.where(variance=0.4), OCORP_M, list(RULES), run.choice(OPEN["NORM"]))
+        claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
+        said.append(judge_claim(claim, level_at, level(CLOSE), what="norm"))
     return _outcome(one, panels, said)
 
 
@@ -739,13 +735,6 @@ def _stable(run: Run, played: Evaluation, most: float) -> Judged:
     first, last = (played.metric(OCORP, run.choice(OPEN["NORM"]), variance=value) for value in (0.2, most))
     found = excess(f"{most} against 0.2", last, first)
     return judge_claim(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
-
-
-def _same(run: Run, played: Evaluation) -> Judged:
-    """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
-    claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
-    found = compare_metric(played, OCORP_M, list(RULES), run.choice(OPEN["NORM"]))
-    return judge_claim(claim, found, level(CLOSE), what="norm")
 
 
 # MapReduce ----------------------------------------------------------------------------------------------

@@ -55,8 +55,7 @@ def _check_example(run: Run, say: Sentences) -> Finding:
     ratio = sum(found, Fraction(0)) / sum(actual)
     figures = {"fractional": [str(x) for x in found], "actual": actual, "ratio": str(ratio)}
     right = found == [3, Fraction(21, 4), Fraction(43, 6)] and actual == [3, 5, 6]
-    if not right or round(float(ratio), 1) != 1.1:
-        return say(NOT_REPRODUCED, figures, share=float(ratio))
+    verdict = CORRECTED if right and round(float(ratio), 1) == 1.1 else NOT_REPRODUCED
     example = {
         "processing": 3,
         "rates": RATES[3],
@@ -64,7 +63,7 @@ def _check_example(run: Run, say: Sentences) -> Finding:
         "printed_addend": 2,
         "printed_sum": str(_example(3, 2)),
     }
-    return say(CORRECTED, figures, counterexample=example, share=float(ratio))
+    return say(verdict, figures, counterexample=example, share=float(ratio))
 
 
 def _confirm_surrogate(instance: Shown) -> bool:
@@ -136,10 +135,9 @@ def _check_factor(run: Run, say: Sentences) -> Finding:
     ratios = [surrogate / optimum for surrogate, optimum in zip(*found.values(), strict=True)]
     figures = {"ratios": ratios, "smallest_first_is_optimal": exact}
     shown, told = ", ".join(f"{ratio:.2f}" for ratio in ratios), ", ".join(map(str, counts))
-    if not exact or ratios[-1] < 2 * ratios[0]:
-        return say(NOT_REPRODUCED, figures, shown=shown, counts=told)
+    verdict = REFUTED if exact and ratios[-1] >= 2 * ratios[0] else NOT_REPRODUCED
     example = {"nested_jobs": counts, "flowtime": found["svf"], "optimum": found["srpt"]}
-    return say(REFUTED, figures, counterexample=example, shown=shown, counts=told)
+    return say(verdict, figures, counterexample=example, shown=shown, counts=told)
 
 
 def _surrogate_above(jobs: Sequence[PooledJob], cores: int, best: Best = model.flowtime_best) -> Details:

@@ -70,23 +70,6 @@ def _find_flaw(slots: Iterable[Slot], flaw: Callable[[Slot], Details]) -> Search
     return smallest_flaw(slots, flaw, size=_slot_size, show=_show_slot)
 
 
-def plain_best(slot: Slot) -> int:
-    """Return the optimum of P3 by trying all cores of all jobs on all servers; for a handful of cores."""
-
-    def tries(i: int) -> Iterator[tuple[int, ...]]:
-        for cores in itertools.product(*(range(min(cap, slot.cpu[i]) + 1) for cap in slot.caps)):
-            held = sum(m for m, u in zip(slot.reserve, cores, strict=True) if u)
-            if sum(cores) <= slot.cpu[i] and held <= slot.memory[i]:
-                yield cores
-
-    best = 0
-    for rows in itertools.product(*(list(tries(i)) for i in range(len(slot.cpu)))):
-        sums = [sum(row[j] for row in rows) for j in range(len(slot.caps))]
-        if all(u <= cap for u, cap in zip(sums, slot.caps, strict=True)):
-            best = max(best, sum(w * u for w, u in zip(slot.worth, sums, strict=True)))
-    return best
-
-
 def _fits(rows: Sequence[Sequence[int]], slot: Slot) -> bool:
     """Return True if a placement keeps all constraints of P3."""
     servers = range(len(slot.cpu))
@@ -236,7 +219,7 @@ def _above_optimum(slot: Slot, best: Best = model.best_value) -> Details:
     return {"ratio": str(ratio), "reached": reached, "optimum": optimum}
 
 
-@claim("theorem-2", confirm=confirm_by(_slot, lambda slot: _above_optimum(slot, plain_best)))
+@claim("theorem-2", confirm=confirm_by(_slot, lambda slot: _above_optimum(slot, model.plain_best)))
 def _check_theorem_2(run: Run, say: Sentences) -> Finding:
     broken = 0
     least, worst = Fraction(10), Fraction(1)
@@ -285,7 +268,7 @@ def _below_optimum(slot: Slot, best: Best = model.best_value) -> Details:
 
 def _confirm_alternation(instance: Shown) -> bool:
     slot = _slot(instance)
-    same = confirm_by(_slot, lambda slot: _below_optimum(slot, plain_best))
+    same = confirm_by(_slot, lambda slot: _below_optimum(slot, model.plain_best))
     return same(instance) and _fits(instance["alternation"], slot)
 
 

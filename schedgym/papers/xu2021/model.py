@@ -532,6 +532,23 @@ def best_value(slot: Slot) -> Number:
     return best
 
 
+def plain_best(slot: Slot) -> Number:
+    """Return the optimum of P3 by trying all cores of all jobs on all servers; for a handful of cores."""
+
+    def tries(i: int) -> Iterator[tuple[int, ...]]:
+        for cores in itertools.product(*(range(min(cap, slot.cpu[i]) + 1) for cap in slot.caps)):
+            held = sum(m for m, u in zip(slot.reserve, cores, strict=True) if u)
+            if sum(cores) <= slot.cpu[i] and held <= slot.memory[i]:
+                yield cores
+
+    best: Number = 0
+    for rows in itertools.product(*(list(tries(i)) for i in range(len(slot.cpu)))):
+        sums = [sum(row[j] for row in rows) for j in range(len(slot.caps))]
+        if all(u <= cap for u, cap in zip(sums, slot.caps, strict=True)):
+            best = max(best, sum(w * u for w, u in zip(slot.worth, sums, strict=True)))
+    return best
+
+
 # Policies of one slot: priority rules, Tetris, dominant resource fairness, the transient algorithm ---
 
 
@@ -1171,22 +1188,6 @@ def flowtimes(instance: Instance, outcome: Outcome) -> list[int]:
         for job, end in zip(instance.jobs, outcome.completion, strict=True)
         if job.arrival < outcome.slots
     ]
-
-
-def rewards(
-    instance: Instance, outcome: Outcome, k: float = 2, *, alpha: float = 0.0, normalize: bool = False
-) -> list[float]:
-    """Reward per slot: -(sum of age^k - (age - 1)^k over arrived unfinished jobs) - alpha S(t)."""
-    scale = sum(length(job) ** k for job in instance.jobs) if normalize else 1.0
-    result = []
-    for t, cost in enumerate(switching_cost(instance, outcome), start=1):
-        charge = 0.0
-        for job, end in zip(instance.jobs, outcome.completion, strict=True):
-            if job.arrival < t and (end is None or t <= end):
-                age = t - job.arrival
-                charge += age**k - (age - 1) ** k
-        result.append(-(charge + alpha * cost) / scale)
-    return result
 
 
 def fractional_flowtime(

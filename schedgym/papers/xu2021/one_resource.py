@@ -23,6 +23,7 @@ from schedgym.papers.xu2021.instances import (
     equation_27,
     find_flaw,
     literal_run,
+    pooled,
     read_instance,
     rule,
     show_instance,
@@ -57,13 +58,8 @@ def _equation_22(slot: _Slot, literal: bool) -> Fraction:
 
 def _slot_optimum(slot: _Slot) -> Fraction:
     """Return the maximum of sum gain y over all whole numbers of cores."""
-    tries = itertools.product(*(range(d + 1) for d in slot.demands))
-    worth = [Fraction(gain, d) for gain, d in zip(slot.gains, slot.demands, strict=True)]
-    return max(
-        sum((each * u for each, u in zip(worth, given, strict=True)), Fraction(0))
-        for given in tries
-        if sum(given) <= slot.cores
-    )
+    worth = tuple(Fraction(gain, d) for gain, d in zip(slot.gains, slot.demands, strict=True))
+    return model.plain_best(model.Slot(worth, tuple(slot.demands), (0,) * len(worth), (slot.cores,), (0,)))
 
 
 def _below_optimum(slot: _Slot) -> Details:
@@ -406,20 +402,6 @@ def _check_step(run: Run, say: Sentences) -> Finding:
     return say(HOLDS if allowed else REFUTED, figures, counterexample=example)
 
 
-def _longest_gap(jobs: Sequence[PooledJob], schedule: Schedule) -> int:
-    """Return the longest run of slots without a core between arrival and completion (or the end)."""
-    longest = 0
-    for j, (a, p, d) in enumerate(jobs):
-        gap, left = 0, p * d
-        for given in schedule[a:]:
-            if not left:
-                break
-            gap = 0 if given[j] else gap + 1
-            left -= given[j]
-            longest = max(longest, gap)
-    return longest
-
-
 def _confirm_gap(instance: Shown) -> bool:
     sizes, horizons, gaps = instance["unit_jobs"], instance["T"], instance["longest_gap"]
     rows = list(zip(sizes, horizons, gaps, strict=True))
@@ -437,7 +419,8 @@ def _check_corollary_1(run: Run, say: Sentences) -> Finding:
         gamma = int(equation_27(jobs, 1))
         schedule = literal_run(jobs, 1, gamma, gamma, step=lambda t, mu=gamma**K: mu)  # lambda from 0
         horizons.append(gamma)
-        gaps.append(_longest_gap(jobs, schedule))
+        outcome = model.replay(pooled(jobs, 1), [[[u] for u in given] for given in schedule])
+        gaps.append(max(model.service_gaps(pooled(jobs, 1), outcome)))
     shares = [gap / horizon for gap, horizon in zip(gaps, horizons, strict=True)]
     example = {"unit_jobs": sizes, "cores": 1, "T": horizons, "longest_gap": gaps}
     verdict = REFUTED if min(shares) >= Fraction(1, 8) else NOT_REPRODUCED  # linear in T

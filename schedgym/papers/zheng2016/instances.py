@@ -165,33 +165,18 @@ def is_only(instance: Instance) -> bool:
 
 
 def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
-    """Return True if a schedule gains in each slot as much as Algorithm 1.
-
-    This is checked by sorting for one resource, and by weak duality, with the prices of the simplex method,
-    for several.
-    """
+    """Return True if a schedule gains in each slot as much as Algorithm 1, by weak duality."""
     if not model.feasible(instance, schedule, False):
         return False
     served: Amounts = (0,) * len(instance.jobs)
     for slot, x in enumerate(schedule, start=1):
         state = State(instance, slot, served)
-        caps = model.slot_caps(state)
-        if len(instance.capacity) == 1:
-            bound: Number = 0
-            left: Number = instance.capacity[0]
-            for job, cap in sorted(
-                zip(instance.jobs, caps, strict=True), key=lambda pair: -pair[0].values[0] / pair[0].demand[0]
-            ):
-                part = min(cap, Fraction(left) / job.demand[0])
-                left -= part * job.demand[0]
-                bound += part * job.values[0]
-        else:
-            prices = model.algorithm_1(state).prices[: len(instance.capacity)]
-            bound = sum(b * c for b, c in zip(prices, instance.capacity, strict=True))
-            for job, cap in zip(instance.jobs, caps, strict=True):
-                cost = sum(b * r for b, r in zip(prices, job.demand, strict=True))
-                bound += max(job.values[0] - cost, Fraction(0)) * cap
-        if model.gain(state, x) != bound:
+        prices = model.algorithm_1(state).prices[: len(instance.capacity)]
+        bound: Number = sum(b * c for b, c in zip(prices, instance.capacity, strict=True))
+        for job, cap in zip(instance.jobs, model.slot_caps(state), strict=True):
+            cost = sum(b * r for b, r in zip(prices, job.demand, strict=True))
+            bound += max(job.values[0] - cost, Fraction(0)) * cap
+        if min(prices) < 0 or model.gain(state, x) != bound:
             return False
         served = tuple(y + a for y, a in zip(served, x, strict=True))
     return True

@@ -32,10 +32,6 @@ LINEAR, POWER, LOG = "linear", "power", "log"
 KINDS = (LINEAR, POWER, LOG)
 
 
-class HiddenDeadline(Exception):
-    """A policy asked for a deadline that the instance hides."""
-
-
 class Job(NamedTuple):
     """A job that is served in slots arrival..deadline.
 
@@ -67,7 +63,6 @@ class Instance(NamedTuple):
     jobs: tuple[Job, ...]
     capacity: tuple[Number, ...]
     discrete: bool = False
-    hidden: bool = False
 
 
 class State(NamedTuple):
@@ -174,13 +169,6 @@ def slot_caps(state: State) -> list[Number]:
 def active(instance: Instance, slot: int, served: Amounts) -> list[int]:
     """Return the ids of the jobs that can be served in a slot."""
     return [j for j, cap in enumerate(slot_caps(State(instance, slot, served))) if cap > 0]
-
-
-def deadline(state: State, j: int) -> Number:
-    """Return the deadline of a job; raise HiddenDeadline if it is hidden."""
-    if state.instance.hidden:
-        raise HiddenDeadline(f"deadline of job {j}")
-    return state.instance.jobs[j].deadline
 
 
 def gain(state: State, x: Amounts) -> Number:
@@ -327,7 +315,7 @@ def in_order(state: State, order: Sequence[int]) -> Amounts:
 def edf(state: State) -> Amounts:
     """Serve by deadline."""
     ids = active(state.instance, state.slot, state.served)
-    return in_order(state, sorted(ids, key=lambda j: (deadline(state, j), j)))
+    return in_order(state, sorted(ids, key=lambda j: (state.instance.jobs[j].deadline, j)))
 
 
 def fifo(state: State) -> Amounts:
@@ -859,7 +847,7 @@ def deadline_aware(state: State, p: int | None = None, rho: Number = None) -> Am
     if order[c].value <= least:
         return _counts(state, order[:c])
     near = [s for s in order[p:] if s.value >= least]
-    near.sort(key=lambda s: (deadline(state, s.j), -s.value, s.j, s.k))
+    near.sort(key=lambda s: (state.instance.jobs[s.j].deadline, -s.value, s.j, s.k))
     return _counts(state, order[:p] + near[: c - p])
 
 
@@ -989,7 +977,6 @@ DISCRETE: dict[str, Rule] = {
     "edf": edf,
     "fifo": fifo,
 }
-DEADLINE_POLICIES = ("deadline-aware", "edf")
 
 
 def policies(instance: Instance) -> dict[str, Rule]:

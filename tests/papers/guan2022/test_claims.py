@@ -1,4 +1,4 @@
-"""All claims on the small scale: verdicts as recorded, counterexamples by linear programs and enumeration."""
+"""The claims of guan2022: readings, the smallest lie, and instances of the specification."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import functools
 import itertools
 from fractions import Fraction as F
 
-import pytest
-
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.assignment import _optimum
 from schedgym.papers.guan2022.batches import settings
-from schedgym.papers.guan2022.findings import OPEN
+from schedgym.papers.guan2022.share_search import OPEN
 from tests.long import long
 from tests.papers.guan2022.test_model import lp_useful
 from tests.papers.recorded import instance_of
@@ -26,10 +24,6 @@ CLAIMS = [entry.name for entry in list_claims(PAPER)]
 def parts(instance):
     groups = [tuple(group) for group in instance["groups"]]
     return instance["demand"], instance["slots"], groups
-
-
-def fractions(values):
-    return [F(value) for value in values]
 
 
 def test_measured_statements_run_under_each_reading(results) -> None:
@@ -49,35 +43,6 @@ def test_measured_statements_run_under_each_reading(results) -> None:
             assert points[1:] == (own.get(rest, []) if kind in ("amf", "gamf") else [])
         else:
             assert points[1:] == ["evenness"]
-
-
-# the counterexamples, by linear programs ------------------------------------------------------------
-
-
-def test_sig_gamf_is_not_strategy_proof(results) -> None:
-    found = instance_of(results["guan2022/sig-gamf-strategy"])
-    assert (found["slots"], found["demand"]) == ([3, 3], [[1, 2], [3, 0]])
-    assert (found["job"], found["report"]) == (0, [2, 2])
-    demand, slots, groups = parts(found)
-    lying = [found["report"], demand[1]]
-    honest = model.aggregates_of(demand, slots, groups, "sig-gamf")
-    assert honest == fractions(found["aggregates"]) == [F(5, 2), F(5, 2)]
-    assert model.aggregates_of(lying, slots, groups, "sig-gamf") == fractions(found["aggregates_if_lying"])
-    # whichever matrix is taken, all three tasks can run
-    for sign in (1, -1):
-        assert lp_useful(lying, slots, groups, "sig-gamf", 0, demand[0], sign) == pytest.approx(3.0)
-
-
-def test_sig_gamf_is_not_envy_free(results) -> None:
-    found = instance_of(results["guan2022/sig-gamf-envy"])
-    demand, slots, groups = parts(found)
-    assert slots == [1, 1, 3] and sorted(demand) == [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
-    own = model.aggregates_of(demand, slots, groups, "sig-gamf")
-    assert own == fractions(found["aggregates"])
-    i, other = found["job"], found["envies"]
-    for sign in (1, -1):
-        useful = lp_useful(demand, slots, groups, "sig-gamf", other, demand[i], sign)
-        assert useful == pytest.approx(float(F(found["useful"]))) and useful > own[i] + F(1, 4)
 
 
 def gains(slots, groups, most):

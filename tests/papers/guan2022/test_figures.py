@@ -12,7 +12,7 @@ from schedgym.evaluation.comparison import Observed
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.papers import list_figures, make_figure
 from schedgym.papers.guan2022 import experiments, runs
-from schedgym.papers.guan2022.findings import OPEN
+from schedgym.papers.guan2022.share_search import OPEN
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.evaluations import evaluation_of

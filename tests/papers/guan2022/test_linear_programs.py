@@ -1,4 +1,4 @@
-"""The thesis's linear programs and the flows agree; as printed, the programs go wrong."""
+"""The thesis's linear programs beyond what claims on Algorithms 5 to 8 draw: vectors, durations, errors."""
 
 from __future__ import annotations
 
@@ -8,51 +8,8 @@ import pytest
 from schedgym.errors import InfeasibleInstance
 from schedgym.papers.guan2022.linear_programs import TOLERANCE, linear_completion_shares, linear_max_min
 from schedgym.papers.guan2022.shares import completion_shares, isolated_share, max_min
-from tests.long import long, of_trials, trials
-from tests.solvers.test_max_min import check_feasible, draw_instance, singletons
-
-
-def floor_kinds(demand, sites, slots):
-    """No floors, those of SIG-GAMF, and where the groups are the sites those of SIG-AMF."""
-    yield None
-    yield isolated_share(demand, sites, slots)
-    if np.array_equal(sites, singletons(len(slots))):
-        yield np.minimum(demand, slots / len(demand))
-
-
-def test_flows_and_programs_have_the_same_aggregates() -> None:
-    rng = np.random.default_rng(1)
-    for _ in trials(120):
-        demand, sites, slots = draw_instance(rng)
-        for floors in floor_kinds(demand, sites, slots):
-            by_flow = max_min(demand, sites, slots, floors=floors)[0]
-            aggregates, allocation = linear_max_min(demand, sites, slots, floors=floors)
-            assert np.abs(aggregates - by_flow).max() < TOLERANCE
-            assert np.abs(allocation.sum(axis=(1, 2)) - aggregates).max() < 10 * TOLERANCE
-            check_feasible(demand, sites, slots, allocation.sum(axis=(1, 2)), np.maximum(allocation, 0.0))
-
-
-@long
-def test_flows_and_programs_have_the_same_first_completion() -> None:
-    """Only the first job's y is unique: what is frozen for it decides the others'."""
-    rng = np.random.default_rng(2)
-    compared = 0
-    for _ in range(80):
-        demand, sites, slots = draw_instance(rng, jobs=5)
-        busy = [i for i in np.argsort(demand.sum(axis=1), kind="stable") if demand[i].any()]
-        for floors in floor_kinds(demand, sites, slots):
-            aggregates, _, rate = completion_shares(demand, sites, slots, floors=floors)
-            per_group = floors if floors is not None and floors.ndim == 2 else None
-            allocation, by_program = linear_completion_shares(
-                demand, sites, slots, aggregates, floors=per_group
-            )
-            assert np.abs(allocation.sum(axis=(1, 2)) - aggregates).max() < TOLERANCE
-            if per_group is not None:
-                assert (allocation[:, :, 0] >= per_group - TOLERANCE).all()
-            if busy:
-                assert rate[busy[0]] == pytest.approx(by_program[busy[0]], abs=TOLERANCE)
-                compared += 1
-    assert compared > of_trials(100)
+from tests.long import long
+from tests.solvers.test_max_min import draw_instance, singletons
 
 
 def test_known_durations_give_the_same_first_completion() -> None:
@@ -105,25 +62,6 @@ def test_vector_4_as_meant_and_as_printed() -> None:
     printed = linear_max_min(demand, sites, slots, floors=floors, literal=True)[0]
     assert np.abs(meant - [3.5, 3.5, 3.0]).max() < TOLERANCE
     assert np.abs(printed - [4.0, 3.0, 3.0]).max() < TOLERANCE
-
-
-def test_printed_algorithm_5_is_right_without_floors() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(40):
-        demand, sites, slots = draw_instance(rng, single=True)
-        printed = linear_max_min(demand, sites, slots, literal=True)[0]
-        assert np.abs(printed - max_min(demand, sites, slots)[0]).max() < TOLERANCE
-
-
-def test_printed_algorithms_go_wrong_with_floors() -> None:
-    rng = np.random.default_rng(4)
-    wrong = 0
-    for _ in range(60):
-        demand, sites, slots = draw_instance(rng, single=True)
-        floors = isolated_share(demand, sites, slots)
-        printed = linear_max_min(demand, sites, slots, floors=floors, literal=True)[0]
-        wrong += np.abs(printed - max_min(demand, sites, slots, floors=floors)[0]).max() > 1e-3
-    assert 0 < wrong < 60
 
 
 def test_printed_group_demands_allow_negative_shares() -> None:

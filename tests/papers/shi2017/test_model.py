@@ -123,15 +123,6 @@ def test_groups_must_cover_the_servers() -> None:
 # Allocation for a placement ------------------------------------------------------------------
 
 
-def test_optra_equals_the_lp() -> None:
-    rng = random.Random(1)
-    for instance in instances(200, 2):
-        placement = one_job.random_placement(instance, rng)
-        assert linear_programs.least_time(instance, placement) == UNIT(
-            one_job.optra(instance, placement).jct, rel=1e-7
-        )
-
-
 def test_allocations_keep_the_limits_and_equal_shares_are_not_better() -> None:
     rng = random.Random(3)
     for job in map(random_jobs.exact, instances(200, 4)):
@@ -210,15 +201,6 @@ def test_one_server_is_solved_exactly() -> None:
         assert fast.evaluation.jct == UNIT(linear_programs.lower_bound(instance), rel=1e-6)
 
 
-def test_bound_grows_with_loads_and_falls_with_the_cap() -> None:
-    for job in instances(40, 8, exhausted=0.0, feasible=True):
-        bound = linear_programs.lower_bound(job)
-        double = dataclasses.replace(job, load=tuple(2 * x for x in job.load), energy_cap=2 * job.energy_cap)
-        assert linear_programs.lower_bound(double) == UNIT(2 * bound, rel=1e-6)
-        loose = dataclasses.replace(job, energy_cap=1.5 * job.energy_cap)
-        assert linear_programs.lower_bound(loose) <= bound * (1 + 1e-6)
-
-
 def test_the_relaxation_is_solved_exactly() -> None:
     for job in map(random_jobs.exact, instances(60, 7, 3, 3, dyadic=True, exhausted=0.0, feasible=True)):
         bound, parts = one_job.relaxation(job)
@@ -228,52 +210,6 @@ def test_the_relaxation_is_solved_exactly() -> None:
         assert sum(job.alpha(i) * sum(row) for i, row in enumerate(work)) <= job.energy_cap
         for row, limit in zip(job.matrix(), job.limits, strict=True):
             assert sum(a * x for own in work for a, x in zip(row, own, strict=True)) <= limit * bound
-
-
-def test_rec_fails_exactly_below_the_least_energy() -> None:
-    rng = random.Random(9)
-    failed = 0
-    for instance in instances(200, 10):
-        start = one_job.random_placement(instance, rng)
-        after = one_job.rec(instance, start)
-        if not instance.affords(instance.least_energy()):
-            assert after is None
-            failed += 1
-            continue
-        assert after is not None
-        assert instance.affords(instance.energy(after))
-        assert instance.energy(after) <= instance.energy(start)
-        if instance.affords(instance.energy(start)):
-            assert after == start
-    assert failed > 20
-
-
-def progress(instance: SingleJob, placement: one_job.Placement) -> tuple[int, list[one_job.Number]]:
-    """What every move of the local search makes smaller.
-
-    The group times alone do not fall while several tasks share a server without resources: its
-    infinite time remains when one of them leaves.
-    """
-    times = one_job.optra(instance, placement).times
-    return times.count(INF), sorted(one_job.group_times(instance, placement), reverse=True)
-
-
-def test_local_search_falls_lexicographically_to_a_local_optimum() -> None:
-    rng = random.Random(11)
-    steps = 0
-    for instance in instances(150, 12, feasible=True):
-        start = one_job.rec(instance, one_job.random_placement(instance, rng))
-        assert start is not None
-        path = one_job.local_search(instance, start)
-        for before, after in itertools.pairwise(path):
-            assert progress(instance, after) < progress(instance, before)
-            assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
-            assert instance.affords(instance.energy(after))
-            steps += 1
-        legal = one_job.search_mask(instance, path[-1])
-        longest = one_job.longest_tasks(one_job.optra(instance, path[-1]))
-        assert not any(any(legal[i]) for i in longest)
-    assert steps > 100
 
 
 def test_min_min_by_hand() -> None:

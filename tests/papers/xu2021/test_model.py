@@ -7,14 +7,15 @@ import math
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from schedgym.documents import read_yaml
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.instances import literal_run, pooled
-from schedgym.papers.xu2021.memory import plain_best
 from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob, Slot
 from tests.flowtime import optima
 from tests.flowtime.instances import random_instance
@@ -54,6 +55,9 @@ RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
 RUNS = {"1d": RUNS_1D, "2d": RUNS_2D, "mapreduce": RUNS_MAPREDUCE}
 
 
+PARTS = ("completion", "granted", "used", "first")  # of what comes of a run
+
+
 def run(instance: Instance, policy: str, **options: object) -> model.Outcome:
     return model.simulate(instance, policy, **options)
 
@@ -68,26 +72,27 @@ def cost(instance: Instance, outcome: model.Outcome, k: float) -> float:
     return sum(f**k for f in model.flowtimes(instance, outcome))
 
 
-# Test vectors of the specification -----------------------------------------------------------
+# Test vectors of the specification, and runs by hand -----------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("policy", "options", "completion"),
-    [
-        ("ocorp", {}, [4, 6, 4]),  # as srf
-        ("ocorp", {"lambda0": 0.0}, [6, 2, 5]),
-        ("srpt", {}, [6, 2, 5]),
-        ("srvf", {}, [4, 3, 6]),
-        ("svf", {}, [4, 3, 6]),
-        ("srf", {}, [4, 6, 4]),
-        ("ocorp", {"literal": True, "lambda0": 0.0}, [21, 30, 21]),
-    ],
-)
-def test_v1(policy: str, options: dict[str, object], completion: list[int]) -> None:
-    outcome = run(VECTOR_1, policy, gamma=100, **options)
-    assert outcome.completion == completion
-    if options == {"lambda0": 0.0}:
-        assert outcome.fractional == pytest.approx([37.5, 6.5, 56 / 3])
+BY_HAND = read_yaml(Path(__file__).with_name("runs.yaml"))
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_runs_by_hand(name: str) -> None:
+    case = BY_HAND[name]
+    instance = Instance([Job(*job) for job in case["jobs"]], case["cpu"], case.get("memory"))
+    for given in case["runs"]:
+        options = dict(given)
+        expected = {part: options.pop(part) for part in PARTS if part in options}
+        outcome = run(instance, **options)
+        cores, used = outcome.allocations, outcome.used
+        granted = [sum(u[0]) for u in cores]
+        parts = (outcome.completion, granted, [row[0] for row in used], cores[0])
+        found = dict(zip(PARTS, parts, strict=True))
+        assert {part: found[part] for part in expected} == expected
+        wasted = sum(sum(map(sum, u)) for u in cores) - sum(map(sum, used))
+        assert model.metrics(instance, outcome)["wasted"] == wasted
 
 
 def test_v2_waiting_job() -> None:
@@ -127,7 +132,7 @@ def test_v5_backfill(backfill: bool, value: int) -> None:
     placement, rounds = model.memory_allocation(slot, [0, 1, 2], backfill=backfill)
     assert model.placement_value(placement, slot.worth) == value
     assert rounds == 2
-    assert model.best_value(slot) == plain_best(slot) == 24
+    assert model.best_value(slot) == model.plain_best(slot) == 24
 
 
 @pytest.mark.parametrize(("policy", "completion"), [("ocorp", [6, 5]), ("srpt", [5, 6])])
@@ -225,8 +230,6 @@ def test_runs_are_feasible(kind: str) -> None:
             again = model.replay(instance, outcome.allocations, k=k)  # type: ignore[arg-type]
             assert (again.completion, again.used) == (outcome.completion, outcome.used)
             assert again.fractional == outcome.fractional
-            rewards = model.rewards(instance, outcome, k)  # type: ignore[arg-type]
-            assert sum(rewards) == -cost(instance, outcome, k)  # type: ignore[arg-type]
             if not options.get("literal") and kind != "2d":
                 _check_work_conserving(instance, outcome)
 
@@ -287,18 +290,14 @@ def test_truncated_run() -> None:
     outcome = run(VECTOR_1, "srpt", limit=4)
     assert outcome.completion == [None, 2, None]
     assert model.flowtimes(VECTOR_1, outcome) == [4, 2, 3]
-    assert sum(model.rewards(VECTOR_1, outcome, 3)) == -(4**3 + 2**3 + 3**3)
 
 
-def test_rewards_by_hand() -> None:
+def test_metrics_by_hand() -> None:
     outcome = run(VECTOR_1, "ocorp", gamma=100, lambda0=0.0)
-    # ages by slot: job 0 in 1-6, job 1 in 1-2, job 2 (arrival 1) in 2-5
-    assert model.rewards(VECTOR_1, outcome, 2) == [-2, -3 - 3 - 1, -5 - 3, -7 - 5, -9 - 7, -11]
-    assert sum(model.rewards(VECTOR_1, outcome, 2, normalize=True)) == pytest.approx(-56 / 29)
+    assert outcome.fractional == pytest.approx([37.5, 6.5, 56 / 3])
     # srpt: job 1 has all cores in 1, 2, then job 2 has 2 cores and job 0 one, in the slots 3-5
     assert outcome.allocations == [[[0], [3], [0]]] * 2 + [[[1], [0], [2]]] * 3 + [[[1], [0], [0]]]
     assert model.switching_cost(VECTOR_1, outcome) == [0, 0, 2, 0, 0, 0]
-    assert model.rewards(VECTOR_1, outcome, 2, alpha=10)[2] == -8 - 20
     assert model.counts(VECTOR_1, outcome) == ([0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0])
     measured = model.metrics(VECTOR_1, outcome, 2)
     assert measured["l1"] == 12
@@ -417,25 +416,6 @@ def test_gamma_seen_grows_with_the_jobs() -> None:
     assert set(run(instance, "ocorp", gamma="eq27").gammas) == {76}
 
 
-def test_lemma_1() -> None:
-    """Filling by omega minimises the Lagrangian of a slot, literally and with all cores in use."""
-    rng = random.Random(12)
-    for _ in range(60):
-        n = rng.randint(1, 6)
-        omega = [rng.randint(-4, 3) for _ in range(n)]
-        caps = [rng.randint(0, 4) for _ in range(n)]
-        cpu = [rng.randint(1, 5) for _ in range(rng.randint(1, 2))]
-        order = sorted(range(n), key=lambda j, omega=omega: omega[j])
-        negative = [j for j in order if omega[j] < 0]
-        for chosen, total in [(negative, None), (order, min(sum(cpu), sum(caps)))]:
-            cores = model.fill(chosen, caps, sum(cpu))
-            best = model.transport(lambda j, i, q, omega=omega: Fraction(omega[j]), caps, cpu, total=total)
-            assert sum(map(sum, best)) == sum(cores)
-            assert sum(o * u for o, u in zip(omega, cores, strict=True)) == sum(
-                o * sum(row) for o, row in zip(omega, best, strict=True)
-            )
-
-
 def _random_plus_slot(rng: random.Random, n_jobs: int, most: int) -> model.PlusSlot:
     demand = [rng.randint(1, most) for _ in range(n_jobs)]
     caps = [rng.randint(1, d) for d in demand]
@@ -492,36 +472,12 @@ def test_plus_without_switching_cost_is_ocorp() -> None:
             assert run(instance, "ocorp+", **options).allocations == plain.allocations
 
 
-def test_plus_holds_what_runs() -> None:
-    """With a large alpha a running job is neither moved nor stopped for a better one."""
-    instance = Instance([Job(0, 4, 2), Job(1, 1, 2)], [2])
-    assert run(instance, "ocorp+", alpha=0.0, lambda0=0.0).completion == [5, 2]
-    # it is worth alpha to keep job 0; job 1 is in its first slot and costs nothing
-    assert run(instance, "ocorp+", alpha=100.0, lambda0=0.0).completion == [4, 5]
-
-
-def test_knapsack_against_dynamic_programming() -> None:
-    rng = random.Random(17)
-    for _ in trials(200):
-        n = rng.randint(0, 7)
-        values = [Fraction(rng.randint(1, 9)) for _ in range(n)]
-        weights = [rng.randint(0, 6) for _ in range(n)]
-        room = rng.randint(0, 14)
-        best = [Fraction(0)] * (room + 1)
-        for value, weight in zip(values, weights, strict=True):
-            for left in range(room, weight - 1, -1):
-                best[left] = max(best[left], best[left - weight] + value)
-        taken = model.knapsack(values, weights, room)
-        assert sum(w for w, on in zip(weights, taken, strict=True) if on) <= room
-        assert sum(v for v, on in zip(values, taken, strict=True) if on) == best[room]
-    assert model.knapsack([Fraction(2), Fraction(2), Fraction(4)], [1, 1, 2], 2) == (True, True, False)
-
-
 def test_core_values() -> None:
     assert model.core_values([-3.0, -1.5], literal=False) == [3, Fraction(3, 2)]
     assert model.core_values([-3.0, 2.0]) == [6, 1]
     assert model.core_values([-3.0, 2.0], literal=True) == [3, -2]
     assert model.core_values([]) == []
+    assert model.knapsack([2, 2, 4], [1, 1, 2], 2) == (True, True, False)  # a tie: the lowest items
 
 
 def test_memory_allocation_properties() -> None:
@@ -590,15 +546,6 @@ def test_transport_refuses_what_does_not_fit() -> None:
 # Tetris, drf, MapReduce ---------------------------------------------------------------------
 
 
-def test_drf_evens_out() -> None:
-    """Cores of 9 go round; in 2D a job with much memory is at its share at once."""
-    instance = Instance([Job(0, 9, 2), Job(0, 9, 9), Job(0, 9, 9)], [9])
-    assert [sum(row) for row in run(instance, "drf").allocations[0]] == [2, 4, 3]
-    instance = Instance([Job(0, 9, 4, 6), Job(0, 9, 4, 1)], [6], [10])
-    assert run(instance, "drf").allocations[0] == [[2], [4]]
-    assert run(instance, "fair").allocations[0] == [[3], [3]]
-
-
 def test_fair_shares_as_in_table_1() -> None:
     """Three jobs of 1 to 3 slots on all of 6 cores: a third each for three slots, then a half for two."""
     instance = Instance([Job(0, p, 6) for p in (1, 2, 3)], [6])
@@ -606,14 +553,6 @@ def test_fair_shares_as_in_table_1() -> None:
     assert model.flowtimes(instance, outcome) == [3, 5, 6]
     shares = [[row[0] for row in u] for u in outcome.allocations]
     assert shares == [[2, 2, 2]] * 3 + [[0, 3, 3]] * 2 + [[0, 0, 6]]
-
-
-def test_tetris_prefers_alignment_and_short_work() -> None:
-    instance = Instance([Job(0, 2, 2), Job(0, 2, 4)], [4])
-    # relative to the means, job 0 has 2/3 of the alignment and of the work: a tie, then 2 cores are left
-    assert run(instance, "tetris").completion == [2, 3]
-    instance = Instance([Job(0, 3, 2), Job(0, 1, 4)], [4])
-    assert run(instance, "tetris").completion == [4, 1]
 
 
 def test_mapreduce_timing() -> None:
@@ -688,37 +627,6 @@ def test_locality_against_milp() -> None:
 
 
 # Mis-estimation -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("declared", "mode", "granted", "used"),
-    [
-        # p = 2, d = 4, so 8 core-slots, on 16 cores
-        (6, "waste", [6, 6], [4, 4]),
-        (6, "under", [4, 4], [4, 4]),
-        (6, "order", [4, 4], [4, 4]),
-        (3, "waste", [3, 3, 2], [3, 3, 2]),  # ceil(2 * 3/4) = 2
-        (3, "under", [3, 3, 2], [3, 3, 2]),
-        (3, "order", [4, 4], [4, 4]),
-        (1, "waste", [1] * 8, [1] * 8),
-        (9, "waste", [9, 9], [4, 4]),
-    ],
-)
-def test_modes(declared: int, mode: str, granted: list[int], used: list[int]) -> None:
-    instance = Instance([Job(0, 2, 4, declared_cpu=declared)], [16])
-    outcome = run(instance, "srpt", mode=mode)
-    assert [sum(u[0]) for u in outcome.allocations] == granted
-    assert [row[0] for row in outcome.used] == used
-    measured = model.metrics(instance, outcome)
-    assert measured["wasted"] == sum(granted) - sum(used)
-
-
-def test_modes_change_the_order() -> None:
-    jobs = [Job(0, 2, 1, declared_cpu=4), Job(0, 2, 2, declared_cpu=1)]
-    for policy in ("svf", "srf", "srvf"):
-        assert run(Instance(jobs, [2]), policy).completion == [2, 3]
-        assert run(Instance(jobs, [2]), policy, mode="order").completion == [4, 2]
-        assert run(Instance(jobs, [2]), policy, mode="under").completion == [2, 4]
 
 
 def test_true_declarations_change_nothing() -> None:
@@ -835,4 +743,4 @@ def test_the_best_slot_with_memory() -> None:
             tuple(rng.randint(1, most) for _ in range(count)) for most in (5, 4, max(memory))
         )
         slot = Slot(worth, caps, reserve, tuple(cpu), tuple(memory))
-        assert model.best_value(slot) == plain_best(slot)
+        assert model.best_value(slot) == model.plain_best(slot)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from scipy.optimize import minimize_scalar
 
+from schedgym.documents import read_yaml
 from schedgym.papers.zheng2016 import model
 from schedgym.papers.zheng2016.model import LINEAR, LOG, POWER, Instance, Job, State
-from schedgym.papers.zheng2016.whole_tasks import _aware_family, _task_view_best, _wait
+from schedgym.papers.zheng2016.whole_tasks import _task_view_best
 from tests.partial_value import optima
 from tests.partial_value.instances import make_job, random_instance
 
@@ -125,16 +126,6 @@ def test_v2_example_2(kind: str, value: float, offline: float, ratio: float) -> 
 
 
 @pytest.mark.parametrize(
-    ("r", "tasks", "expected"),
-    [((0.3,), 5, 3), ((0.25,), 5, 4), ((0.2, 0.1), 9, 4)],
-    ids=["v3a", "v3b", "v3c"],
-)
-def test_v3_primal_dual(r: tuple[float, ...], tasks: float, expected: float) -> None:
-    instance = Instance((make_job(1, 1, tasks, tasks, r),), (1.0,) * len(r), discrete=True)
-    assert first(instance, "primal-dual") == [expected]
-
-
-@pytest.mark.parametrize(
     ("instance", "value", "optimum"), [(AWARE_2, 2.511, 4.511), (AWARE_3, 5.5001, 9.9971)], ids=["v4a", "v4b"]
 )
 def test_v4_deadline_aware(instance: Instance, value: float, optimum: float) -> None:
@@ -144,6 +135,20 @@ def test_v4_deadline_aware(instance: Instance, value: float, optimum: float) -> 
 
 
 # Slot rules ----------------------------------------------------------------------------------
+
+
+SLOTS = read_yaml(Path(__file__).with_name("slots.yaml"))
+
+
+@pytest.mark.parametrize("name", SLOTS)
+def test_slots_by_hand(name: str) -> None:
+    case = SLOTS[name]
+    needs = [row[4] if isinstance(row[4], list) else [row[4]] for row in case["jobs"]]
+    jobs = tuple(make_job(*row[:4], tuple(r), *row[5:]) for row, r in zip(case["jobs"], needs, strict=True))
+    instance = Instance(jobs, tuple(case.get("capacity", [1])), case.get("discrete", False))
+    state = State(instance, 1, tuple(case.get("served", [0] * len(jobs))))
+    for policy, expected in case["does"].items():
+        assert list(model.policies(instance)[policy](state)) == pytest.approx(expected), policy
 
 
 @pytest.mark.parametrize("d", [True, False])
@@ -188,18 +193,6 @@ def test_discrete_replay_rejects_parts_of_tasks() -> None:
         model.replay(single((1, 2, 1, 1, 1), discrete=True), [[0.5]])
 
 
-@pytest.mark.parametrize(("policy", "whole"), [*RUNS, ("deadline-aware", True)])
-def test_hidden_deadlines(policy: str, whole: bool) -> None:
-    """Only deadline policies notice."""
-    jobs = [(1, 2, 2, 3, 1), (1, 3, 1, 2, 1.2), (2, 3, 1, 1, 1.1)]
-    instance = single(*jobs, discrete=whole, c=2)
-    if policy not in model.DEADLINE_POLICIES:
-        assert model.simulate(instance._replace(hidden=True), policy) == model.simulate(instance, policy)
-        return
-    with pytest.raises(model.HiddenDeadline):
-        model.simulate(instance._replace(hidden=True), policy)
-
-
 @pytest.mark.parametrize(("policy", "whole"), RUNS)
 def test_every_run_is_feasible_and_its_return_is_the_objective(policy: str, whole: bool) -> None:
     for instance in discrete(60, 1) if whole else continuous(45, 1):
@@ -220,34 +213,6 @@ def test_prices_and_cuts_agree() -> None:
         assert x == pytest.approx(y, abs=2e-3)
 
 
-def test_complementary_slackness() -> None:
-    for state, x in states(continuous(60, 3, STRICT), "concave"):
-        if model.fits(state.instance, [model.slot_cap(state, j) for j in range(len(x))]):
-            continue
-        prices = model.clearing_prices(state)
-        for price, used in zip(prices, model.load(state.instance, x), strict=True):
-            assert used == pytest.approx(1, abs=1e-9) if price > 0 else used <= 1 + 1e-9
-        for j, job in enumerate(state.instance.jobs):
-            cost = sum(b * r for b, r in zip(prices, model.shares(state.instance, j), strict=True))
-            marginal = model.slope(job, state.served[j] + x[j])
-            if x[j] > 0:
-                assert marginal >= cost * (1 - 1e-9)
-            if x[j] < model.slot_cap(state, j):
-                assert marginal <= cost * (1 + 1e-9)
-
-
-def test_no_small_change_improves_a_slot() -> None:
-    """Moving service from one job to another, as far as the capacities allow, gains nothing."""
-    for state, x in states(continuous(24, 4), "concave"):
-        best = model.gain(state, x)
-        for a, b in itertools.permutations(range(len(x)), 2):
-            for step in (1e-3, 1e-1):
-                other = list(x)
-                other[a] = max(other[a] - step, 0.0)
-                other[b] = min(other[b] + model.room(state, other, b), model.slot_cap(state, b))
-                assert model.gain(state, other) <= best + 2e-9 * max(1.0, best)
-
-
 def test_tie_of_linear_and_strictly_concave() -> None:
     """At the price v of the linear job the other one stops where f' = v."""
     jobs = (make_job(1, 1, 5, 5, (1.0,), 1.0, LINEAR), make_job(1, 1, 5, 5, (1.0,), 2.0, LOG))
@@ -256,20 +221,6 @@ def test_tie_of_linear_and_strictly_concave() -> None:
     assert model.simulate(Instance(jobs, (2.0,)), "concave").value == pytest.approx(
         1 + 2 * math.log(2), rel=1e-8
     )
-
-
-def test_equal_ratios_on_one_resource() -> None:
-    """Lemma III.3, for jobs that no cap stops."""
-    rng = random.Random(5)
-    for _ in range(40):
-        instance = random_instance(rng, resources=1, kinds=STRICT, parallelism=False)
-        for state, x in states(iter([instance]), "concave"):
-            ratios = [
-                model.slope(job, state.served[j] + x[j]) / model.share(instance, j, 0)
-                for j, job in enumerate(instance.jobs)
-                if 0 < x[j] < model.slot_cap(state, j)
-            ]
-            assert all(ratio == pytest.approx(ratios[0], rel=1e-9) for ratio in ratios)
 
 
 def test_no_policy_beats_the_slot_optimum() -> None:
@@ -283,56 +234,11 @@ def test_no_policy_beats_the_slot_optimum() -> None:
 # Continuous heuristics -----------------------------------------------------------------------
 
 
-def test_s_greedy_waterfills_to_one_level() -> None:
-    jobs = tuple(make_job(1, 1, 9, 9, (r,), v, POWER) for r, v in [(1.0, 1.0), (0.5, 2.0)])
-    x = first(Instance(jobs, (1.0,)), "s-greedy")  # x = (v / 2 level)^2, so 1 : 4; loads x + 2 x = 1
-    assert x == pytest.approx([1 / 3, 4 / 3])
-
-
-def test_s_greedy_serves_linear_jobs_by_value_then_id() -> None:
-    instance = single((1, 1, 0.5, 9, 1), (1, 1, 0.7, 9, 2), (1, 1, 0.2, 9, 1), (1, 1, 0.2, 9, 3))
-    assert first(instance, "s-greedy") == pytest.approx([0.1, 0.7, 0, 0.2])
-
-
-def test_s_greedy_mixes_linear_and_concave() -> None:
-    """log falls to the linear value at x = 1; the linear job then takes all it may before log goes on."""
-    jobs = (make_job(1, 1, 1, 1, (1.0,), 1.0, LINEAR), make_job(1, 1, 9, 9, (1.0,), 2.0, LOG))
-    for capacity, expected in [(0.5, [0, 0.5]), (1.5, [0.5, 1]), (3, [1, 2]), (20, [1, 9])]:
-        assert first(Instance(jobs, (capacity,)), "s-greedy") == pytest.approx(expected)
-
-
-def test_s_greedy_stops_at_the_first_full_resource() -> None:
-    jobs = (
-        make_job(1, 1, 1, 1, (1.0, 0.0), 2.0),
-        make_job(1, 1, 1, 1, (1.0, 0.0), 2.0),
-        make_job(1, 1, 1, 1, (0.0, 1.0), 1.0),
-    )
-    assert first(Instance(jobs, (1.0, 1.0)), "s-greedy") == [1, 0, 0]
-
-
-def test_equal_opp_raises_one_level() -> None:
-    instance = single((1, 1, 0.1, 9, 1), (1, 1, 9, 9, 5), (1, 1, 9, 9, 1))
-    assert first(instance, "equal-opp") == pytest.approx([0.1, 0.45, 0.45])
-    assert first(instance._replace(capacity=(20.0,)), "equal-opp") == pytest.approx([0.1, 9, 9])
-
-
 @pytest.mark.parametrize("policy", ["s-greedy", "equal-opp"])
 def test_heuristics_fill_a_resource_or_serve_everything(policy: str) -> None:
     for state, x in states(continuous(45, 9), policy):
         full = max(model.load(state.instance, x)) >= 1 - 1e-9
         assert full or x == pytest.approx([model.slot_cap(state, j) for j in range(len(x))])
-
-
-def test_edf_and_fifo_pass_over_what_does_not_fit() -> None:
-    jobs = (
-        make_job(1, 3, 1, 1, (0.6, 0.1), 1.0),
-        make_job(1, 2, 1, 1, (0.6, 0.1), 1.0),
-        make_job(1, 3, 1, 1, (0.2, 0.9), 1.0),
-    )
-    instance = Instance(jobs, (1.0, 1.0), discrete=True)
-    assert first(instance, "fifo") == [1, 0, 1]
-    assert first(instance, "edf") == [0, 1, 1]
-    assert first(instance._replace(discrete=False), "fifo") == pytest.approx([1, 2 / 3, 0])
 
 
 # Discrete policies ---------------------------------------------------------------------------
@@ -350,64 +256,15 @@ def test_candidates_are_the_next_tasks() -> None:
     assert [(s.j, s.k) for s in model.candidates(state._replace(served=(3.0, 0.0, 0.0)))] == [(0, 4)]
 
 
-def test_m_greedy_takes_the_misfit_alone_if_it_is_worth_more() -> None:
-    assert first(slot(((0.1,), 1), ((1.0,), 5)), "m-greedy") == [0, 1]
-    assert first(slot(((0.1,), 1), ((1.0,), 1)), "m-greedy") == [1, 0]
-
-
-def test_m_greedy_stops_or_skips() -> None:
-    instance = slot(((0.5,), 9), ((0.6,), 8), ((0.4,), 1))
-    assert first(instance, "m-greedy") == [1, 0, 0]
-    assert first(instance, "m-greedy-skip") == [1, 0, 1]
-
-
-def test_m_greedy_sorts_by_dominant_share_then_value_then_id() -> None:
-    assert first(slot(((0.6, 0.0), 5), ((0.5, 0.5), 5)), "m-greedy") == [0, 1]
-    assert first(slot(((0.5, 0.0), 2), ((1.0, 0.0), 4)), "m-greedy") == [0, 1]
-    assert first(slot(((0.6, 0.0), 2), ((0.6, 0.1), 2)), "m-greedy") == [1, 0]
-
-
 def test_jobs_larger_than_a_resource_block_nobody() -> None:
     for name in GENERAL:
         assert first(slot(((1.5,), 9), ((0.5,), 1)), name) == [0, 1]
-
-
-def test_primal_dual_in_logarithms() -> None:
-    """e^(B-1) overflows here; the price rule admits exactly B tasks."""
-    instance = Instance((make_job(1, 1, 720, 720, (1.0,)),), (715.0,), discrete=True)
-    assert first(instance, "primal-dual") == [715]
-
-
-def test_primal_dual_with_a_whole_resource() -> None:
-    """The price of a resource that a task may fill is infinite after the first task that uses it."""
-    assert first(slot(((1.0, 0.0), 9), ((0.1, 0.0), 0.2), ((0.0, 0.5), 1)), "primal-dual") == [1, 0, 0]
-    assert first(slot(((1.0, 0.0), 1), ((0.1, 0.0), 9), ((0.0, 0.5), 1)), "primal-dual") == [0, 1, 0]
-
-
-def test_primal_dual_serves_what_costs_nothing_first() -> None:
-    assert first(slot(((1.0,), 9), ((1.0,), 8), ((0.0,), 0.1), ((0.0,), 0.2)), "primal-dual") == [1, 0, 1, 1]
-    assert first(slot(((0.0,), 1), ((0.0,), 1)), "primal-dual") == [1, 1]
-
-
-def test_deadline_aware_serves_the_urgent() -> None:
-    instance = single((1, 3, 1, 1, 3), (1, 3, 1, 1, 2.9), (1, 1, 1, 1, 2.5), discrete=True, c=2)
-    assert first(instance, "deadline-aware") == [1, 0, 1]
-    assert model.simulate(instance, "deadline-aware").value == optima.offline_unit(instance)
-    dull = single((1, 3, 1, 1, 3), (1, 3, 1, 1, 2.9), (1, 1, 1, 1, 2), discrete=True, c=2)
-    assert first(dull, "deadline-aware") == [1, 1, 0]  # 2 <= (2 / 3) 3
 
 
 def test_deadline_aware_needs_its_setting() -> None:
     for wrong in (slot(((0.5,), 1)), slot(((1.0, 1.0), 1)), single((1, 1, 1, 1, 1), discrete=True, c=1.5)):
         with pytest.raises(ValueError, match="deadline-aware needs"):
             model.simulate(wrong, "deadline-aware")
-
-
-def test_equal_opp_discrete_is_a_round_robin() -> None:
-    jobs = tuple(make_job(1, 2, 3, 9, (0.25,), v) for v in (1.0, 9.0, 1.0))
-    state = State(Instance(jobs, (1.0,), discrete=True), 1, (2.0, 1.0, 1.0))
-    assert model.equal_opp(state) == [1, 2, 1]
-    assert model.equal_opp(state._replace(served=(0.0, 0.0, 0.0))) == [2, 1, 1]
 
 
 def test_deadline_aware_factors() -> None:
@@ -674,16 +531,3 @@ def test_the_deltas_of_theorem_4_2_by_search(capacity) -> None:
     )  # of p = (C - 1) / 2 and (C + 1) / 2, if C is odd
     assert min(found.values()) == pytest.approx(least, abs=1e-4)
     assert min(found, key=found.get) in (capacity // 2, (capacity + 1) // 2)
-
-
-@pytest.mark.parametrize("c", [1, 2, 3, 4, 5])
-def test_the_family_of_theorem_4_2(c: int) -> None:
-    """The schedule that waits is the optimum; the ratio tends to the bound from below."""
-    ratios = []
-    for n in (10, 1000):
-        instance = _aware_family(c, n)._replace(discrete=True)
-        best = model.replay(instance, _wait(instance)).value
-        assert best == pytest.approx(optima.offline_unit(instance))
-        ratios.append(best / model.simulate(instance, "deadline-aware").value)
-    bound = model.deadline_aware_factor(c)
-    assert ratios[0] < ratios[1] < bound < ratios[1] + Fraction(2, 1000)

@@ -23,52 +23,6 @@ from typing import NamedTuple
 
 from schedgym.papers.exact import quotient, simplex
 
-__all__ = [
-    "PLANNERS",
-    "Evaluate",
-    "Evaluation",
-    "Group",
-    "Limit",
-    "Number",
-    "Placement",
-    "Plan",
-    "Planner",
-    "Relaxed",
-    "SingleJob",
-    "best",
-    "equal_share",
-    "fat_tree",
-    "group_times",
-    "gsa",
-    "improvements",
-    "job_on",
-    "least_time",
-    "largest_parts",
-    "limits_now",
-    "list_scheduling",
-    "local_search",
-    "longest_tasks",
-    "min_min",
-    "min_min_placement",
-    "mm_ga",
-    "most_efficient",
-    "moved",
-    "moves",
-    "optra",
-    "place_mask",
-    "placements",
-    "random_placement",
-    "rec",
-    "relaxation",
-    "search_mask",
-    "tapra",
-    "tapra_fast",
-    "tapra_from",
-    "tolerance",
-    "total",
-    "weights_of",
-]
-
 Number = float | Fraction  # exact, infinite, or a float
 Placement = tuple[int, ...]  # server of each task; -1 is a task not placed yet, in partial schedules only
 Group = tuple[int, ...]  # servers of one resource-availability constraint

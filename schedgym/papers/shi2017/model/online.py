@@ -35,18 +35,6 @@ from schedgym.papers.shi2017.model.one_job import (
     total,
 )
 
-__all__ = [
-    "SCHEDULERS",
-    "Interval",
-    "Job",
-    "Launch",
-    "Outcome",
-    "Running",
-    "Simulation",
-    "Workload",
-    "residual_shares",
-]
-
 INSTANT = 1e-9
 CRUMB = 1e-9
 TENTH = Fraction(1, 10)
