@@ -3,22 +3,19 @@
 # annotations are evaluated: typer reads them
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from schedgym.cli.common import (
     Id,
     Json,
     Seed,
     Settings,
-    application,
+    command,
     make_table,
     named_policies,
     pairs,
     policy_options,
     say,
-    takes,
     write_json,
 )
 from schedgym.core.files import check_output
@@ -32,6 +29,8 @@ class RunAsked:
     """The arguments of ``schedgym run``.
 
     Attributes:
+        policy: Its name, 'pretrained' (the shipped agent), 'search:pretrained', an agent file (.npz),
+            'score: EXPRESSION', or FILE.py:NAME.
         workload: The workload file (.json or .npz). Default: one drawn from the seed.
         option (NAME=VALUE): Set an option of the policy; may be given repeatedly.
         gantt: Draw who ran where and when into this file (.png, .svg, .pdf).
@@ -39,14 +38,8 @@ class RunAsked:
     """
 
     id: Id
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy",
-            help="Its name, 'pretrained' (the shipped agent), 'search:pretrained', an agent file (.npz), "
-            "'score: EXPRESSION', or FILE.py:NAME.",
-        ),
-    ]
+    _: dataclasses.KW_ONLY
+    policy: str
     workload: Path | None = None
     option: list[str] | None = None
     settings: Settings = None
@@ -56,8 +49,7 @@ class RunAsked:
     gif: Path | None = None
 
 
-@application.command("run")
-@takes(RunAsked)
+@command("run", RunAsked)
 def run(asked: RunAsked) -> None:
     """Schedule one workload by one policy, and print the metrics.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Processes, application, say, takes
+from schedgym.cli.common import Processes, application, command, say
 from schedgym.core.files import check_output
 
 stores = typer.Typer(help="Look after results stores.", rich_markup_mode=None)
@@ -34,6 +34,7 @@ class Sweep:
     """
 
     spec: Path
+    _: dataclasses.KW_ONLY
     output: Path | None = None
     engine: str = "local"
     n_jobs: Processes = -1
@@ -41,8 +42,7 @@ class Sweep:
     retry_failed: bool = False
 
 
-@application.command("sweep")
-@takes(Sweep)
+@command("sweep", Sweep)
 def sweep(asked: Sweep) -> int:
     """Run the policies, parameters and seeds of a specification, and store each result as it ends.
 
@@ -82,6 +82,7 @@ class Report:
     """
 
     store: Store
+    _: dataclasses.KW_ONLY
     output: Path | None = None
     policy: str | None = None
     episode: int | None = None
@@ -92,8 +93,7 @@ class Report:
     code: Code = None
 
 
-@application.command("report")
-@takes(Report)
+@command("report", Report)
 def report(asked: Report) -> None:
     """Write a report on a store: one HTML file with leaderboards, plots, a schedule and the manifest.
 
@@ -110,31 +110,24 @@ def report(asked: Report) -> None:
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
 
 
-@application.command("export")
+@command("export")
 def export(
-    store: Store,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write (.csv or .parquet).")
-    ],
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            metavar="episodes|leaderboard",
-            help="One row for each value of each episode, or one for each policy.",
-        ),
-    ] = "episodes",
-    id: Annotated[str | None, typer.Option("--id", help="Export only this environment id.")] = None,
-    code: Code = None,
+    store: Store, *, output: Path, table: str = "episodes", id: str | None = None, code: Code = None
 ) -> None:
-    """Write the results of a store as a table."""
+    """Write the results of a store as a table.
+
+    Options:
+        output: The file to write (.csv or .parquet).
+        table (episodes|leaderboard): One row for each value of each episode, or one for each policy.
+        id: Export only this environment id.
+    """
     from schedgym.evaluation.export import export as write
 
     rows = write(store, output, table=table, id=id, code=code)
     say(f"wrote {output} ({rows:,} rows)")
 
 
-@stores.command("verify")
+@command("verify", of=stores)
 def verify(store: Store) -> int:
     """Check that a store is undamaged: its file, and the checksum of each unit.
 

@@ -12,12 +12,11 @@ from schedgym.cli.common import (
     Json,
     Processes,
     Settings,
-    application,
+    command,
     make_table,
     pairs,
     policy_options,
     say,
-    takes,
     write_json,
 )
 from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
@@ -43,6 +42,7 @@ class Asked:
 
     id: Id
     policy: str
+    _: dataclasses.KW_ONLY
     option: list[str] | None = None
     episodes: int | None = None
     preset: str | None = None
@@ -52,8 +52,7 @@ class Asked:
     json: Json = None
 
 
-@application.command("tune", cls=command_of(Asked))
-@takes(Asked, parameter_options(Asked))
+@command("tune", Asked, cls=command_of(Asked), more=parameter_options(Asked))
 def tune(asked: Asked, **given: str | None) -> None:
     """Find the options with which a policy does best, on episodes that no comparison plays.
 
