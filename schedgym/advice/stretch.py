@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.advice.logs import Part, Run
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.record import ScheduleRecord
 from schedgym.traces.feed import WAIT, Outcome
 
@@ -78,9 +78,9 @@ def _ended(record: ScheduleRecord, jobs: slice) -> float:
 
 
 class _Rows(NamedTuple):
-    job: npt.NDArray[np.int64]
-    start: npt.NDArray[np.float64]
-    end: npt.NDArray[np.float64]
+    job: Integers
+    start: Floats
+    end: Floats
 
 
 def _rows(record: ScheduleRecord, jobs: slice) -> _Rows:

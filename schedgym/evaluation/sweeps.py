@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.policy_files import typed_policy
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
@@ -289,7 +289,7 @@ class _Ran:
     """The result of a unit: values [episodes, metrics], and the version of the code that ran it."""
 
     names: tuple[str, ...]
-    values: npt.NDArray[np.float64]
+    values: Floats
     seconds: float
     policy_seconds: float
     code: str

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, episodes_of_part
 from schedgym.agents.files import load_agent
 from schedgym.agents.simulation import make_simulator
 from schedgym.agents.training import check_device, train
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import canonical
@@ -37,9 +37,6 @@ from schedgym.evaluation.plan import code_version
 from schedgym.evaluation.statistics import Estimate, stratified_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
-
-I8 = npt.NDArray[np.int64]
-F8 = npt.NDArray[np.float64]
 
 STORE = "validation.db"
 
@@ -207,7 +204,7 @@ def _given(config: Config, domain: Domain) -> dict[str, Any]:
     return {name: value for name, value in domain.environment.items() if name not in own}
 
 
-def _episodes(config: Config, domain: Domain) -> I8:
+def _episodes(config: Config, domain: Domain) -> Integers:
     """The episodes of VALIDATION_SEED that a training validates with in a domain."""
     cma = config.algorithm == "cma"
     usual = config.search.validation_episodes if cma else config.evaluation.episodes
@@ -245,7 +242,7 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
     """The finished trainings of some seeds, with their validations from the store."""
     config = spec.config
     domains = config.domains_of("validation")
-    found: dict[int, list[F8]] = {seed: [] for seed in seeds}
+    found: dict[int, list[Floats]] = {seed: [] for seed in seeds}
     with ResultsStore(spec.store) as store:
         settings = {canonical(dict(own.parameters)): own for own in store.settings(code_version(), config.id)}
         for domain in domains:
