@@ -61,7 +61,7 @@ def run(asked: RunAsked) -> None:
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
-    from schedgym.evaluation.recording import MOVING, film
+    from schedgym.evaluation.recording import MOVING, record_episode
 
     problem, id = resolve_id(asked.id)
     check_output(asked.json)
@@ -115,7 +115,7 @@ def run(asked: RunAsked) -> None:
     if asked.gantt is not None:
         save_figure(plot_schedule(record, policy=label), asked.gantt)
     if asked.gif is not None:
-        film(env, acting, asked.gif, label=label, seed=asked.seed)
+        record_episode(id, acting, asked.gif, seed=asked.seed, parameters=given)
     if written := [str(path) for path in (asked.json, asked.gantt, asked.gif) if path is not None]:
         say(f"wrote {', '.join(written)}")
 

@@ -28,12 +28,12 @@ from schedgym.agents.files import load_agent
 from schedgym.agents.simulation import make_simulator
 from schedgym.agents.training import check_device, train
 from schedgym.core.arrays import Floats, Integers
+from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
-from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import Failure, make_engine, progress_bar
-from schedgym.evaluation.plan import code_version
+from schedgym.evaluation.plan import setting_of
 from schedgym.evaluation.statistics import Estimate, stratified_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
@@ -244,9 +244,8 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
     domains = config.domains_of("validation")
     found: dict[int, list[Floats]] = {seed: [] for seed in seeds}
     with ResultsStore(spec.store) as store:
-        settings = {canonical(dict(own.parameters)): own for own in store.settings(code_version(), config.id)}
         for domain in domains:
-            setting = settings[canonical(_given(config, domain))]
+            setting = setting_of(get_problem(config.id), config.id, _given(config, domain))
             for own in store.contenders(setting):
                 if own.policy == spec.name and own.training_seed in found:
                     values = own.values.loc[VALIDATION_SEED][setting.objective]
