@@ -84,29 +84,15 @@ def advise(asked: Asked) -> None:
     from schedgym.advice.verdict import ORDER
     from schedgym.advice.verdict import advise as run
 
-    policies: list[str] = []
+    given = {name: value for name, value in vars(asked).items() if value is not None}
+    for name in ("log", "json", "report"):
+        given.pop(name, None)
     if asked.policies is not None:  # a file's are known to every problem that the log may turn out to feed
         for name in ORDER if asked.problem is None else (asked.problem,):
-            policies = policy_names(asked.policies, get_problem(name))
-    where = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
-    given = {
-        name: getattr(asked, name)
-        for name in ("machines", "servers", "cpus", "memory", "gpus", "columns", "empty", "format")
-        if getattr(asked, name) is not None
-    }
-    found = run(
-        asked.log,
-        **given,
-        where=where or None,
-        on_error=asked.on_error,
-        policies=policies,
-        agent=asked.agent,
-        problem=asked.problem,
-        preemptible=asked.preemptible,
-        pool=asked.pool,
-        seed=asked.seed,
-        n_jobs=asked.n_jobs,
-    )
+            given["policies"] = policy_names(asked.policies, get_problem(name))
+    if asked.where is not None:
+        given["where"] = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
+    found = run(asked.log, **given)
     _print(found)
     say(f"{time.monotonic() - began:.0f} s")
     if asked.json is not None:

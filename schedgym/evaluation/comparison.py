@@ -61,8 +61,8 @@ class Difference:
 
     def row(self) -> dict[str, float]:
         """The numbers under the names of DIFFERENCES."""
-        numbers = *dataclasses.astuple(self.difference), *dataclasses.astuple(self.relative)
-        return dict(zip(DIFFERENCES, (*numbers, self.won, self.tied), strict=True))
+        ends = self.difference.row("difference") | self.relative.row("relative", "relative_")
+        return {**ends, "won": self.won, "tied": self.tied}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -311,9 +311,7 @@ class Evaluation:
                 row = {
                     "policy": label,
                     "episodes": comparison.tables[label].size,
-                    "mean": mean.value,
-                    "low": mean.low,
-                    "high": mean.high,
+                    **mean.row("mean"),
                     "bound": bound,
                     "ratio": mean.value / bound if bound > 0 else NAN,
                 }

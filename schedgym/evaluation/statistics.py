@@ -34,6 +34,10 @@ class Estimate:
     low: float = float("nan")
     high: float = float("nan")
 
+    def row(self, name: str, before: str = "") -> dict[str, float]:
+        """The value under a name, and the ends of the interval, with ``before`` in front of their names."""
+        return {name: self.value, f"{before}low": self.low, f"{before}high": self.high}
+
 
 def judge_interval(low: float, high: float, better: str = "min") -> str:
     """Judge the interval of a difference to a rival: "better", "worse", "not different" or "no interval".

@@ -127,7 +127,6 @@ def run_trainings(
     engine: str = "local",
     n_jobs: int = -1,
     unit_timeout: float | None = None,
-    progress: bool | None = None,
 ) -> TrainingsResult:
     """Run the trainings that have not been finished, and validate all agents.
 
@@ -138,7 +137,6 @@ def run_trainings(
         unit_timeout: the longest time that a training may take in this run [s]; one that takes longer fails,
             and the next run continues from its checkpoint. It limits each unit of the validation, too. None:
             no limit.
-        progress: True to show a bar on stderr; None: if it is a terminal.
 
     Raises:
         UnknownName, InvalidParameter: for an unknown engine, a device that is missing or that the algorithm
@@ -155,7 +153,7 @@ def run_trainings(
     failed: dict[str, str] = {}
     with (
         ResultsStore(spec.store, "w") as store,  # nobody else trains in this folder
-        progress_bar(len(left), progress, "trainings") as advance,
+        progress_bar(len(left), None, "trainings") as advance,
         contextlib.closing(workers.run(_train, [(spec, seed) for seed in left])) as results,
     ):
         for seed in left:
@@ -168,7 +166,7 @@ def run_trainings(
     seeds = [seed for seed in spec.seeds if f"seed {seed}" not in failed]
     agents: list[Trained] = []
     if seeds:
-        how = {"engine": engine, "n_jobs": n_jobs, "unit_timeout": unit_timeout, "progress": progress}
+        how = {"engine": engine, "n_jobs": n_jobs, "unit_timeout": unit_timeout}
         failed |= _validate(spec, seeds, how)
         agents = list(_trained(spec, [seed for seed in seeds if f"seed {seed}" not in failed]))
     sign = spec.config.metric.sign
