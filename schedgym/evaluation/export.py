@@ -125,24 +125,16 @@ def _episodes(
     store: ResultsStore, settings: Sequence[Setting], names: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     """A frame per setting, all with the same columns and types."""
-    pandas = require("pandas")
     kinds = _kinds(settings, names)
+    types = {"id": "string", **{_column(name): kind for name, kind in kinds.items()}}
+    types |= {"policy": "string", "training_seed": "Int64", "seed": "int64", "episode": "int64"}
+    types |= {"metric": "string", "value": "float64"}
     for setting in settings:
-        given = {name: _value(setting.parameters.get(name), kind) for name, kind in kinds.items()}
-        parts = []
-        for line in store.contenders(setting):
-            tidy = line.tidy()
-            rows = len(tidy)
-            part = {
-                "id": setting.id,
-                **{_column(n): pandas.array([given[n]], k).repeat(rows) for n, k in kinds.items()},
-                "policy": line.policy,
-                "training_seed": pandas.array([line.training_seed], "Int64").repeat(rows),
-                **tidy,
-            }
-            parts.append(pandas.DataFrame(part).astype(dict.fromkeys(("id", "policy", "metric"), "string")))
+        given = {_column(n): _value(setting.parameters.get(n), kind) for n, kind in kinds.items()}
+        lines = store.contenders(setting)
+        parts = [line.tidy({"id": setting.id, **given})[list(types)].astype(types) for line in lines]
         if parts:
-            yield pandas.concat(parts, ignore_index=True)
+            yield require("pandas").concat(parts, ignore_index=True)
 
 
 def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:

@@ -381,12 +381,6 @@ def performance_profile(
     rng = np.random.default_rng(0)
     drawn = np.zeros((resamples, len(levels)))
     for array, met in zip(arrays, reached, strict=True):
-        if array.ndim == 1 and len(array) > len(levels):
-            # how many values of a sample lie between two thresholds is multinomial, too
-            passed = met.sum(axis=0)
-            counts = np.diff(passed, prepend=0, append=len(array))
-            drawn += rng.multinomial(len(array), counts / len(array), size=resamples)[:, :-1].cumsum(axis=1)
-            continue
         hits = met.astype(float)
         for part, size in _batches(resamples, max(array.shape) * max(len(levels), 1)):
             weights = _multiplicities(array.shape[-1], size, rng)

@@ -705,11 +705,10 @@ class ResultsStore:
         parts = [pandas.DataFrame(columns=columns)]
         known: dict[str, None] = {}
         for setting in settings:
-            own = [setting.parameters.get(name) for name in swept]
+            own = {name: setting.parameters.get(name) for name in swept}
             for line in self.contenders(setting):
                 known |= dict.fromkeys(line.values.columns)
-                values = (setting.id, *own, line.policy, line.training_seed)
-                parts.append(line.tidy(metrics).assign(**dict(zip(heads, values, strict=True))))
+                parts.append(line.tidy({"id": setting.id, **own}, metrics))
         for name in metrics or ():
             if name not in known:
                 raise UnknownName("metric", name, known)
@@ -757,11 +756,13 @@ class Contender:
     seconds: float
     values: pd.DataFrame
 
-    def tidy(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-        """Columns seed, episode, metric and value, a row for each value (of some metrics; None: all)."""
+    def tidy(self, heads: Mapping[str, Any], metrics: Sequence[str] | None = None) -> pd.DataFrame:
+        """A row for each value (of some metrics; None: all), with these values as further columns."""
         names = [name for name in self.values.columns if metrics is None or name in metrics]
         long = cast("pd.Series[float]", self.values[names].stack(future_stack=True)).dropna()
-        return long.rename_axis(["seed", "episode", "metric"]).rename("value").reset_index()
+        tidy = long.rename_axis(["seed", "episode", "metric"]).rename("value").reset_index()
+        whose = {**heads, "policy": self.policy, "training_seed": self.training_seed}
+        return tidy.assign(**{name: [value] * len(tidy) for name, value in whose.items()})
 
 
 def _episodes(units: Iterable[_Stored]) -> pd.DataFrame:
