@@ -7,11 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.cli.common import (
-    Json,
-    OnError,
-    Pool,
-    Processes,
-    Seed,
     command,
     make_table,
     pairs,
@@ -61,15 +56,15 @@ class Asked:
     where: list[str] | None = None
     empty: list[str] | None = None
     format: str | None = None
-    on_error: OnError = "raise"
+    on_error: str = "raise"
     policies: str | None = None
     problem: str | None = None
     preemptible: bool = False
-    pool: Pool = None
+    pool: bool | None = None
     agent: bool = True
-    seed: Seed = 0
-    n_jobs: Processes = -1
-    json: Json = None
+    seed: int = 0
+    n_jobs: int = -1
+    json: Path | None = None
     report: Path | None = None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from schedgym.cli.common import Id, application, command, make_table, pairs, say, write_json
+from schedgym.cli.common import application, command, make_table, pairs, say, write_json
 from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import four_digits, interval_text, make_console, percent_text
@@ -41,7 +41,7 @@ class Training:
             there is one (experimental, speed not yet measured; needs the extra cuda). Default: cpu.
     """
 
-    id: Id
+    id: str
     _: dataclasses.KW_ONLY
     algo: str | None = None
     config: str | None = None

@@ -1,11 +1,13 @@
 """``schedgym bench`` and ``schedgym warmup``: measure speed, and compile ahead of time."""
 
-from schedgym.cli.common import Json, Processes, command, say
+from pathlib import Path
+
+from schedgym.cli.common import command, say
 from schedgym.core.files import check_output
 
 
 @command("bench")
-def bench(name: str | None = None, *, quick: bool = False, json: Json = None) -> None:
+def bench(name: str | None = None, *, quick: bool = False, json: Path | None = None) -> None:
     """Measure how fast environments are here: steps per second, beside CartPole, and episodes.
 
     Options:
@@ -19,7 +21,7 @@ def bench(name: str | None = None, *, quick: bool = False, json: Json = None) ->
 
 
 @command("warmup")
-def warmup(names: list[str] | None = None, *, n_jobs: Processes = -1) -> None:
+def warmup(names: list[str] | None = None, *, n_jobs: int = -1) -> None:
     """Compile the code of environments and baselines ahead of time.
 
     It is compiled once and kept; without this command the first step in an environment waits for it.

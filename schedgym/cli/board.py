@@ -4,12 +4,11 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from schedgym.cli.common import (
-    Json,
     application,
     command,
     fill_template,
@@ -25,14 +24,6 @@ from schedgym.evaluation.wording import estimate_text, four_digits, make_console
 CLOCK = 10  # times its limit of CPU time that a decision may take
 #: view in which a searched program may act -> entry of the observation that says which choices there are
 MASKS = {"priority": "job_mask", "pick": "action_mask", "place": "action_mask"}
-
-Suite = Annotated[str, typer.Argument(metavar="SUITE", help="The suite, such as QueueDelay-1.")]
-Spent = Annotated[
-    str,
-    typer.Option(
-        "--budget", metavar="BUDGET", help="Of the search in each instance: schedules, or CPU seconds as 20s."
-    ),
-]
 
 board = typer.Typer(
     help="Play candidates on frozen instances, whose best known schedules are kept.", rich_markup_mode=None
@@ -64,7 +55,7 @@ class Asked:
     episode_seconds: float = 60.0
     memory: int = 4096
     schedules: Path | None = None
-    json: Json = None
+    json: Path | None = None
 
 
 @command("run", Asked, of=board)
@@ -127,7 +118,7 @@ def _row(results: Sequence[Any]) -> list[str]:
 
 
 @command("evaluator", of=board)
-def evaluator(suite: Suite, *, output: Path, set: str = "train") -> None:
+def evaluator(suite: str, *, output: Path, set: str = "train") -> None:
     """Write a scorer and a starting program for OpenEvolve, ShinkaEvolve and SkyDiscover.
 
     evaluator.py has the function evaluate(program_path), and is a script for ShinkaEvolve; initial.py is the
@@ -153,7 +144,7 @@ def evaluator(suite: Suite, *, output: Path, set: str = "train") -> None:
 
 
 @command("instances", of=board)
-def instances(suite: Suite, *, output: Path, set: str = "test") -> None:
+def instances(suite: str, *, output: Path, set: str = "test") -> None:
     """Write the instances of a set as workload files, for schedulers of any kind.
 
     Options:
@@ -171,7 +162,7 @@ def instances(suite: Suite, *, output: Path, set: str = "test") -> None:
 
 
 @command("submit", of=board)
-def submit(suite: Suite, schedules: Path, *, name: str, by: str, command: str) -> None:
+def submit(suite: str, schedules: Path, *, name: str, by: str, command: str) -> None:
     """Judge schedules, keep what beats the best known, and enter them if there is one of each instance.
 
     It runs in a checkout of the repository. The entry is a file of docs/board, to be committed with what else
@@ -194,7 +185,7 @@ def submit(suite: Suite, schedules: Path, *, name: str, by: str, command: str) -
 
 
 @command("improve", of=board)
-def improve(suite: Suite, *, budget: Spent = "10s") -> None:
+def improve(suite: str, *, budget: str = "10s") -> None:
     """Search for better schedules of the set test, from the shipped agent on."""
     from schedgym.board.entries import improve as search
     from schedgym.board.suites import load_suite
@@ -204,7 +195,7 @@ def improve(suite: Suite, *, budget: Spent = "10s") -> None:
 
 
 @command("fill", of=board)
-def fill(names: list[str] | None = None, *, budget: Spent = "1s") -> None:
+def fill(names: list[str] | None = None, *, budget: str = "1s") -> None:
     """Enter the default policies and the shipped agents anew, and search for better schedules.
 
     Options:

@@ -31,31 +31,21 @@ application = typer.Typer(
     rich_markup_mode=None,
 )
 
-Id = Annotated[str, typer.Argument(help="The environment id, e.g. schedgym/QueueDelay-v0.")]
-Json = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this JSON file.")
-]
-OnError = Annotated[
-    str,
-    typer.Option("--on-error", metavar="raise|skip", help="Stop at a malformed row, or leave such rows out."),
-]
-Pool = Annotated[
-    bool | None,
-    typer.Option(
-        "--pool/--no-pool",
-        help="The machines are one pool, across which a job may run. Default: if some job needs several.",
-    ),
-]
-Processes = Annotated[
-    int, typer.Option("--n-jobs", help="Number of parallel processes; -1 uses one per core.")
-]
-Seed = Annotated[int, typer.Option("--seed", help="The seed of all random numbers.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Set a parameter of the environment; may be given repeatedly."
-    ),
-]
+#: parameters of several commands, as docstrings tell them
+SHARED = """
+    budget (BUDGET): Of the search in each instance: schedules, or CPU seconds as 20s.
+    code (VERSION): Use the results of this version of the code. Default: the newest.
+    id: The environment id, e.g. schedgym/QueueDelay-v0.
+    json: Write the result to this JSON file.
+    n_jobs: Number of parallel processes; -1 uses one per core.
+    on_error (raise|skip): Stop at a malformed row, or leave such rows out.
+    pool: The machines are one pool, across which a job may run. Default: if some job needs several.
+    preset: Use a named set of parameters; `schedgym describe ID` lists them.
+    seed: The seed of all random numbers.
+    set (NAME=VALUE): Set a parameter of the environment; may be given repeatedly.
+    store (STORE): A results store of `schedgym sweep`.
+    suite (SUITE): The suite, such as QueueDelay-1.
+"""
 
 Result = TypeVar("Result")
 
@@ -82,7 +72,8 @@ def command(
     """Decorator of a command: its parameters, or the fields of a dataclass, are arguments and options.
 
     Those that can only be given by keyword are options. Each is annotated as typer wants it, or has a plain
-    type and in the docstring's section "Options" (of a dataclass "Attributes") a line "name (METAVAR): help".
+    type and in the docstring's section "Options" (of a dataclass "Attributes"), or in SHARED, a line
+    "name (METAVAR): help".
 
     Args:
         name: of the command.
@@ -115,7 +106,7 @@ def command(
 def _told(declared: Any) -> dict[str, tuple[str | None, str]]:
     """Parameter -> metavar, if one is given, and help, of the docstring of a function or of dataclasses."""
     docs = [inspect.cleandoc(one.__doc__ or "") for one in getattr(declared, "__mro__", (declared,))]
-    texts = [re.split("(?:Attributes|Options):\n", text)[-1] for text in docs]
+    texts = [SHARED, *(re.split("(?:Attributes|Options):\n", text)[-1] for text in docs)]
     lines = re.sub(r"\n {5,}", " ", "\n".join(texts)).splitlines()  # a line each
     found = (re.fullmatch(r" +(\w+)(?: \((.*?)\))?: (.*)", line) for line in lines)
     return {said[1]: (said[2], said[3]) for said in found if said}
@@ -130,7 +121,7 @@ def _annotated(own: inspect.Parameter, metavar: str | None = None, text: str = "
     if own.kind is not own.KEYWORD_ONLY:
         return Annotated[own.annotation, typer.Argument(metavar=metavar, help=text)]
     flags = [f"--{own.name.replace('_', '-')}", *["-o"] * (own.name == "output")]
-    if own.default is True:
+    if own.default is True or own.annotation == bool | None:
         flags[0] += f"/--no-{flags[0][2:]}"
     return Annotated[own.annotation, typer.Option(*flags, metavar=metavar, help=text)]
 

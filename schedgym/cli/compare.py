@@ -13,11 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from schedgym.cli.common import (
     FEW,
-    Id,
-    Json,
-    Processes,
-    Seed,
-    Settings,
     command,
     make_table,
     named_policies,
@@ -56,20 +51,19 @@ class Contenders:
             those listed for the id.
         agents (A,B): Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.
         episodes: Episodes per policy. Default: 20, or all windows of a trace.
-        preset: Use a named set of parameters; `schedgym describe ID` lists them.
         option (POLICY.NAME=VALUE): Set an option of a policy; may be given repeatedly.
         tuned ([FILE]): Give policies the options that `schedgym tune` found: those shipped, or those of a
             file.
     """
 
-    id: Id
+    id: str
     _: dataclasses.KW_ONLY
     policies: str | None = None
     agents: str | None = None
     episodes: int | None = None
-    seed: Seed = 0
+    seed: int = 0
     preset: str | None = None
-    set: Settings = None
+    set: list[str] | None = None
     option: list[str] | None = None
     tuned: str | None = None
 
@@ -90,8 +84,8 @@ class Asked(Contenders):
     """
 
     best_known: str | None = None
-    n_jobs: Processes = 1
-    json: Json = None
+    n_jobs: int = 1
+    json: Path | None = None
     csv: Path | None = None
     plot: Path = Path("compare.png")
     width: str = "11.5in"

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
-from schedgym.cli.common import Json, Processes, Seed, command
+from schedgym.cli.common import command
 from schedgym.core.files import check_output
 
 
 @command("claims")
-def claims(names: list[str] | None = None, *, scale: str = "small", seed: Seed = 0, json: Json = None) -> int:
+def claims(
+    names: list[str] | None = None, *, scale: str = "small", seed: int = 0, json: Path | None = None
+) -> int:
     """Check theorems and claims of the papers, and print the verdict on each.
 
     The exit code is 1 if a verdict is not the one that is recorded.
@@ -28,8 +30,8 @@ def reproduce(
     *,
     scale: str = "small",
     output: Path = Path("reproduced"),
-    seed: Seed = 0,
-    n_jobs: Processes = -1,
+    seed: int = 0,
+    n_jobs: int = -1,
     again: bool = False,
     list: bool = False,
 ) -> int:

@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.cli.common import (
-    Id,
-    Json,
-    Seed,
-    Settings,
     command,
     make_table,
     named_policies,
@@ -37,14 +33,14 @@ class RunAsked:
         gif: Record the episode into this file (.gif, .mp4).
     """
 
-    id: Id
+    id: str
     _: dataclasses.KW_ONLY
     policy: str
     workload: Path | None = None
     option: list[str] | None = None
-    settings: Settings = None
-    seed: Seed = 0
-    json: Json = None
+    set: list[str] | None = None
+    seed: int = 0
+    json: Path | None = None
     gantt: Path | None = None
     gif: Path | None = None
 
@@ -124,7 +120,7 @@ def _parameters(asked: RunAsked, problem: Problem) -> dict[str, Any]:
     """The environment's parameters that are given, the workload's file among them."""
     from schedgym.core.workload_files import load_workload
 
-    texts = pairs(asked.settings, "--set")
+    texts = pairs(asked.set, "--set")
     if "workload" in texts:
         raise InvalidParameter("--set: the workload is given by --workload")
     parameters = {key: problem.parameters.parse(key, text) for key, text in texts.items()}

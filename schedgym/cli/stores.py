@@ -2,23 +2,14 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Processes, application, command, say
+from schedgym.cli.common import application, command, say
 from schedgym.core.files import check_output
 
 stores = typer.Typer(help="Look after results stores.", rich_markup_mode=None)
 application.add_typer(stores, name="store")
-
-Store = Annotated[Path, typer.Argument(metavar="STORE", help="A results store of `schedgym sweep`.")]
-Code = Annotated[
-    str | None,
-    typer.Option(
-        "--code", metavar="VERSION", help="Use the results of this version of the code. Default: the newest."
-    ),
-]
 
 
 @dataclasses.dataclass
@@ -37,7 +28,7 @@ class Sweep:
     _: dataclasses.KW_ONLY
     output: Path | None = None
     engine: str = "local"
-    n_jobs: Processes = -1
+    n_jobs: int = -1
     unit_timeout: float | None = None
     retry_failed: bool = False
 
@@ -81,7 +72,7 @@ class Report:
         confidence: The confidence level of all intervals.
     """
 
-    store: Store
+    store: Path
     _: dataclasses.KW_ONLY
     output: Path | None = None
     policy: str | None = None
@@ -90,7 +81,7 @@ class Report:
     trust: bool = False
     title: str | None = None
     confidence: float = 0.95
-    code: Code = None
+    code: str | None = None
 
 
 @command("report", Report)
@@ -112,7 +103,7 @@ def report(asked: Report) -> None:
 
 @command("export")
 def export(
-    store: Store, *, output: Path, table: str = "episodes", id: str | None = None, code: Code = None
+    store: Path, *, output: Path, table: str = "episodes", id: str | None = None, code: str | None = None
 ) -> None:
     """Write the results of a store as a table.
 
@@ -128,7 +119,7 @@ def export(
 
 
 @command("verify", of=stores)
-def verify(store: Store) -> int:
+def verify(store: Path) -> int:
     """Check that a store is undamaged: its file, and the checksum of each unit.
 
     The exit code is 1 if something is wrong.

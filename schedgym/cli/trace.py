@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from schedgym.cli.common import Json, OnError, Pool, application, command, make_table, say, write_json
+from schedgym.cli.common import application, command, make_table, say, write_json
 from schedgym.core.files import check_output
 from schedgym.evaluation.wording import four_digits, make_console, value_text
 
@@ -15,7 +15,7 @@ application.add_typer(trace, name="trace")
 
 
 @command("list", of=trace)
-def list_formats(json: Json = None) -> None:
+def list_formats(*, json: Path | None = None) -> None:
     """List the formats of traces: what was published, its licence, and which environments it feeds."""
     from schedgym.traces import feeds, formats
 
@@ -60,9 +60,9 @@ def inspect(
     *,
     nodes: Path | None = None,
     format: str | None = None,
-    on_error: OnError = "raise",
-    pool: Pool = None,
-    json: Json = None,
+    on_error: str = "raise",
+    pool: bool | None = None,
+    json: Path | None = None,
 ) -> None:
     """Print a summary of a trace file.
 

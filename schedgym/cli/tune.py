@@ -8,10 +8,6 @@ from typing import Any
 
 from schedgym.cli.common import (
     FEW,
-    Id,
-    Json,
-    Processes,
-    Settings,
     command,
     make_table,
     pairs,
@@ -36,20 +32,19 @@ class Asked:
             repeatedly.
         episodes: Episodes that choose, and as many others that judge the best. Default: 20, or at most a
             quarter of a trace's windows.
-        preset: Use a named set of parameters; `schedgym describe ID` lists them.
         output: The results store.
     """
 
-    id: Id
+    id: str
     policy: str
     _: dataclasses.KW_ONLY
     option: list[str] | None = None
     episodes: int | None = None
     preset: str | None = None
-    set: Settings = None
+    set: list[str] | None = None
     output: Path = Path("tune.db")
-    n_jobs: Processes = -1
-    json: Json = None
+    n_jobs: int = -1
+    json: Path | None = None
 
 
 @command("tune", Asked, cls=command_of(Asked), more=parameter_options(Asked))
