@@ -34,7 +34,7 @@ def parameter_options(group: type[Any]) -> list[inspect.Parameter]:
         inspect.Parameter,
         kind=inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[str | None, typer.Option(metavar="VALUE,..")],
+        annotation=Annotated[str | None, typer.Option(metavar="VALUE,..", help="See the problem.")],
     )
     return [option(name) for name in every if name not in taken]
 
