@@ -92,14 +92,15 @@ def make_candidate(text: str, id: str) -> Policy:
     return made
 
 
-def map_arrays(layout: Mapping[str, Any], count: int, memory: mmap.mmap) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of observations in a memory.
+def map_arrays(layout: Mapping[str, Any], count: int, observations: int) -> dict[str, npt.NDArray[Any]]:
+    """The arrays in the file of observations, which cannot be written to.
 
     Args:
-        layout: name -> type, shape in one environment, offset in the memory [bytes].
+        layout: name -> type, shape in one environment, offset in the file [bytes].
         count: number of environments.
-        memory: that of the file of observations.
+        observations: file descriptor, open for reading.
     """
+    memory = mmap.mmap(observations, 0, access=mmap.ACCESS_READ)
     return {
         name: np.frombuffer(memory, dtype, count * int(np.prod(shape)), offset).reshape(count, *shape)
         for name, (dtype, shape, offset) in layout.items()
@@ -114,8 +115,7 @@ def make_batch(text: str, order: Mapping[str, Any], observations: int) -> Policy
     policies = [make_candidate(text, interface["id"]) for _ in range(count)]
     for place, policy in enumerate(policies):
         policy.reset(Interface(**{**interface, "parameters": parameters}), np.random.default_rng(place))
-    memory = mmap.mmap(observations, 0, access=mmap.ACCESS_READ)
-    arrays = map_arrays(order["layout"], count, memory)
+    arrays = map_arrays(order["layout"], count, observations)
     return PolicyBatch(policies, arrays, order["scalars"], Expected(tuple(order["shape"]), order["real"]))
 
 

@@ -1,9 +1,9 @@
 """Play a candidate that nobody trusts: in a process of its own, which sees observations and gives actions.
 
 The environments are here, the candidate is there. All instances with the same parameters are advanced as one
-batch, and a step is a message each way. Their observations are copied into a file that the candidate's
-process can only read; its actions come back as bytes in another one, and nothing of it is unpickled.
-:mod:`schedgym.board.sandbox` says what that process may do.
+batch, and a step is a message each way. Their observations lie in a file that the environments write to and
+the candidate's process can only read; its actions come back as bytes in another one, and nothing of it is
+unpickled. :mod:`schedgym.board.sandbox` says what that process may do.
 
 What it does not keep out: whoever knows the recipe of a public instance can make it again, and can carry its
 best known schedule in the candidate's text. No candidate knows the instances of a secret set.
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.board.candidate import DECIDED, FAILED, Expected, map_arrays
+from schedgym.board.candidate import DECIDED, FAILED, Expected
 from schedgym.board.suites import Instance
 from schedgym.core.policy_files import names_policy_file
 from schedgym.core.record import ScheduleRecord
@@ -246,12 +246,13 @@ class CandidateProcess:
 
     def begin(self, simulator: Simulator) -> None:
         """Describe the batch, whose episodes have begun, to the candidate."""
-        layout, end = {}, 0
+        layout, offsets, end = {}, {}, 0
         for name, entry in simulator.observation.items():
             layout[name] = entry.dtype.str, entry.shape[1:], end
+            offsets[entry.ctypes.data] = end
             end += -(-entry.nbytes // ALIGNED) * ALIGNED
         os.ftruncate(self._shared, end)
-        self._seen = map_arrays(layout, simulator.num_envs, mmap.mmap(self._shared, end))
+        _move(simulator, mmap.mmap(self._shared, end), offsets)
         self.simulator, self._expected = simulator, expected_of(simulator)
         self._count = simulator.num_envs
         os.ftruncate(self._actions.fileno(), self._count * (1 + self._expected.length))
@@ -270,8 +271,6 @@ class CandidateProcess:
         """Ask for the actions of the environments ``live`` [B]: see :func:`play_batch`."""
         size, length, limits = 8 * int(np.prod(self._expected.shape)), self._expected.length, self._limits
         file = self._actions.fileno()
-        for name, entry in self.simulator.observation.items():
-            self._seen[name][...] = entry
         os.pwrite(file, bytes(self._count), 0)
         self._send(live.tobytes())
         try:
@@ -289,6 +288,27 @@ class CandidateProcess:
                 yield index, b"", text if marks[index] == FAILED and text else "gave no action"
         if self.seconds - self._began > limits.episode * self._episodes:
             raise Stopped(f"took more than {limits.episode:g} s of CPU time an episode")
+
+
+def _move(simulator: Simulator, memory: mmap.mmap, offsets: Mapping[int, int]) -> None:
+    """Let arrays of a simulator, named by their addresses, lie at these offsets of a memory.
+
+    The environments then write their observations where the candidate's process reads them. The arrays stay:
+    once episodes have begun, only logs grow, which no observation shows.
+    """
+    moved: dict[int, npt.NDArray[Any]] = {}
+
+    def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        address = array.ctypes.data
+        if address in offsets and address not in moved:  # an array may stand in several bundles
+            own = np.frombuffer(memory, array.dtype, array.size, offsets[address]).reshape(array.shape)
+            own[...] = array
+            moved[address] = own
+        return moved.get(address, array)
+
+    bundles = simulator.arrays
+    simulator.arrays = type(bundles)(*(type(bundle)(*map(move, bundle)) for bundle in bundles))
+    simulator.use_threads(1)  # which tells the kernels of the new arrays
 
 
 def expected_of(simulator: Simulator) -> Expected:
