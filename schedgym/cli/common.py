@@ -105,7 +105,8 @@ def command(
 
 def _told(declared: Any) -> dict[str, tuple[str | None, str]]:
     """Parameter -> metavar, if one is given, and help, of the docstring of a function or of dataclasses."""
-    docs = [inspect.cleandoc(one.__doc__ or "") for one in getattr(declared, "__mro__", (declared,))]
+    own = reversed(getattr(declared, "__mro__", (declared,)))  # what a subclass says comes last, and counts
+    docs = [inspect.cleandoc(one.__doc__ or "") for one in own]
     texts = [SHARED, *(re.split("(?:Attributes|Options):\n", text)[-1] for text in docs)]
     lines = re.sub(r"\n {5,}", " ", "\n".join(texts)).splitlines()  # a line each
     found = (re.fullmatch(r" +(\w+)(?: \((.*?)\))?: (.*)", line) for line in lines)
