@@ -27,7 +27,7 @@ from schedgym.core.policy import list_policies
 from schedgym.core.problem import Parameters, get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import read_yaml
-from schedgym.evaluation.statistics import judge_interval, ratio_interval
+from schedgym.evaluation.statistics import bootstrap_interval, judge_interval
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Figure, Paper, list_figures
@@ -354,7 +354,7 @@ def searches() -> str:
         tried = json.loads(path.read_text(encoding="utf-8"))
         agent = tried["objectives"].pop("agent")
         for search, found in tried["objectives"].items():
-            rows.append((tried["id"], search, found, agent, ratio_interval(found, agent)))
+            rows.append((tried["id"], search, found, agent, bootstrap_interval(found, over=agent)))
     return part("searches.md", rows=rows)
 
 
@@ -407,7 +407,7 @@ def best_of(id: str, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def against(row: dict[str, Any], other: dict[str, Any]) -> str:
     """The ratio of the means of two rows with its interval, by episode."""
     found, known = row["objectives"], other["objectives"]
-    low, high = ratio_interval(found, known)  # nan where episodes are too few
+    low, high = bootstrap_interval(found, over=known)  # nan where episodes are too few
     return f"{sum(found) / sum(known):.3f}" + (f" [{low:.3f}, {high:.3f}]" if low <= high else "")
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from schedgym.advice.logs import Run
 from schedgym.core.problem import Metric
 from schedgym.evaluation.comparison import Comparison
-from schedgym.evaluation.statistics import Estimate
 from schedgym.extras import require
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import WAIT, Outcome
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-3  # of the median duration: a shorter mean wait is none
 RELATIVE = 0.01  # a smaller difference is none
-
-
-def _ends(name: str, found: Estimate, prefix: str) -> dict[str, float]:
-    return {name: found.value, f"{prefix}low": found.low, f"{prefix}high": found.high}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,15 +54,15 @@ class LoadComparison:
         tail, worst = ("p95", "longest") if less else ("p5", "least")
         rows: list[dict[str, Any]] = []
         for policy, waits in self.run.outcomes.items():
-            mean, own = self.means.mean(policy), self.means.against(policy, self.reference)
+            own = self.means.against(policy, self.reference)
             rows.append(
                 {
                     "policy": policy,
-                    **_ends("mean", mean, ""),
+                    **self.means.mean(policy).row("mean"),
                     tail: float(np.quantile(waits, 0.95 if less else 0.05)),
                     worst: float(waits.max() if less else waits.min()),
-                    **_ends("difference", own.difference, "difference_"),
-                    **_ends("relative", own.relative, "relative_"),
+                    **own.difference.row("difference", "difference_"),
+                    **own.relative.row("relative", "relative_"),
                     "bound": self.run.bound,
                     "knows": self.knows[policy],
                     "seconds": self.run.seconds[policy],

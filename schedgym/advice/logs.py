@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
@@ -23,8 +23,6 @@ from schedgym.evaluation.episodes import lower_bound
 from schedgym.evaluation.runner import compare
 from schedgym.traces.base import RESOURCES, Trace, offered_load
 from schedgym.traces.feed import MOST, PART, select
-
-Floats = npt.NDArray[np.float64]
 
 WINDOWS = 20  # into which the tasks that are run are divided
 LEAST = 5  # tasks of a window

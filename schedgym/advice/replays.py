@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.advice.logs import cut, run
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.problem import get_problem
 from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
@@ -23,7 +23,6 @@ from schedgym.traces.machines import place
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
 
 #: other resources, where GPUs are no part of a model, and where they are
 NO_GPUS = ("GPUs and other resources than cpus and memory",)
@@ -54,7 +53,7 @@ class Replay:
 
     recorded: Floats
     predicted: Mapping[str, Floats]
-    hour: npt.NDArray[np.int64]
+    hour: Integers
     dated: bool
 
     def table(self) -> pd.DataFrame:

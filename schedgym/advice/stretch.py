@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +55,7 @@ def find_stretch(
     records = {policy: run.records[policy][number] for policy in policies}
     arrival = next(iter(records.values())).workload.jobs["arrival"]
     begin, last = float(arrival[jobs.start]), float(arrival[jobs.stop - 1])
-    begin = min(begin, *(_rows(record, jobs).start.min(initial=begin) for record in records.values()))
+    begin = min(begin, *(own.start[_of(own, jobs)].min(initial=begin) for own in records.values()))
     until = max(last, begin + 1.0, *(_ended(record, jobs) for record in records.values()))
     until = min(until, *(_begun(record, begin) for record in records.values()))
     text = f"jobs {jobs.start:,} to {jobs.stop - 1:,}, counted from 0"
@@ -71,22 +70,15 @@ def find_stretch(
 def _ended(record: ScheduleRecord, jobs: slice) -> float:
     """The time at which three quarters of some jobs have ended."""
     ends = np.full(jobs.stop - jobs.start, -np.inf)
-    rows = _rows(record, jobs)
-    np.maximum.at(ends, rows.job - jobs.start, rows.end)
+    own = _of(record, jobs)
+    np.maximum.at(ends, record.job[own] - jobs.start, record.end[own])
     ends = ends[np.isfinite(ends)]
     return float(np.quantile(ends, SHOWN)) if len(ends) else 0.0
 
 
-class _Rows(NamedTuple):
-    job: npt.NDArray[np.int64]
-    start: npt.NDArray[np.float64]
-    end: npt.NDArray[np.float64]
-
-
-def _rows(record: ScheduleRecord, jobs: slice) -> _Rows:
-    """The pieces of work of some jobs."""
-    own = (record.job >= jobs.start) & (record.job < jobs.stop)
-    return _Rows(record.job[own], record.start[own], record.end[own])
+def _of(record: ScheduleRecord, jobs: slice) -> npt.NDArray[np.bool_]:
+    """True for the pieces of work of some jobs, [rows]."""
+    return (record.job >= jobs.start) & (record.job < jobs.stop)
 
 
 def _begun(record: ScheduleRecord, begin: float) -> float:

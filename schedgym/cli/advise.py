@@ -4,21 +4,14 @@
 import dataclasses
 import time
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from schedgym.cli.common import (
-    Json,
-    Pool,
-    Processes,
-    Seed,
-    application,
+    command,
     make_table,
     pairs,
     policy_names,
     say,
-    takes,
     write_json,
 )
 from schedgym.core.files import check_output
@@ -29,94 +22,53 @@ from schedgym.extras import require
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """The arguments of ``schedgym advise``."""
+    """The arguments of ``schedgym advise``.
 
-    log: Annotated[
-        Path, typer.Argument(help="The log of jobs: CSV, TSV, Parquet, or a trace of a known format.")
-    ]
-    machines: Annotated[
-        Path | None, typer.Option("--machines", metavar="FILE", help="A table of machines, a row each.")
-    ] = None
-    servers: Annotated[
-        int | None, typer.Option("--servers", help="Number of equal machines, in place of --machines.")
-    ] = None
-    cpus: Annotated[float | None, typer.Option("--cpus", help="Cores of each of the --servers.")] = None
-    memory: Annotated[
-        float | None,
-        typer.Option("--memory", help="GiB of each of the --servers; left out: memory limits nothing."),
-    ] = None
-    gpus: Annotated[
-        float | None,
-        typer.Option("--gpus", help="GPUs of each of the --servers; left out: GPUs limit nothing."),
-    ] = None
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="QUANTITY=COLUMN,..",
-            help="Columns, or arithmetic over them, of submit, duration or end, start, cpus, memory, "
-            "gpus, deadline, value, preemptible, tasks, nodes, job, site; a unit stands behind in brackets: "
-            "'submit=ts [ms],duration=0.02*tokens'. Others are found by name.",
-        ),
-    ] = None
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="COLUMN=VALUE|VALUE",
-            help="Leave out rows with another value in this column; may be given repeatedly.",
-        ),
-    ] = None
-    empty: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--empty",
-            metavar="TEXT",
-            help="A text that stands for an empty field, beside NaN, None, <none>, - and the like; may be "
-            "given repeatedly.",
-        ),
-    ] = None
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", help="A trace format, or a YAML file that declares one. Default: by the columns."
-        ),
-    ] = None
-    on_error: Annotated[
-        str,
-        typer.Option(
-            "--on-error", metavar="raise|skip", help="Stop at a malformed row, or leave such rows out."
-        ),
-    ] = "raise"
-    policies: Annotated[
-        str | None,
-        typer.Option(
-            "--policies", metavar="A,B", help="Run these policies, too: names, FILE.py:NAME (runs the file)."
-        ),
-    ] = None
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            "--problem",
-            metavar="NAME",
-            help="What to ask: queue-delay, flowtime, partial-value, geo. Default: by the columns.",
-        ),
-    ] = None
-    preemptible: Annotated[
-        bool, typer.Option("--preemptible", help="All jobs may be interrupted, as no column says.")
-    ] = False
-    pool: Pool = None
-    agent: Annotated[bool, typer.Option("--agent/--no-agent", help="Run the pretrained agent, too.")] = True
-    seed: Seed = 0
-    n_jobs: Processes = -1
-    json: Json = None
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write all of it to one page.")
-    ] = None
+    Attributes:
+        log: The log of jobs: CSV, TSV, Parquet, or a trace of a known format.
+        machines: A table of machines, a row each.
+        servers: Number of equal machines, in place of --machines.
+        cpus: Cores of each of the --servers.
+        memory: GiB of each of the --servers; left out: memory limits nothing.
+        gpus: GPUs of each of the --servers; left out: GPUs limit nothing.
+        columns (QUANTITY=COLUMN,..): Columns, or arithmetic over them, of submit, duration or end, start,
+            cpus, memory, gpus, deadline, value, preemptible, tasks, nodes, job, site; a unit stands behind in
+            brackets: 'submit=ts [ms],duration=0.02*tokens'. Others are found by name.
+        where (COLUMN=VALUE|VALUE): Leave out rows with another value in this column; may be given repeatedly.
+        empty (TEXT): A text that stands for an empty field, beside NaN, None, <none>, - and the like; may be
+            given repeatedly.
+        format: A trace format, or a YAML file that declares one. Default: by the columns.
+        policies (A,B): Run these policies, too: names, FILE.py:NAME (runs the file).
+        problem (NAME): What to ask: queue-delay, flowtime, partial-value, geo. Default: by the columns.
+        preemptible: All jobs may be interrupted, as no column says.
+        agent: Run the pretrained agent, too.
+        report (FILE.html): Write all of it to one page.
+    """
+
+    log: Path
+    _: dataclasses.KW_ONLY
+    machines: Path | None = None
+    servers: int | None = None
+    cpus: float | None = None
+    memory: float | None = None
+    gpus: float | None = None
+    columns: str | None = None
+    where: list[str] | None = None
+    empty: list[str] | None = None
+    format: str | None = None
+    on_error: str = "raise"
+    policies: str | None = None
+    problem: str | None = None
+    preemptible: bool = False
+    pool: bool | None = None
+    agent: bool = True
+    seed: int = 0
+    n_jobs: int = -1
+    json: Path | None = None
+    report: Path | None = None
 
 
-@application.command("advise")
-@takes(Asked)
+@command("advise", Asked)
 def advise(asked: Asked) -> None:
     """Say which policy serves a cluster best, by how much and how sure, by its own log at its own load."""
     began = time.monotonic()
@@ -127,29 +79,15 @@ def advise(asked: Asked) -> None:
     from schedgym.advice.verdict import ORDER
     from schedgym.advice.verdict import advise as run
 
-    policies: list[str] = []
+    given = {name: value for name, value in vars(asked).items() if value is not None}
+    for name in ("log", "json", "report"):
+        given.pop(name, None)
     if asked.policies is not None:  # a file's are known to every problem that the log may turn out to feed
         for name in ORDER if asked.problem is None else (asked.problem,):
-            policies = policy_names(asked.policies, get_problem(name))
-    where = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
-    given = {
-        name: getattr(asked, name)
-        for name in ("machines", "servers", "cpus", "memory", "gpus", "columns", "empty", "format")
-        if getattr(asked, name) is not None
-    }
-    found = run(
-        asked.log,
-        **given,
-        where=where or None,
-        on_error=asked.on_error,
-        policies=policies,
-        agent=asked.agent,
-        problem=asked.problem,
-        preemptible=asked.preemptible,
-        pool=asked.pool,
-        seed=asked.seed,
-        n_jobs=asked.n_jobs,
-    )
+            given["policies"] = policy_names(asked.policies, get_problem(name))
+    if asked.where is not None:
+        given["where"] = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
+    found = run(asked.log, **given)
     _print(found)
     say(f"{time.monotonic() - began:.0f} s")
     if asked.json is not None:

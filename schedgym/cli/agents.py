@@ -4,11 +4,11 @@ import dataclasses
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from schedgym.cli.common import Id, application, make_table, pairs, say, takes, write_json
+from schedgym.cli.common import application, command, make_table, pairs, say, write_json
 from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import four_digits, interval_text, make_console, percent_text
@@ -41,7 +41,8 @@ class Training:
             there is one (experimental, speed not yet measured; needs the extra cuda). Default: cpu.
     """
 
-    id: Id
+    id: str
+    _: dataclasses.KW_ONLY
     algo: str | None = None
     config: str | None = None
     set: list[str] | None = None
@@ -111,8 +112,7 @@ class Training:
         return shlex.join(words)
 
 
-@application.command("train")
-@takes(Training)
+@command("train", Training)
 def train(asked: Training) -> int:
     """Train an agent from a configuration, and write its file.
 
@@ -214,7 +214,7 @@ def _train_seeds(asked: Training, id: str, source: str, config: Any) -> int:
     return 1 if result.failed else 0
 
 
-@agents.command("list")
+@command("list", of=agents)
 def list_agents() -> None:
     """List the agents and the configurations that are shipped."""
     from schedgym.agents import config as configs
@@ -244,11 +244,13 @@ def list_agents() -> None:
     console.print("objectives are means of the validation episodes; `schedgym agents show ID` tells all")
 
 
-@agents.command("show")
-def show_agent(
-    agent: Annotated[str, typer.Argument(help="An agent file, or the environment id of a shipped agent.")],
-) -> None:
-    """Print the metadata of an agent file as JSON."""
+@command("show", of=agents)
+def show_agent(agent: str) -> None:
+    """Print the metadata of an agent file as JSON.
+
+    Options:
+        agent: An agent file, or the environment id of a shipped agent.
+    """
     from schedgym.agents import files
 
     shipped = list(files.list_pretrained())

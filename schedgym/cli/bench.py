@@ -1,39 +1,33 @@
 """``schedgym bench`` and ``schedgym warmup``: measure speed, and compile ahead of time."""
 
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
-from schedgym.cli.common import Json, Processes, application, say
+from schedgym.cli.common import command, say
 from schedgym.core.files import check_output
 
 
-@application.command("bench")
-def bench(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[ID]", help="An environment id or a problem. Default: all of them."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Make a shorter, less exact run.")] = False,
-    json: Json = None,
-) -> None:
-    """Measure how fast environments are here: steps per second, beside CartPole, and episodes."""
+@command("bench")
+def bench(name: str | None = None, *, quick: bool = False, json: Path | None = None) -> None:
+    """Measure how fast environments are here: steps per second, beside CartPole, and episodes.
+
+    Options:
+        name ([ID]): An environment id or a problem. Default: all of them.
+        quick: Make a shorter, less exact run.
+    """
     check_output(json)
     from schedgym.evaluation.bench import main
 
     main(name, quick=quick, json=json)
 
 
-@application.command("warmup")
-def warmup(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Environment ids. Default: all of them.")
-    ] = None,
-    n_jobs: Processes = -1,
-) -> None:
+@command("warmup")
+def warmup(names: list[str] | None = None, *, n_jobs: int = -1) -> None:
     """Compile the code of environments and baselines ahead of time.
 
     It is compiled once and kept; without this command the first step in an environment waits for it.
+
+    Options:
+        names ([ID]...): Environment ids. Default: all of them.
     """
     from schedgym.evaluation.warmup import warm_up
 

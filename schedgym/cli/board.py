@@ -4,28 +4,26 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from schedgym.cli.common import Json, application, make_table, say, takes, write_json
-from schedgym.core.files import atomic_write, check_output, read_text
-from schedgym.errors import InvalidParameter, RunAborted
+from schedgym.cli.common import (
+    application,
+    command,
+    fill_template,
+    make_table,
+    say,
+    write_json,
+    write_new,
+)
+from schedgym.core.files import check_output, read_text
+from schedgym.errors import RunAborted
 from schedgym.evaluation.wording import estimate_text, four_digits, make_console
 
-TEMPLATES = Path(__file__).parent / "templates" / "board"
 CLOCK = 10  # times its limit of CPU time that a decision may take
 #: view in which a searched program may act -> entry of the observation that says which choices there are
 MASKS = {"priority": "job_mask", "pick": "action_mask", "place": "action_mask"}
-
-Suite = Annotated[str, typer.Argument(metavar="SUITE", help="The suite, such as QueueDelay-1.")]
-Folder = Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the files here.")]
-Spent = Annotated[
-    str,
-    typer.Option(
-        "--budget", metavar="BUDGET", help="Of the search in each instance: schedules, or CPU seconds as 20s."
-    ),
-]
 
 board = typer.Typer(
     help="Play candidates on frozen instances, whose best known schedules are kept.", rich_markup_mode=None
@@ -39,6 +37,7 @@ class Asked:
 
     Attributes:
         candidate: score: EXPRESSION, FILE.py:NAME, an agent file, "pretrained", or the name of a policy.
+        suite (NAME): The suite, such as QueueDelay-1.
         set (NAME): train, validation, test or secret.
         phrase_file: The file with the phrase of the secret set.
         decision_seconds (SECONDS): The CPU time that a decision may take; on the clock ten times as much.
@@ -48,18 +47,18 @@ class Asked:
     """
 
     candidate: str
-    suite: Annotated[str, typer.Option("--suite", metavar="NAME", help="The suite, such as QueueDelay-1.")]
+    _: dataclasses.KW_ONLY
+    suite: str
     set: str = "test"
     phrase_file: Path | None = None
     decision_seconds: float = 60.0
     episode_seconds: float = 60.0
     memory: int = 4096
     schedules: Path | None = None
-    json: Json = None
+    json: Path | None = None
 
 
-@board.command("run")
-@takes(Asked)
+@command("run", Asked, of=board)
 def run(asked: Asked) -> None:
     """Score a candidate on a set of a suite: 0 is the paper's own algorithm, 1 the best known schedule.
 
@@ -118,16 +117,16 @@ def _row(results: Sequence[Any]) -> list[str]:
     ]
 
 
-@board.command("evaluator")
-def evaluator(
-    suite: Suite,
-    output: Folder,
-    set: Annotated[str, typer.Option("--set", help="The set on which programs are scored.")] = "train",
-) -> None:
+@command("evaluator", of=board)
+def evaluator(suite: str, *, output: Path, set: str = "train") -> None:
     """Write a scorer and a starting program for OpenEvolve, ShinkaEvolve and SkyDiscover.
 
     evaluator.py has the function evaluate(program_path), and is a script for ShinkaEvolve; initial.py is the
     program, of which the block between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END is to be searched.
+
+    Options:
+        output (FOLDER): Write the files here.
+        set: The set on which programs are scored.
     """
     from schedgym.board.suites import load_suite
     from schedgym.core.problem import get_problem
@@ -139,26 +138,19 @@ def evaluator(
     view = next(view for view in MASKS if view in [view.name for view in problem.views])
     words = {"SUITE": suite, "SET": set, "ACTS": view, "MARKED": MASKS[view]}
     words["ENTRIES"] = observation_table(problem)
-    files = {output / path.stem: path.read_text(encoding="utf-8") for path in TEMPLATES.glob("*.txt")}
-    for path in files:
-        if path.exists():
-            raise InvalidParameter(f"{path}: exists already")
-    output.mkdir(parents=True, exist_ok=True)
-    for path, text in sorted(files.items()):
-        for word, value in words.items():
-            text = text.replace(f"@{word}@", value)
-        with atomic_write(path) as stream:
-            stream.write(text)
-        say(f"wrote {path}")
+    write_new(
+        {output / name: fill_template(f"board/{name}", words) for name in ("evaluator.py", "initial.py")}
+    )
 
 
-@board.command("instances")
-def instances(
-    suite: Suite,
-    output: Folder,
-    set: Annotated[str, typer.Option("--set", help="train, validation or test.")] = "test",
-) -> None:
-    """Write the instances of a set as workload files, for schedulers of any kind."""
+@command("instances", of=board)
+def instances(suite: str, *, output: Path, set: str = "test") -> None:
+    """Write the instances of a set as workload files, for schedulers of any kind.
+
+    Options:
+        output (FOLDER): Write the files here.
+        set: train, validation or test.
+    """
     from schedgym.board.suites import load_suite
     from schedgym.core.workload_files import save_workload
 
@@ -169,18 +161,18 @@ def instances(
     say(f"wrote {len(found)} workload files to {output}")
 
 
-@board.command("submit")
-def submit(
-    suite: Suite,
-    schedules: Annotated[Path, typer.Argument(metavar="FILE.npz", help="Schedules of the set test.")],
-    name: Annotated[str, typer.Option("--name", help="Name of the program or policy.")],
-    by: Annotated[str, typer.Option("--by", help="Who enters it.")],
-    command: Annotated[str, typer.Option("--command", help="The command that made the schedules.")],
-) -> None:
+@command("submit", of=board)
+def submit(suite: str, schedules: Path, *, name: str, by: str, command: str) -> None:
     """Judge schedules, keep what beats the best known, and enter them if there is one of each instance.
 
     It runs in a checkout of the repository. The entry is a file of docs/board, to be committed with what else
     has changed.
+
+    Options:
+        schedules (FILE.npz): Schedules of the set test.
+        name: Name of the program or policy.
+        by: Who enters it.
+        command: The command that made the schedules.
     """
     from schedgym.board.entries import enter, load_schedules
     from schedgym.board.suites import load_suite
@@ -192,8 +184,8 @@ def submit(
         say(f"entered as {entry.name}; its mean is {sum(entry.values) / len(entry.values):.6g}")
 
 
-@board.command("improve")
-def improve(suite: Suite, budget: Spent = "10s") -> None:
+@command("improve", of=board)
+def improve(suite: str, *, budget: str = "10s") -> None:
     """Search for better schedules of the set test, from the shipped agent on."""
     from schedgym.board.entries import improve as search
     from schedgym.board.suites import load_suite
@@ -202,14 +194,13 @@ def improve(suite: Suite, budget: Spent = "10s") -> None:
     say(f"{search(load_suite(suite), Budget.parse(budget))} better than the best known")
 
 
-@board.command("fill")
-def fill(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="The suites. Default: all.")
-    ] = None,
-    budget: Spent = "1s",
-) -> None:
-    """Enter the default policies and the shipped agents anew, and search for better schedules."""
+@command("fill", of=board)
+def fill(names: list[str] | None = None, *, budget: str = "1s") -> None:
+    """Enter the default policies and the shipped agents anew, and search for better schedules.
+
+    Options:
+        names ([SUITE]...): The suites. Default: all.
+    """
     from schedgym.board.entries import fill as enter_policies
     from schedgym.board.suites import load_suite, suites
     from schedgym.evaluation.best_known import Budget

@@ -1,12 +1,11 @@
 """``schedgym list`` and ``schedgym describe``: show environments and policies."""
 
 import inspect
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.text import Text
 
-from schedgym.cli.common import application, make_table
+from schedgym.cli.common import command, make_table
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.errors import UnknownName
 from schedgym.evaluation.wording import (
@@ -18,11 +17,13 @@ from schedgym.evaluation.wording import (
 )
 
 
-@application.command("list")
-def list_all(
-    problem: Annotated[str | None, typer.Option("--problem", help="List only this problem.")] = None,
-) -> None:
-    """List the environment ids and the policies."""
+@command("list")
+def list_all(*, problem: str | None = None) -> None:
+    """List the environment ids and the policies.
+
+    Options:
+        problem: List only this problem.
+    """
     from schedgym.core.policy import list_policies
 
     console = make_console()
@@ -42,13 +43,14 @@ def list_all(
                 console.print(f"  {id}: {', '.join(variant.policies)}", soft_wrap=True)
 
 
-@application.command("describe")
-def describe(
-    name: Annotated[str, typer.Argument(help="An environment id, a problem or a policy.")],
-) -> None:
+@command("describe")
+def describe(name: str) -> None:
     """Describe an environment or a policy.
 
     Of an environment: its spaces, views, parameters and metrics. Of a policy: its source and options.
+
+    Options:
+        name: An environment id, a problem or a policy.
     """
     from schedgym.core.policy import list_policies
     from schedgym.evaluation.plan import find_id

@@ -1,7 +1,6 @@
 """The common part of the commands: the application, arguments, the reading of texts, tables and files."""
 
 # annotations are evaluated: typer reads them
-import dataclasses
 import functools
 import inspect
 import json
@@ -22,6 +21,7 @@ from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.wording import make_console
 
+TEMPLATES = Path(__file__).parent / "templates"
 FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 
 application = typer.Typer(
@@ -31,29 +31,22 @@ application = typer.Typer(
     rich_markup_mode=None,
 )
 
-Id = Annotated[str, typer.Argument(help="The environment id, e.g. schedgym/QueueDelay-v0.")]
-Json = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this JSON file.")
-]
-Pool = Annotated[
-    bool | None,
-    typer.Option(
-        "--pool/--no-pool",
-        help="The machines are one pool, across which a job may run. Default: if some job needs several.",
-    ),
-]
-Processes = Annotated[
-    int, typer.Option("--n-jobs", help="Number of parallel processes; -1 uses one per core.")
-]
-Seed = Annotated[int, typer.Option("--seed", help="The seed of all random numbers.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Set a parameter of the environment; may be given repeatedly."
-    ),
-]
+#: parameters of several commands, as docstrings tell them
+SHARED = """
+    budget (BUDGET): Of the search in each instance: schedules, or CPU seconds as 20s.
+    code (VERSION): Use the results of this version of the code. Default: the newest.
+    id: The environment id, e.g. schedgym/QueueDelay-v0.
+    json: Write the result to this JSON file.
+    n_jobs: Number of parallel processes; -1 uses one per core.
+    on_error (raise|skip): Stop at a malformed row, or leave such rows out.
+    pool: The machines are one pool, across which a job may run. Default: if some job needs several.
+    preset: Use a named set of parameters; `schedgym describe ID` lists them.
+    seed: The seed of all random numbers.
+    set (NAME=VALUE): Set a parameter of the environment; may be given repeatedly.
+    store (STORE): A results store of `schedgym sweep`.
+    suite (SUITE): The suite, such as QueueDelay-1.
+"""
 
-Group = TypeVar("Group")
 Result = TypeVar("Result")
 
 
@@ -73,58 +66,65 @@ def _root(
     pass
 
 
-def takes(
-    group: type[Group], more: Sequence[inspect.Parameter] = ()
+def command(
+    name: str, asked: type[Any] | None = None, *, of: typer.Typer = application, **how: Any
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Decorator of a command that is handed its arguments and options as one dataclass.
+    """Decorator of a command: its parameters, or the fields of a dataclass, are arguments and options.
+
+    Those that can only be given by keyword are options. Each is annotated as typer wants it, or has a plain
+    type and in the docstring's section "Options" (of a dataclass "Attributes"), or in SHARED, a line
+    "name (METAVAR): help".
 
     Args:
-        group: the dataclass. A field is annotated as typer wants the parameter of a command, or has a plain
-            type and a line of the docstring's attributes, "name (METAVAR): help": without a default it is
-            an argument, else the option of its name.
-        more: further options, which the command takes as keyword arguments.
+        name: of the command.
+        asked: the dataclass, which the command is then handed; None: it has its own parameters.
+        of: the application, or the group of commands that it belongs to.
+        **how: ``more``, further options, which the command takes as keyword arguments; else as for typer.
     """
-    names = {field.name for field in dataclasses.fields(group)}  # type: ignore[arg-type]
-    own = inspect.signature(group)
-    told = _told(group)
+    more = how.pop("more", ())
 
-    def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
-        @functools.wraps(command)
+    def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
+        declared: Any = asked or function
+        own, told = inspect.signature(declared).parameters.values(), _told(declared)
+
+        @functools.wraps(function)
         def run(**given: Any) -> Result:
-            rest = {name: value for name, value in given.items() if name not in names}
-            return command(group(**{name: given[name] for name in names}), **rest)
+            if asked is None:
+                return function(**given)
+            rest = {option.name: given.pop(option.name) for option in more}
+            return function(asked(**given), **rest)
 
-        parameters = [
-            p.replace(
-                kind=p.KEYWORD_ONLY,
-                annotation=_annotated(p, *told[p.name]) if p.name in told else p.annotation,
-            )
-            for p in own.parameters.values()
-        ]
-        run.__signature__ = own.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
-        return run
+        annotations = {p.name: _annotated(p, *told.get(p.name, ())) for p in own}
+        options = [p.replace(kind=p.KEYWORD_ONLY, annotation=annotations[p.name]) for p in own]
+        run.__signature__ = inspect.Signature([*options, *more])  # type: ignore[attr-defined]
+        run.__doc__ = (function.__doc__ or "").partition("Options:\n")[0].rstrip()
+        return of.command(name, **how)(run)
 
     return decorate
 
 
-def _told(group: type[Any]) -> dict[str, tuple[str | None, str]]:
-    """Field -> metavar, if one is given, and help, of the attributes in the docstrings of a dataclass."""
-    texts = [inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2] for kind in group.__mro__]
+def _told(declared: Any) -> dict[str, tuple[str | None, str]]:
+    """Parameter -> metavar, if one is given, and help, of the docstring of a function or of dataclasses."""
+    own = reversed(getattr(declared, "__mro__", (declared,)))  # what a subclass says comes last, and counts
+    docs = [inspect.cleandoc(one.__doc__ or "") for one in own]
+    texts = [SHARED, *(re.split("(?:Attributes|Options):\n", text)[-1] for text in docs)]
     lines = re.sub(r"\n {5,}", " ", "\n".join(texts)).splitlines()  # a line each
-    found = (re.fullmatch(r" *(\w+)(?: \((.*?)\))?: (.*)", line) for line in lines)
+    found = (re.fullmatch(r" +(\w+)(?: \((.*?)\))?: (.*)", line) for line in lines)
     return {said[1]: (said[2], said[3]) for said in found if said}
 
 
-def _annotated(field: inspect.Parameter, metavar: str | None, text: str) -> Any:
-    """The annotation of a dataclass's field as typer wants it."""
-    if metavar is None and Path in (field.annotation, *typing.get_args(field.annotation)):
+def _annotated(own: inspect.Parameter, metavar: str | None = None, text: str = "") -> Any:
+    """The annotation of a parameter as typer wants it."""
+    if not text:
+        return own.annotation
+    if metavar is None and Path in (own.annotation, *typing.get_args(own.annotation)):
         metavar = "FILE"
-    if field.default is field.empty:
-        return Annotated[field.annotation, typer.Argument(metavar=metavar, help=text)]
-    flags = [f"--{field.name.replace('_', '-')}", *["-o"] * (field.name == "output")]
-    if field.default is True:
+    if own.kind is not own.KEYWORD_ONLY:
+        return Annotated[own.annotation, typer.Argument(metavar=metavar, help=text)]
+    flags = [f"--{own.name.replace('_', '-')}", *["-o"] * (own.name == "output")]
+    if own.default is True or own.annotation == bool | None:
         flags[0] += f"/--no-{flags[0][2:]}"
-    return Annotated[field.annotation, typer.Option(*flags, metavar=metavar, help=text)]
+    return Annotated[own.annotation, typer.Option(*flags, metavar=metavar, help=text)]
 
 
 # input ---------------------------------------------------------------------------------------------
@@ -254,6 +254,26 @@ def write_json(content: Mapping[str, Any], path: Path | None) -> None:
         text = json.dumps(_plain(content), indent=1, allow_nan=False)
         with atomic_write(path) as stream:
             stream.write(text + "\n")
+
+
+def write_new(files: Mapping[Path, str]) -> None:
+    """Write files, none of which may be there yet, and say so."""
+    for path in files:
+        if path.exists():
+            raise InvalidParameter(f"{path}: exists already")
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as stream:
+            stream.write(text)
+        say(f"wrote {path}")
+
+
+def fill_template(name: str, words: Mapping[str, str]) -> str:
+    """The text of a template, with values in the place of its words, such as @NAME@."""
+    text = (TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text
 
 
 def _plain(value: Any) -> Any:

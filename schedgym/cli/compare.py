@@ -13,18 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from schedgym.cli.common import (
     FEW,
-    Id,
-    Json,
-    Processes,
-    Seed,
-    Settings,
-    application,
+    command,
     make_table,
     named_policies,
     pairs,
     policy_options,
     say,
-    takes,
     write_json,
 )
 from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
@@ -57,24 +51,24 @@ class Contenders:
             those listed for the id.
         agents (A,B): Agent files to run, or folders of them; 'pretrained' is the one shipped for the id.
         episodes: Episodes per policy. Default: 20, or all windows of a trace.
-        preset: Use a named set of parameters; `schedgym describe ID` lists them.
         option (POLICY.NAME=VALUE): Set an option of a policy; may be given repeatedly.
         tuned ([FILE]): Give policies the options that `schedgym tune` found: those shipped, or those of a
             file.
     """
 
-    id: Id
+    id: str
+    _: dataclasses.KW_ONLY
     policies: str | None = None
     agents: str | None = None
     episodes: int | None = None
-    seed: Seed = 0
+    seed: int = 0
     preset: str | None = None
-    set: Settings = None
+    set: list[str] | None = None
     option: list[str] | None = None
     tuned: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked(Contenders):
     """The arguments of ``schedgym compare``, except for the problem's parameters.
 
@@ -90,8 +84,8 @@ class Asked(Contenders):
     """
 
     best_known: str | None = None
-    n_jobs: Processes = 1
-    json: Json = None
+    n_jobs: int = 1
+    json: Path | None = None
     csv: Path | None = None
     plot: Path = Path("compare.png")
     width: str = "11.5in"
@@ -120,8 +114,7 @@ class Asked(Contenders):
         return inches
 
 
-@application.command("compare", cls=command_of(Asked))
-@takes(Asked, parameter_options(Asked))
+@command("compare", Asked, cls=command_of(Asked), more=parameter_options(Asked))
 def compare(asked: Asked, **given: str | None) -> None:
     """Run policies on the same workloads and compare them.
 
@@ -193,6 +186,8 @@ class Plan:
         grid: parameters with several values.
         policies: the policies that are named, agents among them.
         agents: label -> an agent's policy, wherever it is named.
+        reference: label that differences of a comparison refer to.
+        searching: label -> the search for the best known schedules, where it is asked for: no policy.
     """
 
     problem: Problem
@@ -201,24 +196,13 @@ class Plan:
     grid: dict[str, list[Any]]
     policies: "Policies"
     agents: dict[str, Any]
+    reference: str = ""
+    searching: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def acting(self) -> dict[str, Any]:
         """Label -> policy, for all of them."""
         return {**self.policies.acting, **self.agents}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Plan(Plan):
-    """A comparison whose arguments have been checked.
-
-    Attributes:
-        reference: label that differences refer to.
-        searching: label -> the search for the best known schedules, where it is asked for: no policy.
-    """
-
-    reference: str
-    searching: dict[str, Any]
 
     @property
     def base(self) -> dict[str, Any]:
@@ -255,7 +239,7 @@ def plan_contenders(asked: Contenders, given: Mapping[str, str | None]) -> Plan:
     return Plan(problem, id, fixed, grid, policies, agents)
 
 
-def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
+def _plan(asked: Asked, given: Mapping[str, str | None]) -> Plan:
     plan = plan_contenders(asked, given)
     reference = asked.reference
     if reference is None:
@@ -265,7 +249,7 @@ def _plan(asked: Asked, given: Mapping[str, str | None]) -> _Plan:
     if reference not in plan.acting:
         raise UnknownName("reference policy", reference, plan.acting)
     searching = _searching(asked.best_known, plan.id, list(plan.acting))
-    return _Plan(**vars(plan), reference=reference, searching=searching)
+    return dataclasses.replace(plan, reference=reference, searching=searching)
 
 
 def _searching(text: str | None, id: str, labels: Sequence[str]) -> dict[str, Any]:
@@ -321,7 +305,7 @@ def _groups(agents: Mapping[str, Any]) -> list[list[str]]:
     return [list(seeds) for seeds in several]
 
 
-def _trainings(plan: _Plan, evaluation: "Evaluation") -> list[dict[str, Any]]:
+def _trainings(plan: Plan, evaluation: "Evaluation") -> list[dict[str, Any]]:
     """The agents that one configuration trained with several seeds, against the best baseline, by setting."""
     baselines = [label for label in plan.policies.acting if label not in plan.agents]
     return [
@@ -347,7 +331,7 @@ def _options(given: Mapping[str, str], problem: Problem) -> dict[str, dict[str, 
     return {policy: policy_options(policy, problem, own) for policy, own in texts.items()}
 
 
-def _context(plan: _Plan, evaluation: "Evaluation") -> str:
+def _context(plan: Plan, evaluation: "Evaluation") -> str:
     """Describe the runs in one line: the id, parameters that differ from its defaults, episodes, seed."""
     fields = plan.problem.parameters.__dataclass_fields__
     parts = [plan.id]
@@ -360,7 +344,7 @@ def _context(plan: _Plan, evaluation: "Evaluation") -> str:
     return " · ".join([*parts, f"{count} episode{'s' if count != 1 else ''}", f"seed {seed}"])
 
 
-def _report(plan: _Plan, evaluation: "Evaluation") -> dict[str, Any]:
+def _report(plan: Plan, evaluation: "Evaluation") -> dict[str, Any]:
     """The comparison as JSON data."""
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.statements import examine
@@ -456,7 +440,7 @@ def _print_comparison(evaluation: "Evaluation", reference: str, context: str) ->
     say(context)
 
 
-def _print_machines(plan: _Plan) -> None:
+def _print_machines(plan: Plan) -> None:
     """Print whether the machines of a trace are one pool, which jobs are left out, and whether GPUs are."""
     from schedgym.traces import read_trace
     from schedgym.traces.base import tasks_of
@@ -473,7 +457,7 @@ def _print_machines(plan: _Plan) -> None:
         say("gpus: left out, as resources does not name them (--set resources=cpu+memory+gpu)")
 
 
-def _print_trainings(plan: _Plan, evaluation: "Evaluation") -> None:
+def _print_trainings(plan: Plan, evaluation: "Evaluation") -> None:
     """Print what the agents that one configuration trained with several seeds are worth together."""
 
     def interval(own: Mapping[str, float], show: Callable[[float], str] = four_digits) -> str:
@@ -493,7 +477,7 @@ def _print_trainings(plan: _Plan, evaluation: "Evaluation") -> None:
         )
 
 
-def _print_searching(plan: _Plan, evaluation: "Evaluation") -> None:
+def _print_searching(plan: Plan, evaluation: "Evaluation") -> None:
     """Print what the row of the best known schedules is, and how far the best policy is from them."""
     from schedgym.evaluation.best_known import distances
 
@@ -507,7 +491,7 @@ def _print_searching(plan: _Plan, evaluation: "Evaluation") -> None:
             say(f"{where}the best policy, {policy}, is {percent_text(100 * distance)}% from it in the mean")
 
 
-def _print_tuned(plan: _Plan, evaluation: "Evaluation") -> None:
+def _print_tuned(plan: Plan, evaluation: "Evaluation") -> None:
     """Print the options that were tuned, and where they were found."""
     if not plan.policies.tuned:
         say("tuned: no policy has options that were found better than its defaults")

@@ -5,14 +5,14 @@ import dataclasses
 
 import numpy as np
 
-from schedgym.cli.common import application, make_table, say, takes
+from schedgym.cli.common import command, make_table, say
 from schedgym.cli.compare import Contenders, plan_contenders
 from schedgym.cli.parameters import command_of, parameter_options
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, make_console
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked(Contenders):
     """The arguments of ``schedgym dataset``, except for the problem's parameters.
 
@@ -23,8 +23,7 @@ class Asked(Contenders):
     output: str = ""
 
 
-@application.command("dataset", cls=command_of(Asked))
-@takes(Asked, parameter_options(Asked))
+@command("dataset", Asked, cls=command_of(Asked), more=parameter_options(Asked))
 def dataset(asked: Asked, **given: str | None) -> None:
     """Let policies play the same episodes, and write them as a Minari data set.
 

@@ -5,15 +5,10 @@ import keyword
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from schedgym.cli.common import application, say
-from schedgym.core.files import atomic_write
+from schedgym.cli.common import TEMPLATES, command, fill_template, say, write_new
 from schedgym.errors import InvalidParameter, UnknownName
 
-TEMPLATES = Path(__file__).parent / "templates"
 #: kind -> the name that its templates have
 SAMPLES = {"problem": "one-machine", "policy": "smallest-first", "trace": "mine"}
 #: kind -> group -> entry points of its package; SNAKE is the name of the package
@@ -25,18 +20,17 @@ ENTRIES = {
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-@application.command("new")
-def new(
-    kind: Annotated[str, typer.Argument(help="problem, policy (of QueueDelay) or trace.")],
-    name: Annotated[str, typer.Argument(help="Its name, in small letters with hyphens, e.g. my-problem.")],
-    package: Annotated[
-        bool, typer.Option("--package", help="Write a package of its own, also inside a checkout.")
-    ] = False,
-) -> None:
+@command("new")
+def new(kind: str, name: str, *, package: bool = False) -> None:
     """Write a working skeleton with its test: a problem, a policy or a trace format.
 
     In a checkout of schedgym the files go to their places; elsewhere into a folder that is a package, which
     schedgym finds once it is installed (pip install ./NAME).
+
+    Options:
+        kind: problem, policy (of QueueDelay) or trace.
+        name: Its name, in small letters with hyphens, e.g. my-problem.
+        package: Write a package of its own, also inside a checkout.
     """
     if kind not in SAMPLES:
         raise UnknownName("kind", kind, SAMPLES)
@@ -50,14 +44,7 @@ def new(
     if not inside and importlib.util.find_spec(snake) is not None:
         raise InvalidParameter(f"name: there is a module {snake!r} already")
     files = _in_checkout(kind, name) if inside else _as_package(kind, name)
-    for path in files:
-        if path.exists():
-            raise InvalidParameter(f"{path}: exists already")
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as stream:
-            stream.write(text)
-        say(f"wrote {path}")
+    write_new(files)
     test = next(path for path in files if path.name.startswith("test_"))
     say(f"try: {'' if inside else f'pip install -e ./{name} && '}python -m pytest {test}")
 
@@ -116,28 +103,14 @@ def _as_package(kind: str, name: str) -> dict[Path, str]:
     places = {"test.py": f"{name}/tests/test_{snake}.py", "": f"{name}/{snake}/"}
     modules = {"schedgym.problems.one_machine": snake, "schedgym.baselines.one_machine": f"{snake}.baselines"}
     files = {_place(path, places): text for path, text in _filled(kind, name, modules).items()}
-    lines = [
-        "[build-system]",
-        'requires = ["setuptools>=77"]',
-        'build-backend = "setuptools.build_meta"',
-        "",
-        "[project]",
-        f'name = "{name}"',
-        'version = "0.1"',
-        'dependencies = ["schedgym[eval]"]',
-    ]
-    for group, value in ENTRIES[kind].items():
-        lines += ["", f'[project.entry-points."{group}"]', f'{snake} = "{value.replace("SNAKE", snake)}"']
-    lines += ["", "[tool.setuptools.packages.find]", f'include = ["{snake}*"]']
-    lines += ["", "[tool.setuptools.package-data]", '"*" = ["*.yaml"]', ""]
-    files[Path(f"{name}/pyproject.toml")] = "\n".join(lines)
-    about = {"policy": f'"""The policy {name} of QueueDelay."""\n'}
-    about["trace"] = (
-        f'"""The trace format {name}."""\n\nfrom pathlib import Path\n\n'
-        'FORMAT = Path(__file__).with_name("format.yaml")\n'
+    entries = "\n\n".join(
+        f'[project.entry-points."{group}"]\n{snake} = "{value.replace("SNAKE", snake)}"'
+        for group, value in ENTRIES[kind].items()
     )
-    if kind in about:
-        files[Path(f"{name}/{snake}/__init__.py")] = about[kind]
+    words = {"NAME": name, "SNAKE": snake, "ENTRIES": entries}
+    files[Path(f"{name}/pyproject.toml")] = fill_template("package/pyproject.toml", words)
+    if kind != "problem":
+        files[Path(f"{name}/{snake}/__init__.py")] = fill_template(f"package/{kind}.py", words)
     return files
 
 

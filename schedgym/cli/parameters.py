@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import inspect
 import os
 from collections.abc import Mapping, Sequence
@@ -19,29 +20,23 @@ ARGUMENTS, SHOWN = "schedgym.arguments", "schedgym.shown"  # keys of click's dic
 
 
 def _help_of(problem: Problem, id: str, name: str) -> str:
-    """The help of a parameter, with its default in environment ``id`` (of "", the problem's)."""
+    """The help of a parameter, with its default in environment ``id``."""
     field = problem.parameters.__dataclass_fields__[name]
-    own = problem.ids[id].parameters if id else {}
-    return f"{field.metadata.get('help', '')} [default: {value_text(own.get(name, field.default))}]"
+    default = problem.ids[id].parameters.get(name, field.default)
+    return f"{field.metadata.get('help', '')} [default: {value_text(default)}]"
 
 
 def parameter_options(group: type[Any]) -> list[inspect.Parameter]:
     """An option for every parameter of every problem, but those named as a field of ``group``."""
-    texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
-    for problem in list_problems().values():
-        for name in problem.parameters.__dataclass_fields__:
-            texts.setdefault(name, {}).setdefault(_help_of(problem, "", name), []).append(problem.name)
+    every = dict.fromkeys(name for one in list_problems().values() for name in one.parameters.kinds())
     taken = {field.name for field in dataclasses.fields(group)}  # --set reaches them
-    added = []
-    for name, helps in texts.items():
-        if name not in taken:
-            parts = [f"{', '.join(names)}: {text}" for text, names in helps.items()]
-            flag, text = f"--{name.replace('_', '-')}", "; ".join(parts if len(helps) > 1 else helps)
-            kind = Annotated[str | None, typer.Option(flag, metavar="VALUE,..", help=text)]
-            added.append(
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            )
-    return added
+    option = functools.partial(
+        inspect.Parameter,
+        kind=inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, typer.Option(metavar="VALUE,..", help="See the problem.")],
+    )
+    return [option(name) for name in every if name not in taken]
 
 
 def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:

@@ -3,22 +3,15 @@
 # annotations are evaluated: typer reads them
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from schedgym.cli.common import (
-    Id,
-    Json,
-    Seed,
-    Settings,
-    application,
+    command,
     make_table,
     named_policies,
     pairs,
     policy_options,
     say,
-    takes,
     write_json,
 )
 from schedgym.core.files import check_output
@@ -32,32 +25,27 @@ class RunAsked:
     """The arguments of ``schedgym run``.
 
     Attributes:
+        policy: Its name, 'pretrained' (the shipped agent), 'search:pretrained', an agent file (.npz),
+            'score: EXPRESSION', or FILE.py:NAME.
         workload: The workload file (.json or .npz). Default: one drawn from the seed.
         option (NAME=VALUE): Set an option of the policy; may be given repeatedly.
         gantt: Draw who ran where and when into this file (.png, .svg, .pdf).
         gif: Record the episode into this file (.gif, .mp4).
     """
 
-    id: Id
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy",
-            help="Its name, 'pretrained' (the shipped agent), 'search:pretrained', an agent file (.npz), "
-            "'score: EXPRESSION', or FILE.py:NAME.",
-        ),
-    ]
+    id: str
+    _: dataclasses.KW_ONLY
+    policy: str
     workload: Path | None = None
     option: list[str] | None = None
-    settings: Settings = None
-    seed: Seed = 0
-    json: Json = None
+    set: list[str] | None = None
+    seed: int = 0
+    json: Path | None = None
     gantt: Path | None = None
     gif: Path | None = None
 
 
-@application.command("run")
-@takes(RunAsked)
+@command("run", RunAsked)
 def run(asked: RunAsked) -> None:
     """Schedule one workload by one policy, and print the metrics.
 
@@ -69,7 +57,7 @@ def run(asked: RunAsked) -> None:
     from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
-    from schedgym.evaluation.recording import MOVING, film
+    from schedgym.evaluation.recording import MOVING, record_episode
 
     problem, id = resolve_id(asked.id)
     check_output(asked.json)
@@ -123,7 +111,7 @@ def run(asked: RunAsked) -> None:
     if asked.gantt is not None:
         save_figure(plot_schedule(record, policy=label), asked.gantt)
     if asked.gif is not None:
-        film(env, acting, asked.gif, label=label, seed=asked.seed)
+        record_episode(id, acting, asked.gif, seed=asked.seed, parameters=given)
     if written := [str(path) for path in (asked.json, asked.gantt, asked.gif) if path is not None]:
         say(f"wrote {', '.join(written)}")
 
@@ -132,7 +120,7 @@ def _parameters(asked: RunAsked, problem: Problem) -> dict[str, Any]:
     """The environment's parameters that are given, the workload's file among them."""
     from schedgym.core.workload_files import load_workload
 
-    texts = pairs(asked.settings, "--set")
+    texts = pairs(asked.set, "--set")
     if "workload" in texts:
         raise InvalidParameter("--set: the workload is given by --workload")
     parameters = {key: problem.parameters.parse(key, text) for key, text in texts.items()}

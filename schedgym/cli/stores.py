@@ -2,23 +2,14 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Processes, application, say, takes
+from schedgym.cli.common import application, command, say
 from schedgym.core.files import check_output
 
 stores = typer.Typer(help="Look after results stores.", rich_markup_mode=None)
 application.add_typer(stores, name="store")
-
-Store = Annotated[Path, typer.Argument(metavar="STORE", help="A results store of `schedgym sweep`.")]
-Code = Annotated[
-    str | None,
-    typer.Option(
-        "--code", metavar="VERSION", help="Use the results of this version of the code. Default: the newest."
-    ),
-]
 
 
 @dataclasses.dataclass
@@ -34,15 +25,15 @@ class Sweep:
     """
 
     spec: Path
+    _: dataclasses.KW_ONLY
     output: Path | None = None
     engine: str = "local"
-    n_jobs: Processes = -1
+    n_jobs: int = -1
     unit_timeout: float | None = None
     retry_failed: bool = False
 
 
-@application.command("sweep")
-@takes(Sweep)
+@command("sweep", Sweep)
 def sweep(asked: Sweep) -> int:
     """Run the policies, parameters and seeds of a specification, and store each result as it ends.
 
@@ -81,7 +72,8 @@ class Report:
         confidence: The confidence level of all intervals.
     """
 
-    store: Store
+    store: Path
+    _: dataclasses.KW_ONLY
     output: Path | None = None
     policy: str | None = None
     episode: int | None = None
@@ -89,11 +81,10 @@ class Report:
     trust: bool = False
     title: str | None = None
     confidence: float = 0.95
-    code: Code = None
+    code: str | None = None
 
 
-@application.command("report")
-@takes(Report)
+@command("report", Report)
 def report(asked: Report) -> None:
     """Write a report on a store: one HTML file with leaderboards, plots, a schedule and the manifest.
 
@@ -110,32 +101,25 @@ def report(asked: Report) -> None:
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
 
 
-@application.command("export")
+@command("export")
 def export(
-    store: Store,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write (.csv or .parquet).")
-    ],
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            metavar="episodes|leaderboard",
-            help="One row for each value of each episode, or one for each policy.",
-        ),
-    ] = "episodes",
-    id: Annotated[str | None, typer.Option("--id", help="Export only this environment id.")] = None,
-    code: Code = None,
+    store: Path, *, output: Path, table: str = "episodes", id: str | None = None, code: str | None = None
 ) -> None:
-    """Write the results of a store as a table."""
+    """Write the results of a store as a table.
+
+    Options:
+        output: The file to write (.csv or .parquet).
+        table (episodes|leaderboard): One row for each value of each episode, or one for each policy.
+        id: Export only this environment id.
+    """
     from schedgym.evaluation.export import export as write
 
     rows = write(store, output, table=table, id=id, code=code)
     say(f"wrote {output} ({rows:,} rows)")
 
 
-@stores.command("verify")
-def verify(store: Store) -> int:
+@command("verify", of=stores)
+def verify(store: Path) -> int:
     """Check that a store is undamaged: its file, and the checksum of each unit.
 
     The exit code is 1 if something is wrong.

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from schedgym.cli.common import Json, Pool, application, make_table, say, write_json
+from schedgym.cli.common import application, command, make_table, say, write_json
 from schedgym.core.files import check_output
 from schedgym.evaluation.wording import four_digits, make_console, value_text
 
@@ -14,8 +14,8 @@ trace = typer.Typer(help="List, inspect and fetch cluster traces.", rich_markup_
 application.add_typer(trace, name="trace")
 
 
-@trace.command("list")
-def list_formats(json: Json = None) -> None:
+@command("list", of=trace)
+def list_formats(*, json: Path | None = None) -> None:
     """List the formats of traces: what was published, its licence, and which environments it feeds."""
     from schedgym.traces import feeds, formats
 
@@ -54,30 +54,24 @@ def list_formats(json: Json = None) -> None:
         say(f"wrote {json}")
 
 
-@trace.command("inspect")
+@command("inspect", of=trace)
 def inspect(
-    file: Annotated[Path, typer.Argument(help="The trace's file of tasks.")],
-    nodes: Annotated[
-        Path | None, typer.Option("--nodes", metavar="FILE", help="The trace's file of machines.")
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME|FILE",
-            help="Its format: a name that `trace list` shows, or a YAML file. Default: by its first line.",
-        ),
-    ] = None,
-    on_error: Annotated[
-        str,
-        typer.Option(
-            "--on-error", metavar="raise|skip", help="Stop at a malformed row, or leave such rows out."
-        ),
-    ] = "raise",
-    pool: Pool = None,
-    json: Json = None,
+    file: Path,
+    *,
+    nodes: Path | None = None,
+    format: str | None = None,
+    on_error: str = "raise",
+    pool: bool | None = None,
+    json: Path | None = None,
 ) -> None:
-    """Print a summary of a trace file."""
+    """Print a summary of a trace file.
+
+    Options:
+        file: The trace's file of tasks.
+        nodes: The trace's file of machines.
+        format (NAME|FILE): Its format: a name that `trace list` shows, or a YAML file. Default: by its first
+            line.
+    """
     from schedgym.traces import inspect_trace
 
     check_output(json)
@@ -97,11 +91,14 @@ def _fact(value: Any) -> str:
     return four_digits(value) if isinstance(value, float) else value_text(value)
 
 
-@trace.command("fetch")
-def fetch(name: Annotated[str, typer.Argument(help="The name of a public trace.")]) -> None:
+@command("fetch", of=trace)
+def fetch(name: str) -> None:
     """Download a public trace into the cache, check its SHA-256, and print its path.
 
     Its licence, and what its publisher asks to cite, go to standard error.
+
+    Options:
+        name: The name of a public trace.
     """
     from schedgym.traces import formats
     from schedgym.traces.fetch import fetch as download

@@ -8,16 +8,11 @@ from typing import Any
 
 from schedgym.cli.common import (
     FEW,
-    Id,
-    Json,
-    Processes,
-    Settings,
-    application,
+    command,
     make_table,
     pairs,
     policy_options,
     say,
-    takes,
     write_json,
 )
 from schedgym.cli.parameters import command_of, parameter_options, parse_parameters
@@ -37,23 +32,22 @@ class Asked:
             repeatedly.
         episodes: Episodes that choose, and as many others that judge the best. Default: 20, or at most a
             quarter of a trace's windows.
-        preset: Use a named set of parameters; `schedgym describe ID` lists them.
         output: The results store.
     """
 
-    id: Id
+    id: str
     policy: str
+    _: dataclasses.KW_ONLY
     option: list[str] | None = None
     episodes: int | None = None
     preset: str | None = None
-    set: Settings = None
+    set: list[str] | None = None
     output: Path = Path("tune.db")
-    n_jobs: Processes = -1
-    json: Json = None
+    n_jobs: int = -1
+    json: Path | None = None
 
 
-@application.command("tune", cls=command_of(Asked))
-@takes(Asked, parameter_options(Asked))
+@command("tune", Asked, cls=command_of(Asked), more=parameter_options(Asked))
 def tune(asked: Asked, **given: str | None) -> None:
     """Find the options with which a policy does best, on episodes that no comparison plays.
 

@@ -35,6 +35,7 @@ import numpy.typing as npt
 from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.files import Agent
 from schedgym.agents.scorer import Scorer
+from schedgym.core.arrays import Floats
 from schedgym.core.policy import Interface
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
@@ -42,7 +43,6 @@ from schedgym.errors import InvalidParameter
 from schedgym.evaluation.comparison import Evaluation
 
 F4 = npt.NDArray[np.float32]
-F8 = npt.NDArray[np.float64]
 
 BEST_KNOWN = "best-known"  # the label of its row
 #: parameters that the search sets: all jobs are visible, and no other planner decides
@@ -138,7 +138,7 @@ class _Keys:
     """A schedule: parameters of the scorer, and the offsets of each job, [jobs, pairs of a job]."""
 
     theta: F4
-    offsets: F8
+    offsets: Floats
 
 
 class _Climb:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import Metric, Problem
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.statistics import (
@@ -28,7 +29,6 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-F8 = npt.NDArray[np.float64]
 NAN = float("nan")
 
 CERTIFICATES = ("bound", "gap", "truncated")  # metrics of every problem, of which less is better
@@ -61,8 +61,8 @@ class Difference:
 
     def row(self) -> dict[str, float]:
         """The numbers under the names of DIFFERENCES."""
-        numbers = *dataclasses.astuple(self.difference), *dataclasses.astuple(self.relative)
-        return dict(zip(DIFFERENCES, (*numbers, self.won, self.tied), strict=True))
+        ends = self.difference.row("difference") | self.relative.row("relative", "relative_")
+        return {**ends, "won": self.won, "tied": self.tied}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,13 +101,13 @@ class Comparison:
     """
 
     metric: Metric
-    tables: Mapping[str, F8]
-    bounds: F8 | None = None
+    tables: Mapping[str, Floats]
+    bounds: Floats | None = None
     confidence: float = 0.95
     together: int = 1
     draws: int | None = None
 
-    def _estimate(self, table: F8, over: F8 | None = None, **more: Any) -> Estimate:
+    def _estimate(self, table: Floats, over: Floats | None = None, **more: Any) -> Estimate:
         confidence = more.pop("confidence", self.confidence)
         return estimate(table, over, confidence, resamples_of(table.size, self.draws), **more)
 
@@ -115,7 +115,7 @@ class Comparison:
         """True for each episode that all trainings of a policy ran, [episodes]."""
         return np.asarray(~np.isnan(self.tables[label]).any(axis=0))
 
-    def values(self, label: str) -> F8:
+    def values(self, label: str) -> Floats:
         """A policy's values in the episodes that all its trainings ran, [trainings, episodes]."""
         return self.tables[label][:, self.complete(label)]
 
@@ -123,7 +123,7 @@ class Comparison:
         """The mean over trainings and episodes."""
         return self._estimate(self.values(label))
 
-    def bound(self, label: str) -> F8:
+    def bound(self, label: str) -> Floats:
         """The bounds of the episodes that a policy ran, [episodes]; empty if one of them has none."""
         known = np.empty(0) if self.bounds is None else self.bounds[self.complete(label)]
         return np.empty(0) if np.isnan(known).any() else known
@@ -152,7 +152,7 @@ class Comparison:
             float((differences == 0).mean()),
         )
 
-    def ratios(self) -> dict[str, F8]:
+    def ratios(self) -> dict[str, Floats]:
         """Label -> factors to the best of each episode, shaped as its table; empty if a value is negative."""
         table = np.concatenate(list(self.tables.values()))
         if (table < 0).any():
@@ -311,9 +311,7 @@ class Evaluation:
                 row = {
                     "policy": label,
                     "episodes": comparison.tables[label].size,
-                    "mean": mean.value,
-                    "low": mean.low,
-                    "high": mean.high,
+                    **mean.row("mean"),
                     "bound": bound,
                     "ratio": mean.value / bound if bound > 0 else NAN,
                 }
@@ -369,7 +367,7 @@ class Evaluation:
             if entry.policy == policy and all(entry.setting[key] == value for key, value in setting.items())
         ]
 
-    def metric(self, policy: str, name: str, **setting: Any) -> F8:
+    def metric(self, policy: str, name: str, **setting: Any) -> Floats:
         """A metric of a policy by episode, in the settings that agree with ``setting``.
 
         Args:

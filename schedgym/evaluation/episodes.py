@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.policy import Policy
 from schedgym.core.problem import Metric, Parameters, Problem
@@ -30,8 +30,6 @@ from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
 from schedgym.evaluation.plan import Entrant, baseline, resolve_id
-
-F8 = npt.NDArray[np.float64]
 
 BOUNDS = ("bound", "slack")  # the values of an entrant that is nobody; nan: no bound is known
 RELATIVE_TOLERANCE = 1e-9
@@ -356,7 +354,7 @@ def run_job(job: Job) -> list[Result]:
     return list(run_episodes(job))
 
 
-def values_of(label: str | None, results: Sequence[Result]) -> tuple[tuple[str, ...], F8]:
+def values_of(label: str | None, results: Sequence[Result]) -> tuple[tuple[str, ...], Floats]:
     """Names and values [episodes, metrics] of an entrant's results; nan: an episode has no such value."""
     names = BOUNDS if label is None else tuple(dict.fromkeys(name for own in results for name in own.values))
     return names, np.array([[own.values.get(name, math.nan) for name in names] for own in results])

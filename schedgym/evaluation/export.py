@@ -15,7 +15,6 @@ from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter, UnknownName, one_line
 from schedgym.evaluation.plan import Setting
 from schedgym.evaluation.standings import Board, read_boards
-from schedgym.evaluation.statistics import Estimate
 from schedgym.evaluation.store import ResultsStore
 from schedgym.extras import require
 
@@ -126,24 +125,16 @@ def _episodes(
     store: ResultsStore, settings: Sequence[Setting], names: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     """A frame per setting, all with the same columns and types."""
-    pandas = require("pandas")
     kinds = _kinds(settings, names)
+    types = {"id": "string", **{_column(name): kind for name, kind in kinds.items()}}
+    types |= {"policy": "string", "training_seed": "Int64", "seed": "int64", "episode": "int64"}
+    types |= {"metric": "string", "value": "float64"}
     for setting in settings:
-        given = {name: _value(setting.parameters.get(name), kind) for name, kind in kinds.items()}
-        parts = []
-        for line in store.contenders(setting):
-            tidy = line.tidy()
-            rows = len(tidy)
-            part = {
-                "id": setting.id,
-                **{_column(n): pandas.array([given[n]], k).repeat(rows) for n, k in kinds.items()},
-                "policy": line.policy,
-                "training_seed": pandas.array([line.training_seed], "Int64").repeat(rows),
-                **tidy,
-            }
-            parts.append(pandas.DataFrame(part).astype(dict.fromkeys(("id", "policy", "metric"), "string")))
+        given = {_column(n): _value(setting.parameters.get(n), kind) for n, kind in kinds.items()}
+        lines = store.contenders(setting)
+        parts = [line.tidy({"id": setting.id, **given})[list(types)].astype(types) for line in lines]
         if parts:
-            yield pandas.concat(parts, ignore_index=True)
+            yield require("pandas").concat(parts, ignore_index=True)
 
 
 def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
@@ -176,32 +167,28 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
                     "better": board.metric.better,
                     "trainings": len(entry.trainings),
                     "episodes": entry.episodes,
-                    **_ends("mean", entry.mean),
-                    **_ends("iqm", entry.middle),
+                    **entry.mean.row("mean", "mean_"),
+                    **entry.middle.row("iqm", "iqm_"),
                     "bound": float(bounds.mean()) if bounds.size else float("nan"),
-                    **_ends("gap", entry.gap),
-                    **_ends("relative_gap", entry.relative_gap),
+                    **entry.gap.row("gap", "gap_"),
+                    **entry.relative_gap.row("relative_gap", "relative_gap_"),
                     "reference": board.reference,
-                    **_ends("difference", entry.difference),
-                    **_ends("relative", entry.relative),
+                    **entry.difference.row("difference", "difference_"),
+                    **entry.relative.row("relative", "relative_"),
                     "won": entry.won,
                     "tied": entry.tied,
                     "seconds": entry.seconds,
                     "agent": " ".join(entry.agents),
                     "rival": entry.improvement.rival,
                     "rival_mean": entry.improvement.rival_mean,
-                    **_ends("rival_difference", entry.improvement.difference),
-                    **_ends("rival_relative", entry.improvement.relative),
-                    **_ends("probability", entry.improvement.probability),
+                    **entry.improvement.difference.row("rival_difference", "rival_difference_"),
+                    **entry.improvement.relative.row("rival_relative", "rival_relative_"),
+                    **entry.improvement.probability.row("probability", "probability_"),
                 }
                 rows.append(row)
     frame: pd.DataFrame = pandas.DataFrame(rows)
     texts = ("id", "policy", "objective", "unit", "better", "reference", "agent", "rival")
     return frame.astype({**{_column(n): k for n, k in kinds.items()}, **dict.fromkeys(texts, "string")})
-
-
-def _ends(name: str, estimate: Estimate) -> dict[str, float]:
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
 def write_csv(stream: IO[Any], frames: Iterable[pd.DataFrame]) -> int:

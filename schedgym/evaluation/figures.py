@@ -12,7 +12,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import hexadecimal, loads_of, short_time
@@ -32,7 +31,6 @@ from schedgym.evaluation.pictures import (
 from schedgym.evaluation.wording import number
 
 Figure = dict[str, Any]
-F8 = npt.NDArray[np.float64]
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 200  # dots that are drawn of a series

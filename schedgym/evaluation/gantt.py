@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Load, colour_jobs, hexadecimal, ink_on, loads_of, owners, palette, spans
@@ -18,9 +18,6 @@ from schedgym.evaluation.canvas import INK, PERIOD, SHADE, STYLE, add_head, as_l
 from schedgym.evaluation.pictures import Axis
 from schedgym.evaluation.wording import time_unit
 from schedgym.extras import require
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 MOST_PIECES = 4000  # bars of a schedule
 MOST_LANES = 240
@@ -59,9 +56,9 @@ class Chart:
     unit: str
     job_word: str
     by_job: bool
-    owner: I8
-    order: I8
-    y: F8
+    owner: Integers
+    order: Integers
+    y: Floats
     colours: list[Colour]
     names: list[str]
     begin: list[float]
@@ -148,7 +145,7 @@ def _places(
     return what, [f"{what} {i}" for i in range(count)], list(range(count))
 
 
-def _colours(record: ScheduleRecord, owner: I8) -> I8:
+def _colours(record: ScheduleRecord, owner: Integers) -> Integers:
     deadline = record.workload.jobs.get("deadline")
     count = int(owner.max(initial=-1)) + 1 if deadline is None else len(deadline)
     return colour_jobs(*spans(owner, record.start, record.end, count, deadline=deadline))
@@ -162,8 +159,8 @@ def _windows(record: ScheduleRecord, rows: list[tuple[int, float]]) -> list[tupl
 
 
 def _pieces(
-    record: ScheduleRecord, row: I8, by_job: bool, what: str, most_rows: int, span: tuple[float, float]
-) -> tuple[I8, list[str]]:
+    record: ScheduleRecord, row: Integers, by_job: bool, what: str, most_rows: int, span: tuple[float, float]
+) -> tuple[Integers, list[str]]:
     """The pieces of work that are drawn, by start, and notes on the selection where some are left out."""
     order = np.lexsort((record.job, record.start))
     order = order[(record.end[order] > span[0]) & (record.start[order] < span[1])]
@@ -185,7 +182,7 @@ def _pieces(
     return order, notes
 
 
-def _lanes(row: I8, start: F8, end: F8, order: I8) -> list[int]:
+def _lanes(row: Integers, start: Floats, end: Floats, order: Integers) -> list[int]:
     """The first free lane of its row for each piece, taken in ``order`` (by start)."""
     free: dict[int, list[float]] = {}
     lanes = []
@@ -352,7 +349,7 @@ def _draw_load(
     starts, ends = (np.clip(times[inside], *span) for times in (record.start, record.end))
     times = np.unique(np.concatenate([starts, ends]))
     first, last = np.searchsorted(times, starts), np.searchsorted(times, ends)
-    steps: F8 = np.zeros(len(times))
+    steps: Floats = np.zeros(len(times))
     np.add.at(steps, first, amount)
     np.add.at(steps, last, -amount)
     total = np.cumsum(steps)

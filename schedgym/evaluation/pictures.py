@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import axis_text, effort_text
-
-F8 = npt.NDArray[np.float64]
 
 KINDS = ("lines", "curves", "steps", "bars", "dots", "halves", "means", "points")
 SCALES = ("linear", "log", "value", "ratio", "difference", "share", "time")
@@ -139,7 +137,7 @@ class Panel:
         names = list(dict.fromkeys(x for series in known for x in series.x))
         return names if names and isinstance(names[0], str) else []
 
-    def values_of(self, series: Series) -> F8:
+    def values_of(self, series: Series) -> Floats:
         """The values of a series, to which its intervals belong."""
         return np.asarray(series.x if self.rows else series.y, dtype=float)
 
@@ -157,7 +155,7 @@ def appearance(number: int) -> tuple[int, int]:
     return (number // COLOURS + number) % len(MARKS), (number // PALE) % DASHES
 
 
-def spread(values: F8) -> F8:
+def spread(values: Floats) -> Floats:
     """Vertical places of dots: dense values lie apart, in a fixed order and within +-0.5."""
     count = len(values)
     found = np.zeros(count)
@@ -175,7 +173,7 @@ def swept_axis(values: Sequence[Any]) -> str:
     return "log" if len(set(values)) > 2 and least > 0 and most >= 4 * least else "linear"
 
 
-def places(panel: Panel, place: int) -> F8:
+def places(panel: Panel, place: int) -> Floats:
     """The positions of the panel's series at this place on the x axis; categories are numbered."""
     names = panel.categories
     stands = [
@@ -251,7 +249,7 @@ def axis_of(panel: Panel, name: str, most: int = MOST_TICKS) -> Axis:
     return Axis("linear", (min(0.0, float(values.min())), None))
 
 
-def _shown(panel: Panel, name: str) -> tuple[F8, F8]:
+def _shown(panel: Panel, name: str) -> tuple[Floats, Floats]:
     """The values by which the scale of an axis is chosen, and those for which it needs space."""
     points = [np.array([line.value for line in panel.lines if line.axis == name and not line.bound])]
     ends, dots = [], []
@@ -292,7 +290,7 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return ticks[:: -(-len(ticks) // most) or 1]
 
 
-def _symlog(sizes: F8, values: F8, sign: str) -> Axis:
+def _symlog(sizes: Floats, values: Floats, sign: str) -> Axis:
     """A logarithmic axis, linear below the least size (at most six decades under the largest)."""
     threshold = 10.0 ** math.floor(math.log10(max(sizes.min(), sizes.max() / 1e6)))
     powers = range(round(math.log10(threshold)), math.ceil(math.log10(sizes.max())) + 1)

@@ -432,6 +432,7 @@ class Line:
         options: options of the policy; of an agent, its checksum.
         training_seed: training seed, for an agent.
         digest: digest of everything that the line's results depend on, except seed and episodes.
+        entrant: who acts; None: it is not to be run.
     """
 
     setting: Setting
@@ -439,6 +440,7 @@ class Line:
     options: Mapping[str, Any]
     training_seed: int | None
     digest: str
+    entrant: Entrant | None = dataclasses.field(default=None, compare=False)
 
     def clashes(self, training_seed: int | None) -> bool:
         """Return True if a line of this setting, label and training seed cannot stand beside it."""
@@ -456,7 +458,7 @@ def line_of(setting: Setting, entrant: Entrant, options: Mapping[str, Any], **mo
     digest = depends_on(
         setting.id, entrant.parameters, given=setting.parameters, label=entrant.label, options=options, **more
     )
-    return Line(setting, entrant.label, options, more.get("training_seed"), digest)
+    return Line(setting, entrant.label, options, more.get("training_seed"), digest, entrant)
 
 
 def policy_line(

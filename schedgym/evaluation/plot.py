@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.files import check_output
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.canvas import FORMATS, NARROW, draw_panels, save_figure
@@ -19,8 +19,6 @@ from schedgym.evaluation.pictures import Line, Panel, Series, axis_of, swept_axi
 from schedgym.evaluation.standings import Board, Entry, Setting, board_of
 from schedgym.evaluation.statistics import Estimate, bootstrap_interval
 from schedgym.evaluation.wording import change_text, estimate_text, setting_text, short_value
-
-F8 = npt.NDArray[np.float64]
 
 WIDTH = 11.5  # inches
 MOST_GAPS = 12  # settings of an id in the panel of gaps
@@ -100,7 +98,7 @@ def _bound_name(board: Board) -> str:
 # one setting ---------------------------------------------------------------------------------------
 
 
-def _strip(own: Series, row: int, values: F8, mean: Estimate, told: str) -> list[Series]:
+def _strip(own: Series, row: int, values: Floats, mean: Estimate, told: str) -> list[Series]:
     """The values of a row with their middle half, and their mean with its interval.
 
     Args:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from schedgym.core.files import atomic_write, check_output
 from schedgym.core.policy import make_policy, resolve_policy_name
 from schedgym.core.record import ScheduleRecord
-from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.episodes import make_env, steps
 from schedgym.evaluation.plan import acting_parameters, check_effects, resolve_id
@@ -62,27 +61,12 @@ def record_episode(
         policy = make_policy(name)
     used = acting_parameters(problem, id, parameters, policy)
     check_effects(parameters or {}, [used])
-    env = make_env(id, used)
+    env, path = make_env(id, used), Path(path)
     label = name.removeprefix(f"{problem.name}/")
-    return film(env, policy, path, label=label, seed=seed, seconds=seconds, rate=rate)
-
-
-def film(
-    env: SchedulingEnv,
-    policy: Any,
-    path: str | Path,
-    *,
-    label: str = "",
-    seed: int = 0,
-    seconds: float = 12.0,
-    rate: float = 8.0,
-) -> ScheduleRecord:
-    """:func:`record_episode` in an environment of :func:`~schedgym.evaluation.episodes.make_env`."""
-    path = Path(path)
     check_output(path, MOVING)
-    for name, value in (("seconds", seconds), ("rate", rate)):
+    for what, value in (("seconds", seconds), ("rate", rate)):
         if not value > 0:
-            raise InvalidParameter(f"{name}: must be positive, got {value}")
+            raise InvalidParameter(f"{what}: must be positive, got {value}")
     require("PIL.Image" if path.suffix.lower() == ".gif" else "moviepy", "render")
     count = sum(1 for _ in steps(env, policy, seed=seed, label=label))
     chosen = set(np.linspace(0, count - 1, min(count, max(2, round(seconds * rate)))).astype(int).tolist())

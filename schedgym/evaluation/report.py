@@ -352,24 +352,22 @@ class _Page:
         """Play the chosen episodes again."""
         policy = which.get("policy")
         asked = any(which.get(name) is not None for name in ("policy", "episode", "seed"))
-        units: list[_Again] = []
+        units: list[_Replay] = []
         for index, board in enumerate(self.boards if which.get("schedules", True) else ()):
             wanted = [board.settings[0].entries[0].policy, board.reference]
             for label in dict.fromkeys(wanted if policy is None else [policy]):
-                found = _choose(board, label, which)
+                found = _choose(index, board, label, which)
                 if found is None:
                     continue
-                where = f"{board.id}, {label}, seed {found.seed}, episode {found.number}"
                 if not asked and found.entry.seconds > SLOW:
                     took = short_time(found.entry.seconds)
-                    self.remarks.append(f"{where}: takes {took}: name the policy to see its schedule")
+                    self.remarks.append(f"{found.where}: takes {took}: name the policy to see its schedule")
                     continue
                 try:
-                    actor, acting = _actor(board, found, self.manifests if which.get("trust") else None)
+                    units.append(_with_actor(found, board, self.manifests if which.get("trust") else None))
                 except (SchedgymError, OSError) as error:
-                    self.remarks.append(f"{where}: cannot be played again: {' '.join(str(error).split())}")
-                    continue
-                units.append(_Again(index, board.id, where, found, actor, acting))
+                    reason = " ".join(str(error).split())
+                    self.remarks.append(f"{found.where}: cannot be played again: {reason}")
         engine = make_engine("local", 1, PATIENCE if asked else SOON)
         for unit, played in engine.run(_play, units) if units else ():
             if isinstance(played, Failure):
@@ -378,22 +376,22 @@ class _Page:
             else:
                 self._show(unit, *played)
 
-    def _show(self, unit: _Again, record: ScheduleRecord, metrics: Mapping[str, float]) -> None:
+    def _show(self, unit: _Replay, record: ScheduleRecord, metrics: Mapping[str, float]) -> None:
         """Add the schedule of an episode that was played again."""
-        board, found = self.boards[unit.board], unit.episode
-        assert board.problem is not None
+        board, setting, training = self.boards[unit.board], unit.setting, unit.training
         figure, note = gantt_figure(record)
-        training, value = unit.training, metrics[board.metric.name]
-        head = f"Seed {found.seed}, episode {found.number}"
+        value = metrics[board.metric.name]
+        head = f"Seed {unit.seed}, episode {unit.number}"
         head += f", training seed {training}" if training is not None else ""
-        head += f", {found.setting.label}" if found.setting.label else ""
-        stored = found.stored(training)
+        head += f", {setting.label}" if setting.label else ""
+        row = unit.entry.trainings.index(training) if training is not None else 0
+        stored = float(unit.entry.table[row, setting.episodes.index((unit.seed, unit.number))])
         measure = formulas(f" {board.metric.unit}") if board.metric.unit else ""
         check = f"played again: {self.objective(board)} {number(value)}{measure}, as stored"
         if not math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-12):
             check = check.removesuffix("as stored") + f"but the store says {number(stored)}"
             self.remarks.append(f"{unit.where}: {check}: was it another version of the code?")
-        variant = (found.entry.policy, figure, f"{head}; {check}. {note}")
+        variant = (unit.entry.policy, figure, f"{head}; {check}. {note}")
         self.schedules.setdefault(unit.board, []).append(variant)
 
 
@@ -464,42 +462,23 @@ def _asset(name: str) -> str:
 # replays -------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class _Episode:
-    """An episode that a policy ran."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Replay:
+    """An episode to be played again: of the board of this number, by whom, and under which parameters."""
 
+    board: int
+    id: str
     setting: Setting
     entry: Entry
     seed: int
     number: int
+    policy: Any = None
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def stored(self, training: int | None) -> float:
-        """The stored objective of the episode, in one of the trainings."""
-        row = self.entry.trainings.index(training) if training is not None else 0
-        return float(self.entry.table[row, self.setting.episodes.index((self.seed, self.number))])
-
-
-def _choose(board: Board, policy: str, which: Which) -> _Episode | None:
-    """The first episode of a policy in a board that ``which`` admits."""
-    for setting in board.settings:
-        entry = setting.entry(policy)
-        if entry is not None:
-            for (seed, episode), ran in zip(setting.episodes, entry.complete, strict=True):
-                if ran and which.get("seed") in (None, seed) and which.get("episode") in (None, episode):
-                    return _Episode(setting, entry, seed, episode)
-    return None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Again:
-    """An episode to be played again: its board's number, its name in remarks, who acts, and under what."""
-
-    board: int
-    id: str
-    where: str
-    episode: _Episode
-    policy: Any
-    parameters: Mapping[str, Any]
+    @property
+    def where(self) -> str:
+        """Its name in remarks."""
+        return f"{self.id}, {self.entry.policy}, seed {self.seed}, episode {self.number}"
 
     @property
     def training(self) -> int | None:
@@ -508,18 +487,27 @@ class _Again:
         return None if agent is None else agent.metadata["training"].get("seed")
 
 
-def _actor(
-    board: Board, episode: _Episode, manifests: Sequence[Mapping[str, Any]] | None
-) -> tuple[Any, dict[str, Any]]:
-    """The policy of an episode, and the parameters under which it acts.
+def _choose(index: int, board: Board, policy: str, which: Which) -> _Replay | None:
+    """The first episode of a policy in a board that ``which`` admits."""
+    for setting in board.settings:
+        entry = setting.entry(policy)
+        if entry is not None:
+            for (seed, episode), ran in zip(setting.episodes, entry.complete, strict=True):
+                if ran and which.get("seed") in (None, seed) and which.get("episode") in (None, episode):
+                    return _Replay(index, board.id, setting, entry, seed, episode)
+    return None
+
+
+def _with_actor(found: _Replay, board: Board, manifests: Sequence[Mapping[str, Any]] | None) -> _Replay:
+    """An episode with its policy, and the parameters under which that acts.
 
     Args:
+        found: the episode.
         board: the board of the episode.
-        episode: the episode.
         manifests: they name the files of agents; None: no file that the store names may be opened, and only
             the shipped agent is known.
     """
-    entry, parameters = episode.entry, episode.setting.parameters
+    entry, parameters = found.entry, found.setting.parameters
     if board.problem is None:
         raise UnknownName("environment id", board.id, ())
     for name in FILES if manifests is None else ():
@@ -531,13 +519,14 @@ def _actor(
     else:
         options = dict(entry.options)
         policy = make_policy(str(options.pop("policy", entry.policy)), board.problem.name, **options)
-    return policy, acting_parameters(board.problem, board.id, parameters, policy)
+    acting = acting_parameters(board.problem, board.id, parameters, policy)
+    return dataclasses.replace(found, policy=policy, parameters=acting)
 
 
-def _play(unit: _Again) -> tuple[ScheduleRecord, dict[str, float]]:
+def _play(unit: _Replay) -> tuple[ScheduleRecord, dict[str, float]]:
     """The record and the metrics of an episode."""
-    episode, env = unit.episode, make_env(unit.id, unit.parameters)
-    outcome = play(env, unit.policy, seed=episode.seed, episode=episode.number, label=episode.entry.policy)
+    env = make_env(unit.id, unit.parameters)
+    outcome = play(env, unit.policy, seed=unit.seed, episode=unit.number, label=unit.entry.policy)
     return env.record(), outcome.metrics
 
 

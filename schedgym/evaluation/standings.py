@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
 from schedgym.evaluation.comparison import Comparison, Evaluation, Improvement, resamples_of
@@ -28,7 +29,6 @@ from schedgym.evaluation.statistics import (
 from schedgym.evaluation.store import Contender, ResultsStore, swept_names
 from schedgym.evaluation.wording import setting_text
 
-F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
 
 DRAWS = 1_000_000  # numbers drawn for one interval
@@ -58,9 +58,9 @@ class Entry:
     """
 
     policy: str
-    table: F8
+    table: Floats
     trainings: tuple[int, ...]
-    bounds: F8
+    bounds: Floats
     options: dict[str, Any]
     agents: tuple[str, ...] = ()
     seconds: float = NAN
@@ -73,7 +73,7 @@ class Entry:
     won: float = NAN
     tied: float = NAN
     improvement: Improvement = Improvement()
-    ratios: F8 | None = None
+    ratios: Floats | None = None
 
     @property
     def complete(self) -> npt.NDArray[np.bool_]:
@@ -136,7 +136,7 @@ class Board:
     reference: str
     hidden: int = 0
 
-    def strata(self, policy: str) -> list[F8]:
+    def strata(self, policy: str) -> list[Floats]:
         """A policy's ratios to the best of each episode in every setting that it ran in."""
         found = []
         for setting in self.settings:
@@ -156,7 +156,9 @@ class Board:
         value = interquartile_mean(values)
         return Estimate(value, *stratified_interval(strata, confidence=confidence, resamples=resamples))
 
-    def profile(self, policy: str, thresholds: F8, confidence: float) -> tuple[F8, F8, F8] | None:
+    def profile(
+        self, policy: str, thresholds: Floats, confidence: float
+    ) -> tuple[Floats, Floats, Floats] | None:
         """(share, low, high) of :func:`performance_profile`; None without values."""
         strata = self.strata(policy)
         if not strata:
@@ -277,7 +279,7 @@ def _ranked(entries: list[Entry], metric: Metric) -> list[Entry]:
     return sorted(entries, key=lambda entry: (np.isnan(entry.mean.value), metric.sign * entry.mean.value))
 
 
-def _mean(bounds: F8) -> float:
+def _mean(bounds: Floats) -> float:
     known = bounds[~np.isnan(bounds)]
     return float(known.mean()) if known.size else NAN
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from schedgym.core.problem import Statement
@@ -60,7 +59,7 @@ class Examined:
         setting: swept parameter -> value.
         gain: improvement over the rival, as a part of the rival's mean; nan without a mean.
         low, high: its interval; nan for a single episode, or where the rival's mean may be 0.
-        verdict: result of :func:`judge_gain`; of the problem's own statements, none without an interval.
+        verdict: result of :func:`judge_gain`; none without an interval.
     """
 
     statement: Statement
@@ -72,19 +71,16 @@ class Examined:
     verdict: Verdict
 
 
-def examine(evaluation: Evaluation, statements: Sequence[Statement] | None = None) -> list[Examined]:
-    """Examine those statements whose policies an evaluation compares.
+def examine(evaluation: Evaluation) -> list[Examined]:
+    """Examine the statements of the problem's paper whose policies an evaluation compares.
 
-    Args:
-        evaluation: results of policies.
-        statements: with one episode, their gains need not be significant. None: those of the problem's paper,
-            on workloads of its generator only, as they say nothing of other workloads.
+    They are on workloads of its generator: none is examined on others, of which they say nothing.
     """
     given = {**evaluation.parameters, **dict.fromkeys(evaluation.swept, "")}
-    if statements is None and any(given.get(name) is not None for name in ("trace", "workload")):
+    if any(given.get(name) is not None for name in ("trace", "workload")):
         return []
     found, measured = [], set(evaluation.frame["metric"])  # the use of resources that there are
-    for statement in evaluation.problem.statements if statements is None else statements:
+    for statement in evaluation.problem.statements:
         rivals = [rival for rival in statement.rivals if rival in evaluation.policies]
         if statement.policy not in evaluation.policies or statement.metric not in measured:
             continue
@@ -94,7 +90,7 @@ def examine(evaluation: Evaluation, statements: Sequence[Statement] | None = Non
                 ends = (-comparison.metric.sign * end for end in (own.value, own.low, own.high))
                 gain, low, high = next(ends), *sorted(ends)
                 verdict = judge_gain(gain, low, statement.by)
-                if statements is None and math.isnan(low):
+                if math.isnan(low):
                     few = len(comparison.tables[rival][0]) < 2
                     verdict = Verdict.OPEN if few else Verdict.UNDEFINED
                 found.append(Examined(statement, rival, setting, gain, low, high, verdict))

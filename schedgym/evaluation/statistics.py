@@ -17,12 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import sign_of
 from schedgym.errors import InvalidParameter
-
-F8 = npt.NDArray[np.float64]
 
 BATCH = 4_000_000  # numbers drawn at once
 NONE = (float("nan"), float("nan"))  # where there is no interval
@@ -35,6 +33,10 @@ class Estimate:
     value: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
+
+    def row(self, name: str, before: str = "") -> dict[str, float]:
+        """The value under a name, and the ends of the interval, with ``before`` in front of their names."""
+        return {name: self.value, f"{before}low": self.low, f"{before}high": self.high}
 
 
 def judge_interval(low: float, high: float, better: str = "min") -> str:
@@ -53,64 +55,35 @@ def judge_interval(low: float, high: float, better: str = "min") -> str:
 
 
 def bootstrap_interval(
-    values: Sequence[float] | F8,
+    values: Sequence[float] | Floats,
     confidence: float = 0.95,
     resamples: int = 10_000,
     rng: np.random.Generator | None = None,
+    over: Sequence[float] | Floats | None = None,
 ) -> tuple[float, float]:
-    """Confidence interval of the mean by the BCa bootstrap.
+    """Confidence interval of the mean, or of a ratio of two means, by the BCa bootstrap.
 
     Args:
         values: one number per episode.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
         rng: None: a generator with a fixed seed, so that equal values give equal intervals.
+        over: numbers for the same episodes, which are resampled together; if given, the interval is of the
+            ratio of the means.
 
     Returns:
-        (low, high) in the unit of the values; (nan, nan) for fewer than two values or a value that is not
-        finite, zero width if all are equal.
+        (low, high) in the unit of the values; (nan, nan) for fewer than two values, a value that is not
+        finite, or where the mean of ``over`` may be 0; zero width if all are equal.
 
     Raises:
         InvalidParameter: for a confidence or a number of resamples out of range.
     """
-    table = np.asarray(values, dtype=float).reshape(-1, 1)
-    return _interval(table, lambda means: means[..., 0], confidence, resamples, rng)
+    table = np.column_stack([values] if over is None else [values, over]).astype(float)
 
-
-def ratio_interval(
-    numerator: Sequence[float] | F8,
-    denominator: Sequence[float] | F8,
-    confidence: float = 0.95,
-    resamples: int = 10_000,
-) -> tuple[float, float]:
-    """Confidence interval of a ratio of two means of paired values, resampled together.
-
-    Args:
-        numerator: one number per episode.
-        denominator: one number per episode, for the same episodes.
-        confidence: between 0 and 1.
-        resamples: number of bootstrap samples.
-
-    Returns:
-        (low, high); (nan, nan) where :func:`bootstrap_interval` gives it or a denominator may be 0.
-    """
-    table = np.column_stack([numerator, denominator]).astype(float)
-
-    def ratio(means: F8) -> F8:
+    def statistic(means: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return means[..., 0] / means[..., 1]
+            return means[..., 0] if over is None else means[..., 0] / means[..., 1]
 
-    return _interval(table, ratio, confidence, resamples)
-
-
-def _interval(
-    table: F8,
-    statistic: Callable[[F8], F8],
-    confidence: float,
-    resamples: int,
-    rng: np.random.Generator | None = None,
-) -> tuple[float, float]:
-    """BCa interval of a function of the column means of ``table`` [episodes, columns]."""
     _check_bootstrap(confidence, resamples)
     count = len(table)
     if count < 2 or not np.isfinite(table).all():
@@ -141,7 +114,7 @@ def _interval(
     return low, high
 
 
-def interquartile_mean(values: Sequence[float] | F8, axis: int | None = None) -> Any:
+def interquartile_mean(values: Sequence[float] | Floats, axis: int | None = None) -> Any:
     """Mean of the middle half: a quarter of the values, rounded down, is left out at each end.
 
     Args:
@@ -163,7 +136,7 @@ def interquartile_mean(values: Sequence[float] | F8, axis: int | None = None) ->
 
 
 def stratified_interval(
-    strata: Sequence[Sequence[float] | F8],
+    strata: Sequence[Sequence[float] | Floats],
     statistic: Callable[..., Any] = interquartile_mean,
     confidence: float = 0.95,
     resamples: int = 2000,
@@ -196,7 +169,7 @@ def stratified_interval(
     return _percentiles(drawn, confidence)
 
 
-def _strata(strata: Sequence[Sequence[float] | F8]) -> list[F8]:
+def _strata(strata: Sequence[Sequence[float] | Floats]) -> list[Floats]:
     arrays = [np.asarray(stratum, dtype=float) for stratum in strata]
     if any(array.ndim not in (1, 2) for array in arrays):
         raise InvalidParameter("strata: each is a list, or a table of training seeds and episodes")
@@ -218,7 +191,7 @@ def _batches(resamples: int, numbers: int) -> Iterator[tuple[slice, int]]:
         yield slice(first, first + size), size
 
 
-def _resample(array: F8, size: int, rng: np.random.Generator) -> F8:
+def _resample(array: Floats, size: int, rng: np.random.Generator) -> Floats:
     """Bootstrap samples [size, values] of a stratum; of a table, rows and columns are drawn."""
     if array.ndim == 1:
         return np.asarray(array[rng.integers(len(array), size=(size, len(array)))])
@@ -228,12 +201,12 @@ def _resample(array: F8, size: int, rng: np.random.Generator) -> F8:
     return np.asarray(array[rows, columns].reshape(size, -1))
 
 
-def _multiplicities(units: int, size: int, rng: np.random.Generator) -> F8:
+def _multiplicities(units: int, size: int, rng: np.random.Generator) -> Floats:
     """Draw the number of times that each unit is in each bootstrap sample, [size, units]."""
     return np.asarray(rng.multinomial(units, np.full(units, 1 / units), size=size), dtype=float)
 
 
-def _percentiles(drawn: F8, confidence: float) -> tuple[float, float]:
+def _percentiles(drawn: Floats, confidence: float) -> tuple[float, float]:
     if np.isnan(drawn).any():
         return NONE
     with np.errstate(invalid="ignore"):
@@ -242,8 +215,8 @@ def _percentiles(drawn: F8, confidence: float) -> tuple[float, float]:
 
 
 def two_level_interval(
-    table: Sequence[Sequence[float]] | F8,
-    over: Sequence[float] | F8 | None = None,
+    table: Sequence[Sequence[float]] | Floats,
+    over: Sequence[float] | Floats | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
     rng: np.random.Generator | None = None,
@@ -296,8 +269,8 @@ def two_level_interval(
 
 
 def estimate(
-    table: F8,
-    over: F8 | None = None,
+    table: Floats,
+    over: Floats | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
     statistic: Callable[..., Any] = np.mean,
@@ -313,7 +286,7 @@ def estimate(
 
     Returns:
         an estimate whose interval is of :func:`two_level_interval`; with one training over the episodes
-        alone, of :func:`bootstrap_interval` or :func:`ratio_interval`; nan for an empty table.
+        alone, of :func:`bootstrap_interval`; nan for an empty table.
     """
     if not table.size:
         return Estimate()
@@ -324,12 +297,10 @@ def estimate(
         return Estimate(value) if over is None else Estimate()
     if len(table) > 1:
         return Estimate(value, *two_level_interval(table, over, confidence, resamples, statistic=statistic))
-    if over is None:
-        return Estimate(value, *bootstrap_interval(table[0], confidence, resamples))
-    return Estimate(value, *ratio_interval(table[0], over, confidence, resamples))
+    return Estimate(value, *bootstrap_interval(table[0], confidence, resamples, over=over))
 
 
-def improvements(table: F8, rival: F8, sign: float = 1.0) -> F8:
+def improvements(table: Floats, rival: Floats, sign: float = 1.0) -> Floats:
     """Compare values with a rival's of the same episodes; the mean is the probability of improvement.
 
     This is the Mann-Whitney statistic within each episode, averaged over the episodes (Agarwal et al. 2021,
@@ -346,7 +317,7 @@ def improvements(table: F8, rival: F8, sign: float = 1.0) -> F8:
     return (1.0 + np.sign(sign * (np.asarray(rival) - table))) / 2.0
 
 
-def performance_ratios(table: F8, better: str = "min") -> F8:
+def performance_ratios(table: Floats, better: str = "min") -> Floats:
     """The factor by which each policy is worse than the best one of the episode (Dolan and Moré 2002).
 
     Args:
@@ -376,11 +347,11 @@ def performance_ratios(table: F8, better: str = "min") -> F8:
 
 
 def performance_profile(
-    strata: Sequence[Sequence[float] | F8],
-    thresholds: Sequence[float] | F8,
+    strata: Sequence[Sequence[float] | Floats],
+    thresholds: Sequence[float] | Floats,
     confidence: float = 0.95,
     resamples: int = 1000,
-) -> tuple[F8, F8, F8]:
+) -> tuple[Floats, Floats, Floats]:
     """Share of a policy's episodes whose ratio is at most a threshold, with a pointwise band.
 
     Args:
@@ -410,12 +381,6 @@ def performance_profile(
     rng = np.random.default_rng(0)
     drawn = np.zeros((resamples, len(levels)))
     for array, met in zip(arrays, reached, strict=True):
-        if array.ndim == 1 and len(array) > len(levels):
-            # how many values of a sample lie between two thresholds is multinomial, too
-            passed = met.sum(axis=0)
-            counts = np.diff(passed, prepend=0, append=len(array))
-            drawn += rng.multinomial(len(array), counts / len(array), size=resamples)[:, :-1].cumsum(axis=1)
-            continue
         hits = met.astype(float)
         for part, size in _batches(resamples, max(array.shape) * max(len(levels), 1)):
             weights = _multiplicities(array.shape[-1], size, rng)

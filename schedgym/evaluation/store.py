@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import get_problem, sign_of
 from schedgym.documents import canonical
 from schedgym.errors import InvalidStore, RunAborted, SchedgymError, UnknownName
@@ -50,7 +50,6 @@ LARGEST = 2**28  # bytes of one text or array of a store
 MOST_STEPS = 5_000  # millions of SQLite's instructions that one statement may take: some minutes
 ARRAY, TUPLE = "array", "named tuple"  # the names under which they are written
 
-F8 = npt.NDArray[np.float64]
 
 TABLES = """
 CREATE TABLE settings(
@@ -123,7 +122,7 @@ class _Stored(NamedTuple):
             who = f"{self.id}, {self.policy or 'the bounds'}, seed {self.seed}, episode {self.first}"
             raise ValueError(f"unit {self.unit} ({who}): its checksum does not fit")
 
-    def outcome(self) -> tuple[list[str], F8]:
+    def outcome(self) -> tuple[list[str], Floats]:
         """Names and values [episodes, metrics] of a unit that is done."""
         names = [str(name) for name in json.loads(self.metrics or "")]
         return names, np.frombuffer(self.data or b"", dtype="<f8").reshape(self.episodes, len(names))
@@ -370,7 +369,7 @@ class ResultsStore:
         self,
         unit: Unit,
         names: Sequence[str],
-        values: F8,
+        values: Floats,
         *,
         seconds: float = 0.0,
         policy_seconds: float = 0.0,
@@ -541,7 +540,7 @@ class ResultsStore:
             self._seal(row)
         return failed
 
-    def _bounds(self, setting: int, seed: int, first: int, episodes: int) -> F8 | None:
+    def _bounds(self, setting: int, seed: int, first: int, episodes: int) -> Floats | None:
         """Bound and slack of a span, [episodes, 2]; None if they are not all there yet."""
         found = np.full((episodes, 2), np.nan)
         left = episodes
@@ -706,11 +705,10 @@ class ResultsStore:
         parts = [pandas.DataFrame(columns=columns)]
         known: dict[str, None] = {}
         for setting in settings:
-            own = [setting.parameters.get(name) for name in swept]
+            own = {name: setting.parameters.get(name) for name in swept}
             for line in self.contenders(setting):
                 known |= dict.fromkeys(line.values.columns)
-                values = (setting.id, *own, line.policy, line.training_seed)
-                parts.append(line.tidy(metrics).assign(**dict(zip(heads, values, strict=True))))
+                parts.append(line.tidy({"id": setting.id, **own}, metrics))
         for name in metrics or ():
             if name not in known:
                 raise UnknownName("metric", name, known)
@@ -758,11 +756,13 @@ class Contender:
     seconds: float
     values: pd.DataFrame
 
-    def tidy(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-        """Columns seed, episode, metric and value, a row for each value (of some metrics; None: all)."""
+    def tidy(self, heads: Mapping[str, Any], metrics: Sequence[str] | None = None) -> pd.DataFrame:
+        """A row for each value (of some metrics; None: all), with these values as further columns."""
         names = [name for name in self.values.columns if metrics is None or name in metrics]
         long = cast("pd.Series[float]", self.values[names].stack(future_stack=True)).dropna()
-        return long.rename_axis(["seed", "episode", "metric"]).rename("value").reset_index()
+        tidy = long.rename_axis(["seed", "episode", "metric"]).rename("value").reset_index()
+        whose = {**heads, "policy": self.policy, "training_seed": self.training_seed}
+        return tidy.assign(**{name: [value] * len(tidy) for name, value in whose.items()})
 
 
 def _episodes(units: Iterable[_Stored]) -> pd.DataFrame:

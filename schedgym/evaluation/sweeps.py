@@ -29,10 +29,9 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.policy_files import typed_policy
 from schedgym.core.problem import Problem, get_problem
@@ -40,10 +39,9 @@ from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import build, canonical, check, check_whole, entry, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine, progress_bar
-from schedgym.evaluation.episodes import Environments, Job, check_entrant, run_job, values_of
+from schedgym.evaluation.episodes import Environments, Job, Result, check_entrant, run_job, values_of
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.plan import (
-    Entrant,
     Line,
     Policies,
     Unit,
@@ -149,14 +147,6 @@ class SweepResult:
     seconds: float
 
 
-@dataclasses.dataclass(frozen=True)
-class _Contender:
-    """A line, and how it is run."""
-
-    line: Line
-    entrant: Entrant
-
-
 def make_spec(data: Any) -> SweepSpec:
     """A specification from plain data, e.g. of a YAML text.
 
@@ -195,7 +185,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
+def _lines(experiment: Experiment, index: int) -> Iterator[Line]:
     """All that an experiment compares, the bounds of each setting first; everything is checked."""
     problem, id = resolve_id(experiment.id)
     fixed: dict[str, Any] = {}
@@ -227,12 +217,11 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     for own, (bounds, *acting) in zip(settings, planned, strict=True):
         setting = setting_of(problem, id, own)
         for entrant in (bounds, *acting[: len(policies.acting)]):
-            yield _Contender(policy_line(setting, entrant, policies.options), entrant)
+            yield policy_line(setting, entrant, policies.options)
         for entrant in acting[len(policies.acting) :]:
             agent = entrant.policy.agent
             training = agent.metadata["training"].get("seed")
-            line = line_of(setting, entrant, {"agent": agent.sha256}, training_seed=training)
-            yield _Contender(line, entrant)
+            yield line_of(setting, entrant, {"agent": agent.sha256}, training_seed=training)
 
 
 def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
@@ -258,51 +247,43 @@ def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
     return found
 
 
-def _plan(spec: SweepSpec) -> list[list[_Contender]]:
-    """The contenders of each setting."""
-    settings: dict[int, list[_Contender]] = {}
+def _plan(spec: SweepSpec) -> list[list[Line]]:
+    """The lines of each setting."""
+    settings: list[list[Line]] = []
     known: set[str] = set()
     labels: dict[tuple[str, str, str | None], list[Line]] = {}
     for number, experiment in enumerate(spec.experiments):
         with placed(f"experiments[{number}]"):
-            for contender in _contenders(experiment, max(settings, default=-1) + 1):
-                line = contender.line
-                if line.digest in known:
-                    continue  # of an earlier experiment, too
-                known.add(line.digest)
-                place = line.setting.id, canonical(dict(line.setting.parameters)), line.policy
-                for other in labels.setdefault(place, []):
-                    if line.clashes(other.training_seed):
+            for _, group in itertools.groupby(_lines(experiment, len(settings)), lambda own: own.setting):
+                settings.append([line for line in group if line.digest not in known])
+                for line in settings[-1]:
+                    place = line.setting.id, canonical(dict(line.setting.parameters)), line.policy
+                    others = labels.setdefault(place, [])
+                    if any(line.clashes(other.training_seed) for other in others):
                         raise InvalidParameter(
                             f"{line.policy}: has other options in another experiment: give another label"
                         )
-                labels[place].append(line)
-                settings.setdefault(contender.entrant.setting, []).append(contender)
-    return list(settings.values())
+                    others.append(line)
+                    known.add(line.digest)
+    return settings
 
 
 # running -------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class _Ran:
-    """The result of a unit: values [episodes, metrics], and the version of the code that ran it."""
+class _Ran(NamedTuple):
+    """The results of a unit, the time that it took [s], and the version of the code that ran it."""
 
-    names: tuple[str, ...]
-    values: npt.NDArray[np.float64]
+    results: list[Result]
     seconds: float
-    policy_seconds: float
     code: str
 
 
 def _execute(task: tuple[Unit, Job]) -> _Ran:
     """Run a unit; an engine's worker calls this."""
     began = time.perf_counter()
-    unit, job = task
-    results = run_job(job)
-    names, values = values_of(job.label, results)
-    spent = sum(result.seconds for result in results)
-    return _Ran(names, values, time.perf_counter() - began, spent, code_version())
+    results = run_job(task[1])
+    return _Ran(results, time.perf_counter() - began, code_version())
 
 
 def _missing(spec: SweepSpec, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
@@ -320,20 +301,20 @@ def _missing(spec: SweepSpec, spans: Iterable[tuple[int, int]]) -> Iterator[rang
 
 
 def _units(
-    settings: list[list[_Contender]], spec: SweepSpec, store: ResultsStore, retry_failed: bool
-) -> tuple[list[tuple[Unit, _Contender]], int]:
+    settings: list[list[Line]], spec: SweepSpec, store: ResultsStore, retry_failed: bool
+) -> tuple[list[Unit], int]:
     """The units that are left to run, and the number of units that the store has done."""
-    left: list[tuple[Unit, _Contender]] = []
+    left: list[Unit] = []
     skipped = 0
-    for contenders in settings:
-        done = [store.spans(contender.line) for contender in contenders]
-        failed = [{} if retry_failed else store.spans(contender.line, "failed") for contender in contenders]
+    for lines in settings:
+        done = [store.spans(line) for line in lines]
+        failed = [{} if retry_failed else store.spans(line, "failed") for line in lines]
         for seed in spec.seeds:
-            for contender, ours, theirs in zip(contenders, done, failed, strict=True):
+            for line, ours, theirs in zip(lines, done, failed, strict=True):
                 mine = [span for span in ours.get(seed, []) if spec.covers(*span)]
                 skipped += len(mine)
                 for run in _missing(spec, itertools.chain(mine, theirs.get(seed, []))):
-                    left.append((Unit(contender.line, seed, run.start, len(run)), contender))
+                    left.append(Unit(line, seed, run.start, len(run)))
     return left, skipped
 
 
@@ -377,48 +358,47 @@ def run_sweep(
     with ResultsStore(store_path, "w") as store:
         left, skipped = _units(settings, spec, store, retry_failed)
         if not is_new:
-            _check(environments, {id(contender): contender for _, contender in left}.values())
+            _check(environments, {unit.line.digest: unit.line for unit in left}.values())
         if left:
             store.add_manifest(
                 make_manifest(
                     seeds=spec.seeds, sweep=dataclasses.asdict(spec), code=package_version(), engine=engine
                 )
             )
-            tasks = ((unit, _job(environments, unit, contender)) for unit, contender in left)
+            tasks = ((unit, _job(environments, unit)) for unit in left)
             with (
-                progress_bar(sum(unit.episodes for unit, _ in left), progress) as advance,
+                progress_bar(sum(unit.episodes for unit in left), progress) as advance,
                 contextlib.closing(workers.run(_execute, tasks)) as results,
             ):
                 for (unit, _), outcome in results:
                     done += _keep(store, unit, outcome)
                     advance(unit.episodes)
         # the store may hold other sweeps' failures
-        lines = [contender.line for contenders in settings for contender in contenders]
         failed = [
             unit
-            for unit in store.failed(code_version(), lines)
+            for unit in store.failed(code_version(), itertools.chain(*settings))
             if unit["seed"] in spec.seeds and spec.covers(unit["first"], unit["episodes"])
         ]
         store.check_files()
     return SweepResult(done, skipped, failed, time.monotonic() - began)
 
 
-def _check(environments: Environments, contenders: Iterable[_Contender]) -> None:
+def _check(environments: Environments, lines: Iterable[Line]) -> None:
     """Refuse what cannot run: an environment, or a policy in it."""
-    for contender in contenders:
-        check_entrant(environments, contender.line.setting.id, contender.entrant)
+    for line in lines:
+        assert line.entrant is not None
+        check_entrant(environments, line.setting.id, line.entrant)
 
 
-def _job(environments: Environments, unit: Unit, contender: _Contender) -> Job:
-    episodes = tuple(range(unit.first, unit.first + unit.episodes))
-    entrant = contender.entrant
+def _job(environments: Environments, unit: Unit) -> Job:
+    line, entrant = unit.line, unit.line.entrant
+    assert entrant is not None
     parameters = dict(entrant.parameters)
     for name in named_files(parameters):  # a worker may stand in another folder
         parameters[name] = os.path.abspath(parameters[name])
-    line = unit.line
     return Job(
         *(environments, entrant.setting, line.setting.id, parameters, ()),
-        *(unit.seed, line.policy, entrant.policy, episodes),
+        *(unit.seed, line.policy, entrant.policy, tuple(range(unit.first, unit.first + unit.episodes))),
     )
 
 
@@ -429,7 +409,6 @@ def _keep(store: ResultsStore, unit: Unit, outcome: _Ran | Failure) -> int:
     if isinstance(outcome, Failure):
         store.fail(unit, outcome.error)
         return 0
-    failed = store.add(
-        unit, outcome.names, outcome.values, seconds=outcome.seconds, policy_seconds=outcome.policy_seconds
-    )
-    return 1 - len(failed)
+    spent = sum(result.seconds for result in outcome.results)
+    found = values_of(unit.line.policy, outcome.results)
+    return 1 - len(store.add(unit, *found, seconds=outcome.seconds, policy_seconds=spent))

@@ -21,25 +21,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, episodes_of_part
 from schedgym.agents.files import load_agent
 from schedgym.agents.simulation import make_simulator
 from schedgym.agents.training import check_device, train
+from schedgym.core.arrays import Floats, Integers
+from schedgym.core.problem import get_problem
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.core.tokens import tokens_of
-from schedgym.documents import canonical
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.engines import Failure, make_engine, progress_bar
-from schedgym.evaluation.plan import code_version
+from schedgym.evaluation.plan import setting_of
 from schedgym.evaluation.statistics import Estimate, stratified_interval
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
-
-I8 = npt.NDArray[np.int64]
-F8 = npt.NDArray[np.float64]
 
 STORE = "validation.db"
 
@@ -130,7 +127,6 @@ def run_trainings(
     engine: str = "local",
     n_jobs: int = -1,
     unit_timeout: float | None = None,
-    progress: bool | None = None,
 ) -> TrainingsResult:
     """Run the trainings that have not been finished, and validate all agents.
 
@@ -141,7 +137,6 @@ def run_trainings(
         unit_timeout: the longest time that a training may take in this run [s]; one that takes longer fails,
             and the next run continues from its checkpoint. It limits each unit of the validation, too. None:
             no limit.
-        progress: True to show a bar on stderr; None: if it is a terminal.
 
     Raises:
         UnknownName, InvalidParameter: for an unknown engine, a device that is missing or that the algorithm
@@ -158,7 +153,7 @@ def run_trainings(
     failed: dict[str, str] = {}
     with (
         ResultsStore(spec.store, "w") as store,  # nobody else trains in this folder
-        progress_bar(len(left), progress, "trainings") as advance,
+        progress_bar(len(left), None, "trainings") as advance,
         contextlib.closing(workers.run(_train, [(spec, seed) for seed in left])) as results,
     ):
         for seed in left:
@@ -171,7 +166,7 @@ def run_trainings(
     seeds = [seed for seed in spec.seeds if f"seed {seed}" not in failed]
     agents: list[Trained] = []
     if seeds:
-        how = {"engine": engine, "n_jobs": n_jobs, "unit_timeout": unit_timeout, "progress": progress}
+        how = {"engine": engine, "n_jobs": n_jobs, "unit_timeout": unit_timeout}
         failed |= _validate(spec, seeds, how)
         agents = list(_trained(spec, [seed for seed in seeds if f"seed {seed}" not in failed]))
     sign = spec.config.metric.sign
@@ -207,7 +202,7 @@ def _given(config: Config, domain: Domain) -> dict[str, Any]:
     return {name: value for name, value in domain.environment.items() if name not in own}
 
 
-def _episodes(config: Config, domain: Domain) -> I8:
+def _episodes(config: Config, domain: Domain) -> Integers:
     """The episodes of VALIDATION_SEED that a training validates with in a domain."""
     cma = config.algorithm == "cma"
     usual = config.search.validation_episodes if cma else config.evaluation.episodes
@@ -245,11 +240,10 @@ def _trained(spec: TrainingSpec, seeds: Sequence[int]) -> Iterator[Trained]:
     """The finished trainings of some seeds, with their validations from the store."""
     config = spec.config
     domains = config.domains_of("validation")
-    found: dict[int, list[F8]] = {seed: [] for seed in seeds}
+    found: dict[int, list[Floats]] = {seed: [] for seed in seeds}
     with ResultsStore(spec.store) as store:
-        settings = {canonical(dict(own.parameters)): own for own in store.settings(code_version(), config.id)}
         for domain in domains:
-            setting = settings[canonical(_given(config, domain))]
+            setting = setting_of(get_problem(config.id), config.id, _given(config, domain))
             for own in store.contenders(setting):
                 if own.policy == spec.name and own.training_seed in found:
                     values = own.values.loc[VALIDATION_SEED][setting.objective]

@@ -24,12 +24,12 @@ import numpy as np
 from schedgym.core.policy import PolicySpec, get_policy_spec, make_policy
 from schedgym.core.problem import Metric, Problem
 from schedgym.core.random import VALIDATION_SEED
-from schedgym.documents import canonical, check_whole
+from schedgym.documents import check_whole
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.evaluation.comparison import Comparison, Difference
 from schedgym.evaluation.episodes import Environments, check_entrant
-from schedgym.evaluation.plan import code_version, entrants, find_objective, resolve_id
+from schedgym.evaluation.plan import entrants, find_objective, resolve_id, setting_of
 from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, run_sweep
@@ -269,9 +269,7 @@ class _Trial:
         with ResultsStore(self.store) as store:
             found = {
                 line.policy: line.values[self.metric.name].loc[self.seed].reindex(episodes).to_numpy()
-                for setting in store.settings(code_version(), self.id)
-                if canonical(dict(setting.parameters)) == canonical(self.parameters)
-                for line in store.contenders(setting)
+                for line in store.contenders(setting_of(self.problem, self.id, self.parameters))
                 if line.policy in labels
             }
         return Comparison(self.metric, {label: found[label][np.newaxis] for label in labels})

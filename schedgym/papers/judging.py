@@ -31,7 +31,7 @@ from schedgym.evaluation.statements import (
     Verdict,
     judge_gain,
 )
-from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
+from schedgym.evaluation.statistics import bootstrap_interval
 
 F8 = npt.NDArray[np.float64]
 Values = Sequence[float] | F8  # of each draw
@@ -205,7 +205,7 @@ def excess(name: str, own: Values, other: Values | float, place: str = "") -> Ef
     if not len(pair) or pair[:, 1].mean() == 0.0:
         return Effect(name, math.nan, place=place)
     change, base = pair[:, 0] - pair[:, 1], pair[:, 1]
-    return Effect(name, float(change.mean() / base.mean()), *ratio_interval(change, base), place)
+    return Effect(name, float(change.mean() / base.mean()), *bootstrap_interval(change, over=base), place)
 
 
 def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Effect]:

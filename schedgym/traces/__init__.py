@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces.base import (
@@ -329,7 +329,7 @@ def _task_facts(trace: Trace, pool: bool | None) -> dict[str, Any]:
     }
 
 
-def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
+def _quantiles(values: Floats) -> dict[str, float]:
     names = {"min": 0.0, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1.0}
     found = np.quantile(values, list(names.values()))
     return {"mean": float(values.mean()), **{name: float(q) for name, q in zip(names, found, strict=True)}}

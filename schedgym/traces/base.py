@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.documents import check, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
@@ -44,7 +45,7 @@ _PART = re.compile(r"part-([0-9]{5})-of-([0-9]{5})\.csv(?:\.gz)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 
-def _empty() -> npt.NDArray[np.float64]:
+def _empty() -> Floats:
     return np.zeros(0)
 
 
@@ -164,27 +165,27 @@ class Trace:
     """
 
     name: str
-    arrival: npt.NDArray[np.float64]
-    duration: npt.NDArray[np.float64]
-    cores: npt.NDArray[np.float64]
-    memory: npt.NDArray[np.float64]
-    machine_cores: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    machine_memory: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    gpu: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    machine_gpu: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    arrival: Floats
+    duration: Floats
+    cores: Floats
+    memory: Floats
+    machine_cores: Floats = dataclasses.field(default_factory=_empty)
+    machine_memory: Floats = dataclasses.field(default_factory=_empty)
+    gpu: Floats = dataclasses.field(default_factory=_empty)
+    machine_gpu: Floats = dataclasses.field(default_factory=_empty)
     files: tuple[Path, ...] = ()
     unit: str = "cores, GiB"
     filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    job: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    start: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    deadline: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    job: Floats = dataclasses.field(default_factory=_empty)
+    start: Floats = dataclasses.field(default_factory=_empty)
+    deadline: Floats = dataclasses.field(default_factory=_empty)
+    site: Floats = dataclasses.field(default_factory=_empty)
     sites: tuple[str, ...] = ()
-    value: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    preemptible: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    nodes: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    line: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
-    machine_site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    value: Floats = dataclasses.field(default_factory=_empty)
+    preemptible: Floats = dataclasses.field(default_factory=_empty)
+    nodes: Floats = dataclasses.field(default_factory=_empty)
+    line: Floats = dataclasses.field(default_factory=_empty)
+    machine_site: Floats = dataclasses.field(default_factory=_empty)
     origin: str = ""
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
@@ -223,17 +224,17 @@ class Trace:
         return len(np.unique(self.line)) if len(self.line) else len(self.arrival)
 
     @property
-    def work(self) -> npt.NDArray[np.float64]:
+    def work(self) -> Floats:
         """Duration times cores of each task [core-seconds]; [N]."""
         return self.duration * self.cores
 
     @property
-    def gpu_work(self) -> npt.NDArray[np.float64]:
+    def gpu_work(self) -> Floats:
         """Duration times GPUs of each task [GPU-seconds]; [N]."""
         return self.duration * self.gpu
 
     @property
-    def begun(self) -> npt.NDArray[np.float64]:
+    def begun(self) -> Floats:
         """When each task started by the record, or was submitted where that does not say [s]; [N]."""
         start = self.start if len(self.start) else self.arrival
         return np.where(np.isnan(start), self.arrival, start)
@@ -261,11 +262,11 @@ class JobTrace:
     """
 
     name: str
-    arrival: npt.NDArray[np.float64]
-    gap: npt.NDArray[np.float64]
-    input_bytes: npt.NDArray[np.float64]
-    shuffle_bytes: npt.NDArray[np.float64]
-    output_bytes: npt.NDArray[np.float64]
+    arrival: Floats
+    gap: Floats
+    input_bytes: Floats
+    shuffle_bytes: Floats
+    output_bytes: Floats
     files: tuple[Path, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
@@ -286,11 +287,11 @@ class JobTrace:
         """As of :class:`Trace`."""
         return dict(count_dropped(self.left_out))
 
-    def map_tasks(self) -> npt.NDArray[np.int64]:
+    def map_tasks(self) -> Integers:
         """Return ceil(input / 10^9 bytes), each job's tasks when a task reads at most 10^9 bytes; [J]."""
         return -(-self.input_bytes.astype(np.int64) // 10**9)
 
-    def with_input(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    def with_input(self) -> tuple[Floats, Integers]:
         """Return arrivals [s] and numbers of map tasks of the jobs that have any.
 
         Raises:
@@ -343,7 +344,7 @@ def offered_load(trace: Trace) -> dict[str, float | None]:
     return found
 
 
-def round_up(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def round_up(values: Floats) -> Floats:
     """Return whole numbers, to the accuracy of floats: 0.07 of 100 is 7."""
     return np.ceil(values * (1.0 - 1e-12))
 

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import sign_of
 from schedgym.traces.base import OPTIONAL, RESOURCES, LeftOut, Trace, round_up
-
-Floats = npt.NDArray[np.float64]
 
 #: the arrays of a trace that have an element per task
 ARRAYS = ("arrival", "duration", *RESOURCES, *OPTIONAL)

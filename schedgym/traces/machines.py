@@ -9,14 +9,11 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.errors import InvalidParameter
 from schedgym.traces.base import RESOURCES, LeftOut, Trace, fitting
 from schedgym.traces.feed import without
-
-Floats = npt.NDArray[np.float64]
 
 MOST_LEFT_OUT = 0.02  # of the work: beyond that, what is left says little of the log
 

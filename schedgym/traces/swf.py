@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.traces.base import LARGEST, MALFORMED, NO_EXECUTION, Column, Format, Trace, check_reading
 from schedgym.traces.declaration import TableLayout
 from schedgym.traces.table import TableReader, Verdict, read_tasks
@@ -127,7 +127,7 @@ def _tasks(values: dict[str, Any], rows: Verdict) -> dict[str, Any]:
     }
 
 
-def _machines(comments: TableReader) -> npt.NDArray[np.float64]:
+def _machines(comments: TableReader) -> Floats:
     """Processors of each node by the comments before the first job; their reader counts those left out."""
     sizes: dict[str, int] = {}
     for line, raw in enumerate(raw_lines(Path(comments.path)), 1):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.expression import Expression
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
@@ -55,7 +56,6 @@ from schedgym.traces.declaration import (
 )
 from schedgym.traces.pieces import Chunk, chunks
 
-Floats = npt.NDArray[np.float64]
 _T = TypeVar("_T")
 
 MOST_TASKS = 10**6  # tasks that one row may stand for

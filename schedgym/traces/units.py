@@ -12,15 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.errors import TraceFormatError
 from schedgym.traces.base import RESOURCES, Trace, name_of
 from schedgym.traces.declaration import CLOCK, POINTS, TIMES, Field, TableFormat, TableLayout
 from schedgym.traces.pieces import Chunk
 from schedgym.traces.table import TableReader
-
-Floats = npt.NDArray[np.float64]
 
 FINER = ("s", "ms", "us", "ns")
 AGREE = 0.5  # of the rows: a duration that is end - start in fewer is something else

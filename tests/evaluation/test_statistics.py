@@ -21,7 +21,6 @@ from schedgym.evaluation.statistics import (
     judge_interval,
     performance_profile,
     performance_ratios,
-    ratio_interval,
     stratified_interval,
     two_level_interval,
 )
@@ -82,8 +81,8 @@ def test_bad_arguments(arguments):
 
 def test_ratios():
     base = np.array([1.0, 2.0, 3.0, 4.0])
-    assert ratio_interval(3 * base, base) == pytest.approx((3.0, 3.0))
-    assert all(math.isnan(x) for x in ratio_interval(base, [0, 0, 0, 1]))
+    assert bootstrap_interval(3 * base, over=base) == pytest.approx((3.0, 3.0))
+    assert all(math.isnan(x) for x in bootstrap_interval(base, over=[0, 0, 0, 1]))
 
 
 def frame(**policies):
@@ -355,7 +354,7 @@ def test_estimates_of_trainings_resample_both_levels_those_of_one_its_episodes()
     assert (share.low, share.high) == two_level_interval(table, base)
     one = table[:1]
     assert estimate(one) == Estimate(one.mean(), *bootstrap_interval(one[0]))
-    assert estimate(one, base) == Estimate(one.mean() / base.mean(), *ratio_interval(one[0], base))
+    assert estimate(one, base) == Estimate(one.mean() / base.mean(), *bootstrap_interval(one[0], over=base))
     assert math.isnan(estimate(np.empty((3, 0))).value) and math.isnan(estimate(one, 0 * base).value)
 
 

@@ -86,6 +86,9 @@ def test_a_frame_has_a_column_for_what_differs(path):
     assert list(frame.columns) == ["id", "servers", "policy", "episode", "seed", "metric", "value"]
     summary = evaluation_of(frame, swept=("servers",)).summary()
     assert summary["mean"].tolist() == [5.0, 7 / 3, 5.0, 7 / 3]
+    with ResultsStore(path, "w") as store:  # what differs may be lists
+        add(store, line(setting(servers=[1, 2], tasks=9), "fcfs"), [4])
+    assert [1, 2] in ResultsStore(path).frame(QUEUE)["servers"].tolist()
 
 
 def test_bounds_and_units_meet_in_any_order_and_any_pieces(path):

@@ -96,8 +96,8 @@ def test_what_the_key_depends_on(path, monkeypatch, tmp_path):
     base = spec(experiment={"parameters": parameters, "policies": ["fcfs"]}, seeds=[3])
 
     def keys(given):
-        (contenders,) = sweeps._plan(given)
-        return {c.line.policy: c.line.digest for c in contenders}
+        (lines,) = sweeps._plan(given)
+        return {line.policy: line.digest for line in lines}
 
     same = spec(experiment={"parameters": dict(reversed(parameters.items())), "policies": ["fcfs"]})
     assert keys(base) == keys(same)
@@ -152,9 +152,7 @@ def test_an_objective_that_beats_its_bound_is_a_failure(path, monkeypatch):
 
 def test_a_worker_with_other_code_is_a_failure(path, monkeypatch):
     original = sweeps._execute
-    monkeypatch.setattr(
-        sweeps, "_execute", lambda task: sweeps.dataclasses.replace(original(task), code="older")
-    )
+    monkeypatch.setattr(sweeps, "_execute", lambda task: original(task)._replace(code="older"))
     result = run_sweep(spec(), path, n_jobs=1)
     assert result.done == 0 and all("older" in row["error"] for row in result.failed)
 

@@ -9,7 +9,7 @@ import pytest
 
 from schedgym.core.problem import Statement
 from schedgym.errors import UnknownName
-from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
+from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Run, judging
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, NOT_TOLD, POINTS, Effect
 
@@ -33,7 +33,7 @@ def test_verdicts_of_several() -> None:
 def test_comparisons_of_means() -> None:
     own, other = np.array([1.0, 4.0, 2.5]), np.array([2.0, 2.0, 1.0])
     found = judging.excess("a", own, other)
-    low, high = ratio_interval(own, other)
+    low, high = bootstrap_interval(own, over=other)
     assert (found.value, found.low, found.high) == pytest.approx((0.5, low - 1.0, high - 1.0))
     assert judging.excess("a", own, 1.5).value == pytest.approx(2.5 / 1.5 - 1.0)
     left = judging.excess("a", [1.0, nan, 3.0], [2.0, 1.0, 4.0])
