@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32, Integers
-from schedgym.core.columns import names_of, places, put, read
+from schedgym.core.columns import names_of, places, product_row, put, put_products, read
 from schedgym.core.jit import helper
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
@@ -88,22 +88,18 @@ class TaskColumns(NamedTuple):
     calm: float
     quiet: float
     completion: float
-    pressure_times_z_execution: float
-    free_times_z_execution: float
-    pressure_times_log_priced_demand: float
-    pressure_times_log_wait: float
-    overload_times_free: float
-    overload_times_z_execution: float
-    arrival_times_z_execution: float
-    arrival_times_log_load: float
-    arrival_times_free: float
-    arrival_times_free_times_z_execution: float
-    calm_times_z_execution: float
-    quiet_times_z_execution: float
-    quiet_times_log_priced_demand: float
-    quiet_times_pressure: float
-    quiet_times_free: float
-    quiet_times_pressure_times_z_execution: float
+
+
+TaskProducts = product_row(
+    ("pressure", "z_execution"),
+    ("free", "z_execution"),
+    ("pressure", "log_priced_demand", "log_wait"),
+    ("overload", "free", "z_execution"),
+    ("arrival", "z_execution", "log_load", "free", "free_times_z_execution"),
+    ("calm", "z_execution"),
+    ("quiet", "z_execution", "log_priced_demand", "pressure", "free", "pressure_times_z_execution"),
+)
+TASK_COLUMNS = len(names_of(TaskColumns, TaskProducts))
 
 
 class Fit(NamedTuple):
@@ -115,22 +111,19 @@ class Fit(NamedTuple):
     left_uneven: float  # most less least
 
 
-class PlacementColumns(NamedTuple):
-    """What they see in view placement behind these: the task on a server."""
+#: in view placement they see these behind them: the task on a server, ...
+PlacementProducts = product_row(
+    ("calm", "left_norm"),
+    *((when, *Fit._fields) for when in ("arrival", "completion", "quiet")),
+)
 
-    calm_times_left_norm: float
-    arrival_times_dot: float
-    arrival_times_left_norm: float
-    arrival_times_left_least: float
-    arrival_times_left_uneven: float
-    completion_times_dot: float
-    completion_times_left_norm: float
-    completion_times_left_least: float
-    completion_times_left_uneven: float
-    quiet_times_dot: float
-    quiet_times_left_norm: float
-    quiet_times_left_least: float
-    quiet_times_left_uneven: float
+
+PLACEMENT_PRODUCTS = len(names_of(PlacementProducts))
+
+
+class PlacementColumns(NamedTuple):
+    """... and the server."""
+
     released: float
     idle: float
     free_share: float
@@ -162,6 +155,7 @@ class Whole(NamedTuple):
     calm: float  # 1 if that load is at most MUCH and more arrivals are expected
     quiet: float  # 1 if no more arrivals are expected
     completion: float  # 1 at a completion epoch
+    arrival: float  # 1 at an arrival
 
 
 class Seen(NamedTuple):
@@ -225,6 +219,7 @@ def measure(seen: Seen, prices: Any) -> Whole:
         calm=1.0 if overload + quiet == 0.0 else 0.0,
         quiet=quiet,
         completion=epoch.completion,
+        arrival=1.0 - epoch.completion,
     )
 
 
@@ -242,8 +237,8 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
 
 
 @helper
-def task_columns(seen: Seen, memo: Memo, i: int) -> TaskColumns:
-    """Return the columns of task i."""
+def write_task(seen: Seen, memo: Memo, i: int, x: Any) -> None:
+    """Write the columns of task i."""
     resources = resources_of(seen)
     task, whole = read(TaskToken, seen.tasks[i][resources:]), read(Whole, memo.whole)
     largest, smallest, priced = 0.0, math.inf, 0.0
@@ -254,44 +249,26 @@ def task_columns(seen: Seen, memo: Memo, i: int) -> TaskColumns:
         priced += memo.prices[r] * demand
     waited = unscaled(task.waiting, WAITING_SCALE)
     log_execution = task.log_execution * LOG_DAY
-    z = (log_execution - whole.mean) * whole.scale
-    log_wait, size = math.log1p(waited / whole.execution), math.log(priced + EDGE)
-    pressure, free, overload, quiet = whole.pressure, whole.free, whole.overload, whole.quiet
-    arrival = 1.0 - whole.completion
-    return TaskColumns(
+    own = TaskColumns(
         log_execution=log_execution,
         slowdown=math.log1p(waited) - log_execution,
         arriving=task.arriving,
-        z_execution=z,
-        log_wait=log_wait,
+        z_execution=(log_execution - whole.mean) * whole.scale,
+        log_wait=math.log1p(waited / whole.execution),
         log_demand=math.log(largest + EDGE),
-        log_priced_demand=size,
+        log_priced_demand=math.log(priced + EDGE),
         spread=largest - smallest,
-        pressure=pressure,
+        pressure=whole.pressure,
         log_load=whole.log_load,
-        overload=overload,
-        free=free,
+        overload=whole.overload,
+        free=whole.free,
         empty=whole.empty,
         calm=whole.calm,
-        quiet=quiet,
+        quiet=whole.quiet,
         completion=whole.completion,
-        pressure_times_z_execution=pressure * z,
-        free_times_z_execution=free * z,
-        pressure_times_log_priced_demand=pressure * size,
-        pressure_times_log_wait=pressure * log_wait,
-        overload_times_free=overload * free,
-        overload_times_z_execution=overload * z,
-        arrival_times_z_execution=arrival * z,
-        arrival_times_log_load=arrival * whole.log_load,
-        arrival_times_free=arrival * free,
-        arrival_times_free_times_z_execution=arrival * free * z,
-        calm_times_z_execution=whole.calm * z,
-        quiet_times_z_execution=quiet * z,
-        quiet_times_log_priced_demand=quiet * size,
-        quiet_times_pressure=quiet * pressure,
-        quiet_times_free=quiet * free,
-        quiet_times_pressure_times_z_execution=quiet * pressure * z,
     )
+    put(x, 0, own)
+    put_products(x, len(own), TaskProducts, (whole, own))
 
 
 @helper
@@ -339,38 +316,20 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     if code == ROUTE_SERVER:
         put(x, 0, server_columns(seen, i))
         return
-    task = task_columns(seen, memo, i)
-    put(x, 0, task)
+    write_task(seen, memo, i, x)
     if code == PICK_TASK:
         j = memo.released[0]
-        put(x, len(task), fit(seen, i, j) if j >= 0 else Fit(0.0, 0.0, 0.0, 0.0))
+        put(x, TASK_COLUMNS, fit(seen, i, j) if j >= 0 else Fit(0.0, 0.0, 0.0, 0.0))
 
 
 @helper
 def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
     """Write the columns of task i on server j, behind those of task i."""
-    task, own, server = read(TaskColumns, x), fit(seen, i, j), server_columns(seen, j)
-    arrival, completion, quiet = 1.0 - task.completion, task.completion, task.quiet
+    server = server_columns(seen, j)
+    put_products(x, TASK_COLUMNS, PlacementProducts, (read(Whole, memo.whole), fit(seen, i, j)))
     released = 1.0 if j == memo.released[0] else 0.0
-    pair = PlacementColumns(
-        calm_times_left_norm=task.calm * own.left_norm,
-        arrival_times_dot=arrival * own.dot,
-        arrival_times_left_norm=arrival * own.left_norm,
-        arrival_times_left_least=arrival * own.left_least,
-        arrival_times_left_uneven=arrival * own.left_uneven,
-        completion_times_dot=completion * own.dot,
-        completion_times_left_norm=completion * own.left_norm,
-        completion_times_left_least=completion * own.left_least,
-        completion_times_left_uneven=completion * own.left_uneven,
-        quiet_times_dot=quiet * own.dot,
-        quiet_times_left_norm=quiet * own.left_norm,
-        quiet_times_left_least=quiet * own.left_least,
-        quiet_times_left_uneven=quiet * own.left_uneven,
-        released=released,
-        idle=server.idle,
-        free_share=server.free_share,
-    )
-    put(x, len(task), pair)
+    own = PlacementColumns(released, server.idle, server.free_share)
+    put(x, TASK_COLUMNS + PLACEMENT_PRODUCTS, own)
 
 
 TOKENS = Tokens(
@@ -385,8 +344,10 @@ TOKENS = Tokens(
         "rule": RULE_VIEW,
     },
     columns={
-        "pick": ColumnSet(PICK_TASK, names_of(TaskColumns, Fit)),
-        "placement": ColumnSet(PLACED_TASK, names_of(TaskColumns), names_of(PlacementColumns)),
+        "pick": ColumnSet(PICK_TASK, names_of(TaskColumns, TaskProducts, Fit)),
+        "placement": ColumnSet(
+            PLACED_TASK, names_of(TaskColumns, TaskProducts), names_of(PlacementProducts, PlacementColumns)
+        ),
         "server": ColumnSet(ROUTE_SERVER, names_of(ServerColumns)),
     },
     numbers="state.queue_task",
