@@ -47,59 +47,18 @@ def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None
     which the bound is rounded up.
     """
     own = tables(workload)
-    needs = _needs(own)
+    needs = needs_of(own)
     norm = 2.0
     if parameters is not None:
         norm = parameters.norm
         needs = needs._replace(limit=max_slots(own, parameters.gamma) - int(own.arrival[0]))
-    best = max(_queue(needs, norm), _priced(needs, norm))
+    best = max(queue_bound(needs, norm), priced_bound(needs, norm))
     if norm == int(norm) and best < 2.0**52:
         best = float(math.ceil(best))
-    return max(best, _processing(needs, norm))
+    return max(best, processing_bound(needs, norm))
 
 
-def processing_bound(workload: Workload, norm: float = 2.0) -> float:
-    """Return the bound if every job had all servers for itself: the sum of (least number of slots)^k.
-
-    The least number is p (MapReduce: p^m + p^r), or more if the servers open to the job have too few cores.
-    """
-    return _processing(_needs(tables(workload)), norm)
-
-
-def queue_bound(workload: Workload, norm: float = 2.0) -> float:
-    """Return the bound from the least number of unfinished jobs in each slot; for k = 1 SRPT on one machine.
-
-    1. A schedule is charged age^k - (age - 1)^k for each unfinished job in each slot.
-    2. On one machine with the speed of all cores, where demands do not matter, shortest remaining work first
-       has finished the most jobs at any time (Schrage 1968). So n(t), the number of jobs that it leaves
-       unfinished, is a lower bound for all schedules. In 2D the same holds for memory: a job holds its memory
-       for at least its least number of slots. The larger n(t) counts.
-    3. A job is unfinished for at least as many slots as it needs when it runs alone. If fewer than n(t) jobs
-       are unfinished for this reason, others are unfinished, too; they cost at least as much as the latest
-       arrivals.
-    """
-    return _queue(_needs(tables(workload)), norm)
-
-
-def priced_bound(workload: Workload, norm: float = 2.0) -> float:
-    """Return the bound from prices of cores: the Lagrangian dual of the capacity, by a subgradient method.
-
-    For any prices pi(t) >= 0 of a core in slot t a schedule costs sum f^k >= sum over jobs of (f^k + price of
-    the cores that it has) - C sum over t of pi(t), as it never has more than C cores in a slot. On the right
-    side every job can be minimised on its own: for each completion slot it takes its cheapest slots up to
-    then. Thus any prices pi >= 0 give a bound. In 2D memory has a price, too: with at most r cores
-    at a time, a job holds at least m / r GB for every core. A job of two phases is relaxed: the first may
-    end as late as if the second needed no more than its least number of slots, and the second begin as early
-    as if the first had not waited.
-
-    The prices are constant on intervals. The first grid has few, long intervals; the last one has single
-    slots, or as many intervals as ``FINEST`` and ``MOST_VISITS`` allow. So the bound of a large workload is
-    not the best that prices can give.
-    """
-    return _priced(_needs(tables(workload)), norm)
-
-
-class _Needs(NamedTuple):
+class Needs(NamedTuple):
     """The needs of N jobs in phases 0 and 1 (a phase with 0 slots does not exist)."""
 
     arrival: I8  # [N] ascending, from 0
@@ -112,7 +71,8 @@ class _Needs(NamedTuple):
     limit: int  # slot after which nothing is charged
 
 
-def _needs(own: Jobs) -> _Needs:
+def needs_of(own: Jobs) -> Needs:
+    """Return the needs of the jobs of a workload."""
     memory = np.minimum(own.memory, own.declared_memory)
     cores = np.full(len(own.arrival), own.server_cpu.sum())
     if own.kind == "2d":  # those of the servers that have the memory
@@ -121,7 +81,7 @@ def _needs(own: Jobs) -> _Needs:
         cores = cores - below[np.searchsorted(own.server_memory[order], memory)]
     volume = own.tasks * own.processing * own.cpu
     rate = np.minimum(own.tasks * own.cpu, cores[:, None])
-    return _Needs(
+    return Needs(
         arrival=own.arrival - own.arrival[0],
         volume=volume,
         rate=rate.astype(np.float64),
@@ -133,14 +93,18 @@ def _needs(own: Jobs) -> _Needs:
     )
 
 
-def _processing(needs: _Needs, norm: float) -> float:
+def processing_bound(needs: Needs, norm: float = 2.0) -> float:
+    """Return the bound if every job had all servers for itself: the sum of (least number of slots)^k.
+
+    The least number is p (MapReduce: p^m + p^r), or more if the servers open to the job have too few cores.
+    """
     length = np.minimum(needs.slots.sum(axis=1), needs.limit - needs.arrival)
     total = float((length.astype(np.float64) ** norm).sum())
     exact = norm == int(norm) and total < 2.0**52
     return total if exact else total * (1.0 - ROUNDING)
 
 
-def _served(needs: _Needs) -> tuple[list[I8], list[int]]:
+def _served(needs: Needs) -> tuple[list[I8], list[int]]:
     """Serve shortest remaining work first on one machine for each pooled resource.
 
     Returns:
@@ -158,14 +122,39 @@ def _served(needs: _Needs) -> tuple[list[I8], list[int]]:
     return done, [speed for _, speed in machines]
 
 
-def _queue(needs: _Needs, norm: float) -> float:
+def queue_bound(needs: Needs, norm: float = 2.0) -> float:
+    """Return the bound from the least number of unfinished jobs in each slot; for k = 1 SRPT on one machine.
+
+    1. A schedule is charged age^k - (age - 1)^k for each unfinished job in each slot.
+    2. On one machine with the speed of all cores, where demands do not matter, shortest remaining work first
+       has finished the most jobs at any time (Schrage 1968). So n(t), the number of jobs that it leaves
+       unfinished, is a lower bound for all schedules. In 2D the same holds for memory: a job holds its memory
+       for at least its least number of slots. The larger n(t) counts.
+    3. A job is unfinished for at least as many slots as it needs when it runs alone. If fewer than n(t) jobs
+       are unfinished for this reason, others are unfinished, too; they cost at least as much as the latest
+       arrivals.
+    """
     done = np.sort(_served(needs)[0], axis=1)
     order = np.empty(len(needs.arrival), dtype=np.int64)
     total = _charge(needs.arrival, needs.slots.sum(axis=1), done, needs.limit, norm, order)
     return total * (1.0 - ROUNDING)
 
 
-def _priced(needs: _Needs, norm: float) -> float:
+def priced_bound(needs: Needs, norm: float = 2.0) -> float:
+    """Return the bound from prices of cores: the Lagrangian dual of the capacity, by a subgradient method.
+
+    For any prices pi(t) >= 0 of a core in slot t a schedule costs sum f^k >= sum over jobs of (f^k + price of
+    the cores that it has) - C sum over t of pi(t), as it never has more than C cores in a slot. On the right
+    side every job can be minimised on its own: for each completion slot it takes its cheapest slots up to
+    then. Thus any prices pi >= 0 give a bound. In 2D memory has a price, too: with at most r cores
+    at a time, a job holds at least m / r GB for every core. A job of two phases is relaxed: the first may
+    end as late as if the second needed no more than its least number of slots, and the second begin as early
+    as if the first had not waited.
+
+    The prices are constant on intervals. The first grid has few, long intervals; the last one has single
+    slots, or as many intervals as ``FINEST`` and ``MOST_VISITS`` allow. So the bound of a large workload is
+    not the best that prices can give.
+    """
     first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
     done, speeds = _served(needs)
     horizon = int(max((needs.arrival + needs.slots.sum(axis=1)).max(), *(own.max() for own in done)))
@@ -294,7 +283,7 @@ def _come_to(taken: _Taken, z: int, x: int, slots_left: float, price: F8, weight
 
 @helper
 def _take_first(
-    needs: _Needs, j: int, begin: I8, edges: I8, price: F8, weight: float, taken: _Taken
+    needs: Needs, j: int, begin: I8, edges: I8, price: F8, weight: float, taken: _Taken
 ) -> tuple[float, float, int]:
     """Let job j take its earliest slots, in each phase as many as it needs at least.
 
@@ -336,7 +325,7 @@ def _take_first(
 
 
 @helper
-def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
+def _next_run(needs: Needs, j: int, taken: _Taken) -> float:
     """Set what each phase saves per slot of delay; return for how many slots this holds (inf: for ever)."""
     run = np.inf
     for z in range(2):
@@ -350,7 +339,7 @@ def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
 
 
 @helper
-def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
+def _move_on(needs: Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
     """Let job j end ``run`` slots later: it gives up dear slots for the new ones before its end."""
     for z in range(2):
         if needs.slots[j, z] == 0:
@@ -372,7 +361,7 @@ def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: fl
 
 
 @helper
-def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
+def _count_use(needs: Needs, j: int, taken: _Taken, use: F8) -> None:
     """Add to ``use`` the core-slots and GB-slots of job j in each interval."""
     intervals = use.shape[1]
     for z in range(2):
@@ -387,7 +376,7 @@ def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
 
 @kernel
 def _dual(
-    needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
+    needs: Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
 ) -> tuple[float, float]:
     """Return the bound that prices give, and the sum of the absolute values of its terms.
 
@@ -467,7 +456,7 @@ def _dual(
 
 @kernel
 def _ascend(
-    needs: _Needs, begin: I8, edges: I8, ascent: Ascent, capacity: F8, norm: float, visits: I8
+    needs: Needs, begin: I8, edges: I8, ascent: Ascent, capacity: F8, norm: float, visits: I8
 ) -> float:
     """Return the best bound found by an ascent (:mod:`schedgym.solvers.ascent`).
 
