@@ -2,15 +2,11 @@
 
 The tokens of an observation and what a scorer sees of them are rows of numbers. A named tuple declares the
 columns of a row, in their order; kernels write a row by :func:`put`, read one by :func:`read`, and reach a
-single column by :func:`places`. The names that agents and documents show are those of the fields. Columns
-that are products of others are a row of their own (:func:`product_row`), which :func:`put_products` computes.
+single column by :func:`places`. The names that agents and documents show are those of the fields.
 """
 
 from __future__ import annotations
 
-import collections
-import math
-from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 from numba.core import errors, types
@@ -48,31 +44,8 @@ def places(row: Any) -> Any:
     return row(*range(len(row._fields)))
 
 
-def product_row(*groups: Sequence[str]) -> Any:
-    """A row of products: in each group the first name times each of the others, or the name if it is alone.
-
-    A name is a field of one of the named tuples that :func:`put_products` gets, or several of them, joined by
-    "_times_".
-    """
-    names: list[str] = []
-    for first, *others in groups:
-        names += [f"{first}_times_{other}" for other in others] or [first]
-    return collections.namedtuple("Products", names)
-
-
-def _factors(products: Any, given: Sequence[Any]) -> list[list[tuple[int, int]]]:
-    """The factors of each product: which of the named tuples has it (the first that does), and its place."""
-    own = [{name: (g, k) for k, name in enumerate(fields)} for g, fields in enumerate(given)]
-    known = {name: place for places in reversed(own) for name, place in places.items()}
-    return [[known[name] for name in product.split("_times_")] for product in products._fields]
-
-
 class _Put(Protocol):
     def __call__(self, row: Any, first: int, values: Any) -> None: ...
-
-
-class _PutProducts(Protocol):
-    def __call__(self, row: Any, first: int, products: Any, given: Any) -> None: ...
 
 
 class _Read(Protocol):
@@ -100,28 +73,6 @@ def _compiled_put(typing_context: Any, row: Any, first: Any, values: Any) -> Any
     return types.none(row, first, values), generate
 
 
-def _compiled_put_products(typing_context: Any, row: Any, first: Any, products: Any, given: Any) -> Any:
-    _check_row(row)
-    factors = _factors(products.instance_class, [kind.fields for kind in given])
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, place = signature.args[:2]
-        array = _arrayobj.make_array(kind)(context, builder, arguments[0])
-        begin = context.cast(builder, arguments[1], place, types.intp)
-        for k, own in enumerate(factors):
-            value = context.get_constant(types.float64, 1.0)
-            for g, at in own:
-                factor = builder.extract_value(arguments[3], [g, at])
-                value = builder.fmul(value, context.cast(builder, factor, given[g][at], types.float64))
-            at = builder.add(begin, context.get_constant(types.intp, k))
-            builder.store(
-                context.cast(builder, value, types.float64, kind.dtype), builder.gep(array.data, [at])
-            )
-        return context.get_dummy_value()
-
-    return types.none(row, first, products, given), generate
-
-
 def _compiled_read(typing_context: Any, columns: Any, row: Any) -> Any:
     _check_row(row)
 
@@ -140,18 +91,11 @@ def _put(row: Any, first: int, values: Any) -> None:
         row[first + k] = values[k]
 
 
-def _put_products(row: Any, first: int, products: Any, given: Any) -> None:
-    for k, own in enumerate(_factors(products, [values._fields for values in given])):
-        row[first + k] = math.prod(given[g][at] for g, at in own)
-
-
 def _read(columns: Any, row: Any) -> Any:
     return columns(*(float(number) for number in row[: len(columns._fields)]))
 
 
 #: write a named tuple of numbers into a row, from the place ``first`` on
 put: _Put = _intrinsic(_compiled_put) if COMPILED else _put
-#: write products of the numbers in a tuple of named tuples into a row, from the place ``first`` on
-put_products: _PutProducts = _intrinsic(_compiled_put_products) if COMPILED else _put_products
 #: return the first numbers of a row as a named tuple of this class
 read: _Read = _intrinsic(_compiled_read) if COMPILED else _read

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from schedgym.core.arrays import SCRATCH, SHARED
 from schedgym.core.jit import COMPILED, helper, pure_kernel
-from schedgym.core.scorer import Form, Given, Work, act, columns_each, no_columns, play_each, score_each
+from schedgym.core.scorer import Form, Given, Work, act, columns_each, play_each, score_each
 from schedgym.core.stepping import Exchange, advance_each, decide_each, draw_each, measure_each
 from schedgym.core.tables import accessor
 
@@ -158,8 +158,8 @@ class Scoring:
 
     Args:
         dynamics: of the problem; the kernels are of the same module.
-        columns: the problem's module ``columns``: its Seen, Memo, ``prepare``, ``token_columns`` and,
-            if pairs are scored, ``pair_columns``.
+        columns: the problem's module ``columns``: its Seen, Memo, ``prepare``, ``token_columns`` and
+            ``pair_columns``.
         played: the action views in which scorers play whole episodes compiled.
 
     Attributes:
@@ -173,8 +173,7 @@ class Scoring:
         self.acting: Any = _acting_bundles(columns.Seen, columns.Memo)
         self.played, self._dynamics = tuple(played), dynamics
         regard, module = accessor(self.acting), dynamics.module
-        prepare, token_columns = columns.prepare, columns.token_columns
-        pair_columns = getattr(columns, "pair_columns", no_columns)
+        prepare, token_columns, pair_columns = columns.prepare, columns.token_columns, columns.pair_columns
 
         def score(table: Any, tools: Any, count: int) -> None:
             score_each(regard, prepare, token_columns, pair_columns, table, tools, count)

@@ -14,8 +14,8 @@ A problem's module ``columns`` says what the columns are. It has
 - ``Memo``: work space; a dimension named as an entry of ``Seen`` is as long as that entry has tokens;
 - ``prepare(seen, memo, code)``: compute what the columns of all tokens share; the code is that of the first
   segment that has columns;
-- ``token_columns(seen, memo, code, i, x)``: write the columns of token i;
-- where pairs are scored, ``pair_columns(seen, memo, code, i, j, x)``: write those of the pair (i, j).
+- ``token_columns(seen, memo, code, i, x)`` and ``pair_columns(seen, memo, code, i, j, x)``: write the columns
+  of token i, and those of the pair (i, j).
 
 The problem's module ``dynamics`` has ``SCORING``, the kernels that are made of them
 (:class:`schedgym.core.kernels.Scoring`), and the views in which they play whole episodes. In others a scorer
@@ -102,11 +102,6 @@ class Work(NamedTuple):
     context: Annotated[Floats, "input"]
     shift: Annotated[Floats, "hidden"]  # g + A c of each hidden unit
     pooled: Annotated[Floats, "segment"]  # rows that were added to the context
-
-
-@helper
-def no_columns(seen: Any, memo: Any, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
 
 
 @helper

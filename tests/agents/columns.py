@@ -358,7 +358,7 @@ def queue_delay_task_columns(rows: TokenRows) -> Columns:
         "log priced demand": np.log((prices[rows.env].T * demand).sum(axis=0) + EDGE),
     }
     values = {**own, **shared, "arrival": 1.0 - shared["completion"]}
-    products = [name for name in names_of(queue_delay.TaskProducts) if " * " in name]
+    products = [name for name in names_of(queue_delay.TaskColumns) if " * " in name]
     return [
         ("log execution", execution),
         ("slowdown", np.log1p(waited) - execution),

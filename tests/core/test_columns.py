@@ -19,26 +19,6 @@ class Token(NamedTuple):
     load_to_the_4: float
 
 
-Products = columns.product_row(("free", "load", "quiet_times_load"), ("quiet",), ("quiet", "load"))
-
-
-class Whole(NamedTuple):
-    quiet: float
-    free: int
-    load: float
-
-
-class Own(NamedTuple):
-    quiet: float
-    load: float
-
-
-@jit.pure_kernel
-def multiply(quiet: Any, load: Any, row: Any) -> None:
-    """Write the products from the second place of a row on."""
-    columns.put_products(row, 1, Products, (Own(quiet, load), Whole(load, 2, quiet)))
-
-
 @jit.pure_kernel
 def shift(tokens: Any, rows: Any) -> None:
     """Write each token, doubled, from the second place of its row on."""
@@ -59,16 +39,6 @@ def test_columns_are_fields() -> None:
     expected = np.full(5, -1.0)
     columns._put(expected, 1, columns._read(Token, tokens[1])._replace(quiet_times_free=True))
     assert (rows[1, 1:4] == [2 * expected[1], 1.0, 2 * expected[1 + place.load_to_the_4]]).all()
-
-
-def test_products_take_each_factor_from_the_first_that_has_it() -> None:
-    assert columns.names_of(Products) == ("free * load", "free * quiet * load", "quiet", "quiet * load")
-    row, expected = np.full(6, -1.0), np.full(6, -1.0)
-    multiply(np.float32(0.1), 0.7, row)
-    quiet = float(np.float32(0.1))
-    assert row.tolist() == [-1.0, 2 * 0.7, 2 * quiet * 0.7, quiet, quiet * 0.7, -1.0]
-    columns._put_products(expected, 1, Products, (Own(quiet, 0.7), Whole(0.7, 2, quiet)))
-    assert (row == expected).all()
 
 
 def test_a_row_must_be_contiguous() -> None:

@@ -14,7 +14,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.papers.xu2021 import curves, model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime import bounds
-from schedgym.problems.flowtime.workload import KINDS, SCHEMA, tables
+from schedgym.problems.flowtime.workload import KINDS, SCHEMA
 from tests.flowtime.instances import instance_of, random_instance, workload_of
 from tests.records import COLUMNS, Run, put, record_of_rows, rows_taken
 from tests.tables import declared
@@ -148,11 +148,10 @@ def runs(count: int, seed: int) -> Iterator[Run]:
 
 def numbers(record: ScheduleRecord) -> list[float]:
     """Bounds and curves of a schedule, which kernels compute, too."""
-    needs = bounds.needs_of(tables(record.workload))
-    found = [bounds.queue_bound(needs, 3.0)]
+    found = [bounds.queue_bound(record.workload, 3.0)]
     found += [*curves.regret_curve(record, 1.5), *curves.flowtime_curve(record)]
     if len(record.workload.jobs["arrival"]) < 4:
-        found += [bounds.lower_bound(record.workload), bounds.priced_bound(needs, 1.5)]
+        found += [bounds.lower_bound(record.workload), bounds.priced_bound(record.workload, 1.5)]
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from schedgym.core.workload import Workload
 from schedgym.papers.xu2021 import model
 from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime import bounds
-from schedgym.problems.flowtime.bounds import lower_bound, needs_of
+from schedgym.problems.flowtime.bounds import lower_bound, priced_bound, processing_bound, queue_bound
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
     KINDS,
@@ -32,19 +31,7 @@ from tests.flowtime.instances import random_instance, workload_of
 from tests.flowtime.schedules import POLICIES
 from tests.long import long, of_trials, some, trials
 
-
-def on_workload(bound: Callable[[bounds.Needs, float], float]) -> Callable[..., float]:
-    """A bound as a function of a workload and k, 2 by default."""
-
-    def of(workload: Workload, norm: float = 2.0) -> float:
-        return bound(needs_of(tables(workload)), norm)
-
-    return of
-
-
-processing_bound, queue_bound, priced_bound = ALL = tuple(
-    map(on_workload, (bounds.processing_bound, bounds.queue_bound, bounds.priced_bound))
-)
+ALL = (processing_bound, queue_bound, priced_bound)
 
 
 def cost(instance: Instance, outcome: model.Outcome, k: float) -> float:
@@ -109,10 +96,10 @@ def test_truncated_schedules_are_not_better_either(kind: str) -> None:
         k = (1.0, 2.0, 3.0)[x % 3]
         last = max(job.arrival for job in instance.jobs)
         limit = last + rng.randint(1, 6)
-        needs = needs_of(tables(workload_of(instance)))
-        whole = bounds.queue_bound(needs, k), bounds.priced_bound(needs, k), bounds.processing_bound(needs, k)
+        needs = bounds._needs(tables(workload_of(instance)))
+        whole = bounds._queue(needs, k), bounds._priced(needs, k), bounds._processing(needs, k)
         needs = needs._replace(limit=limit - instance.jobs[0].arrival)
-        cut = bounds.queue_bound(needs, k), bounds.priced_bound(needs, k), bounds.processing_bound(needs, k)
+        cut = bounds._queue(needs, k), bounds._priced(needs, k), bounds._processing(needs, k)
         nothing = sum((limit - job.arrival) ** k for job in instance.jobs)
         reached = [nothing]
         for policy in rng.sample(POLICIES[kind], 3):
@@ -272,7 +259,7 @@ def test_dual_function_equals_its_definition(kind: str) -> None:
     rng = random.Random(25)
     for x in range(60):
         instance = random_instance(rng, kind)
-        needs = needs_of(tables(workload_of(instance)))
+        needs = bounds._needs(tables(workload_of(instance)))
         last = int((needs.arrival + needs.slots.sum(axis=1)).max()) + rng.randint(0, 5)
         inner = rng.sample(range(1, last), rng.randint(0, last - 1)) if last > 1 else []
         edges = [0, *sorted(inner), last]
@@ -302,7 +289,7 @@ def test_dual_function_equals_its_definition(kind: str) -> None:
 
 def best_dual(workload: Workload, k: float) -> float:
     """The best prices, as a linear program over all choices of slots of each job (1D, tiny instances)."""
-    needs = needs_of(tables(workload))
+    needs = bounds._needs(tables(workload))
     last = int((needs.arrival + needs.slots[:, 0]).max() + needs.volume.sum() // needs.cores + 2)
     jobs = len(needs.arrival)
     left, right = [], []

@@ -24,20 +24,6 @@ from tests.geo.schedules import make_record
 from tests.long import of_trials, trials
 
 
-def job_bounds(workload: Workload) -> np.ndarray:
-    """The least response of each job alone."""
-    return bounds.job_bounds(bounds.parts_of(workload))[0]
-
-
-def pooled_bound(workload: Workload) -> float:
-    return bounds.pooled_bound(bounds.parts_of(workload))
-
-
-def mixed_bound(workload: Workload) -> float:
-    parts = bounds.parts_of(workload)
-    return bounds.mixed_bound(parts, *bounds.job_bounds(parts))
-
-
 def random_workload(
     rng: np.random.Generator, jobs: int, tasks: int, sites: int, choices: int, groups: int
 ) -> Workload:
@@ -70,10 +56,10 @@ def test_bounds_equal_the_model() -> None:
         rng.shuffle(order)
         workload = workload_of(instance, order)
         each = [float(model.job_bound(instance, i)) for i in range(len(instance.jobs))]
-        np.testing.assert_allclose(job_bounds(workload), each, rtol=1e-12)
+        np.testing.assert_allclose(bounds.job_bounds(workload), each, rtol=1e-12)
         known = {name: float(value) for name, value in model.lower_bounds(instance).items()}
-        assert pooled_bound(workload) == pytest.approx(known["pooled_srpt"], rel=1e-12)
-        mixed = mixed_bound(workload)
+        assert bounds.pooled_bound(workload) == pytest.approx(known["pooled_srpt"], rel=1e-12)
+        mixed = bounds.mixed_bound(workload)
         assert mixed >= known["per_job"] * (1 - 1e-12)
         best = bounds.response_bound(workload)
         assert best == pytest.approx(max(known["pooled_srpt"], mixed), rel=1e-12)
@@ -89,11 +75,11 @@ def test_by_hand() -> None:
         Job(50, ((1, (0,)),)),
     ]
     workload = workload_of(Instance((1, 2), jobs))
-    assert job_bounds(workload).tolist() == [4.0, 0.5, 1.0]
+    assert bounds.job_bounds(workload).tolist() == [4.0, 0.5, 1.0]
     # pooled speed 3: job 1 preempts at 1 (6 > 1/2), done at 7/6; job 0 at 19/6; job 2 after 1/3
-    assert pooled_bound(workload) == pytest.approx((19 / 6 + 1 / 6 + 1 / 3) / 3)
+    assert bounds.pooled_bound(workload) == pytest.approx((19 / 6 + 1 / 6 + 1 / 3) / 3)
     crowded = workload_of(Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))]))
-    assert job_bounds(crowded).tolist() == [4.0]
+    assert bounds.job_bounds(crowded).tolist() == [4.0]
     assert bounds.response_bound(crowded) == 4.0
 
 
@@ -101,14 +87,14 @@ def test_mixed_by_hand() -> None:
     # n jobs of one task of 1 on one slot, all at 0: the mean completion is (n + 1) / 2, of one job alone 1
     for n in (1, 2, 5, 20):
         workload = workload_of(Instance((1,), [Job(3, ((1, (0,)),))] * n))
-        assert mixed_bound(workload) == pytest.approx((n + 1) / 2, rel=1e-6)
+        assert bounds.mixed_bound(workload) == pytest.approx((n + 1) / 2, rel=1e-6)
     # two slots: mean busy time n / 4, and half a second after it; pooled alone says (n + 1) / 4
     workload = workload_of(Instance((2,), [Job(3, ((1, (0,)),))] * 20))
-    assert pooled_bound(workload) == pytest.approx(21 / 4)
-    assert 5.5 <= mixed_bound(workload) <= 5.5 + 1e-9
+    assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
+    assert 5.5 <= bounds.mixed_bound(workload) <= 5.5 + 1e-9
     # each site has its own jobs: one machine for both would be idle half of the time
     jobs = [Job(0, ((1, (0,)),))] * 20 + [Job(100, ((1, (1,)),))] * 20
-    assert mixed_bound(workload_of(Instance((1, 1), jobs))) == pytest.approx(10.5, rel=1e-3)
+    assert bounds.mixed_bound(workload_of(Instance((1, 1), jobs))) == pytest.approx(10.5, rel=1e-3)
 
 
 def test_objectives() -> None:
@@ -171,8 +157,8 @@ def test_no_schedule_is_better() -> None:
         count += 1
         workload = workload_of(instance)
         best = optimum(instance)
-        alone, pooled = job_bounds(workload).mean(), pooled_bound(workload)
-        mixed, all = mixed_bound(workload), bounds.response_bound(workload)
+        alone, pooled = bounds.job_bounds(workload).mean(), bounds.pooled_bound(workload)
+        mixed, all = bounds.mixed_bound(workload), bounds.response_bound(workload)
         assert max(alone, pooled, mixed) == all <= best * (1 + 1e-9)
         stronger += mixed > max(alone, pooled) * 1.001
         exact += all > best * (1 - 1e-9)
@@ -201,7 +187,7 @@ def test_fluid_time_of_many_groups(seed: int) -> None:
     tasks["duration"][:] = rng.uniform(1.0, 2.0, 150)  # else the longest task decides
     workload.cluster["slots"][:] = rng.integers(1, 4, 25)
     fluid = 0
-    for i, bound in enumerate(job_bounds(workload)):
+    for i, bound in enumerate(bounds.job_bounds(workload)):
         own = tasks["job"] == i
         least = fluid_time(tasks["duration"][own], tasks["sites"][own], workload.cluster["slots"])
         assert bound == pytest.approx(max(least, tasks["duration"][own].max()), rel=1e-7)
@@ -218,7 +204,7 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         tasks = [(10.0 ** rng.uniform(-3, 3), rng.choice(pool)) for _ in range(8)]
         tasks += [(rng.uniform(1, 2) * 1e-3, rng.choice(pool)) for _ in range(300)]
         exact = model.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
-        (bound,) = job_bounds(workload_of(Instance(slots, [Job(0, tuple(tasks))])))
+        (bound,) = bounds.job_bounds(workload_of(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
 
 
@@ -248,7 +234,7 @@ def test_what_a_bound_does_not_depend_on(seed: int) -> None:
         {},
         tasks={**workload.tasks, "duration": 4.0 * workload.tasks["duration"]},
     )
-    for bound in (bounds.response_bound, pooled_bound, mixed_bound):
+    for bound in (bounds.response_bound, bounds.pooled_bound, bounds.mixed_bound):
         assert bound(other) == pytest.approx(bound(workload), rel=1e-9)
         assert bound(slower) == pytest.approx(4.0 * bound(workload), rel=1e-9)
 

@@ -20,32 +20,11 @@ from tests.long import long
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.parallel_jct.schedules import draw, simulations, workload_of
 
+BOUNDS = (bounds.pooled_bound, bounds.mixed_bound, bounds.lower_bound)
+
 
 def given(drc: bool = True, max_time: float = 1e5) -> ParallelJCTParameters:
     return ParallelJCTParameters(drc=drc, max_time=max_time)
-
-
-def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = None) -> np.ndarray:
-    """The least time of each job alone; 0 of those that arrive after the end."""
-    needs = bounds.needs_of(workload, parameters)
-    return np.pad(bounds.job_bounds(needs), (0, needs.jobs - len(needs.arrival)))
-
-
-def pooled_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
-    """The mean over the jobs; 0 if servers' capacities are not limits."""
-    needs = bounds.needs_of(workload, parameters)
-    return bounds.pooled_bound(needs, bounds.priced_of(needs)) / needs.jobs if needs.pooled else 0.0
-
-
-def mixed_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
-    """The same of the mixed bound."""
-    needs = bounds.needs_of(workload, parameters)
-    if not needs.pooled:
-        return 0.0
-    return bounds.mixed_bound(needs, bounds.priced_of(needs), bounds.job_bounds(needs)) / needs.jobs
-
-
-BOUNDS = (pooled_bound, mixed_bound, bounds.lower_bound)
 
 
 def random_planner(rng: random.Random) -> one_job.Planner:
@@ -79,7 +58,7 @@ def test_job_bounds_equal_slow_ones(drc: bool) -> None:
     for x in range(60):
         own = {"weighted": x % 5 < 2, "power": x % 7 < 3}
         instance = random_jobs.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0, **own)
-        computed = job_bounds(workload_of(instance), given(drc))
+        computed = bounds.job_bounds(workload_of(instance), given(drc))
         for i, job in enumerate(instance.jobs):
             relaxed = linear_programs.job_bound(instance, i, drc)
             ratio = 1.1 if instance.energy_cap_ratio is None else instance.energy_cap_ratio
@@ -112,16 +91,16 @@ def test_job_bounds_equal_slow_ones(drc: bool) -> None:
 def test_not_all_jobs_need_a_linear_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is left out where a solution shows that it says no more, and beyond a number of jobs."""
     workload, parameters = drawn(jobs=40), given(False)
-    times = job_bounds(workload, parameters)
+    times = bounds.job_bounds(workload, parameters)
     calls = []
     program = bounds.relax_bound
     monkeypatch.setattr(bounds, "relax_bound", lambda *args: calls.append(args) or program(*args))
-    assert job_bounds(workload, parameters).tolist() == times.tolist()
+    assert bounds.job_bounds(workload, parameters).tolist() == times.tolist()
     assert 0 < len(calls) < 40
     monkeypatch.setattr(bounds, "_spread", lambda *args: math.inf)
-    assert job_bounds(workload, parameters) == pytest.approx(times, rel=1e-9)
+    assert bounds.job_bounds(workload, parameters) == pytest.approx(times, rel=1e-9)
     monkeypatch.setattr(bounds, "MOST_PROGRAMS", 3)
-    fewer = job_bounds(workload, parameters)
+    fewer = bounds.job_bounds(workload, parameters)
     assert (fewer <= times).all() and (fewer < times).any()
 
 
@@ -131,12 +110,12 @@ def test_alone_with_and_without_drc_by_hand() -> None:
     limits += (one_job.Limit("dc", (0, 1), 0.35),)
     jobs = (online.Job(3.0, (100.0,), ((1.0, 0.1),)),)
     workload = workload_of(online.Workload(jobs, (10.0, 10.0), limits))
-    assert job_bounds(workload, given(True)) == pytest.approx([10.0])
-    assert job_bounds(workload, given(False)) == pytest.approx([100 / 7])
+    assert bounds.job_bounds(workload, given(True)) == pytest.approx([10.0])
+    assert bounds.job_bounds(workload, given(False)) == pytest.approx([100 / 7])
     assert bounds.lower_bound(workload, given(False)) == pytest.approx(100 / 7)
     # cut off 5 seconds after it arrives, and before that
     for max_time, left in ((8.0, 5.0), (3.0, 0.0), (2.0, 0.0)):
-        assert job_bounds(workload, given(False, max_time)).tolist() == [left]
+        assert bounds.job_bounds(workload, given(False, max_time)).tolist() == [left]
         for bound in BOUNDS:
             assert bound(workload, given(False, max_time)) == pytest.approx(left if left else 0.0)
 
@@ -147,9 +126,9 @@ def test_capacities_that_are_no_limits_by_hand() -> None:
     instance = online.Workload(jobs, (8.0, 20.0), (one_job.Limit("dc", (0, 1), 0.5),))
     workload = workload_of(instance)
     for drc, times in ((False, [5.0, 5.0]), (True, [3.5, 3.5])):
-        assert job_bounds(workload, given(drc)) == pytest.approx(times)
+        assert bounds.job_bounds(workload, given(drc)) == pytest.approx(times)
         assert bounds.lower_bound(workload, given(drc)) == pytest.approx(times[0])
-        assert pooled_bound(workload, given(drc)) == mixed_bound(workload, given(drc)) == 0.0
+        assert bounds.pooled_bound(workload, given(drc)) == bounds.mixed_bound(workload, given(drc)) == 0.0
 
 
 @long
@@ -175,9 +154,9 @@ def test_pooled_by_hand() -> None:
     jobs = [online.Job(0.0, (200.0,), ones), online.Job(2.0, (40.0,), ones), online.Job(50.0, (20.0,), ones)]
     instance = online.Workload(tuple(jobs), (10.0, 10.0), one_job.fat_tree(2))
     workload = workload_of(instance)
-    assert pooled_bound(workload) == pytest.approx((12 + 2 + 1) / 3)
+    assert bounds.pooled_bound(workload) == pytest.approx((12 + 2 + 1) / 3)
     for max_time, expected in ((50.5, 12 + 2 + 0.5), (10.0, 10 + 2), (3.0, 3 + 1), (2.0, 2.0)):
-        assert pooled_bound(workload, given(max_time=max_time)) == pytest.approx(expected / 3)
+        assert bounds.pooled_bound(workload, given(max_time=max_time)) == pytest.approx(expected / 3)
 
 
 def test_mixed_by_hand() -> None:
@@ -190,16 +169,16 @@ def test_mixed_by_hand() -> None:
         # cut off in the middle: all n jobs wait until they are served, or for the end
         cut = n / 2
         expected = sum(min(i + 1, cut) for i in range(n)) / n
-        assert pooled_bound(workload, given(max_time=3.0 + cut)) == pytest.approx(expected)
-        assert mixed_bound(workload, given(max_time=3.0 + cut)) <= expected * (1 + 1e-9)
+        assert bounds.pooled_bound(workload, given(max_time=3.0 + cut)) == pytest.approx(expected)
+        assert bounds.mixed_bound(workload, given(max_time=3.0 + cut)) <= expected * (1 + 1e-9)
     # two servers: half a second is the mean time at which a job of one task is served, before its end
     jobs = tuple(online.Job(3.0, (10.0,), ((1.0, 1.0),)) for _ in range(20))
     workload = workload_of(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 1)))
-    assert pooled_bound(workload) == pytest.approx(21 / 4)
-    assert 5.5 * (1 - 1e-5) <= mixed_bound(workload) <= 5.5 * (1 + 1e-9)  # the end is far off
+    assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
+    assert 5.5 * (1 - 1e-5) <= bounds.mixed_bound(workload) <= 5.5 * (1 + 1e-9)  # the end is far off
     # without DRC a job has at most half of them
     workload = workload_of(online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 1, 1, 0.25)))
-    assert 6.0 * (1 - 1e-5) <= mixed_bound(workload, given(False)) <= 6.0 * (1 + 1e-9)
+    assert 6.0 * (1 - 1e-5) <= bounds.mixed_bound(workload, given(False)) <= 6.0 * (1 + 1e-9)
 
 
 @long
@@ -210,7 +189,7 @@ def test_no_run_is_better() -> None:
         for x, (instance, outcome) in enumerate(simulations(40, 4, max_time), 4):
             workload, parameters = workload_of(instance), given(x % 4 < 2, max_time)
             results = [bound(workload, parameters) for bound in BOUNDS]
-            alone = job_bounds(workload, parameters).mean()
+            alone = bounds.job_bounds(workload, parameters).mean()
             cost = float(outcome.average_jct)
             assert max(alone, *results) <= cost * (1 + 1e-9) + 1e-9
             assert results[-1] == pytest.approx(max(alone, *results), rel=1e-7, abs=1e-7)
@@ -292,9 +271,9 @@ def test_prices_make_the_pooled_bound_stronger() -> None:
     """Tasks of a job are efficient on the small server alone: the large one does not help."""
     jobs = tuple(online.Job(0.0, (10.0,), ((1.0, 0.5),)) for _ in range(10))
     workload = workload_of(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1)))
-    assert pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
+    assert bounds.pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
     free = workload_of(online.Workload(jobs, (1.0, 9.0), one_job.fat_tree(2, 1, 1, 1), 2.0))
-    assert pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
+    assert bounds.pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
 
 
 # Drawn workloads ------------------------------------------------------------------------------
@@ -308,8 +287,8 @@ def drawn(**values: Any) -> Workload:
 def test_drawn_workloads(reading: str) -> None:
     """The mixture is the strongest where both of its parts count; a loaded data centre is far from empty."""
     workload = drawn(jobs=60, reading=reading)
-    alone, pooled = job_bounds(workload).mean(), pooled_bound(workload)
-    mixed, best = mixed_bound(workload), bounds.lower_bound(workload)
+    alone, pooled = bounds.job_bounds(workload).mean(), bounds.pooled_bound(workload)
+    mixed, best = bounds.mixed_bound(workload), bounds.lower_bound(workload)
     assert best == pytest.approx(max(alone, pooled, mixed), rel=1e-6)
     assert mixed >= max(alone, 0.95 * pooled)
     if reading == "x70":

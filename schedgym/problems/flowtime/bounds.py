@@ -47,82 +47,26 @@ def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None
     which the bound is rounded up.
     """
     own = tables(workload)
-    needs = needs_of(own)
+    needs = _needs(own)
     norm = 2.0
     if parameters is not None:
         norm = parameters.norm
         needs = needs._replace(limit=max_slots(own, parameters.gamma) - int(own.arrival[0]))
-    best = max(queue_bound(needs, norm), priced_bound(needs, norm))
+    best = max(_queue(needs, norm), _priced(needs, norm))
     if norm == int(norm) and best < 2.0**52:
         best = float(math.ceil(best))
-    return max(best, processing_bound(needs, norm))
+    return max(best, _processing(needs, norm))
 
 
-class Needs(NamedTuple):
-    """The needs of N jobs in phases 0 and 1 (a phase with 0 slots does not exist)."""
-
-    arrival: I8  # [N] ascending, from 0
-    volume: I8  # [N, 2] core-slots
-    rate: F8  # [N, 2] most cores at a time
-    slots: I8  # [N, 2] least number
-    memory: I8  # [N] GB
-    cores: int
-    total_memory: int  # GB of all servers, 0: memory does not count
-    limit: int  # slot after which nothing is charged
-
-
-def needs_of(own: Jobs) -> Needs:
-    """Return the needs of the jobs of a workload."""
-    memory = np.minimum(own.memory, own.declared_memory)
-    cores = np.full(len(own.arrival), own.server_cpu.sum())
-    if own.kind == "2d":  # those of the servers that have the memory
-        order = np.argsort(own.server_memory)
-        below = np.concatenate([[0], np.cumsum(own.server_cpu[order])])
-        cores = cores - below[np.searchsorted(own.server_memory[order], memory)]
-    volume = own.tasks * own.processing * own.cpu
-    rate = np.minimum(own.tasks * own.cpu, cores[:, None])
-    return Needs(
-        arrival=own.arrival - own.arrival[0],
-        volume=volume,
-        rate=rate.astype(np.float64),
-        slots=-(-volume // np.maximum(rate, 1)),
-        memory=memory,
-        cores=int(own.server_cpu.sum()),
-        total_memory=int(own.server_memory.sum()),
-        limit=NEVER,
-    )
-
-
-def processing_bound(needs: Needs, norm: float = 2.0) -> float:
+def processing_bound(workload: Workload, norm: float = 2.0) -> float:
     """Return the bound if every job had all servers for itself: the sum of (least number of slots)^k.
 
     The least number is p (MapReduce: p^m + p^r), or more if the servers open to the job have too few cores.
     """
-    length = np.minimum(needs.slots.sum(axis=1), needs.limit - needs.arrival)
-    total = float((length.astype(np.float64) ** norm).sum())
-    exact = norm == int(norm) and total < 2.0**52
-    return total if exact else total * (1.0 - ROUNDING)
+    return _processing(_needs(tables(workload)), norm)
 
 
-def _served(needs: Needs) -> tuple[list[I8], list[int]]:
-    """Serve shortest remaining work first on one machine for each pooled resource.
-
-    Returns:
-        For each resource the slot in which each job ends [N], and the work that is done in a slot.
-    """
-    machines = [(needs.volume.sum(axis=1), needs.cores)]
-    if needs.total_memory:
-        machines.append((needs.memory * needs.slots[:, 0], needs.total_memory))
-    done = []
-    for work, speed in machines:  # time is counted in units of work: whole numbers, which are exact
-        end, busy, left = np.empty((3, len(work)))
-        release = (needs.arrival * speed).astype(np.float64)
-        serve_by_key(release, work.astype(np.float64), np.empty(0), 1.0, math.inf, end, busy, left)
-        done.append(-(-end.astype(np.int64) // speed))
-    return done, [speed for _, speed in machines]
-
-
-def queue_bound(needs: Needs, norm: float = 2.0) -> float:
+def queue_bound(workload: Workload, norm: float = 2.0) -> float:
     """Return the bound from the least number of unfinished jobs in each slot; for k = 1 SRPT on one machine.
 
     1. A schedule is charged age^k - (age - 1)^k for each unfinished job in each slot.
@@ -134,13 +78,10 @@ def queue_bound(needs: Needs, norm: float = 2.0) -> float:
        are unfinished for this reason, others are unfinished, too; they cost at least as much as the latest
        arrivals.
     """
-    done = np.sort(_served(needs)[0], axis=1)
-    order = np.empty(len(needs.arrival), dtype=np.int64)
-    total = _charge(needs.arrival, needs.slots.sum(axis=1), done, needs.limit, norm, order)
-    return total * (1.0 - ROUNDING)
+    return _queue(_needs(tables(workload)), norm)
 
 
-def priced_bound(needs: Needs, norm: float = 2.0) -> float:
+def priced_bound(workload: Workload, norm: float = 2.0) -> float:
     """Return the bound from prices of cores: the Lagrangian dual of the capacity, by a subgradient method.
 
     For any prices pi(t) >= 0 of a core in slot t a schedule costs sum f^k >= sum over jobs of (f^k + price of
@@ -155,6 +96,76 @@ def priced_bound(needs: Needs, norm: float = 2.0) -> float:
     slots, or as many intervals as ``FINEST`` and ``MOST_VISITS`` allow. So the bound of a large workload is
     not the best that prices can give.
     """
+    return _priced(_needs(tables(workload)), norm)
+
+
+class _Needs(NamedTuple):
+    """The needs of N jobs in phases 0 and 1 (a phase with 0 slots does not exist)."""
+
+    arrival: I8  # [N] ascending, from 0
+    volume: I8  # [N, 2] core-slots
+    rate: F8  # [N, 2] most cores at a time
+    slots: I8  # [N, 2] least number
+    memory: I8  # [N] GB
+    cores: int
+    total_memory: int  # GB of all servers, 0: memory does not count
+    limit: int  # slot after which nothing is charged
+
+
+def _needs(own: Jobs) -> _Needs:
+    memory = np.minimum(own.memory, own.declared_memory)
+    cores = np.full(len(own.arrival), own.server_cpu.sum())
+    if own.kind == "2d":  # those of the servers that have the memory
+        order = np.argsort(own.server_memory)
+        below = np.concatenate([[0], np.cumsum(own.server_cpu[order])])
+        cores = cores - below[np.searchsorted(own.server_memory[order], memory)]
+    volume = own.tasks * own.processing * own.cpu
+    rate = np.minimum(own.tasks * own.cpu, cores[:, None])
+    return _Needs(
+        arrival=own.arrival - own.arrival[0],
+        volume=volume,
+        rate=rate.astype(np.float64),
+        slots=-(-volume // np.maximum(rate, 1)),
+        memory=memory,
+        cores=int(own.server_cpu.sum()),
+        total_memory=int(own.server_memory.sum()),
+        limit=NEVER,
+    )
+
+
+def _processing(needs: _Needs, norm: float) -> float:
+    length = np.minimum(needs.slots.sum(axis=1), needs.limit - needs.arrival)
+    total = float((length.astype(np.float64) ** norm).sum())
+    exact = norm == int(norm) and total < 2.0**52
+    return total if exact else total * (1.0 - ROUNDING)
+
+
+def _served(needs: _Needs) -> tuple[list[I8], list[int]]:
+    """Serve shortest remaining work first on one machine for each pooled resource.
+
+    Returns:
+        For each resource the slot in which each job ends [N], and the work that is done in a slot.
+    """
+    machines = [(needs.volume.sum(axis=1), needs.cores)]
+    if needs.total_memory:
+        machines.append((needs.memory * needs.slots[:, 0], needs.total_memory))
+    done = []
+    for work, speed in machines:  # time is counted in units of work: whole numbers, which are exact
+        end, busy, left = np.empty((3, len(work)))
+        release = needs.arrival * float(speed)
+        serve_by_key(release, work.astype(np.float64), np.empty(0), 1.0, math.inf, end, busy, left)
+        done.append(-(-end.astype(np.int64) // speed))
+    return done, [speed for _, speed in machines]
+
+
+def _queue(needs: _Needs, norm: float) -> float:
+    done = np.sort(_served(needs)[0], axis=1)
+    order = np.empty(len(needs.arrival), dtype=np.int64)
+    total = _charge(needs.arrival, needs.slots.sum(axis=1), done, needs.limit, norm, order)
+    return total * (1.0 - ROUNDING)
+
+
+def _priced(needs: _Needs, norm: float) -> float:
     first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
     done, speeds = _served(needs)
     horizon = int(max((needs.arrival + needs.slots.sum(axis=1)).max(), *(own.max() for own in done)))
@@ -283,7 +294,7 @@ def _come_to(taken: _Taken, z: int, x: int, slots_left: float, price: F8, weight
 
 @helper
 def _take_first(
-    needs: Needs, j: int, begin: I8, edges: I8, price: F8, weight: float, taken: _Taken
+    needs: _Needs, j: int, begin: I8, edges: I8, price: F8, weight: float, taken: _Taken
 ) -> tuple[float, float, int]:
     """Let job j take its earliest slots, in each phase as many as it needs at least.
 
@@ -325,7 +336,7 @@ def _take_first(
 
 
 @helper
-def _next_run(needs: Needs, j: int, taken: _Taken) -> float:
+def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
     """Set what each phase saves per slot of delay; return for how many slots this holds (inf: for ever)."""
     run = np.inf
     for z in range(2):
@@ -339,7 +350,7 @@ def _next_run(needs: Needs, j: int, taken: _Taken) -> float:
 
 
 @helper
-def _move_on(needs: Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
+def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
     """Let job j end ``run`` slots later: it gives up dear slots for the new ones before its end."""
     for z in range(2):
         if needs.slots[j, z] == 0:
@@ -361,7 +372,7 @@ def _move_on(needs: Needs, j: int, run: float, edges: I8, price: F8, weight: flo
 
 
 @helper
-def _count_use(needs: Needs, j: int, taken: _Taken, use: F8) -> None:
+def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
     """Add to ``use`` the core-slots and GB-slots of job j in each interval."""
     intervals = use.shape[1]
     for z in range(2):
@@ -376,7 +387,7 @@ def _count_use(needs: Needs, j: int, taken: _Taken, use: F8) -> None:
 
 @kernel
 def _dual(
-    needs: Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
+    needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
 ) -> tuple[float, float]:
     """Return the bound that prices give, and the sum of the absolute values of its terms.
 
@@ -456,7 +467,7 @@ def _dual(
 
 @kernel
 def _ascend(
-    needs: Needs, begin: I8, edges: I8, ascent: Ascent, capacity: F8, norm: float, visits: I8
+    needs: _Needs, begin: I8, edges: I8, ascent: Ascent, capacity: F8, norm: float, visits: I8
 ) -> float:
     """Return the best bound found by an ascent (:mod:`schedgym.solvers.ascent`).
 

@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, places, product_row, put, put_products, read
+from schedgym.core.columns import names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.scorer import log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
@@ -84,36 +84,42 @@ class JobColumns(NamedTuple):
     log_tasks: float
     work_share: float
     log_flowtime: float
-
-
-JobProducts = product_row(
-    ("memory", "log_work_left", "log_demand", "log_memory", "log_age", "log_flowtime"),
-    ("pressure", "log_work_left", "log_slots_left", "log_demand", "log_flowtime"),
-    ("pressure_times_memory", "log_work_left", "log_slots_left", "log_memory", "log_age"),
-    ("tasks", "log_slots_left", "log_demand", "log_age", "log_flowtime"),
-    ("linear", "log_work_left", "log_slots_left", "log_demand", "log_flowtime"),
-    ("linear_times_memory", "log_work_left", "log_memory"),
-    ("linear_times_tasks", "log_slots_left"),
-)
+    memory_times_log_work_left: float
+    memory_times_log_demand: float
+    memory_times_log_memory: float
+    memory_times_log_age: float
+    memory_times_log_flowtime: float
+    pressure_times_log_work_left: float
+    pressure_times_log_slots_left: float
+    pressure_times_log_demand: float
+    pressure_times_log_flowtime: float
+    pressure_times_memory_times_log_work_left: float
+    pressure_times_memory_times_log_slots_left: float
+    pressure_times_memory_times_log_memory: float
+    pressure_times_memory_times_log_age: float
+    tasks_times_log_slots_left: float
+    tasks_times_log_demand: float
+    tasks_times_log_age: float
+    tasks_times_log_flowtime: float
+    linear_times_log_work_left: float
+    linear_times_log_slots_left: float
+    linear_times_log_demand: float
+    linear_times_log_flowtime: float
+    linear_times_memory_times_log_work_left: float
+    linear_times_memory_times_log_memory: float
+    linear_times_tasks_times_log_slots_left: float
 
 
 class Whole(NamedTuple):
     """The cluster and the visible jobs, in numbers that depend on no unit of time and on no size."""
 
-    memory: float  # 1 if memory counts
-    all_memory: float  # of all servers over the largest one's; 0 where memory does not count
+    memory: float  # of all servers over the largest one's; 0 where memory does not count
     core_price: float  # the cores that the visible jobs ask for, ...
     memory_price: float  # ... and their memory, as shares of the sum of both
     mean_work: float  # left of the visible jobs
     pressure: float  # log1p of the slots that all cores need for it all, over the mean of the slots left
     tasks: float  # 1 if a visible job has several tasks to run
     linear: float  # 2 / k - 1 of the objective's l_k norm: 1 of a sum of flowtimes, 0 of their squares
-
-
-class Logarithms(NamedTuple):
-    """What columns are products of, but is none itself."""
-
-    log_memory: float
 
 
 class Seen(NamedTuple):
@@ -151,10 +157,8 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
         count += 1
     if all_memory > 0.0:
         memory /= all_memory
-    with_memory = 1.0 if all_memory > 0.0 else 0.0
     whole = Whole(
-        memory=with_memory,
-        all_memory=all_memory,
+        memory=all_memory,
         core_price=cores / (cores + memory + LEAST),
         memory_price=memory / (cores + memory + LEAST),
         mean_work=work / max(count, 1) + LEAST,
@@ -166,17 +170,20 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
 
 
 @helper
-def write_job(job: JobToken, whole: Whole, x: Any) -> None:
-    """Write the columns of a job."""
+def job_columns(job: JobToken, whole: Whole) -> JobColumns:
+    """Return the columns of a job."""
     log_age, log_processing, log_demand = log_odds(job.age), log_odds(job.processing), log_odds(job.demand)
     log_work_left, log_slots_left = log_odds(job.remaining_work), log_odds(job.slots_left)
     held_all = 1.0 if job.held > 0.0 else 0.0
     last_slot = 1.0 if job.slots_left < LAST_SLOT else 0.0
-    demand, memory = unscaled(job.demand, 1.0) + LEAST, 0.0
-    if whole.all_memory > 0.0:
-        memory = job.memory / whole.all_memory
+    demand, memory, with_memory = unscaled(job.demand, 1.0) + LEAST, 0.0, 0.0
+    if whole.memory > 0.0:
+        with_memory = 1.0
+        memory = job.memory / whole.memory
     flowtime = unscaled(job.age, SLOT_SCALE) + unscaled(job.slots_left, SLOT_SCALE) + LEAST
-    own = JobColumns(
+    log_flowtime = math.log(flowtime)
+    memory_times_log_memory = with_memory * math.log(memory + LEAST)
+    return JobColumns(
         log_work_left=log_work_left,
         log_slots_left=log_slots_left,
         log_processing=log_processing,
@@ -196,16 +203,43 @@ def write_job(job: JobToken, whole: Whole, x: Any) -> None:
         log_priced_demand=math.log(whole.core_price * demand + whole.memory_price * memory + LEAST),
         log_tasks=math.log(max(job.cap, demand) / demand),
         work_share=unscaled(job.remaining_work, WORK_SCALE) / whole.mean_work,
-        log_flowtime=math.log(flowtime),
+        log_flowtime=log_flowtime,
+        memory_times_log_work_left=with_memory * log_work_left,
+        memory_times_log_demand=with_memory * log_demand,
+        memory_times_log_memory=memory_times_log_memory,
+        memory_times_log_age=with_memory * log_age,
+        memory_times_log_flowtime=with_memory * log_flowtime,
+        pressure_times_log_work_left=whole.pressure * log_work_left,
+        pressure_times_log_slots_left=whole.pressure * log_slots_left,
+        pressure_times_log_demand=whole.pressure * log_demand,
+        pressure_times_log_flowtime=whole.pressure * log_flowtime,
+        pressure_times_memory_times_log_work_left=whole.pressure * (with_memory * log_work_left),
+        pressure_times_memory_times_log_slots_left=whole.pressure * with_memory * log_slots_left,
+        pressure_times_memory_times_log_memory=whole.pressure * memory_times_log_memory,
+        pressure_times_memory_times_log_age=whole.pressure * (with_memory * log_age),
+        tasks_times_log_slots_left=whole.tasks * log_slots_left,
+        tasks_times_log_demand=whole.tasks * log_demand,
+        tasks_times_log_age=whole.tasks * log_age,
+        tasks_times_log_flowtime=whole.tasks * log_flowtime,
+        linear_times_log_work_left=whole.linear * log_work_left,
+        linear_times_log_slots_left=whole.linear * log_slots_left,
+        linear_times_log_demand=whole.linear * log_demand,
+        linear_times_log_flowtime=whole.linear * log_flowtime,
+        linear_times_memory_times_log_work_left=whole.linear * (with_memory * log_work_left),
+        linear_times_memory_times_log_memory=whole.linear * memory_times_log_memory,
+        linear_times_tasks_times_log_slots_left=whole.linear * (whole.tasks * log_slots_left),
     )
-    put(x, 0, own)
-    put_products(x, len(own), JobProducts, (whole, own, Logarithms(math.log(memory + LEAST))))
 
 
 @helper
 def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     """Write the columns of job i."""
-    write_job(read(JobToken, seen.jobs[i]), read(Whole, memo.whole), x)
+    put(x, 0, job_columns(read(JobToken, seen.jobs[i]), read(Whole, memo.whole)))
+
+
+@helper
+def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
+    """Do nothing: no pairs are scored."""
 
 
 _JOB = Scores("job", ("jobs",), "job")
@@ -217,7 +251,7 @@ TOKENS = Tokens(
         "pick": ScoredView("choice", (_JOB, Scores("close"))),
         "rule": RULE_VIEW,
     },
-    columns={"job": ColumnSet(0, names_of(JobColumns, JobProducts))},
+    columns={"job": ColumnSet(0, names_of(JobColumns))},
     numbers="rows.job",
     acting=("window", "packing"),
 )

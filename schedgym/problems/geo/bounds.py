@@ -58,12 +58,60 @@ def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> 
 
 def response_bound(workload: Workload) -> float:
     """Return a lower bound [s] on the mean response, up to rounding: the largest of the three bounds."""
-    parts = parts_of(workload)
-    least, rate = job_bounds(parts)
-    return max(float(least.mean()), pooled_bound(parts), mixed_bound(parts, least, rate))
+    parts = _split(workload)
+    least, rate = _alone(parts)
+    return max(float(least.mean()), _pooled(parts), _mixed(parts, least, rate))
 
 
-class Parts(NamedTuple):
+def job_bounds(workload: Workload) -> F8:
+    """Return the least response of each job [s] if it is alone; [N].
+
+    A job takes at least as long as its longest task, and at least the least time C in which a fractional flow
+    can bring its work to the sites of its tasks, where each site does slots * C. By max-flow and min-cut, C
+    is the largest ratio of the work that can run only at a set of sites to the slots of that set. (Source:
+    guan2022, section 3.2.1, there in whole tasks per slot.)
+    """
+    return _alone(_split(workload))[0]
+
+
+def pooled_bound(workload: Workload) -> float:
+    """Return the mean response [s] of preemptive shortest remaining work first on one pooled machine.
+
+    The machine is as fast as all slots together, so it can do the work of any schedule at the same times; and
+    on one machine this order minimises the mean response (Schrage 1968).
+    """
+    return _pooled(_split(workload))
+
+
+def mixed_bound(workload: Workload) -> float:
+    """Return a lower bound on the mean response [s] that mixes least responses with pooled machines.
+
+    Let T be a set of sites with u slots, and V_i > 0 the work of job i in some of its tasks that can run
+    only at T; let M_i be the mean time at which that work is done: the integral of t dF(t), where F(t) is
+    the share of V_i done until t. For every schedule, with release r_i and completion C_i:
+
+    1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
+    2. C_i >= M_i + h_i. Within the last s seconds before C_i a task is served for at most s seconds, and no
+       longer than its duration, and all tasks for at most u s. So at C_i - s at least
+       V_i - min(sum over tasks min(duration, s), u s) of the work is left, and C_i - M_i is the integral
+       over s of the rest, divided by V_i. h_i is that integral for this least rest. (u may be the slots of
+       only those sites that the job's tasks can use.)
+    3. For weights w_i >= 0, the sum of w_i M_i is at least its minimum over preemptive schedules of one
+       machine of rate u with releases r_i, which can do the work of T at the same times. A time slice
+       given to job i costs w_i / V_i times its date, so that serving the largest w_i / V_i first is
+       optimal (by exchange of two slices; Goemans 1996).
+
+    Hence, for several T and weights w_iT >= 0 that sum to at most 1 for each job, the sum of the C_i is at
+    least the sum over i of (1 - sum over T of w_iT) (r_i + L_i) + sum over T of w_iT h_iT, plus the sum
+    over T of the minimum of 3. Here T is the set of all sites, and the site set of each group with the
+    tasks of that group. The right side is concave in the weights; multiplicative steps along its
+    supergradient improve them, and the best value is returned. Any weights give a bound.
+    """
+    parts = _split(workload)
+    return _mixed(parts, *_alone(parts))
+
+
+class _Parts(NamedTuple):
     """A workload in parts (job, set of sites). N jobs, P parts, K sets of at most A sites, M sites."""
 
     arrival: F8  # [N] from the first
@@ -79,8 +127,7 @@ class Parts(NamedTuple):
     part_first: I8  # [P + 1] first task of each part
 
 
-def parts_of(workload: Workload) -> Parts:
-    """Return the parts of a workload."""
+def _split(workload: Workload) -> _Parts:
     arrival, slots = workload.jobs["arrival"], workload.cluster["slots"]
     job, duration = workload.tasks["job"], workload.tasks["duration"]
     sites, group = _site_sets(workload.tasks["sites"], len(slots))
@@ -92,7 +139,7 @@ def parts_of(workload: Workload) -> Parts:
     part_first = np.append(part_first, len(tasks))
     first = np.searchsorted(pairs // len(sites), np.arange(count + 1))
     task_first = part_first[first]
-    return Parts(
+    return _Parts(
         arrival=arrival - arrival[0],  # a large origin would lose digits
         longest=np.maximum.reduceat(tasks, task_first[:-1]),
         work=np.add.reduceat(tasks, task_first[:-1]),
@@ -123,19 +170,13 @@ def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
     return np.where(sets == count, -1, sets), code.astype(np.int64)
 
 
-def _set_slots(parts: Parts) -> F8:
+def _set_slots(parts: _Parts) -> F8:
     """Return the slots of each set of sites [K]."""
     return np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
 
 
-def job_bounds(parts: Parts) -> tuple[F8, F8]:
-    """Return the least response of each job [s] if it is alone, and the slots that it can use; both [N].
-
-    A job takes at least as long as its longest task, and at least the least time C in which a fractional flow
-    can bring its work to the sites of its tasks, where each site does slots * C. By max-flow and min-cut, C
-    is the largest ratio of the work that can run only at a set of sites to the slots of that set. (Source:
-    guan2022, section 3.2.1, there in whole tasks per slot.)
-    """
+def _alone(parts: _Parts) -> tuple[F8, F8]:
+    """Return the least response of each job [s] and the slots that it can use, both [N]."""
     count, sites = len(parts.arrival), len(parts.slots)
     job, own = np.repeat(np.arange(count), np.diff(parts.first)), parts.sites[parts.part_set]
     pair = np.unique((job[:, np.newaxis] * sites + own)[own >= 0])
@@ -149,12 +190,7 @@ def job_bounds(parts: Parts) -> tuple[F8, F8]:
     return least, rate
 
 
-def pooled_bound(parts: Parts) -> float:
-    """Return the mean response [s] of preemptive shortest remaining work first on one pooled machine.
-
-    The machine is as fast as all slots together, so it can do the work of any schedule at the same times; and
-    on one machine this order minimises the mean response (Schrage 1968).
-    """
+def _pooled(parts: _Parts) -> float:
     count = len(parts.arrival)
     completion, busy, left = np.empty(count), np.empty(count), np.empty(count)
     rate = float(parts.slots.sum())
@@ -162,30 +198,7 @@ def pooled_bound(parts: Parts) -> float:
     return float((completion - parts.arrival).mean())
 
 
-def mixed_bound(parts: Parts, least: F8, rate: F8) -> float:
-    """Return a lower bound on the mean response [s] that mixes least responses with pooled machines.
-
-    Let T be a set of sites with u slots, and V_i > 0 the work of job i in some of its tasks that can run
-    only at T; let M_i be the mean time at which that work is done: the integral of t dF(t), where F(t) is
-    the share of V_i done until t. For every schedule, with release r_i and completion C_i:
-
-    1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
-    2. C_i >= M_i + h_i. Within the last s seconds before C_i a task is served for at most s seconds, and no
-       longer than its duration, and all tasks for at most u s. So at C_i - s at least
-       V_i - min(sum over tasks min(duration, s), u s) of the work is left, and C_i - M_i is the integral
-       over s of the rest, divided by V_i. h_i is that integral for this least rest. (u may be the slots of
-       only those sites that the job's tasks can use.)
-    3. For weights w_i >= 0, the sum of w_i M_i is at least its minimum over preemptive schedules of one
-       machine of rate u with releases r_i, which can do the work of T at the same times. A time slice
-       given to job i costs w_i / V_i times its date, so that serving the largest w_i / V_i first is
-       optimal (by exchange of two slices; Goemans 1996).
-
-    Hence, for several T and weights w_iT >= 0 that sum to at most 1 for each job, the sum of the C_i is at
-    least the sum over i of (1 - sum over T of w_iT) (r_i + L_i) + sum over T of w_iT h_iT, plus the sum
-    over T of the minimum of 3. Here T is the set of all sites, and the site set of each group with the
-    tasks of that group. The right side is concave in the weights; multiplicative steps along its
-    supergradient improve them, and the best value is returned. Any weights give a bound.
-    """
+def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
     count, sets = len(parts.arrival), len(parts.sites)
     usable = np.unique(parts.sites)
     job = np.repeat(np.arange(count), np.diff(parts.first))
@@ -214,7 +227,7 @@ def mixed_bound(parts: Parts, least: F8, rate: F8) -> float:
 
 @kernel
 def _raise_to_cuts(
-    parts: Parts, lists: SiteLists, demand: I8, placement: I8, scratch: PlacementScratch, least: F8
+    parts: _Parts, lists: SiteLists, demand: I8, placement: I8, scratch: PlacementScratch, least: F8
 ) -> None:
     """Raise ``least`` [N] to the least time in which a flow brings the work of each job to its sites.
 

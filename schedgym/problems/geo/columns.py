@@ -182,6 +182,11 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     put(x, 0, own)
 
 
+@helper
+def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
+    """Do nothing: no pairs are scored."""
+
+
 _JOB, _ORDERED = (Scores("job", ("jobs",), columns) for columns in ("job", "ordered job"))
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("sites")),

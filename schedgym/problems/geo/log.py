@@ -15,7 +15,7 @@ import numpy as np
 from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
-from schedgym.problems.geo.bounds import job_bounds, parts_of
+from schedgym.problems.geo.bounds import job_bounds
 from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.workload import make_workload
 from schedgym.traces.base import Trace
@@ -141,4 +141,4 @@ def outcomes(record: ScheduleRecord) -> Floats:
 
 def alone(workload: Workload) -> Floats:
     """Return a response time [s] of each job that it has at least, if it had the cluster to itself."""
-    return job_bounds(parts_of(workload))[0]
+    return job_bounds(workload)

@@ -46,17 +46,83 @@ def lower_bound(workload: Workload, parameters: ParallelJCTParameters | None = N
     at other times than ``rounds`` says. Events within 1e-9 max(1, t) are one, so tasks may complete too early
     by that much, and by twice that much before a tick; the bound is lowered accordingly.
     """
-    needs = needs_of(workload, parameters)
-    alone = job_bounds(needs)
+    needs = _needs(workload, parameters)
+    alone = _alone(needs)
     best = float(alone.sum())
     if needs.pooled:
-        priced = priced_of(needs)
-        best = max(best, pooled_bound(needs, priced), mixed_bound(needs, priced, alone))
+        priced = _price(needs)
+        best = max(best, _pooled(needs, priced), _mixed(needs, priced, alone))
     early = 2.0 * INSTANT * float(np.maximum(workload.jobs["arrival"], 1.0).sum() + best)
     return max(best - early, 0.0) / needs.jobs
 
 
-class Needs(NamedTuple):
+def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = None) -> F8:
+    """Return the least time [s] of each job alone in the data centre, at most up to the end; [jobs].
+
+    It is the larger of the optimum of the relaxation SJS-Relax-LP and the time of the job's longest task,
+    under the largest energy cap that the job can have. Without DRC a job's vCPU on the servers of a group are
+    at most the group's share of its capacity. With DRC this holds for the base vCPU only; the total is
+    limited by each server's capacity alone, so the program has no rows for groups (with them, schedules beat
+    the bound). If servers' capacities are not limits (``server_caps`` false), base vCPU may exceed them: then
+    a job has, with DRC, at most the larger of the capacity and what the server's groups allow there.
+    """
+    needs = _needs(workload, parameters)
+    times = np.zeros(needs.jobs)
+    times[: len(needs.arrival)] = _alone(needs)
+    return times
+
+
+def pooled_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
+    """Return the average time [s] of preemptive shortest remaining work first on one pooled machine.
+
+    Let u_j >= 0 be prices of the servers' vCPU with sum u_j C_j = 1, e_x the least price u_j Leq_xj at which
+    task x can run to its end, and V_i the sum of the e_x of job i. In a schedule let task x have rho_x(t)
+    vCPU on its server j, and call e_x / Leq_xj rho_x(t) <= u_j rho_x(t) its progress. The total progress is
+    at most sum u_j C_j = 1 at any time, and that of job i amounts to V_i by the time it completes. So one
+    machine of speed 1, where the jobs have lengths V_i, can complete each job as early; and at all times
+    shortest remaining work first has completed the most jobs (Schrage 1968), so that it also has the least
+    time in the system up to any instant.
+
+    Any prices give a bound. Equal prices make V_i the least work over the capacity of all servers; an
+    ascent finds better ones if some servers are scarcer than others. Pairs of task and server that the energy
+    cap forbids are excluded. The bound is 0 if servers' capacities are not limits.
+    """
+    needs = _needs(workload, parameters)
+    return _pooled(needs, _price(needs)) / needs.jobs if needs.pooled else 0.0
+
+
+def mixed_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
+    """Return a lower bound [s] on the average time that mixes :func:`job_bounds` and :func:`pooled_bound`.
+
+    With the progress, e and V of :func:`pooled_bound`, let M_i be the mean time at which job i progresses,
+    and r_i, C_i its arrival and completion. For every schedule:
+
+    1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
+    2. C_i >= M_i + h_i. Task x progresses at most at rate e_x / d_x, where d_x is its least time alone, and
+       all tasks of the job together at most at R_i: the largest sum of u_j times the vCPU that a job of that
+       many tasks can have. So at C_i - s at least V_i - min(sum e_x min(1, s / d_x), R_i s) is left; and
+       C_i - M_i is the integral over s of the rest, divided by V_i. h_i is that integral for this least rest.
+    3. For weights w_i >= 0 the sum of w_i M_i is at least its minimum over preemptive schedules of one
+       machine of speed 1, where serving the largest w_i / V_i first is optimal (by exchange of two slices).
+
+    An episode that ends at T charges min(C_i, T). Let the rest be done at T, which changes M_i to m_i.
+    Then 3 holds for m_i, with dates after T counted as T. As min(C_i, T) >= min(m_i + h_i, T), which is
+    concave in m_i, it is at least the chord over r_i <= m_i <= T: r_i + h_i + s_i (m_i - r_i) with
+    s_i = 1 - h_i / (T - r_i), or T if h_i is larger than T - r_i.
+
+    Hence for weights 0 <= w_i <= 1 the sum of min(C_i, T) is at least that of (1 - w_i) min(r_i + L_i, T) +
+    w_i (r_i + h_i - s_i r_i), plus the minimum of 3 with the weights w_i s_i. It is concave in the weights;
+    multiplicative steps along its supergradient improve them, and the best value is returned.
+
+    The bound is 0 if servers' capacities are not limits.
+    """
+    needs = _needs(workload, parameters)
+    if not needs.pooled:
+        return 0.0
+    return _mixed(needs, _price(needs), _alone(needs)) / needs.jobs
+
+
+class _Needs(NamedTuple):
     """The needs of the jobs that arrive before the end. J jobs, Q tasks, M servers, R rows."""
 
     jobs: int  # of the workload
@@ -76,8 +142,7 @@ class Needs(NamedTuple):
     pooled: bool  # True if the servers' capacities limit all jobs together
 
 
-def needs_of(workload: Workload, parameters: ParallelJCTParameters | None) -> Needs:
-    """Return the needs of the jobs of a workload."""
+def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Needs:
     own = tables(workload)
     parameters = parameters or ParallelJCTParameters()
     jobs = int(np.searchsorted(own.arrival, parameters.max_time))
@@ -97,7 +162,7 @@ def needs_of(workload: Workload, parameters: ParallelJCTParameters | None) -> Ne
     ceiling = np.repeat(spare, np.diff(first)) / power + load / efficiency.max(axis=1)
     leq = load[:, None] / efficiency
     longest = np.where(leq <= ceiling[:, None], leq / least_limit, math.inf).min(axis=1)
-    return Needs(
+    return _Needs(
         jobs=len(own.arrival),
         arrival=own.arrival[:jobs] - own.arrival[0],  # a large origin would lose digits
         horizon=parameters.max_time - own.arrival[:jobs],
@@ -116,16 +181,8 @@ def needs_of(workload: Workload, parameters: ParallelJCTParameters | None) -> Ne
     )
 
 
-def job_bounds(needs: Needs) -> F8:
-    """Return the least time [s] of each job alone in the data centre, at most up to the end; [J].
-
-    It is the larger of the optimum of the relaxation SJS-Relax-LP and the time of the job's longest task,
-    under the largest energy cap that the job can have. Without DRC a job's vCPU on the servers of a group are
-    at most the group's share of its capacity. With DRC this holds for the base vCPU only; the total is
-    limited by each server's capacity alone, so the program has no rows for groups (with them, schedules beat
-    the bound). If servers' capacities are not limits (``server_caps`` false), base vCPU may exceed them: then
-    a job has, with DRC, at most the larger of the capacity and what the server's groups allow there.
-    """
+def _alone(needs: _Needs) -> F8:
+    """Return the least time in the system of each job, up to the end of the episode [J]."""
     jobs, first = len(needs.arrival), needs.first_task
     times, most = np.zeros(jobs), np.zeros(jobs)
     for i in range(jobs):
@@ -155,15 +212,14 @@ def _spread(leq: F8, power: F8, matrix: Weights, limits: F8, energy_cap: float) 
     return best
 
 
-class Priced(NamedTuple):
+class _Priced(NamedTuple):
     """The jobs on the machine of speed 1, as in :func:`mixed_bound`. J jobs."""
 
     length: F8  # [J] V [s]
     tail: F8  # [J] h [s]
 
 
-def priced_of(needs: Needs) -> Priced:
-    """Return the jobs on the pooled machine, by the best prices that an ascent finds."""
+def _price(needs: _Needs) -> _Priced:
     tasks, servers = needs.efficiency.shape
     budget = needs.cpu / needs.cpu.sum()  # u_j C_j
     least, trial, load = np.empty(tasks), np.empty(servers), np.empty(servers)
@@ -172,7 +228,7 @@ def priced_of(needs: Needs) -> Priced:
     jobs = len(needs.arrival)
     length, tail = np.empty(jobs), np.empty(jobs)
     if jobs == 0:
-        return Priced(length, tail)
+        return _Priced(length, tail)
     np.add.reduceat(least, needs.first_task[:-1], out=length)
     price = budget / needs.cpu
     largest = np.concatenate([[0.0], np.cumsum(np.sort(price * needs.least_limit)[::-1])])
@@ -181,24 +237,10 @@ def priced_of(needs: Needs) -> Priced:
     if solved.status == 0:
         rate = np.minimum(rate, -solved.fun * (1.0 + RATE_ROUNDING))
     tail_times(least, needs.longest, needs.first_task, length, np.minimum(rate, 1.0), tail)
-    return Priced(length, tail)
+    return _Priced(length, tail)
 
 
-def pooled_bound(needs: Needs, priced: Priced) -> float:
-    """Return the sum of the times [s] of preemptive shortest remaining work first on one pooled machine.
-
-    Let u_j >= 0 be prices of the servers' vCPU with sum u_j C_j = 1, e_x the least price u_j Leq_xj at which
-    task x can run to its end, and V_i the sum of the e_x of job i. In a schedule let task x have rho_x(t)
-    vCPU on its server j, and call e_x / Leq_xj rho_x(t) <= u_j rho_x(t) its progress. The total progress is
-    at most sum u_j C_j = 1 at any time, and that of job i amounts to V_i by the time it completes. So one
-    machine of speed 1, where the jobs have lengths V_i, can complete each job as early; and at all times
-    shortest remaining work first has completed the most jobs (Schrage 1968), so that it also has the least
-    time in the system up to any instant.
-
-    Any prices give a bound. Equal prices make V_i the least work over the capacity of all servers; an
-    ascent finds better ones if some servers are scarcer than others. Pairs of task and server that the energy
-    cap forbids are excluded. There is no such bound if servers' capacities are not limits.
-    """
+def _pooled(needs: _Needs, priced: _Priced) -> float:
     count = len(needs.arrival)
     end, mean, left = np.empty(count), np.empty(count), np.empty(count)
     until = float(needs.arrival[0] + needs.horizon[0]) if count else 0.0
@@ -206,31 +248,7 @@ def pooled_bound(needs: Needs, priced: Priced) -> float:
     return float((np.minimum(end, until) - needs.arrival).sum())
 
 
-def mixed_bound(needs: Needs, priced: Priced, alone: F8) -> float:
-    """Return a lower bound [s] on the sum of the times: :func:`job_bounds` and :func:`pooled_bound`, mixed.
-
-    With the progress, e and V of :func:`pooled_bound`, let M_i be the mean time at which job i progresses,
-    and r_i, C_i its arrival and completion. For every schedule:
-
-    1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
-    2. C_i >= M_i + h_i. Task x progresses at most at rate e_x / d_x, where d_x is its least time alone, and
-       all tasks of the job together at most at R_i: the largest sum of u_j times the vCPU that a job of that
-       many tasks can have. So at C_i - s at least V_i - min(sum e_x min(1, s / d_x), R_i s) is left; and
-       C_i - M_i is the integral over s of the rest, divided by V_i. h_i is that integral for this least rest.
-    3. For weights w_i >= 0 the sum of w_i M_i is at least its minimum over preemptive schedules of one
-       machine of speed 1, where serving the largest w_i / V_i first is optimal (by exchange of two slices).
-
-    An episode that ends at T charges min(C_i, T). Let the rest be done at T, which changes M_i to m_i.
-    Then 3 holds for m_i, with dates after T counted as T. As min(C_i, T) >= min(m_i + h_i, T), which is
-    concave in m_i, it is at least the chord over r_i <= m_i <= T: r_i + h_i + s_i (m_i - r_i) with
-    s_i = 1 - h_i / (T - r_i), or T if h_i is larger than T - r_i.
-
-    Hence for weights 0 <= w_i <= 1 the sum of min(C_i, T) is at least that of (1 - w_i) min(r_i + L_i, T) +
-    w_i (r_i + h_i - s_i r_i), plus the minimum of 3 with the weights w_i s_i. It is concave in the weights;
-    multiplicative steps along its supergradient improve them, and the best value is returned.
-
-    There is no such bound if servers' capacities are not limits.
-    """
+def _mixed(needs: _Needs, priced: _Priced, alone: F8) -> float:
     if len(alone) == 0:
         return 0.0
     steps = min(max(MOST_VISITS // len(alone), LEAST_STEPS), MOST_STEPS)
@@ -242,7 +260,7 @@ def mixed_bound(needs: Needs, priced: Priced, alone: F8) -> float:
 def _raise_prices(
     load: F8, efficiency: F8, ceiling: F8, cpu: F8, steps: int, budget: F8, trial: F8, used: F8, least: F8
 ) -> None:
-    """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps; see :class:`Needs`.
+    """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps; see :class:`_Needs`.
 
     ``budget`` [M], u_j C_j with sum 1, is the starting point, and is replaced by the best one found; each
     task's least price under it is written to ``least`` [Q]. ``trial`` and ``used`` [M] are scratch space.

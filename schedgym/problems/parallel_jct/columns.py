@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, numbered, places, product_row, put, put_products, read
+from schedgym.core.columns import names_of, numbered, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.order import sort
 from schedgym.core.scorer import EDGE, log_odds, unscaled
@@ -104,18 +104,23 @@ class JobColumns(NamedTuple):
     crowd: float
     pressure: float
     log_offered: float
-
-
-JobProducts = product_row(
-    (
-        "pressure",
-        *("available", "idle", "z_load", "relative_time", "log_wait", "stretch", "energy"),
-    ),
-    ("available", "z_load", "relative_time", "log_wait", "stretch", "energy"),
-    ("idle", "energy"),
-    ("fixed",),
-    ("fixed", "available", "relative_time", "energy"),
-)
+    pressure_times_available: float
+    pressure_times_idle: float
+    pressure_times_z_load: float
+    pressure_times_relative_time: float
+    pressure_times_log_wait: float
+    pressure_times_stretch: float
+    pressure_times_energy: float
+    available_times_z_load: float
+    available_times_relative_time: float
+    available_times_log_wait: float
+    available_times_stretch: float
+    available_times_energy: float
+    idle_times_energy: float
+    fixed: float
+    fixed_times_available: float
+    fixed_times_relative_time: float
+    fixed_times_energy: float
 
 
 class Whole(NamedTuple):
@@ -196,8 +201,8 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
 
 
 @helper
-def write_job(job: JobToken, whole: Whole, most: Any, x: Any) -> None:
-    """Write the columns of a job; ``most``: of the memo."""
+def job_columns(job: JobToken, whole: Whole, most: Any) -> JobColumns:
+    """Return the columns of a job; ``most``: of the memo."""
     servers = most.shape[0]
     number = int(math.floor(unscaled(job.tasks, COUNT_SCALE) + 0.5))
     own = most[min(max(number, 1), servers) - 1]
@@ -205,7 +210,11 @@ def write_job(job: JobToken, whole: Whole, most: Any, x: Any) -> None:
     log_time = max(log_bound, log_load - math.log(own + EDGE))
     age = unscaled(job.age, TIME_SCALE)
     log_age = math.log1p(age)
-    columns = JobColumns(
+    available, idle, pressure, fixed = whole.available, whole.idle, whole.pressure, whole.fixed
+    z_load, relative_time = (log_load - whole.mean) * whole.scale, log_time - whole.mean
+    log_wait = math.log1p(age / (TIME_SCALE * math.exp(whole.mean)))
+    stretch = math.log(own + EDGE) - math.log(min(number, servers) / servers)
+    return JobColumns(
         log_bound=log_bound,
         log_time=log_time,
         log_load=log_load,
@@ -214,21 +223,36 @@ def write_job(job: JobToken, whole: Whole, most: Any, x: Any) -> None:
         age=job.age,
         energy=job.energy,
         log_slowdown=log_age - log_time,
-        available_times_log_time=whole.available * log_time,
-        available_times_log_load=whole.available * log_load,
-        z_load=(log_load - whole.mean) * whole.scale,
-        relative_time=log_time - whole.mean,
-        log_wait=math.log1p(age / (TIME_SCALE * math.exp(whole.mean))),
-        stretch=math.log(own + EDGE) - math.log(min(number, servers) / servers),
+        available_times_log_time=available * log_time,
+        available_times_log_load=available * log_load,
+        z_load=z_load,
+        relative_time=relative_time,
+        log_wait=log_wait,
+        stretch=stretch,
         spread=math.log(number / servers),
-        available=whole.available,
-        idle=whole.idle,
+        available=available,
+        idle=idle,
         crowd=whole.crowd,
-        pressure=whole.pressure,
+        pressure=pressure,
         log_offered=whole.log_offered,
+        pressure_times_available=pressure * available,
+        pressure_times_idle=pressure * idle,
+        pressure_times_z_load=pressure * z_load,
+        pressure_times_relative_time=pressure * relative_time,
+        pressure_times_log_wait=pressure * log_wait,
+        pressure_times_stretch=pressure * stretch,
+        pressure_times_energy=pressure * job.energy,
+        available_times_z_load=available * z_load,
+        available_times_relative_time=available * relative_time,
+        available_times_log_wait=available * log_wait,
+        available_times_stretch=available * stretch,
+        available_times_energy=available * job.energy,
+        idle_times_energy=idle * job.energy,
+        fixed=fixed,
+        fixed_times_available=fixed * available,
+        fixed_times_relative_time=fixed * relative_time,
+        fixed_times_energy=fixed * job.energy,
     )
-    put(x, 0, columns)
-    put_products(x, len(columns), JobProducts, (columns, whole))
 
 
 @helper
@@ -237,7 +261,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     if code == OF_SERVER:
         put(x, 0, read(ServerToken, seen.servers[i]))
     elif code == OF_JOB:
-        write_job(read(JobToken, seen.jobs[i]), read(Whole, memo.whole), memo.most, x)
+        put(x, 0, job_columns(read(JobToken, seen.jobs[i]), read(Whole, memo.whole), memo.most))
 
 
 @helper
@@ -258,7 +282,7 @@ TOKENS = Tokens(
         "search": ScoredView("choice", (*_PICK, Scores("move", ("moves",), "move"), Scores("launch"))),
     },
     columns={
-        "job": ColumnSet(OF_JOB, names_of(JobColumns, JobProducts)),
+        "job": ColumnSet(OF_JOB, names_of(JobColumns)),
         "server": ColumnSet(OF_SERVER, numbered("servers", ServerToken)),
         "move": ColumnSet(OF_MOVE, (), (*numbered("moves", MoveToken), *numbered("servers", ServerToken))),
     },

@@ -266,6 +266,11 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
         put(x, 0, job_columns(seen, memo, i))
 
 
+@helper
+def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
+    """Do nothing: no pairs are scored."""
+
+
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("resources")),
     globals=names_of(GlobalToken),

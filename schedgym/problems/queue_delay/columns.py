@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32, Integers
-from schedgym.core.columns import names_of, places, product_row, put, put_products, read
+from schedgym.core.columns import names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.scorer import EDGE, log_odds, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
@@ -88,18 +88,22 @@ class TaskColumns(NamedTuple):
     calm: float
     quiet: float
     completion: float
-
-
-TaskProducts = product_row(
-    ("pressure", "z_execution"),
-    ("free", "z_execution"),
-    ("pressure", "log_priced_demand", "log_wait"),
-    ("overload", "free", "z_execution"),
-    ("arrival", "z_execution", "log_load", "free", "free_times_z_execution"),
-    ("calm", "z_execution"),
-    ("quiet", "z_execution", "log_priced_demand", "pressure", "free", "pressure_times_z_execution"),
-)
-TASK_COLUMNS = len(names_of(TaskColumns, TaskProducts))
+    pressure_times_z_execution: float
+    free_times_z_execution: float
+    pressure_times_log_priced_demand: float
+    pressure_times_log_wait: float
+    overload_times_free: float
+    overload_times_z_execution: float
+    arrival_times_z_execution: float
+    arrival_times_log_load: float
+    arrival_times_free: float
+    arrival_times_free_times_z_execution: float
+    calm_times_z_execution: float
+    quiet_times_z_execution: float
+    quiet_times_log_priced_demand: float
+    quiet_times_pressure: float
+    quiet_times_free: float
+    quiet_times_pressure_times_z_execution: float
 
 
 class Fit(NamedTuple):
@@ -111,19 +115,22 @@ class Fit(NamedTuple):
     left_uneven: float  # most less least
 
 
-#: in view placement they see these behind them: the task on a server, ...
-PlacementProducts = product_row(
-    ("calm", "left_norm"),
-    *((when, *Fit._fields) for when in ("arrival", "completion", "quiet")),
-)
-
-
-PLACEMENT_PRODUCTS = len(names_of(PlacementProducts))
-
-
 class PlacementColumns(NamedTuple):
-    """... and the server."""
+    """What they see in view placement behind these: the task on a server."""
 
+    calm_times_left_norm: float
+    arrival_times_dot: float
+    arrival_times_left_norm: float
+    arrival_times_left_least: float
+    arrival_times_left_uneven: float
+    completion_times_dot: float
+    completion_times_left_norm: float
+    completion_times_left_least: float
+    completion_times_left_uneven: float
+    quiet_times_dot: float
+    quiet_times_left_norm: float
+    quiet_times_left_least: float
+    quiet_times_left_uneven: float
     released: float
     idle: float
     free_share: float
@@ -155,7 +162,6 @@ class Whole(NamedTuple):
     calm: float  # 1 if that load is at most MUCH and more arrivals are expected
     quiet: float  # 1 if no more arrivals are expected
     completion: float  # 1 at a completion epoch
-    arrival: float  # 1 at an arrival
 
 
 class Seen(NamedTuple):
@@ -219,7 +225,6 @@ def measure(seen: Seen, prices: Any) -> Whole:
         calm=1.0 if overload + quiet == 0.0 else 0.0,
         quiet=quiet,
         completion=epoch.completion,
-        arrival=1.0 - epoch.completion,
     )
 
 
@@ -237,8 +242,8 @@ def prepare(seen: Seen, memo: Memo, code: int) -> None:
 
 
 @helper
-def write_task(seen: Seen, memo: Memo, i: int, x: Any) -> None:
-    """Write the columns of task i."""
+def task_columns(seen: Seen, memo: Memo, i: int) -> TaskColumns:
+    """Return the columns of task i."""
     resources = resources_of(seen)
     task, whole = read(TaskToken, seen.tasks[i][resources:]), read(Whole, memo.whole)
     largest, smallest, priced = 0.0, math.inf, 0.0
@@ -249,26 +254,44 @@ def write_task(seen: Seen, memo: Memo, i: int, x: Any) -> None:
         priced += memo.prices[r] * demand
     waited = unscaled(task.waiting, WAITING_SCALE)
     log_execution = task.log_execution * LOG_DAY
-    own = TaskColumns(
+    z = (log_execution - whole.mean) * whole.scale
+    log_wait, size = math.log1p(waited / whole.execution), math.log(priced + EDGE)
+    pressure, free, overload, quiet = whole.pressure, whole.free, whole.overload, whole.quiet
+    arrival = 1.0 - whole.completion
+    return TaskColumns(
         log_execution=log_execution,
         slowdown=math.log1p(waited) - log_execution,
         arriving=task.arriving,
-        z_execution=(log_execution - whole.mean) * whole.scale,
-        log_wait=math.log1p(waited / whole.execution),
+        z_execution=z,
+        log_wait=log_wait,
         log_demand=math.log(largest + EDGE),
-        log_priced_demand=math.log(priced + EDGE),
+        log_priced_demand=size,
         spread=largest - smallest,
-        pressure=whole.pressure,
+        pressure=pressure,
         log_load=whole.log_load,
-        overload=whole.overload,
-        free=whole.free,
+        overload=overload,
+        free=free,
         empty=whole.empty,
         calm=whole.calm,
-        quiet=whole.quiet,
+        quiet=quiet,
         completion=whole.completion,
+        pressure_times_z_execution=pressure * z,
+        free_times_z_execution=free * z,
+        pressure_times_log_priced_demand=pressure * size,
+        pressure_times_log_wait=pressure * log_wait,
+        overload_times_free=overload * free,
+        overload_times_z_execution=overload * z,
+        arrival_times_z_execution=arrival * z,
+        arrival_times_log_load=arrival * whole.log_load,
+        arrival_times_free=arrival * free,
+        arrival_times_free_times_z_execution=arrival * free * z,
+        calm_times_z_execution=whole.calm * z,
+        quiet_times_z_execution=quiet * z,
+        quiet_times_log_priced_demand=quiet * size,
+        quiet_times_pressure=quiet * pressure,
+        quiet_times_free=quiet * free,
+        quiet_times_pressure_times_z_execution=quiet * pressure * z,
     )
-    put(x, 0, own)
-    put_products(x, len(own), TaskProducts, (whole, own))
 
 
 @helper
@@ -316,20 +339,38 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     if code == ROUTE_SERVER:
         put(x, 0, server_columns(seen, i))
         return
-    write_task(seen, memo, i, x)
+    task = task_columns(seen, memo, i)
+    put(x, 0, task)
     if code == PICK_TASK:
         j = memo.released[0]
-        put(x, TASK_COLUMNS, fit(seen, i, j) if j >= 0 else Fit(0.0, 0.0, 0.0, 0.0))
+        put(x, len(task), fit(seen, i, j) if j >= 0 else Fit(0.0, 0.0, 0.0, 0.0))
 
 
 @helper
 def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
     """Write the columns of task i on server j, behind those of task i."""
-    server = server_columns(seen, j)
-    put_products(x, TASK_COLUMNS, PlacementProducts, (read(Whole, memo.whole), fit(seen, i, j)))
+    task, own, server = read(TaskColumns, x), fit(seen, i, j), server_columns(seen, j)
+    arrival, completion, quiet = 1.0 - task.completion, task.completion, task.quiet
     released = 1.0 if j == memo.released[0] else 0.0
-    own = PlacementColumns(released, server.idle, server.free_share)
-    put(x, TASK_COLUMNS + PLACEMENT_PRODUCTS, own)
+    pair = PlacementColumns(
+        calm_times_left_norm=task.calm * own.left_norm,
+        arrival_times_dot=arrival * own.dot,
+        arrival_times_left_norm=arrival * own.left_norm,
+        arrival_times_left_least=arrival * own.left_least,
+        arrival_times_left_uneven=arrival * own.left_uneven,
+        completion_times_dot=completion * own.dot,
+        completion_times_left_norm=completion * own.left_norm,
+        completion_times_left_least=completion * own.left_least,
+        completion_times_left_uneven=completion * own.left_uneven,
+        quiet_times_dot=quiet * own.dot,
+        quiet_times_left_norm=quiet * own.left_norm,
+        quiet_times_left_least=quiet * own.left_least,
+        quiet_times_left_uneven=quiet * own.left_uneven,
+        released=released,
+        idle=server.idle,
+        free_share=server.free_share,
+    )
+    put(x, len(task), pair)
 
 
 TOKENS = Tokens(
@@ -344,10 +385,8 @@ TOKENS = Tokens(
         "rule": RULE_VIEW,
     },
     columns={
-        "pick": ColumnSet(PICK_TASK, names_of(TaskColumns, TaskProducts, Fit)),
-        "placement": ColumnSet(
-            PLACED_TASK, names_of(TaskColumns, TaskProducts), names_of(PlacementProducts, PlacementColumns)
-        ),
+        "pick": ColumnSet(PICK_TASK, names_of(TaskColumns, Fit)),
+        "placement": ColumnSet(PLACED_TASK, names_of(TaskColumns), names_of(PlacementColumns)),
         "server": ColumnSet(ROUTE_SERVER, names_of(ServerColumns)),
     },
     numbers="state.queue_task",
