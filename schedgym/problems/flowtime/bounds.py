@@ -152,7 +152,7 @@ def _served(needs: _Needs) -> tuple[list[I8], list[int]]:
     done = []
     for work, speed in machines:  # time is counted in units of work: whole numbers, which are exact
         end, busy, left = np.empty((3, len(work)))
-        release = needs.arrival * float(speed)
+        release = (needs.arrival * speed).astype(np.float64)
         serve_by_key(release, work.astype(np.float64), np.empty(0), 1.0, math.inf, end, busy, left)
         done.append(-(-end.astype(np.int64) // speed))
     return done, [speed for _, speed in machines]
