@@ -266,7 +266,7 @@ def test_many_tasks_per_job() -> None:
 def test_alike_tasks_by_another_way() -> None:
     for workload, instance in units(60, 8):
         exact = optima.offline_unit(instance)
-        assert exact <= bound(workload, "discrete") <= exact * (1 + CLOSE)
+        assert exact <= bound(workload, "discrete") <= exact * (1 + 1e-11)
 
 
 def test_alike_tasks_in_long_intervals() -> None:
@@ -284,10 +284,11 @@ def test_alike_tasks_in_long_intervals() -> None:
         workload, instance = convert(zheng2016.Instance(tuple(jobs), (7.0, 4.5), True))  # room for 3 tasks
         unit = tuple(job._replace(demand=(1.0,)) for job in instance.jobs)
         exact = optima.offline_unit(zheng2016.Instance(unit, (3.0,), True))
-        assert exact <= bound(workload, "discrete") <= exact * (1 + CLOSE)
+        assert bound(workload, "discrete") == pytest.approx(exact, rel=1e-11)
 
 
 def test_alike_tasks_of_linear_jobs() -> None:
+    """They are taken many at a time, as far as a path carries them."""
     # the last job wants three, but the first has only one task yet that can make room
     jobs = [
         make_job(1, 2, 5, 5, (1.0,), 2.0, "log"),
@@ -295,7 +296,7 @@ def test_alike_tasks_of_linear_jobs() -> None:
         make_job(1, 1, 3, 3, (1.0,), 1.0),
     ]
     workload = workload_of(zheng2016.Instance(tuple(jobs), (3.0,)))
-    assert bound(workload, "discrete") == pytest.approx(2 * math.log(4) + 8 + 1, rel=CLOSE)
+    assert bound(workload, "discrete") == pytest.approx(2 * math.log(4) + 8 + 1, rel=1e-11)
     rng = random.Random(11)
     for _ in range(60):
         jobs = []
@@ -305,8 +306,15 @@ def test_alike_tasks_of_linear_jobs() -> None:
             tasks, width = rng.randint(1, 12), rng.randint(1, 6)
             jobs.append(make_job(arrival, rng.randint(arrival, 6), width, tasks, (1.0,), v))
         workload, instance = convert(zheng2016.Instance(tuple(jobs), (float(rng.randint(2, 6)),), True))
-        exact = optima.offline_unit(instance)
-        assert exact <= bound(workload, "discrete") <= exact * (1 + CLOSE)
+        assert bound(workload, "discrete") == pytest.approx(optima.offline_unit(instance), rel=1e-11)
+
+
+def test_alike_tasks_of_the_papers_size() -> None:
+    """A linear program, whose optimum is whole here, agrees."""
+    for windows in (1.0, 10.0):
+        workload = generate(3, 0, source_of(100, single=True, windows=windows))
+        needs = bounds._needs(tables(workload), True)
+        assert bound(workload, "discrete") == pytest.approx(bounds._priced(needs), rel=3e-7)
 
 
 def test_tasks_without_demand_all_run() -> None:

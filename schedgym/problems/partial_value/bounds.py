@@ -16,6 +16,7 @@ allowance for rounding is added.
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, vstack
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import values, worth
@@ -31,9 +33,6 @@ from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.workload import Jobs, check_model, tables
 from schedgym.solvers.dual_prices import LINEAR, LOG
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 MOST_LOAD = 1.0 + TOLERANCE + 1e-12  # of a slot, with an allowance for rounding
 ROUNDING = 1e-12  # share of all sums by which rounding may have lowered a bound
@@ -49,14 +48,16 @@ TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance"
 def upper_bound(workload: Workload, parameters: PartialValueParameters | None = None) -> float:
     """Return a certified upper bound on the total value of any schedule, in the model of ``parameters``.
 
-    It is Lagrangian, with the prices of a linear program by HiGHS: utilities are replaced by chords
+    In the discrete model, if all tasks have the same demand, the bound is the optimum itself: the sets of
+    tasks that can be served together are the independent sets of a matroid (those that a flow from jobs to
+    slots can cover), so the greedy algorithm that takes tasks by value, each if there is an augmenting path,
+    is optimal; the tasks of a job come in order, as their values do not increase.
+
+    Else it is Lagrangian, with the prices of a linear program by HiGHS: utilities are replaced by chords
     between a few points (in the discrete model whole numbers, where the chords are exact); the points are
     moved around the solution until the gap is below ``GAP``. The limit is the optimum of the continuous
-    model, or of the discrete one without the condition that x is whole. If all tasks are alike, it is the
-    optimum of the discrete model, too: a whole number of tasks fits into a slot, and the sets of tasks that
-    can be served together are those that a flow from jobs to slots can cover, the independent sets of a
-    matroid. For large workloads the prices come from a sample of the jobs or from longer intervals, and the
-    gap is wider.
+    model, or of the discrete one without the condition that x is whole. For large workloads the prices come
+    from a sample of the jobs or from longer intervals, and the gap is wider.
 
     Args:
         workload: the instance.
@@ -71,7 +72,9 @@ def upper_bound(workload: Workload, parameters: PartialValueParameters | None = 
     needs = _needs(tables(workload), model == "discrete")
     if len(needs.job) == 0:
         return 0.0
-    return _priced(_rounded(needs))
+    if needs.whole and _alike(needs):
+        return _matroid(needs, _grid(needs, _events(needs)))
+    return _priced(needs)
 
 
 # The programme --------------------------------------------------------------------------------
@@ -80,15 +83,15 @@ def upper_bound(workload: Workload, parameters: PartialValueParameters | None = 
 class _Needs(NamedTuple):
     """The N jobs that can be served at all, with m resources."""
 
-    job: I8  # [N] number in the workload
-    first: I8  # [N] first slot
-    last: I8  # [N] last slot
-    cap: F8  # [N] most tasks per slot
-    most: F8  # [N] most tasks in all
-    share: F8  # [N, m]
-    utility: I8  # [N]
-    value: F8  # [N]
-    exponent: F8  # [N]
+    job: Integers  # [N] number in the workload
+    first: Integers  # [N] first slot
+    last: Integers  # [N] last slot
+    cap: Floats  # [N] most tasks per slot
+    most: Floats  # [N] most tasks in all
+    share: Floats  # [N, m]
+    utility: Integers  # [N]
+    value: Floats  # [N]
+    exponent: Floats  # [N]
     whole: bool  # True in the discrete model
     load_limit: float  # most load of a slot: 1, or less for a sample of the jobs
 
@@ -116,15 +119,12 @@ def _needs(own: Jobs, whole: bool) -> _Needs:
     )
 
 
-def _rounded(needs: _Needs) -> _Needs:
-    """Return the needs with shares of which a whole number fits, if all tasks are whole and alike."""
-    largest = needs.share[0].max()
-    if not needs.whole or largest == 0.0 or (needs.share != needs.share[0]).any():
-        return needs
-    return needs._replace(share=np.full((len(needs.job), 1), 1.0 / math.floor(MOST_LOAD / largest)))
+def _alike(needs: _Needs) -> bool:
+    """Return True if all tasks have the same demand."""
+    return bool((needs.share == needs.share[0]).all())
 
 
-def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
+def _worth(needs: _Needs, served: Floats, job: Integers | None = None) -> Floats:
     """Return the value of each job (or of the jobs with these numbers) with ``served`` tasks."""
     chosen = slice(None) if job is None else job
     return values(needs.utility[chosen], needs.value[chosen], needs.exponent[chosen], served)
@@ -133,19 +133,19 @@ def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
 class _Grid(NamedTuple):
     """Intervals of slots, and the pairs of a job and an interval ("columns"); K intervals, c columns."""
 
-    slots: F8  # [K]
-    start: I8  # [N + 1] first column of a job
-    job: I8  # [c]
-    interval: I8  # [c]
-    cap: F8  # [c] most tasks of the job in the interval
+    slots: Floats  # [K]
+    start: Integers  # [N + 1] first column of a job
+    job: Integers  # [c]
+    interval: Integers  # [c]
+    cap: Floats  # [c] most tasks of the job in the interval
 
 
-def _events(needs: _Needs) -> I8:
+def _events(needs: _Needs) -> Integers:
     """Return the edges of the intervals in which the set of jobs that can be served is constant."""
     return np.unique(np.concatenate([needs.first, needs.last + 1]))
 
 
-def _grid(needs: _Needs, edge: I8) -> _Grid:
+def _grid(needs: _Needs, edge: Integers) -> _Grid:
     """Return the grid of the intervals edge[k] .. edge[k + 1] - 1; [K + 1]."""
     begin = np.searchsorted(edge, needs.first, side="right") - 1
     count = np.searchsorted(edge, needs.last, side="right") - begin
@@ -163,7 +163,7 @@ def _grid(needs: _Needs, edge: I8) -> _Grid:
     )
 
 
-def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
+def _certified(needs: _Needs, grid: _Grid, price: Floats) -> float:
     """Return the Lagrangian bound of prices [K, m] of the resources in a slot of each interval."""
     price = np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)
     total, scale = _dual(needs, grid, price, grid.slots * (needs.load_limit * MOST_LOAD))
@@ -216,7 +216,7 @@ def _priced(needs: _Needs) -> float:
     return best
 
 
-def _points(needs: _Needs, points: F8) -> F8:
+def _points(needs: _Needs, points: Floats) -> Floats:
     """Return the points between which chords replace utilities, moved to where chords are exact."""
     points = np.clip(points, 0.0, needs.most[:, np.newaxis])
     if needs.whole:
@@ -228,7 +228,7 @@ def _points(needs: _Needs, points: F8) -> F8:
     return points
 
 
-def _refined(needs: _Needs, points: F8, total: F8) -> F8:
+def _refined(needs: _Needs, points: Floats, total: Floats) -> Floats:
     """Return new points around a solution: pieces that it touches are cut, those far away become longer."""
     at, most = total[:, np.newaxis], needs.most
     near = 1e-9 * most[:, np.newaxis]
@@ -240,7 +240,7 @@ def _refined(needs: _Needs, points: F8, total: F8) -> F8:
     return _points(needs, at + width[:, np.newaxis] * steps)
 
 
-def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
+def _program(needs: _Needs, grid: _Grid, points: Floats) -> tuple[Floats, Floats, int]:
     """Solve the programme with utilities replaced by chords between ``points`` [N, > 1], ascending.
 
     Returns:
@@ -282,9 +282,23 @@ def _loads(needs: _Needs, grid: _Grid) -> Any:
     return vstack([_in_rows(grid.interval, load, len(grid.slots)) for load in loads], format="csr")
 
 
-def _in_rows(row: I8, amount: F8, rows: int) -> Any:
+def _in_rows(row: Integers, amount: Floats, rows: int) -> Any:
     """Return the sparse matrix [rows, columns] with one entry per column; ``row``, ``amount``: [columns]."""
     return csr_array((amount, (row, np.arange(len(row)))), shape=(rows, len(row)))
+
+
+# The discrete model ---------------------------------------------------------------------------
+
+
+def _matroid(needs: _Needs, grid: _Grid) -> float:
+    """Return the optimum if all demands are equal, with an allowance for rounding."""
+    largest = needs.share[0].max()
+    fitting = math.floor(MOST_LOAD / largest) if largest > 0.0 else needs.most.sum()
+    flow, served = np.zeros(len(grid.job)), np.zeros(len(needs.most))
+    order = np.argsort(grid.interval, kind="stable")
+    begin = np.searchsorted(grid.interval[order], np.arange(len(grid.slots) + 1))
+    _greedy(needs, grid, order, begin, grid.slots * fitting, flow, served)
+    return math.fsum(_worth(needs, served)) * (1.0 + ROUNDING)
 
 
 # Kernels --------------------------------------------------------------------------------------
@@ -325,7 +339,7 @@ def _bought(needs: _Needs, j: int, served: float, step: float, cost: float) -> f
 
 
 @kernel
-def _dual(needs: _Needs, grid: _Grid, price: F8, load_limit: F8) -> tuple[float, float]:
+def _dual(needs: _Needs, grid: _Grid, price: Floats, load_limit: Floats) -> tuple[float, float]:
     """Return the Lagrangian bound, and the sum of the absolute values of its terms.
 
     Args:
@@ -363,3 +377,159 @@ def _dual(needs: _Needs, grid: _Grid, price: F8, load_limit: F8) -> tuple[float,
         total += gain - paid
         scale += gain + paid
     return total, scale
+
+
+class _Search(NamedTuple):
+    """Scratch space of numbered searches for augmenting paths; N jobs, K intervals."""
+
+    closed_job: npt.NDArray[np.bool_]  # [N] no path from here ends in free capacity any more
+    closed: npt.NDArray[np.bool_]  # [K]
+    seen_job: Integers  # [N] number of the last search that has seen the job
+    seen: Integers  # [K]
+    into: Integers  # [K] column by which a search came to an interval,
+    out: Integers  # [N] and by which it left one for a job
+    queue: Integers  # [N] jobs
+    reached: Integers  # [K] intervals
+
+
+@helper
+def _find_capacity(
+    grid: _Grid,
+    order: Integers,
+    begin: Integers,
+    capacity_left: Floats,
+    flow: Floats,
+    search: _Search,
+    number: int,
+    j: int,
+) -> int:
+    """Find by breadth-first search the nearest interval with free capacity on a path from job j, else -1.
+
+    If there is none, all jobs and intervals that the search has reached are closed.
+    """
+    search.seen_job[j] = number
+    search.queue[0] = j
+    head = 0
+    tail = 1
+    intervals = 0
+    while head < tail:
+        a = search.queue[head]
+        head += 1
+        for c in range(grid.start[a], grid.start[a + 1]):
+            k = grid.interval[c]
+            if search.closed[k] or search.seen[k] == number or flow[c] >= grid.cap[c]:
+                continue
+            search.seen[k] = number
+            search.into[k] = c
+            search.reached[intervals] = k
+            intervals += 1
+            if capacity_left[k] >= 1.0:
+                return k
+            for position in range(begin[k], begin[k + 1]):
+                d = order[position]
+                other = grid.job[d]
+                if flow[d] > 0.0 and search.seen_job[other] != number:
+                    search.seen_job[other] = number
+                    search.out[other] = d
+                    search.queue[tail] = other
+                    tail += 1
+    for i in range(tail):
+        search.closed_job[search.queue[i]] = True
+    for i in range(intervals):
+        search.closed[search.reached[i]] = True
+    return -1
+
+
+@helper
+def _carried(grid: _Grid, flow: Floats, search: _Search, j: int, goal: int) -> float:
+    """Return how many tasks the path from job j to an interval can carry, regardless of its ends."""
+    amount = math.inf
+    k = goal
+    while True:
+        c = search.into[k]
+        amount = min(amount, grid.cap[c] - flow[c])
+        if grid.job[c] == j:
+            return amount
+        d = search.out[grid.job[c]]
+        amount = min(amount, flow[d])
+        k = grid.interval[d]
+
+
+@helper
+def _send(grid: _Grid, flow: Floats, search: _Search, j: int, goal: int, amount: float) -> None:
+    """Send tasks along the path from job j to an interval."""
+    k = goal
+    while True:
+        c = search.into[k]
+        flow[c] += amount
+        if grid.job[c] == j:
+            return
+        d = search.out[grid.job[c]]
+        flow[d] -= amount
+        k = grid.interval[d]
+
+
+@kernel
+def _greedy(
+    needs: _Needs,
+    grid: _Grid,
+    order: Integers,
+    begin: Integers,
+    capacity_left: Floats,
+    flow: Floats,
+    served: Floats,
+) -> None:
+    """Serve tasks by value, each if there is an augmenting path (the greedy algorithm of a matroid).
+
+    A path leads from a job to an interval where the job may get more, from an interval to the jobs served
+    there, which may move elsewhere, and ends at an interval with free capacity. Jobs and intervals that an
+    unsuccessful search has reached never have free capacity again: later paths cannot leave them.
+
+    Args:
+        needs: of the jobs.
+        grid: intervals and columns.
+        order: columns by interval [c].
+        begin: first of them for each interval [K + 1].
+        capacity_left: tasks that an interval can still take [K]; reduced.
+        flow: written: tasks of each column [c].
+        served: written: tasks of each job [N].
+    """
+    count = grid.start.shape[0] - 1
+    intervals = capacity_left.shape[0]
+    search = _Search(
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(intervals, dtype=np.bool_),
+        np.full(count, -1, dtype=np.int64),
+        np.full(intervals, -1, dtype=np.int64),
+        np.empty(intervals, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(intervals, dtype=np.int64),
+    )
+    waiting = [(0.0, 0)]
+    waiting.pop()
+    for j in range(count):
+        heapq.heappush(waiting, (-_worth_of(needs, j, 1.0), j))
+    number = 0
+    while len(waiting) > 0:
+        j = waiting[0][1]
+        if search.closed_job[j]:
+            heapq.heappop(waiting)
+            continue
+        number += 1
+        goal = _find_capacity(grid, order, begin, capacity_left, flow, search, number, j)
+        if goal < 0:
+            continue
+        # tasks of a linear job are worth the same: take as many as the path carries
+        amount = 1.0
+        if needs.utility[j] == LINEAR:
+            amount = min(needs.most[j] - served[j], capacity_left[goal])
+            amount = min(amount, _carried(grid, flow, search, j, goal))
+        capacity_left[goal] -= amount
+        _send(grid, flow, search, j, goal, amount)
+        served[j] += amount
+        if served[j] >= needs.most[j]:
+            heapq.heappop(waiting)
+        elif needs.utility[j] != LINEAR:
+            gain = _worth_of(needs, j, served[j] + 1.0) - _worth_of(needs, j, served[j])
+            heapq.heapreplace(waiting, (-gain, j))
