@@ -19,17 +19,14 @@ from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.policy import get_policy_spec, make_policy
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.simulator import Simulator
 from schedgym.core.source import first_window
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
-
-I8 = npt.NDArray[np.int64]
-F8 = npt.NDArray[np.float64]
 
 #: part of a trace -> its first and last window, as shares of the number of windows
 PARTS = {"training": (0.0, 0.6), "validation": (0.6, 0.8), "test": (0.8, 1.0)}
@@ -90,7 +87,7 @@ def windows_of_part(windows: int, part: str) -> range:
     return range(first, last)
 
 
-def episodes_of_part(simulator: Simulator, part: str, seed: int, numbers: I8) -> I8:
+def episodes_of_part(simulator: Simulator, part: str, seed: int, numbers: Integers) -> Integers:
     """The episodes of ``seed`` that play windows of one part of a trace.
 
     Args:
@@ -114,8 +111,8 @@ def episodes_of_part(simulator: Simulator, part: str, seed: int, numbers: I8) ->
 
 
 def best_baseline(
-    id: str, names: Sequence[str], environment: Mapping[str, Any], seed: int, episodes: I8
-) -> tuple[str, F8]:
+    id: str, names: Sequence[str], environment: Mapping[str, Any], seed: int, episodes: Integers
+) -> tuple[str, Floats]:
     """The baseline with the best mean objective in a domain, and its objective in each episode.
 
     Args:
@@ -133,7 +130,7 @@ def best_baseline(
     given = {name: value for name, value in environment.items() if name not in acting}
     values = {**problem.ids[id].baseline_parameters, **given}
     metric = problem.metric(problem.objective_of(problem.build(id, values)))
-    found: list[tuple[str, F8]] = []
+    found: list[tuple[str, Floats]] = []
     for name in names:
         spec = get_policy_spec(name, problem.name)
         view = spec.acting_view(

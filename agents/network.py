@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.agents.views import Layout, Segment
+from schedgym.core.arrays import Floats32
 from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter
 
@@ -29,8 +29,6 @@ from schedgym.errors import InvalidParameter
 NEVER = -1e8
 EDGE = 1e-5  # log-odds are cut off here ...
 LOG_SCALE = 0.25  # ... and brought into [-3, 3]
-
-F4 = npt.NDArray[np.float32]
 
 
 def _layer(name: str, inputs: int, outputs: int) -> dict[str, tuple[int, ...]]:
@@ -104,9 +102,9 @@ def _parts(layout: Layout, segment: Segment) -> list[tuple[str, str]]:
 
 def initial(
     layout: Layout, rng: np.random.Generator, width: int = 32, rounds: int = 1, log_std: float = 0.0
-) -> dict[str, F4]:
+) -> dict[str, Floats32]:
     """Initial weights, the critic's too: He's normal ones, with scores and values near zero."""
-    weights: dict[str, F4] = {}
+    weights: dict[str, Floats32] = {}
     for name, shape in (shapes(layout, width, rounds) | critic_shapes(layout, width)).items():
         if name == "log_std":
             array = np.full(shape, log_std)

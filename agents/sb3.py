@@ -28,6 +28,7 @@ from schedgym.agents.network import initial, prepare
 from schedgym.agents.simulation import restore_state, state_of
 from schedgym.agents.torch_network import Network
 from schedgym.agents.views import make_layout
+from schedgym.core.arrays import Flags, Floats32
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import effective_parameters, tokens_of
@@ -42,9 +43,7 @@ _BasePolicy: Any = require("stable_baselines3.common.policies", "agents").BasePo
 Tensor = Any
 
 
-def action_masks(
-    space: spaces.Space[Any], observation: dict[str, Any], num_envs: int
-) -> npt.NDArray[np.bool_]:
+def action_masks(space: spaces.Space[Any], observation: dict[str, Any], num_envs: int) -> Flags:
     """The masks of a batch of observations in the form of sb3-contrib; all true where there are none.
 
     Args:
@@ -164,9 +163,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
 
     def step_wait(
         self,
-    ) -> tuple[
-        dict[str, npt.NDArray[Any]], npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]
-    ]:
+    ) -> tuple[dict[str, npt.NDArray[Any]], Floats32, Flags, list[dict[str, Any]]]:
         """Carry out one decision in every environment.
 
         Returns:
@@ -205,8 +202,8 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
 
     def _finish(
         self,
-        terminated: npt.NDArray[np.bool_],
-        truncated: npt.NDArray[np.bool_],
+        terminated: Flags,
+        truncated: Flags,
         extra: dict[str, Any],
         infos: list[dict[str, Any]],
     ) -> None:
@@ -225,12 +222,12 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self._returns[done] = 0.0
         self._lengths[done] = 0
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def action_masks(self) -> Flags:
         """The masks of the current observations, bool [n, choices]; see :func:`action_masks`."""
         self._unaware = False
         return action_masks(self.action_space, self.env.simulator.observation, self.num_envs)
 
-    def _mask(self, index: int) -> npt.NDArray[np.bool_]:
+    def _mask(self, index: int) -> Flags:
         return self.action_masks()[index]
 
     def close(self) -> None:

@@ -24,14 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.views import Layout, Segment
+from schedgym.core.arrays import Flags, Floats, Floats32, Integers
 from schedgym.core.problem import Parameters, parameter
 from schedgym.core.rollouts import scoring_of, tabled_scoring
 from schedgym.core.scorer import CONTEXTS, FORM, KINDS, SEGMENT, TRANSFORMS, Form, Given
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
-F4 = npt.NDArray[np.float32]
-F8 = npt.NDArray[np.float64]
 Observation = Mapping[str, npt.NDArray[Any]]
 
 FLAT = 1e-6  # columns whose standard deviation is less are constants
@@ -76,14 +75,14 @@ class ScorerOptions(Parameters):
 class _Part:
     """The parameters of one segment, by their places in the flat vector."""
 
-    skip: F4
+    skip: Floats32
     skip_bias: float
-    used: npt.NDArray[np.int64]
-    context_used: npt.NDArray[np.int64]
+    used: Integers
+    context_used: Integers
     places: dict[str, slice]
     shapes: dict[str, tuple[int, ...]]
 
-    def get(self, theta: F8, name: str) -> F8:
+    def get(self, theta: Floats, name: str) -> Floats:
         """These parameters in each row of ``theta``, [P, *shape]; 0 where there are none."""
         if name not in self.places:
             return np.zeros((len(theta), 1))
@@ -256,7 +255,7 @@ class Scorer:
         parts = [f"columns {i}" for i, segment in enumerate(self.layout.segments) if segment.tokens]
         return [f"{name} {kind}" for name in (*parts, "context") for kind in ("mean", "scale")]
 
-    def _scale(self, name: str, count: int) -> tuple[F4, F4]:
+    def _scale(self, name: str, count: int) -> tuple[Floats32, Floats32]:
         if (f"{name} mean" in self.statistics) != (f"{name} scale" in self.statistics):
             raise InvalidParameter(f"statistics: {name} must have a mean and a scale")
         mean = self.statistics.get(f"{name} mean", np.zeros(count, dtype=np.float32))
@@ -272,7 +271,7 @@ class Scorer:
         found = {segment.name: list(names) for segment, names in pairs if segment.tokens}
         return found | {"context": list(self.context_columns)}
 
-    def start(self, seed: int = 0) -> F4:
+    def start(self, seed: int = 0) -> Floats32:
         """The parameters at the start of a training, with which the skip connection alone decides.
 
         First-layer weights are drawn, so that the hidden units differ; their output weights are 0.
@@ -287,7 +286,7 @@ class Scorer:
                     theta[part.places[name]] = values.ravel()
         return theta
 
-    def spread(self, bias_scale: float = 1.0) -> npt.NDArray[np.float64]:
+    def spread(self, bias_scale: float = 1.0) -> Floats:
         """Relative spread of the parameters in a search: ``bias_scale`` for those that tokens share."""
         spread = np.ones(self.size)
         for part, segment in zip(self._parts, self.layout.segments, strict=True):
@@ -296,7 +295,7 @@ class Scorer:
                     spread[place] = bias_scale
         return spread
 
-    def inspect(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> dict[str, F4]:
+    def inspect(self, observation: Observation, wanted: Flags) -> dict[str, Floats32]:
         """The scorer's input for a batch: "columns i" of segment i [F, rows], "context" [C, environments].
 
         Args:
@@ -305,7 +304,7 @@ class Scorer:
         """
         layout, seen = self.layout, np.asarray(observation["globals"], dtype=np.float32)
         table, tools = self._tabled(np.zeros((len(wanted), 0)), observation, wanted)
-        found: dict[str, F4] = {}
+        found: dict[str, Floats32] = {}
         context = [seen.T] if self.options.context != "none" else []
         for index, (segment, here) in enumerate(zip(layout.segments, layout.places, strict=True)):
             if not segment.tokens:
@@ -324,7 +323,7 @@ class Scorer:
         whole = np.concatenate(context) if context else np.empty((0, len(wanted)), dtype=np.float32)
         return found | {"context": whole[:, wanted.any(axis=1)]}
 
-    def _tabled(self, weights: F8, observation: Observation, open: Any, scores: Any = None) -> Any:
+    def _tabled(self, weights: Floats, observation: Observation, open: Any, scores: Any = None) -> Any:
         """The arguments of the problem's kernels, which read what the layout says is there."""
         count, present, layout = len(weights), self.masks[1], self.layout
         for key, features in layout.features.items():
@@ -344,9 +343,7 @@ class Scorer:
         )
         return tabled_scoring(self._kernels.acting, self.form, given, observation)
 
-    def wanted(
-        self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
-    ) -> npt.NDArray[np.bool_]:
+    def wanted(self, observation: Observation, live: Flags | None = None) -> Flags:
         """True for the scores that matter, [B, size]: of several open actions, of tokens that are there.
 
         Args:
@@ -371,7 +368,7 @@ class Scorer:
             mask &= live[:, np.newaxis]
         return mask
 
-    def weights(self, theta: F4, count: int) -> F8:
+    def weights(self, theta: Floats32, count: int) -> Floats:
         """The weights of x and c that the problem's kernels take, for each of ``count`` environments.
 
         Args:
@@ -391,14 +388,14 @@ class Scorer:
             parts += self._token_weights(index, table) if segment.tokens else self._whole_weights(part, table)
         return np.repeat(np.concatenate(parts, axis=1), share, axis=0)
 
-    def _divided(self, name: str, used: npt.NDArray[np.int64], w: F8, count: int) -> tuple[F8, F8]:
+    def _divided(self, name: str, used: Integers, w: Floats, count: int) -> tuple[Floats, Floats]:
         """Weights w [..., used] of normal columns as weights [..., count] of the columns, and a constant."""
         mean, scale = (array.astype(np.float64)[used] for array in self._scale(name, count))
         found = np.zeros((*w.shape[:-1], count))
         found[..., used] = w / scale
         return found, -(w / scale * mean).sum(axis=-1)
 
-    def _token_weights(self, index: int, table: F8) -> list[F8]:
+    def _token_weights(self, index: int, table: Floats) -> list[Floats]:
         """The weights of a segment with tokens, in the order of the kernels."""
         part, columns, inputs = self._parts[index], len(self.columns[index]), len(self.context_columns)
         name = f"columns {index}"
@@ -413,14 +410,14 @@ class Scorer:
             parts.append(units.reshape(len(table), -1))
         return parts
 
-    def _whole_weights(self, part: _Part, table: F8) -> list[F8]:
+    def _whole_weights(self, part: _Part, table: Floats) -> list[Floats]:
         """The weights of a segment without tokens, in the order of the kernels."""
         k, constant = self._divided("context", part.used, part.get(table, "w"), len(self.context_columns))
         constant = constant + part.skip_bias + part.get(table, "bias")
         found = np.concatenate([constant[..., np.newaxis], k + part.skip.astype(np.float64)], axis=-1)
         return [found.reshape(len(table), -1)]
 
-    def scores(self, theta: F4, observation: Observation, wanted: npt.NDArray[np.bool_] | None = None) -> F8:
+    def scores(self, theta: Floats32, observation: Observation, wanted: Flags | None = None) -> Floats:
         """Scores [B, size]; those that are not wanted are 0.
 
         Args:
@@ -442,9 +439,9 @@ def _find(columns: Sequence[str], name: str) -> int:
     return columns.index(name)
 
 
-def statistics_of(seen: Sequence[Mapping[str, F4]]) -> dict[str, F4]:
+def statistics_of(seen: Sequence[Mapping[str, Floats32]]) -> dict[str, Floats32]:
     """Means and standard deviations of the columns, from what :meth:`Scorer.inspect` gave of batches."""
-    found: dict[str, F4] = {}
+    found: dict[str, Floats32] = {}
     for name in seen[0]:
         x = np.concatenate([batch[name] for batch in seen], axis=1).astype(np.float64)
         if x.shape[1]:

@@ -38,12 +38,11 @@ from schedgym.agents.files import describe, strip
 from schedgym.agents.scorer import Scorer, statistics_of
 from schedgym.agents.simulation import make_simulator, play_episodes, play_scored
 from schedgym.agents.views import layout_of
+from schedgym.core.arrays import Flags, Floats, Floats32, Integers
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-F4 = npt.NDArray[np.float32]
-F8 = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 
 #: the environment's seed in training is this plus the training's seed, which is below 2^32
@@ -125,18 +124,18 @@ class Rollouts:
         self.objective, self.sign = metric.name, metric.sign
         self.num_envs, self.part, self.decisions = num_envs, part, 0
 
-    def episodes(self, seed: int, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def episodes(self, seed: int, numbers: Integers) -> Integers:
         """The episodes of a seed that are played as the first, second, ... of ``numbers``."""
         return episodes_of_part(self.simulator, self.part, seed, numbers)
 
     def play(
         self,
         scorer: Scorer,
-        thetas: F4,
+        thetas: Floats32,
         seed: int,
         first: int,
-        watch: Callable[[Arrays, npt.NDArray[np.bool_]], None] | None = None,
-    ) -> F8:
+        watch: Callable[[Arrays, Flags], None] | None = None,
+    ) -> Floats:
         """The objective of every candidate in every episode.
 
         Args:
@@ -154,7 +153,7 @@ class Rollouts:
         if rest:
             raise InvalidParameter(f"thetas: {len(thetas)} do not divide {self.num_envs} environments")
 
-        def act(observation: Arrays, live: npt.NDArray[np.bool_]) -> Any:
+        def act(observation: Arrays, live: Flags) -> Any:
             wanted = scorer.wanted(observation, live)
             if watch is not None:
                 watch(observation, wanted)
@@ -169,7 +168,7 @@ class Rollouts:
         return found[:, self.simulator.metric_names.index(self.objective)].reshape(len(thetas), share)
 
 
-def _fitness(kind: str, sign: float, values: F8, start: F8) -> F8:
+def _fitness(kind: str, sign: float, values: Floats, start: Floats) -> Floats:
     """Change from the start's objective, less is better; values [..., episodes], start [episodes]."""
     if kind == "log":
         floor = FLOOR * start.mean() if start.mean() > 0 else 1.0
@@ -247,7 +246,7 @@ class _DomainEvaluation:
         num_envs = players * self.episodes
         self.rollouts = Rollouts(config.id, domain.environment, num_envs, use if domain.split else "")
         self.scorer: Scorer
-        self.reference: F8  # objectives in the validation episodes that others are compared with
+        self.reference: Floats  # objectives in the validation episodes that others are compared with
 
     def prepare(self, statistics: Arrays) -> Scorer:
         """Make the scorer of this domain's sizes."""
@@ -255,15 +254,15 @@ class _DomainEvaluation:
         self.scorer = Scorer(self.rollouts.layout, self.config.scorer, own)
         return self.scorer
 
-    def fitness(self, values: F8, reference: F8) -> F8:
+    def fitness(self, values: Floats, reference: Floats) -> Floats:
         """The change of objectives [..., episodes] from those of the reference [episodes]."""
         return _fitness(self.config.search.fitness, self.rollouts.sign, values, reference)
 
-    def validate(self, theta: F4) -> F8:
+    def validate(self, theta: Floats32) -> Floats:
         """The objective in each validation episode."""
         return self.rollouts.play(self.scorer, theta[np.newaxis], VALIDATION_SEED, 0)[0]
 
-    def refer_to(self, start: F8) -> None:
+    def refer_to(self, start: Floats) -> None:
         """Compare with the best of the configuration's baselines, or without any with the start."""
         self.reference = start
         if names := self.config.search.baselines:
@@ -271,13 +270,13 @@ class _DomainEvaluation:
             given = self.domain.environment
             _, self.reference = best_baseline(self.config.id, names, given, VALIDATION_SEED, episodes)
 
-    def columns(self, seed: int) -> list[dict[str, F4]]:
+    def columns(self, seed: int) -> list[dict[str, Floats32]]:
         """The columns along the start's trajectories, every SAMPLES decisions."""
         scorer = Scorer(self.rollouts.layout, dataclasses.replace(self.config.scorer, hidden=0))
-        seen: list[dict[str, F4]] = []
+        seen: list[dict[str, Floats32]] = []
         turn = itertools.count()
 
-        def watch(observation: Arrays, wanted: npt.NDArray[np.bool_]) -> None:
+        def watch(observation: Arrays, wanted: Flags) -> None:
             if next(turn) % SAMPLES == 0:
                 seen.append(scorer.inspect(observation, wanted))
 
@@ -308,7 +307,7 @@ class Search:
         self.training = self._evaluations("training", options.population + 1, options.episodes)
         self.validation = self._evaluations("validation", 1, options.validation_episodes)
         self.seed = TRAINING_SEEDS + config.seed
-        self.fitness: list[F8] = []  # of the candidates of each generation
+        self.fitness: list[Floats] = []  # of the candidates of each generation
         self.decisions_before = 0  # of the runs before this one
 
     def _evaluations(self, use: str, players: int, episodes: int) -> list[_DomainEvaluation]:
@@ -403,7 +402,7 @@ class Search:
             decisions=self.decisions,
         )
 
-    def _add(self, generation: int, sigma: float, values: Sequence[F8], theta: F4) -> None:
+    def _add(self, generation: int, sigma: float, values: Sequence[Floats], theta: Floats32) -> None:
         """Add a validation: the objectives in the episodes of each domain."""
         evaluations, curve, best = self.validation, self.record.curve, self.record.best_index
         pairs = zip(evaluations, values, strict=True)
@@ -422,7 +421,7 @@ class Search:
         return {f"{STATISTICS}{name}": array for name, array in statistics_of(seen).items()}
 
 
-def _strategy(config: Config, scorer: Scorer, start: F4) -> Any:
+def _strategy(config: Config, scorer: Scorer, start: Floats32) -> Any:
     options = config.search
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=tuple(b"search")))
     given = {

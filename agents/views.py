@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from schedgym.core.arrays import Flags, Floats32
 from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
-
-F4 = npt.NDArray[np.float32]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +67,8 @@ class Layout:
     context: tuple[TokenSet, ...]
     features: Mapping[str, int]
     size: int
-    low: F4 | None = None
-    high: F4 | None = None
+    low: Floats32 | None = None
+    high: Floats32 | None = None
     transform: str = ""
     shape: tuple[int, int] | None = None
     scale: float = 1.0
@@ -80,7 +79,7 @@ class Layout:
         ends = np.cumsum([segment.count for segment in self.segments]).tolist()
         return [slice(end - segment.count, end) for end, segment in zip(ends, self.segments, strict=True)]
 
-    def mask(self, observation: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_] | None:
+    def mask(self, observation: Mapping[str, npt.NDArray[Any]]) -> Flags | None:
         """True for the scores that may become the action; None if the observation has no mask of actions.
 
         Args:

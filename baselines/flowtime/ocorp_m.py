@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from schedgym.baselines.flowtime import pricing
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.ocorp_plus import plus_allocation
 from schedgym.baselines.flowtime.policy import clear_rest, seen_rows
 from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import register_policy
@@ -21,8 +19,6 @@ from schedgym.solvers import transport
 from schedgym.solvers.arithmetic import fixed, scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch, knapsack_into, make_knapsack_scratch
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 27  # of the knapsack's table
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from schedgym.baselines.flowtime import pricing
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.policy import clear_rest, seen_rows
 from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
@@ -19,8 +17,6 @@ from schedgym.solvers.arithmetic import scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch
 from schedgym.solvers.transport import TransportScratch, break_ties, make_transport_scratch, transport_into
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 LEVELS = ("server", "job")
 
 

@@ -7,14 +7,11 @@ where the multiple is a common denominator of the costs of all jobs: sums are th
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from schedgym.core.arrays import Floats
 from schedgym.core.jit import helper
 from schedgym.problems.flowtime.rules import MOST_MULTIPLE, Rows
 from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for
 
-Floats = npt.NDArray[np.float64]
 LEAST_UNITS = 1024.0  # of alpha: with fewer the whole number of units is too far from it
 
 

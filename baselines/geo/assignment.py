@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.baselines.geo.policy import GeoPolicy
 from schedgym.core.arrays import SHARED, Floats, Integers, Integers32, allocate
@@ -78,10 +77,10 @@ def decide(table: Any, tools: Any, options: orders.Options, n: int, rows: orders
 
 @pure_kernel
 def first_in_order(
-    order: npt.NDArray[np.int64],
+    order: Integers,
     n: int,
-    waiting: npt.NDArray[np.int32],
-    sites: npt.NDArray[np.int64],
+    waiting: Integers32,
+    sites: Integers,
     site: int,
 ) -> int:
     """Return the order's first row with a waiting task whose associated site is ``site``; 0 if none has."""

@@ -17,15 +17,13 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import Membership, PlanScratch, largest_capacity, most_vcpu
 from schedgym.solvers.planning import Planner
-
-Floats = npt.NDArray[np.float64]
 
 KNOWS = ("load", "efficiency", "power")
 #: tried by a tuning, where there is the MAR test

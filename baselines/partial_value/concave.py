@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.baselines.partial_value.policy import Floats, ValuePolicy
+from schedgym.baselines.partial_value.policy import ValuePolicy
+from schedgym.core.arrays import Floats
 from schedgym.core.policy import register_policy
 from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, Rows
 from schedgym.solvers.dual_prices import DualScratch, solve_slot

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.baselines.partial_value.policy import Floats, ValuePolicy
+from schedgym.baselines.partial_value.policy import ValuePolicy
+from schedgym.core.arrays import Floats
 from schedgym.core.policy import Interface, register_policy
 from schedgym.problems.partial_value.rules import MOST_SCORE, Rows, Scratch, m_greedy, s_greedy
 from schedgym.solvers.dual_prices import DualScratch

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import allocate
+from schedgym.core.arrays import Floats, allocate
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 from schedgym.problems.partial_value.rules import RULES, Rows, Scratch, allocate_by_rule, make_scratch
 from schedgym.solvers.dual_prices import DualScratch, make_dual_scratch
-
-Floats = npt.NDArray[np.float64]
 
 
 class ValuePolicy:

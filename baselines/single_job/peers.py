@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.baselines.single_job.policy import KNOWS, Places, SingleJobPolicy
+from schedgym.baselines.single_job.policy import KNOWS, SingleJobPolicy
+from schedgym.core.arrays import Integers32
 from schedgym.core.policy import register_policy
 from schedgym.solvers.placement import ENERGY_SLACK
 
@@ -32,7 +33,7 @@ class MostEfficient(SingleJobPolicy):
     def __init__(self) -> None:
         super().__init__("most-efficient", ("plan", "place"))
 
-    def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
+    def plan(self, observation: dict[str, Any], count: int) -> tuple[Integers32, Any]:
         """See :meth:`SingleJobPolicy.plan`."""
         return observation["efficiency"][:count].argmax(axis=1).astype(np.int32), 0.0
 
@@ -60,7 +61,7 @@ class Random(SingleJobPolicy):
     def __init__(self) -> None:
         super().__init__("random", ("plan", "place"))
 
-    def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
+    def plan(self, observation: dict[str, Any], count: int) -> tuple[Integers32, Any]:
         """See :meth:`SingleJobPolicy.plan`."""
         leq = observation["load"][:count, np.newaxis] / observation["efficiency"][:count]
         energy_on = observation["power"][:count, np.newaxis] * leq

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Integers32
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
@@ -15,8 +15,6 @@ from schedgym.solvers.placement import Job, PlanScratch, evaluate, local_search_
 from schedgym.solvers.planning import Planner
 
 KNOWS = ("load", "efficiency", "power")
-
-Places = npt.NDArray[np.int32]
 
 
 class SingleJobPolicy:
@@ -39,9 +37,9 @@ class SingleJobPolicy:
         self.view = interface.view
         self.tasks, self.servers = interface.sizes["tasks"], interface.sizes["servers"]
         self.action = np.zeros((self.tasks if self.view == "plan" else 0, 2))
-        self.planned: Places | None = None
+        self.planned: Integers32 | None = None
 
-    def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
+    def plan(self, observation: dict[str, Any], count: int) -> tuple[Integers32, Any]:
         """Return the servers [count] of the job's tasks and their vCPU [count], or 0: sized by Eq. 16."""
         raise NotImplementedError
 
@@ -59,7 +57,7 @@ class SingleJobPolicy:
 
 
 @pure_kernel
-def next_move(job: Job, placement: Places, scratch: PlanScratch) -> int:
+def next_move(job: Job, placement: Integers32, scratch: PlanScratch) -> int:
     """Return the local search's next move from a placement, as task * M + server; -1 if there is none."""
     _, energy = evaluate(job, placement, scratch)
     return local_search_step(job, energy, placement, scratch)
@@ -95,7 +93,7 @@ class PlanningPolicy(SingleJobPolicy):
             self.planner.prepare(observation["groups"], self.tasks)
             self.ready = True
 
-    def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
+    def plan(self, observation: dict[str, Any], count: int) -> tuple[Integers32, Any]:
         """Return the planner's plan, as :meth:`SingleJobPolicy.plan`; most efficient servers if it fails."""
         self.prepare(observation)
         planner = self.planner

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import declarations, members
+from schedgym.core.arrays import Flags, Floats, Integers, declarations, members
 from schedgym.core.problem import get_problem
 from schedgym.core.scorer import CONTEXTS, PAUSED, UNDEFINED, Form, Given
 from schedgym.core.simulator import Simulator
@@ -103,9 +102,9 @@ def play_out(
     form: Form,
     masks: tuple[str, str],
     weights: Any,
-    live: npt.NDArray[np.bool_],
+    live: Flags,
     offsets: Any = None,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+) -> tuple[Floats, Integers]:
     """Let scorers play the episodes that have begun to their ends, compiled.
 
     Args:

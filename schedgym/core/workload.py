@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Flags, Floats, Integers
 from schedgym.errors import InvalidWorkload, one_line, suggest
 
 SECTIONS = ("jobs", "tasks", "cluster", "parameters")
@@ -41,7 +42,7 @@ def most_slots(jobs: int) -> int:
     return MOST_SLOTS + MOST_SLOTS_PER_JOB * jobs
 
 
-def refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str) -> None:
+def refuse(array: npt.NDArray[Any], bad: Flags, where: str, what: str) -> None:
     """Raise InvalidWorkload with the place and the value of the first element that is bad, if any is."""
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -50,7 +51,7 @@ def refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what
         raise InvalidWorkload(f"{where}{place}: {what}, got {got}")
 
 
-def check_tasks(job: npt.NDArray[np.int64], jobs: int, prefix: str) -> None:
+def check_tasks(job: Integers, jobs: int, prefix: str) -> None:
     """Raise InvalidWorkload unless every task's job exists, and every job has a task."""
     refuse(job, job >= jobs, f"{prefix}tasks.job", f"there are {jobs} jobs")
     idle = np.bincount(job, minlength=jobs) == 0
@@ -145,7 +146,7 @@ class Field:
             listed.append(one.parse(values[name], f"{where}.{name}").item())
         return listed
 
-    def _numbered(self, value: object, where: str) -> npt.NDArray[np.int64]:
+    def _numbered(self, value: object, where: str) -> Integers:
         """The numbers of names in ``choices``."""
         wanted = f"must be one of {', '.join(self.choices)}"
         if isinstance(value, (np.ndarray, np.integer)) and value.dtype.kind in "iu":
@@ -172,7 +173,7 @@ class Field:
                 f"{where}: must have {len(self.dimensions)} dimensions ({expected}), got {array.ndim}"
             )
 
-    def _numbers(self, value: object, where: str) -> npt.NDArray[np.float64]:
+    def _numbers(self, value: object, where: str) -> Floats:
         """A rectangular array of numbers, copied."""
         return np.array(self._rectangle(value, where), dtype=np.float64)
 
@@ -191,7 +192,7 @@ class Field:
         self._check_dimensions(raw, where, name)
         return raw
 
-    def _lists(self, value: object, where: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    def _lists(self, value: object, where: str) -> tuple[Floats, Flags]:
         """Rows of different lengths, padded, and which elements are theirs."""
         if isinstance(value, (list, tuple)):
             return _pad(value, where)
@@ -203,9 +204,7 @@ class Field:
         return np.ascontiguousarray(array[:, :width]), given[:, :width]
 
 
-def _pad(
-    rows: list[Any] | tuple[Any, ...], where: str
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _pad(rows: list[Any] | tuple[Any, ...], where: str) -> tuple[Floats, Flags]:
     """Lists of numbers as one array padded with -1, and which elements are theirs; both [rows, longest]."""
     for i, row in enumerate(rows):
         if not isinstance(row, (list, tuple)) and not (isinstance(row, np.ndarray) and row.ndim == 1):

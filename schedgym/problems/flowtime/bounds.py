@@ -11,7 +11,6 @@ its slots.
 
 from __future__ import annotations
 
-import heapq
 import math
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
+from schedgym.solvers.one_machine import serve_by_key
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
@@ -140,35 +140,36 @@ def _processing(needs: _Needs, norm: float) -> float:
     return total if exact else total * (1.0 - ROUNDING)
 
 
-def _machines(needs: _Needs) -> list[tuple[I8, int]]:
-    """Return for each pooled resource the work of each job, and the work that is done in a slot."""
-    found = [(needs.volume.sum(axis=1), needs.cores)]
+def _served(needs: _Needs) -> tuple[list[I8], list[int]]:
+    """Serve shortest remaining work first on one machine for each pooled resource.
+
+    Returns:
+        For each resource the slot in which each job ends [N], and the work that is done in a slot.
+    """
+    machines = [(needs.volume.sum(axis=1), needs.cores)]
     if needs.total_memory:
-        found.append((needs.memory * needs.slots[:, 0], needs.total_memory))
-    return found
+        machines.append((needs.memory * needs.slots[:, 0], needs.total_memory))
+    done = []
+    for work, speed in machines:  # time is counted in units of work: whole numbers, which are exact
+        end, busy, left = np.empty((3, len(work)))
+        release = (needs.arrival * speed).astype(np.float64)
+        serve_by_key(release, work.astype(np.float64), np.empty(0), 1.0, math.inf, end, busy, left)
+        done.append(-(-end.astype(np.int64) // speed))
+    return done, [speed for _, speed in machines]
 
 
 def _queue(needs: _Needs, norm: float) -> float:
-    count = len(needs.arrival)
-    done = np.empty((2, count), dtype=np.int64)
-    machines = _machines(needs)
-    for m, (work, speed) in enumerate(machines):
-        _shortest_first(needs.arrival, work, speed, done[m])
-    done = np.sort(done[: len(machines)], axis=1)
-    order = np.empty(count, dtype=np.int64)
+    done = np.sort(_served(needs)[0], axis=1)
+    order = np.empty(len(needs.arrival), dtype=np.int64)
     total = _charge(needs.arrival, needs.slots.sum(axis=1), done, needs.limit, norm, order)
     return total * (1.0 - ROUNDING)
 
 
 def _priced(needs: _Needs, norm: float) -> float:
-    last = needs.arrival + needs.slots.sum(axis=1)
     first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
-    horizon = int(last.max())
-    done = np.empty(len(last), dtype=np.int64)
-    for work, speed in _machines(needs):
-        _shortest_first(needs.arrival, work, speed, done)
-        horizon = max(horizon, int(done.max()))
-    capacity = np.array([float(speed) for _, speed in _machines(needs)])
+    done, speeds = _served(needs)
+    horizon = int(max((needs.arrival + needs.slots.sum(axis=1)).max(), *(own.max() for own in done)))
+    capacity = np.array(speeds, dtype=np.float64)
     width = max(-(-horizon // COARSEST), 1)
     narrowest = -(-horizon // FINEST)
     edges = np.append(np.arange(0, horizon, width), horizon)
@@ -186,50 +187,6 @@ def _priced(needs: _Needs, norm: float) -> float:
         finer = np.append(np.arange(0, horizon, width), horizon)
         price = np.ascontiguousarray(price[:, np.searchsorted(edges, finer[:-1], side="right") - 1])
         edges = finer
-
-
-@kernel
-def _shortest_first(arrival: I8, work: I8, speed: int, done: I8) -> None:
-    """Serve shortest remaining work first on one machine; write to ``done`` the slot in which each job ends.
-
-    Args:
-        arrival: ascending [N].
-        work: > 0 [N].
-        speed: work that is done in a slot.
-        done: written [N].
-    """
-    count = arrival.shape[0]
-    waiting = [(0, 0)]
-    waiting.pop()
-    upcoming = 0
-    t = 0
-    capacity_left = speed  # in slot t + 1
-    while upcoming < count or len(waiting) > 0:
-        if len(waiting) == 0 and arrival[upcoming] > t:
-            t = arrival[upcoming]
-            capacity_left = speed
-        while upcoming < count and arrival[upcoming] <= t:
-            heapq.heappush(waiting, (work[upcoming], upcoming))
-            upcoming += 1
-        left, j = heapq.heappop(waiting)
-        if left <= capacity_left:
-            capacity_left -= left
-            done[j] = t + 1
-        else:
-            left -= capacity_left
-            t += 1
-            slots = left // speed  # whole ones, without a new job
-            if upcoming < count:
-                slots = max(min(slots, arrival[upcoming] - t), 0)
-            left -= slots * speed
-            t += slots
-            capacity_left = speed
-            done[j] = t
-            if left > 0:
-                heapq.heappush(waiting, (left, j))
-        if capacity_left == 0:
-            t += 1
-            capacity_left = speed
 
 
 @kernel

@@ -11,8 +11,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter
@@ -20,8 +20,6 @@ from schedgym.problems.flowtime.metrics import fates
 from schedgym.problems.flowtime.workload import make_workload
 from schedgym.traces.base import Trace, round_up
 from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of
-
-Floats = npt.NDArray[np.float64]
 
 ID = "schedgym/FlowtimePacking-v0"
 OUTCOME = Outcome("flowtime", "a job is done {} after its submission on average", total=True)

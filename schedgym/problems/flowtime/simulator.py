@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import sizes_of
+from schedgym.core.arrays import Integers, sizes_of
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
@@ -58,7 +57,7 @@ class FlowtimeSimulator(Simulator):
             visible={"window": self.window, "servers": self.servers, "tasks": self.most_tasks},
         )
 
-    def _lengths(self) -> tuple[dict[str, int], npt.NDArray[np.int64], int]:
+    def _lengths(self) -> tuple[dict[str, int], Integers, int]:
         """Return the lengths of the workload's dimensions, the servers' cores, and a phase's most tasks."""
         if self.fixed is None:
             return self.source.sizes, self.source.server_cpu, self.source.phase_tasks

@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.bounds import job_bounds
@@ -20,8 +20,6 @@ from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.workload import make_workload
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import Feed, Outcome, select, without
-
-Floats = npt.NDArray[np.float64]
 
 ID = "schedgym/GeoAssign-v0"
 OUTCOME = Outcome("response", "a job is done {} after its submission on average")

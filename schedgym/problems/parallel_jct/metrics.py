@@ -13,9 +13,8 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers32, allocate, sizes_of
+from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integers32, allocate, sizes_of
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort
@@ -25,10 +24,6 @@ from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
 from schedgym.problems.single_job.metrics import ENERGY_ROUNDING, ROUNDING, Limits, read_limits
-
-B1 = npt.NDArray[np.bool_]
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 LARGEST_RATIO = 1.1  # of a drawn energy cap to the energy at efficiency 1
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
@@ -174,19 +169,19 @@ measure = measure_kernel(__name__, Episode, measure_one)
 class Pieces(NamedTuple):
     """The rows of a record, gathered by task and job. T tasks, J jobs, R rows."""
 
-    job: I8  # [T] ascending
-    first_task: I8  # [J + 1]
-    server: I8  # [T] -1: never launched
-    leq: F8  # [T] equivalent load on that server [vCPU s]; 0 if never launched
-    energy: F8  # [J] of the placement [power * vCPU s]
-    start: F8  # [T] [s] NaN: never
-    end: F8  # [T] of the last piece [s] NaN: none
-    base: F8  # [T] vCPU in the first piece
-    done: F8  # [T] vCPU s
-    completed: B1  # [T]
-    order: I8  # [R] rows by task, then time
-    launch: F8  # [J] [s] NaN: never
-    completion: F8  # [J] [s] NaN: not completed
+    job: Integers  # [T] ascending
+    first_task: Integers  # [J + 1]
+    server: Integers  # [T] -1: never launched
+    leq: Floats  # [T] equivalent load on that server [vCPU s]; 0 if never launched
+    energy: Floats  # [J] of the placement [power * vCPU s]
+    start: Floats  # [T] [s] NaN: never
+    end: Floats  # [T] of the last piece [s] NaN: none
+    base: Floats  # [T] vCPU in the first piece
+    done: Floats  # [T] vCPU s
+    completed: Flags  # [T]
+    order: Integers  # [R] rows by task, then time
+    launch: Floats  # [J] [s] NaN: never
+    completion: Floats  # [J] [s] NaN: not completed
 
 
 def pieces(record: ScheduleRecord) -> Pieces:
@@ -224,7 +219,7 @@ def pieces(record: ScheduleRecord) -> Pieces:
     return Pieces(job, first_task, server, leq, energy, *kept)
 
 
-def _totals(owner: I8, owners: int, amount: F8) -> F8:
+def _totals(owner: Integers, owners: int, amount: Floats) -> Floats:
     """Sum the amounts of each owner [owners], one after the other, as the environment adds them."""
     return np.asarray(np.bincount(owner, weights=amount, minlength=owners), dtype=np.float64)
 
@@ -344,7 +339,7 @@ def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
         raise InvalidSchedule(f"job [{i}]: energy {own.energy[i]:.12g} of {cap[i]:.12g} vCPU s")
 
 
-def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
+def _check_launches(own: Pieces, limits: Limits, cpu: Floats) -> None:
     """Check that every launch is within the groups' shares of the capacity that no base vCPU hold.
 
     Of jobs launched at one instant one is last, after the base vCPU of all others. If a job can be last, it
@@ -383,7 +378,7 @@ def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
                 raise InvalidSchedule(found)
 
 
-def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> None:
+def _check_servers(record: ScheduleRecord, own: Pieces, cpu: Floats, caps: bool) -> None:
     """Check that servers keep their capacity, and that extra vCPU are all 0 or what the base vCPU leave."""
     rows = np.flatnonzero(record.end > record.start)
     task, server, start, end = record.job[rows], record.server[rows], record.start[rows], record.end[rows]
@@ -404,7 +399,9 @@ def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> 
         )
 
 
-def _share_extra(leq: F8, server: I8, start: F8, end: F8, base: F8, cpu: F8) -> tuple[I8, I8, F8, F8]:
+def _share_extra(
+    leq: Floats, server: Integers, start: Floats, end: Floats, base: Floats, cpu: Floats
+) -> tuple[Integers, Integers, Floats, Floats]:
     """Share the vCPU that base vCPU leave on each server, by equivalent load, at each instant of a change.
 
     Returns:

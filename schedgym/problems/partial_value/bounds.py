@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, vstack
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import values, worth
@@ -32,9 +33,6 @@ from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.workload import Jobs, check_model, tables
 from schedgym.solvers.dual_prices import LINEAR, LOG
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 MOST_LOAD = 1.0 + TOLERANCE + 1e-12  # of a slot, with an allowance for rounding
 ROUNDING = 1e-12  # share of all sums by which rounding may have lowered a bound
@@ -85,15 +83,15 @@ def upper_bound(workload: Workload, parameters: PartialValueParameters | None = 
 class _Needs(NamedTuple):
     """The N jobs that can be served at all, with m resources."""
 
-    job: I8  # [N] number in the workload
-    first: I8  # [N] first slot
-    last: I8  # [N] last slot
-    cap: F8  # [N] most tasks per slot
-    most: F8  # [N] most tasks in all
-    share: F8  # [N, m]
-    utility: I8  # [N]
-    value: F8  # [N]
-    exponent: F8  # [N]
+    job: Integers  # [N] number in the workload
+    first: Integers  # [N] first slot
+    last: Integers  # [N] last slot
+    cap: Floats  # [N] most tasks per slot
+    most: Floats  # [N] most tasks in all
+    share: Floats  # [N, m]
+    utility: Integers  # [N]
+    value: Floats  # [N]
+    exponent: Floats  # [N]
     whole: bool  # True in the discrete model
     load_limit: float  # most load of a slot: 1, or less for a sample of the jobs
 
@@ -126,7 +124,7 @@ def _alike(needs: _Needs) -> bool:
     return bool((needs.share == needs.share[0]).all())
 
 
-def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
+def _worth(needs: _Needs, served: Floats, job: Integers | None = None) -> Floats:
     """Return the value of each job (or of the jobs with these numbers) with ``served`` tasks."""
     chosen = slice(None) if job is None else job
     return values(needs.utility[chosen], needs.value[chosen], needs.exponent[chosen], served)
@@ -135,19 +133,19 @@ def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
 class _Grid(NamedTuple):
     """Intervals of slots, and the pairs of a job and an interval ("columns"); K intervals, c columns."""
 
-    slots: F8  # [K]
-    start: I8  # [N + 1] first column of a job
-    job: I8  # [c]
-    interval: I8  # [c]
-    cap: F8  # [c] most tasks of the job in the interval
+    slots: Floats  # [K]
+    start: Integers  # [N + 1] first column of a job
+    job: Integers  # [c]
+    interval: Integers  # [c]
+    cap: Floats  # [c] most tasks of the job in the interval
 
 
-def _events(needs: _Needs) -> I8:
+def _events(needs: _Needs) -> Integers:
     """Return the edges of the intervals in which the set of jobs that can be served is constant."""
     return np.unique(np.concatenate([needs.first, needs.last + 1]))
 
 
-def _grid(needs: _Needs, edge: I8) -> _Grid:
+def _grid(needs: _Needs, edge: Integers) -> _Grid:
     """Return the grid of the intervals edge[k] .. edge[k + 1] - 1; [K + 1]."""
     begin = np.searchsorted(edge, needs.first, side="right") - 1
     count = np.searchsorted(edge, needs.last, side="right") - begin
@@ -165,7 +163,7 @@ def _grid(needs: _Needs, edge: I8) -> _Grid:
     )
 
 
-def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
+def _certified(needs: _Needs, grid: _Grid, price: Floats) -> float:
     """Return the Lagrangian bound of prices [K, m] of the resources in a slot of each interval."""
     price = np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)
     total, scale = _dual(needs, grid, price, grid.slots * (needs.load_limit * MOST_LOAD))
@@ -218,7 +216,7 @@ def _priced(needs: _Needs) -> float:
     return best
 
 
-def _points(needs: _Needs, points: F8) -> F8:
+def _points(needs: _Needs, points: Floats) -> Floats:
     """Return the points between which chords replace utilities, moved to where chords are exact."""
     points = np.clip(points, 0.0, needs.most[:, np.newaxis])
     if needs.whole:
@@ -230,7 +228,7 @@ def _points(needs: _Needs, points: F8) -> F8:
     return points
 
 
-def _refined(needs: _Needs, points: F8, total: F8) -> F8:
+def _refined(needs: _Needs, points: Floats, total: Floats) -> Floats:
     """Return new points around a solution: pieces that it touches are cut, those far away become longer."""
     at, most = total[:, np.newaxis], needs.most
     near = 1e-9 * most[:, np.newaxis]
@@ -242,7 +240,7 @@ def _refined(needs: _Needs, points: F8, total: F8) -> F8:
     return _points(needs, at + width[:, np.newaxis] * steps)
 
 
-def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
+def _program(needs: _Needs, grid: _Grid, points: Floats) -> tuple[Floats, Floats, int]:
     """Solve the programme with utilities replaced by chords between ``points`` [N, > 1], ascending.
 
     Returns:
@@ -284,7 +282,7 @@ def _loads(needs: _Needs, grid: _Grid) -> Any:
     return vstack([_in_rows(grid.interval, load, len(grid.slots)) for load in loads], format="csr")
 
 
-def _in_rows(row: I8, amount: F8, rows: int) -> Any:
+def _in_rows(row: Integers, amount: Floats, rows: int) -> Any:
     """Return the sparse matrix [rows, columns] with one entry per column; ``row``, ``amount``: [columns]."""
     return csr_array((amount, (row, np.arange(len(row)))), shape=(rows, len(row)))
 
@@ -341,7 +339,7 @@ def _bought(needs: _Needs, j: int, served: float, step: float, cost: float) -> f
 
 
 @kernel
-def _dual(needs: _Needs, grid: _Grid, price: F8, load_limit: F8) -> tuple[float, float]:
+def _dual(needs: _Needs, grid: _Grid, price: Floats, load_limit: Floats) -> tuple[float, float]:
     """Return the Lagrangian bound, and the sum of the absolute values of its terms.
 
     Args:
@@ -386,17 +384,24 @@ class _Search(NamedTuple):
 
     closed_job: npt.NDArray[np.bool_]  # [N] no path from here ends in free capacity any more
     closed: npt.NDArray[np.bool_]  # [K]
-    seen_job: I8  # [N] number of the last search that has seen the job
-    seen: I8  # [K]
-    into: I8  # [K] column by which a search came to an interval,
-    out: I8  # [N] and by which it left one for a job
-    queue: I8  # [N] jobs
-    reached: I8  # [K] intervals
+    seen_job: Integers  # [N] number of the last search that has seen the job
+    seen: Integers  # [K]
+    into: Integers  # [K] column by which a search came to an interval,
+    out: Integers  # [N] and by which it left one for a job
+    queue: Integers  # [N] jobs
+    reached: Integers  # [K] intervals
 
 
 @helper
 def _find_capacity(
-    grid: _Grid, order: I8, begin: I8, capacity_left: F8, flow: F8, search: _Search, number: int, j: int
+    grid: _Grid,
+    order: Integers,
+    begin: Integers,
+    capacity_left: Floats,
+    flow: Floats,
+    search: _Search,
+    number: int,
+    j: int,
 ) -> int:
     """Find by breadth-first search the nearest interval with free capacity on a path from job j, else -1.
 
@@ -436,7 +441,7 @@ def _find_capacity(
 
 
 @helper
-def _carried(grid: _Grid, flow: F8, search: _Search, j: int, goal: int) -> float:
+def _carried(grid: _Grid, flow: Floats, search: _Search, j: int, goal: int) -> float:
     """Return how many tasks the path from job j to an interval can carry, regardless of its ends."""
     amount = math.inf
     k = goal
@@ -451,7 +456,7 @@ def _carried(grid: _Grid, flow: F8, search: _Search, j: int, goal: int) -> float
 
 
 @helper
-def _send(grid: _Grid, flow: F8, search: _Search, j: int, goal: int, amount: float) -> None:
+def _send(grid: _Grid, flow: Floats, search: _Search, j: int, goal: int, amount: float) -> None:
     """Send tasks along the path from job j to an interval."""
     k = goal
     while True:
@@ -466,7 +471,13 @@ def _send(grid: _Grid, flow: F8, search: _Search, j: int, goal: int, amount: flo
 
 @kernel
 def _greedy(
-    needs: _Needs, grid: _Grid, order: I8, begin: I8, capacity_left: F8, flow: F8, served: F8
+    needs: _Needs,
+    grid: _Grid,
+    order: Integers,
+    begin: Integers,
+    capacity_left: Floats,
+    flow: Floats,
+    served: Floats,
 ) -> None:
     """Serve tasks by value, each if there is an augmenting path (the greedy algorithm of a matroid).
 

@@ -12,8 +12,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import fates
@@ -21,8 +21,6 @@ from schedgym.problems.partial_value.rules import LAST_SLOT
 from schedgym.problems.partial_value.workload import make_workload
 from schedgym.traces.base import RESOURCES, LeftOut, Trace
 from schedgym.traces.feed import Feed, Outcome, round_slot, slots_of, without
-
-Floats = npt.NDArray[np.float64]
 
 ID = "schedgym/PartialValue-v0"
 OUTCOME = Outcome(

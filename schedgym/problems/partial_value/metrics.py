@@ -11,9 +11,8 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import Floats, allocate
+from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.record import ScheduleRecord, check_columns, refuse_first
@@ -24,9 +23,6 @@ from schedgym.problems.partial_value.problem import METRICS
 from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.workload import Jobs, horizon, tables
 from schedgym.solvers.dual_prices import LINEAR, LOG
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 FULL = 1.0 - 1e-6  # a resource with this load is full
 ROUNDING = 1e-12  # loads may be summed in another order than here
@@ -116,14 +112,14 @@ def last_slot(workload: Workload) -> int:
     return int(np.floor(workload.jobs["deadline"]).max())
 
 
-def _served(record: ScheduleRecord) -> F8:
+def _served(record: ScheduleRecord) -> Floats:
     """Return the tasks served of each job [N]."""
     served = np.zeros(len(record.workload.jobs["tasks"]))
     np.add.at(served, record.job, record.amount[:, 0])
     return served
 
 
-def _loads(record: ScheduleRecord) -> tuple[F8, F8]:
+def _loads(record: ScheduleRecord) -> tuple[Floats, Floats]:
     """Return the slots in which something is served [slots], and each resource's load then [slots, m]."""
     share = record.workload.jobs["demand"] / record.workload.cluster["capacity"]
     slots, place = np.unique(record.end, return_inverse=True)
@@ -146,9 +142,9 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
-def values(utility: I8, value: F8, exponent: F8, served: F8) -> F8:
+def values(utility: Integers, value: Floats, exponent: Floats, served: Floats) -> Floats:
     """Return f(y) of each job; all [N], see :class:`~schedgym.problems.partial_value.workload.Jobs`."""
-    found: F8 = value * np.choose(utility, (served, served**exponent, np.log1p(served)))
+    found: Floats = value * np.choose(utility, (served, served**exponent, np.log1p(served)))
     return found
 
 
@@ -224,7 +220,7 @@ def _check_loads(record: ScheduleRecord) -> None:
         raise InvalidSchedule(f"resource [{i}] in slot {slots[t]:.0f}: its load is {load[t, i]:.12g}")
 
 
-def _check_end(record: ScheduleRecord, served: F8) -> None:
+def _check_end(record: ScheduleRecord, served: Floats) -> None:
     """Check that the episode ends when it must."""
     jobs, final = record.workload.jobs, record.final_time
     if not (np.isfinite(final) and final == np.floor(final) and final >= 0.0):

@@ -127,15 +127,6 @@ def _dominant(r: int, rows: Rows) -> float:
 def _sum_loads(n: int, rows: Rows, x: Floats, load: Floats) -> float:
     """Write the loads of an allocation to ``load``; return the largest."""
     largest = 0.0
-    if load.shape[0] == 2:  # in registers
-        load_0 = 0.0
-        load_1 = 0.0
-        for r in range(n):
-            load_0 += rows.share[r, 0] * x[r]
-            load_1 += rows.share[r, 1] * x[r]
-        load[0] = load_0
-        load[1] = load_1
-        return max(load_0, load_1)
     for i in range(load.shape[0]):
         total = 0.0
         for r in range(n):
@@ -205,7 +196,7 @@ def _fill_at(
     """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
 
     With this measure of the level the amount of a square-root utility (as the paper's jobs have) is linear
-    in it; ``plain`` says that all jobs have such utilities. ``scratch.key`` holds the factors of the level.
+    in it. ``scratch.key`` holds the factors of the level.
     Linear jobs keep their x. Sets x and the loads. Returns the largest load, and the level at which a
     resource will be full by the right-hand derivatives (jobs at their caps may fill one resource, while
     others still grow).
@@ -213,54 +204,31 @@ def _fill_at(
     m = scratch.load.shape[0]
     load = scratch.load
     change = scratch.price
-    if plain and m == 2:
-        load_0 = 0.0
-        load_1 = 0.0
-        change_0 = 0.0
-        change_1 = 0.0
-        for r in range(n):
-            bend = scratch.key[r]
-            wish = bend * level - rows.served[r]
-            cap = rows.cap[r]
-            scratch.bend[r] = bend if wish >= 0.0 and wish < ALMOST * cap else 0.0
-            x[r] = min(max(wish, 0.0), cap)
-        for r in range(n):  # separate, so that the first loop is vectorised
-            amount = x[r]
-            bend = scratch.bend[r]
-            load_0 += rows.share[r, 0] * amount
-            load_1 += rows.share[r, 1] * amount
-            change_0 += rows.share[r, 0] * bend
-            change_1 += rows.share[r, 1] * bend
-        load[0] = load_0
-        load[1] = load_1
-        change[0] = change_0
-        change[1] = change_1
-    else:
-        load[:] = 0.0
-        change[:] = 0.0
-        root = math.sqrt(level)
-        for r in range(n):
-            bend = 0.0
-            if rows.utility[r] != LINEAR:
-                amount = scratch.key[r]
-                if rows.utility[r] == LOG:
-                    amount *= root
-                    bend = 0.5 * amount / level
-                    amount -= 1.0
-                elif rows.exponent[r] == 0.5:
-                    bend = amount
-                    amount *= level
-                else:
-                    power = 1.0 / (1.0 - rows.exponent[r])
-                    amount = (amount * root) ** power
-                    bend = 0.5 * power * amount / level
-                amount -= rows.served[r]
-                if not (amount >= 0.0 and amount < ALMOST * rows.cap[r]):
-                    bend = 0.0
-                x[r] = min(max(amount, 0.0), rows.cap[r])
-            for i in range(m):
-                load[i] += rows.share[r, i] * x[r]
-                change[i] += rows.share[r, i] * bend
+    load[:] = 0.0
+    change[:] = 0.0
+    root = math.sqrt(level)
+    for r in range(n):
+        bend = 0.0
+        if rows.utility[r] != LINEAR:
+            amount = scratch.key[r]
+            if rows.utility[r] == LOG:
+                amount *= root
+                bend = 0.5 * amount / level
+                amount -= 1.0
+            elif rows.exponent[r] == 0.5:
+                bend = amount
+                amount *= level
+            else:
+                power = 1.0 / (1.0 - rows.exponent[r])
+                amount = (amount * root) ** power
+                bend = 0.5 * power * amount / level
+            amount -= rows.served[r]
+            if not (amount >= 0.0 and amount < ALMOST * rows.cap[r]):
+                bend = 0.0
+            x[r] = min(max(amount, 0.0), rows.cap[r])
+        for i in range(m):
+            load[i] += rows.share[r, i] * x[r]
+            change[i] += rows.share[r, i] * bend
     largest = 0.0
     following = np.inf
     for i in range(m):

@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.workload import Field, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Weights = npt.NDArray[Any]  # int8 where all are 0 or 1, else float64
 
 #: kinds of groups: the level above the servers, or OTHER for a row of a given matrix
