@@ -210,6 +210,36 @@ def test_shares_are_the_models(rule: str, aggressive: bool, tmp_path: Any) -> No
             assert metrics["sharing_violations"] == 0
 
 
+@pytest.mark.parametrize("sharing", some(["associated", "all"], keep=0))
+def test_weights_share_as_the_model_does(sharing: str, tmp_path: Any) -> None:
+    """One of no weight counts as the least: it gets what the others leave."""
+    rng = np.random.default_rng(5)
+    decisions = 0
+    for instance in instances(40, 6):
+        env = make(FAIR, tmp_path, instance, view="weights", dispatch_sites=sharing, strict=True)
+        observation, _ = env.reset()
+        done = False
+        while not done:
+            n = int(observation["active"][0])
+            weights = rng.integers(0, 9, n) if decisions % 5 else np.zeros(n, dtype=int)
+            tasks = (observation["waiting"] + observation["running"].sum(axis=2))[:n].tolist()
+            seen = dict(enumerate(tasks))
+            action = np.zeros(env.action_space.shape, env.action_space.dtype)
+            action[:n] = weights / 8
+            base = "gamf" if sharing == "all" else "amf"
+            problem = model.decision_problem(instance, range(n), seen, base)
+            least = Fraction(max(int(weights.max()), 1), 10**9)
+            expected = model.max_min(problem, [max(Fraction(int(weight)), least) for weight in weights])
+            simulator = env.simulator
+            simulator.actions[0, : len(action)] = action
+            simulator.kernels[0](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
+            shares = np.maximum(simulator.state.share[0, :n], 0.0).sum(axis=1)
+            np.testing.assert_allclose(shares, list(map(float, expected)), rtol=0.0, atol=1e-7)
+            observation, _, done, _, _ = env.step(action)
+            decisions += 1
+    assert decisions > 100
+
+
 def unfinished_seconds(env: Any, instance: model.Instance, observation: dict[str, Any]) -> Any:
     """The durations of the tasks that have not ended, by row and group, from the schedule so far."""
     record, clock = env.record(), float(observation["clock"][0])
@@ -269,11 +299,6 @@ def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_
 # All of them ----------------------------------------------------------------------------------
 
 EVERY = [spec.name for spec in list_policies("geo")]
-
-
-def test_every_algorithm_is_a_policy() -> None:
-    names = {f"geo/{rule}" for rule in (*ASSIGN_RULES, *FAIR_RULES, "random")}
-    assert names <= set(EVERY)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -14,7 +14,7 @@ from schedgym.errors import InvalidSchedule
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import fates, metrics, validate
 from tests.long import long, of_week
-from tests.parallel_jct.schedules import example, record_of, runs, workload_of
+from tests.parallel_jct.schedules import example, runs, workload_of
 from tests.records import put, record_of_rows, section_changed
 
 
@@ -22,19 +22,6 @@ def vector_5() -> online.Workload:
     efficiency = ((1.0, 0.5),)
     jobs = (online.Job(0.0, (100.0,), efficiency), online.Job(2.0, (50.0,), efficiency))
     return online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 0.5, 0.5, 0.5))
-
-
-@pytest.mark.parametrize(("drc", "finish"), [(True, [12.5, 15.0]), (False, [20.0, 25.0])])
-def test_vector_5(drc: bool, finish: list[float]) -> None:
-    outcome = online.Simulation(vector_5(), "ontapra", drc=drc, delta_t=5, max_percent=0.1).run()
-    record = record_of(vector_5(), outcome)
-    validate(record)
-    assert fates(record) == {"start": [0.0, 5.0], "completion": finish, "energy": [100.0, 50.0]}
-    computed = metrics(record)
-    assert computed["average_jct"] == (finish[0] + finish[1] - 2.0) / 2
-    assert computed["mean_waiting"] == 1.5
-    assert computed["energy"] == 150.0 and computed["energy_share"] == 1.0
-    assert computed["utilization"] == 150.0 / (20.0 * finish[1])
 
 
 def test_nothing_launched_and_late_jobs() -> None:

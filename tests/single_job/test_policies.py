@@ -20,15 +20,6 @@ EQUAL = [name for name in NAMES if name.endswith("-equal")]
 PLAN = {"view": "plan", "strict": True, "action_mask": False}
 
 
-def test_the_names_are_there() -> None:
-    rivals = ("min-min", "mm-ga", "gsa")
-    expected = {"tapra", "tapra-fast", "random", "most-efficient", *rivals, *(f"{r}-equal" for r in rivals)}
-    assert set(NAMES) == expected
-    for spec in list_policies("single-job"):
-        assert set(spec.knows) == {"load", "efficiency", "power"}
-        assert spec.views[:2] == ("plan", "place") or spec.name.endswith("-equal")
-
-
 @pytest.mark.parametrize("dyadic", [True, False])
 def test_plans_are_the_models(dyadic: bool, tmp_path: Path) -> None:
     policies = {name: schedgym.make_policy(f"single-job/{name}") for name in NAMES}
