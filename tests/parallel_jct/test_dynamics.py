@@ -284,16 +284,6 @@ def test_repairs_of_plans() -> None:
         env.step(np.full(action.shape, np.nan))
 
 
-def test_a_job_beyond_every_cap_is_granted(tmp_path: Any) -> None:
-    """Least energy 4 of load 1: no draw allows it, so it is granted, and counted."""
-    workload = make_workload([0.0], [0], [1.0], [[0.25, 0.2]], [10.0, 10.0], groups=[[1, 1]], beta=[0.5])
-    env = environment(workload, tmp_path, view="pick", **ALL)
-    observation, _ = env.reset(seed=0)
-    assert observation["energy_cap"][0] == 4.0
-    _, _, terminated, _, info = env.step(0)
-    assert terminated and info["metrics"]["granted"] == 1.0
-
-
 def test_energy_caps_are_drawn_anew_in_each_round() -> None:
     env = small("pick", jobs=3)
     observation, _ = env.reset(seed=5)
@@ -436,24 +426,6 @@ def test_weights_and_power_are_seen_where_the_file_has_them(view: str, tmp_path:
         assert exact.record().digest() == tokens.record().digest()
         assert metrics(exact.record()).items() <= info["metrics"].items()
         assert checked > 0
-
-
-def test_power_by_hand(tmp_path: Any) -> None:
-    """A task may waste a quarter of its 10 if the other one, of power 4, makes the cap large enough."""
-    for power, servers in (([1.0, 4.0], (1, 0)), ([4.0, 1.0], (0, 1)), ([1.0, 1.0], (0, 0))):
-        workload = make_workload(
-            *([0.0], [0, 0], [10.0, 10.0], [[1.0, 0.8], [1.0, 0.8]], [10.0, 10.0]),
-            **{"groups": [[1, 1]], "beta": [1], "power": power, "energy_cap_ratio": [1.05]},
-        )
-        env = environment(workload, tmp_path, view="pick", **ALL)
-        _, _, terminated, _, info = (env.reset(), env.step(0))[1]
-        record = env.record()
-        validate(record)
-        first = {int(task): int(server) for task, server in zip(record.job, record.server, strict=True)}
-        assert terminated and (first[0], first[1]) == servers
-        spent = sum(p * 10.0 / (1.0, 0.8)[j] for p, j in zip(power, servers, strict=True))
-        assert info["metrics"]["energy"] == spent <= 1.05 * 10.0 * sum(power)
-        assert info["metrics"]["energy_share"] == spent / (10.0 * sum(power))
 
 
 def test_powers_are_refused_where_none_are_seen() -> None:

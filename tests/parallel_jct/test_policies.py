@@ -112,17 +112,6 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
     assert launched > 40 and (shared > 0 or scheduler == "ontapra")
 
 
-def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> None:
-    """OnTaPRA looks first at the second job, whose work could be done sooner if it were even."""
-    row = (1.0, 1.0)
-    jobs = (online.Job(0.0, (8.0,), (row,)), online.Job(0.0, (8.0, 4.0), (row, row)))
-    plain = online.Workload(jobs, (4.0, 4.0), one_job.fat_tree(2, 1, 1, 1), 2.0)
-    assert online.Simulation(plain, "ontapra", draw=lambda *_: 0.0).run().launches[0][0] == 0
-    env = environment(workload_of(plain, 0), tmp_path, **PLAN)
-    play(env, schedgym.make_policy("parallel-jct/ontapra"))
-    assert env.record().job[0] == 0
-
-
 def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
     plain = online.Workload((online.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), one_job.fat_tree(2), 2.0)
     env = environment(workload_of(plain, 0), tmp_path, **PLAN, max_time=30.0)
@@ -311,53 +300,6 @@ def test_most_jobs_are_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # What the rules mean --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["ontapra", "fcfs-mar", "slf", "llf"])
-def test_jobs_are_launched_when_the_rule_says(name: str) -> None:
-    env = make(**{**PLAN, **BUSY, "rounds": "all", "load_max": 1000.0})
-    policy = schedgym.make_policy(f"parallel-jct/{name}")
-    launches: list[float] = []
-
-    def note(observation: dict[str, Any], action: Any) -> None:
-        if action[0, 0] == policy.window:
-            return
-        available = observation["available"].sum() / observation["capacity"].sum()
-        event = observation["event"]
-        assert event[2] if name != "fcfs-mar" else event[0] or event[1]
-        assert not action[:, 1].any()
-        launches.append(available)
-        if "mar" in name or name == "ontapra":
-            assert available > 0.3
-
-    for seed in (1, 2, 3):
-        play(env, policy, seed, note)
-    assert len(launches) == 3 * 14
-    if name in ("slf", "llf"):
-        assert min(launches) < 0.3
-
-
-def test_orders_of_a_pass(tmp_path: Path) -> None:
-    """Three jobs wait; there is room for all."""
-    lambdas = ((1.0, 1.0),)
-    jobs = tuple(online.Job(0.0, (load,), lambdas) for load in (20.0, 10.0, 30.0))
-    plain = online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2), 1.0)
-    for name, expected in (
-        ("slf", [1, 0, 2]),
-        ("llf", [2, 0, 1]),
-        ("fcfs", [0, 1, 2]),
-        ("ontapra", [1, 0, 2]),
-    ):
-        env = environment(workload_of(plain, 0), tmp_path, **{**PLAN, "rounds": "all"})
-        policy = schedgym.make_policy(f"parallel-jct/{name}")
-        order: list[int] = []
-
-        def note(observation: dict[str, Any], action: Any, order: list[int] = order) -> None:
-            if action[0, 0] < len(observation["job"]):
-                order.append(int(observation["job"][int(action[0, 0])]))
-
-        play(env, policy, 0, note)
-        assert order == expected
 
 
 def test_random_orders_come_from_the_generator() -> None:
