@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -280,19 +281,25 @@ def test_deadlines_move_with_their_jobs_at_a_higher_load():
 # what is said ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("problem", "frame", "how", "metric"),
-    some(
-        [
-            (VALUE, with_deadlines(), SERVERS, "value"),
-            (FLOWTIME, log(gap=2.5), {**SERVERS, "preemptible": True}, "mean_flowtime"),
-            (GEO, with_sites(2400, 0.8), {"machines": MACHINES}, "mean_response"),
-        ]
-    ),
-    ids=["partial-value", "flowtime", "geo"],
-)
-def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(problem, frame, how, metric):
-    found = schedgym.advise(frame, **how, **QUICK)
+#: problem -> a busy log that feeds it, how it is read, and the metric of its outcome
+BUSY = {
+    "partial-value": (with_deadlines(), SERVERS, "value"),
+    "flowtime": (log(gap=2.5), {**SERVERS, "preemptible": True}, "mean_flowtime"),
+    "geo": (with_sites(2400, 0.8), {"machines": MACHINES}, "mean_response"),
+}
+
+
+@functools.cache
+def advised(name):
+    """The advice for a busy log, which several tests look at."""
+    frame, how, _ = BUSY[name]
+    return schedgym.advise(frame, **how, **QUICK)
+
+
+@pytest.mark.parametrize("name", some(BUSY))
+def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(name):
+    found, problem = advised(name), get_problem(name)
+    frame, how, metric = BUSY[name]
     module = problem.module("log")
     given = {name: value for name, value in how.items() if name != "preemptible"}
     feed = feed_of(problem, frame, **given)
@@ -432,14 +439,9 @@ def test_a_part_without_memory_is_of_the_log_s_kind(monkeypatch):
     assert np.isfinite(ran.outcomes["fifo"]).all()
 
 
-@pytest.mark.parametrize("name", ["flowtime", "partial-value", "geo"])
+@pytest.mark.parametrize("name", BUSY)
 def test_the_stretch_of_a_problem_is_of_its_worst_window(name):
-    frame, how = {
-        "flowtime": (log(300, 1.5).assign(preemptible="yes"), SERVERS),
-        "partial-value": (with_deadlines(), SERVERS),
-        "geo": (with_sites(), {"machines": MACHINES}),
-    }[name]
-    found = schedgym.advise(frame, **how, **QUICK)
+    found = advised(name)
     run, (begin, end) = found.comparison.run, found.stretch.span
     outcome = found.comparison.outcome
     worst = run.windows[int(np.argmax(outcome.sign * run.means(found.comparison.reference)))]
