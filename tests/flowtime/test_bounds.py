@@ -315,23 +315,6 @@ def test_priced_by_hand() -> None:
 # What does not matter -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_bound_does_not_depend_on(kind: str) -> None:
-    """The origin of time, and how cores are cut into servers (where memory does not count)."""
-    rng = random.Random(28)
-    for _ in range(20):
-        instance = random_instance(rng, kind)
-        if kind == "mapreduce":  # latencies are of servers
-            instance = instance._replace(jobs=[job._replace(latency=None) for job in instance.jobs])
-        later = instance._replace(jobs=[job._replace(arrival=job.arrival + 1000) for job in instance.jobs])
-        for bound in ALL:
-            one = bound(workload_of(instance), 2.0)
-            assert bound(workload_of(later), 2.0) == pytest.approx(one, rel=1e-9)
-            if kind != "2d":
-                pooled = workload_of(instance._replace(cpu=[sum(instance.cpu)]))
-                assert bound(pooled, 2.0) == pytest.approx(one, rel=1e-12)
-
-
 def test_rounding_up_to_whole_numbers() -> None:
     workload = make_workload([0, 0, 0], [2, 1, 1], [3, 2, 2], [3])
     for k, whole in ((2.0, True), (1.0, True), (1.5, False)):

@@ -66,40 +66,6 @@ def test_assignments_are_the_models(rule: str, options: dict[str, Any], tmp_path
         check_equal(env, model.simulate_assign(instance, rule, **options))
 
 
-@pytest.mark.parametrize("placement", ["greedy", "associated"])
-def test_random_orders_are_drawn_from_the_generator(placement: str, tmp_path: Any) -> None:
-    policy = schedgym.make_policy("geo/random", placement=placement)
-    differ = 0
-    for instance in instances(20, 2):
-        env = make(ASSIGN, tmp_path, instance, **ASSIGNMENT)
-        draws = np.random.default_rng(5)
-
-        def decide(
-            view: model.View, instance: model.Instance = instance, draws: Any = draws
-        ) -> tuple[list[int], dict[int, model.Counts]]:
-            if not any(any(row) for row in view.waiting.values()):
-                return view.active, {i: {} for i in view.active}
-            order = [view.active[r] for r in draws.permutation(len(view.active))]
-            load = [0] * len(instance.slots)
-            counts = {}
-            for i in order:
-                tasks = view.waiting[i]
-                if placement == "greedy":
-                    counts[i] = model.greedy(tasks, instance.groups, instance.slots, load)
-                else:
-                    counts[i] = model.associated(tasks, instance.groups)
-                for (_, j), count in counts[i].items():
-                    load[j] += count
-            return order, counts
-
-        play(env, policy, 5)
-        check_equal(env, model.simulate_assign(instance, decide))
-        first = starts(env)
-        play(env, policy, 6)
-        differ += starts(env) != first
-    assert differ > 5
-
-
 VIEWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("ata-greedy", {}, {"view": "priority", "placement": "greedy"}),
     ("swag", {}, {"view": "priority", "placement": "associated"}),

@@ -21,7 +21,9 @@ RARE: set[str] = set()
 def workload_of(instance: online.Workload, seed: int | None = None) -> Workload:
     """The model's workload, with a seed of energy caps; its servers' rows come from ``server_caps``."""
     servers = range(len(instance.capacity))
-    caps = all(any(limit.servers == (j,) and limit.share == 1 for limit in instance.limits) for j in servers)
+    caps = len(instance.limits) > len(servers) and all(
+        any(limit.servers == (j,) and limit.share == 1 for limit in instance.limits) for j in servers
+    )
     limits = instance.limits[len(servers) if caps else 0 :]
     rows = [
         (x, load, row, alpha)

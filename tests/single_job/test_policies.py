@@ -108,18 +108,6 @@ def test_no_genetic_planner_is_worse_than_its_first_member() -> None:
             assert play(env, policy, seed).metrics["jct"] <= play(env, start, seed).metrics["jct"]
 
 
-def test_random_choices_come_from_the_generator() -> None:
-    env = make(tasks=25, arity=4, energy_ratio=3.0, **PLAN)
-    for name in ("random", "gsa"):
-        policy = schedgym.make_policy(f"single-job/{name}", **({"generations": 1} if name == "gsa" else {}))
-        observation, _ = env.reset(seed=1)
-        plans = []
-        for seed in (1, 1, 2):
-            policy.reset(env.interface, np.random.default_rng(seed))
-            plans.append(policy(observation).tolist())
-        assert plans[0] == plans[1] != plans[2]
-
-
 @pytest.mark.parametrize("view", ["plan", "place", "search"])
 def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Path) -> None:
     """The policy takes the groups from the observation, anew in every episode, with room to spare."""
