@@ -112,6 +112,17 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
     assert launched > 40 and (shared > 0 or scheduler == "ontapra")
 
 
+def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> None:
+    """OnTaPRA looks first at the second job, whose work could be done sooner if it were even."""
+    row = (1.0, 1.0)
+    jobs = (online.Job(0.0, (8.0,), (row,)), online.Job(0.0, (8.0, 4.0), (row, row)))
+    plain = online.Workload(jobs, (4.0, 4.0), one_job.fat_tree(2, 1, 1, 1), 2.0)
+    assert online.Simulation(plain, "ontapra", draw=lambda *_: 0.0).run().launches[0][0] == 0
+    env = environment(workload_of(plain, 0), tmp_path, **PLAN)
+    play(env, schedgym.make_policy("parallel-jct/ontapra"))
+    assert env.record().job[0] == 0
+
+
 def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
     plain = online.Workload((online.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), one_job.fat_tree(2), 2.0)
     env = environment(workload_of(plain, 0), tmp_path, **PLAN, max_time=30.0)

@@ -49,6 +49,17 @@ def test_policies_equal_the_model(name: str, discrete: bool, seed: int, tmp_path
     assert measured["value"] == pytest.approx(expected.value, rel=1e-7)
 
 
+def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
+    """A second task adds less than a first one of a job that is worth a little less."""
+    job = make_job
+    first = job(1, 2, 1, 4, (1.0,), 1.0, model.POWER)
+    instance = model.Instance((first, first._replace(values=(0.9,))), (1.0,), discrete=True)
+    env = environment(instance, tmp_path, view="allocation")
+    measured, _, record = play(env, make_policy("partial-value/local-optimal"))
+    assert record.job.tolist() == [0, 1]
+    assert measured["value"] == pytest.approx(1.9)
+
+
 def test_deadline_aware_needs_tasks_of_one_unit(tmp_path: Any) -> None:
     two = model.Instance((make_job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
     env = environment(two, tmp_path, view="allocation")

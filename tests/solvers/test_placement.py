@@ -217,6 +217,20 @@ def test_min_min_is_the_models(equal: bool) -> None:
     assert 20 < failed < 200
 
 
+def test_min_min_breaks_ties_as_the_model_does() -> None:
+    rng = random.Random(5)
+    planned = 0
+    for _ in range(80):
+        case = Case(random_jobs.random_instance(rng, 16, 6, dyadic=True, feasible=True))
+        expected = one_job.min_min(case.instance)
+        got = case.plan("min-min")
+        assert (got is None) == (expected is None)
+        if got is not None and expected is not None:
+            assert tuple(got.placement) == expected.placement
+            planned += 1
+    assert planned > 40
+
+
 def test_tapra_fast_is_the_models() -> None:
     failed = 0
     for case in cases(500, 16, 8, 7, exhausted=0.3):
