@@ -33,11 +33,6 @@ def trials(count: int) -> range:
     return range(count if EVERY else min(count, max(count // 5, 20)))
 
 
-def of_week(count: int) -> int:
-    """Return how many random cases a long test has: a fifth of ``count``, in ``.ci/checks`` all of them."""
-    return count if WEEKLY else count // 5
-
-
 def of_trials(count: int) -> int:
     """Return how many of all random cases are to show something; in ``make test`` a twentieth will do."""
     return count if EVERY else count // 20

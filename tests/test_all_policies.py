@@ -108,6 +108,13 @@ def test_one_array_serves_all_decisions_and_says_nothing_of_rows_behind(name: st
 APART = {("geo/fcfs", "pick"), ("geo/srpt", "pick"), ("partial-value/concave", "prices")}
 
 
+@pytest.mark.parametrize("name", [s.name for s in list_policies() if s.name.endswith(("/random", "/gsa"))])
+def test_what_is_random_comes_from_the_generator(name: str) -> None:
+    """Two policies given one generator decide alike: see :func:`~schedgym.testing.check_policy`."""
+    values = policy_parameters(name, get_policy_spec(name).views[0]) | sizes(name)
+    assert len({played(name, generator, **values).digest() for generator in range(4)}) > 1
+
+
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies() if len(spec.views) > 1])
 def test_every_view_plays_the_same_schedules(name: str, given) -> None:
     spec, found = registry.get_policy_spec(name), set()
@@ -161,12 +168,12 @@ def in_parts(values: Any, of: int = 8, scale: float = 1.0) -> Any:
     return np.maximum(np.round(np.multiply(values, scale * of)), 1) / of
 
 
-def played(name: str, **values: object) -> ScheduleRecord:
+def played(name: str, generator: int = 0, **values: object) -> ScheduleRecord:
     """The schedule of an episode of a problem's first id."""
     id = next(iter(get_problem(name.partition("/")[0]).ids))
     env, policy, done = gym.make(id, disable_env_checker=True, **values), make(name), False
     observation, _ = env.reset(seed=0)
-    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+    policy.reset(env.unwrapped.interface, np.random.default_rng(generator))
     while not done:
         observation, _, terminated, truncated, _ = env.step(policy(observation))
         done = terminated or truncated

@@ -21,7 +21,6 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation import statistics
 from schedgym.evaluation.canvas import svg_text
-from schedgym.evaluation.runner import evaluate
 from schedgym.evaluation.statistics import Estimate
 from schedgym.traces.base import Trace
 from schedgym.traces.feed import select
@@ -60,28 +59,6 @@ def trace(frame, servers=3, cores=8.0, memory=32.0, **more):
 
 
 BUSY = log(gap=4.0)
-
-
-def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict():
-    found = schedgym.advise(BUSY, servers=3, cpus=8, memory=32, **QUICK)
-    made = trace(BUSY)
-    workload = PROBLEM.module("log").workload_of(made)
-    frame = evaluate(
-        "QueueDelay-v0", list(found.comparison.run.outcomes), workloads=[workload], progress=False
-    )
-    table = found.comparison.table().set_index("policy")
-    for metric, column in (("mean_delay", "mean"), ("max_delay", "longest"), ("bound", "bound")):
-        values = frame[frame["metric"] == metric].set_index("policy")["value"]
-        assert table[column].to_dict() == pytest.approx(values.to_dict(), rel=1e-9, abs=1e-9)
-    best, second = table.index[:2]
-    assert table["mean"].is_monotonic_increasing and best != "fcfs"
-    relative = 1 - table.loc[best, "mean"] / table.loc["fcfs", "mean"]
-    assert f"{100 * relative:.3g}% less than under fcfs" in found.verdict
-    assert found.verdict.startswith(f"{best} serves this cluster best") and "20 windows" in found.verdict
-    assert ("cannot be told from" in found.verdict) == (found.comparison.against(best, second)[2] >= 0)
-    assert found.ramp == () and found.replay is None
-    assert f"offered load: cpus {100 * logs.loads(made)['cpus']:.3g}%" in " ".join(found.read)
-    assert found.verdict in str(found) and json.dumps(found.content())
 
 
 def test_an_idle_log_is_said_to_be_idle_and_run_at_higher_loads():
@@ -169,12 +146,6 @@ def test_the_seed_is_passed_on_and_checked(monkeypatch):
     for seed in (-1, 1.5, True):
         with pytest.raises(InvalidParameter, match="seed: must be a whole number from 0"):
             schedgym.advise(BUSY, servers=3, cpus=8, memory=32, seed=seed, **QUICK)
-
-
-def test_the_agent_takes_part():
-    found = schedgym.advise(log(60, gap=2.0), servers=2, cpus=8, memory=32, n_jobs=1, progress=False)
-    assert "agent" in set(found.comparison.table()["policy"])
-    assert any(note.startswith("The agent sees the first 64 waiting jobs") for note in found.notes)
 
 
 def test_rows_that_are_left_out_are_said_with_their_first_line():
@@ -530,20 +501,11 @@ def test_the_page_has_all_of_it(tmp_path, monkeypatch, capsys, gap):
     assert ("times the log's load.\nA job" in page) == (gap > 20)
 
 
-def test_the_stretch_is_where_jobs_do_worst_and_its_picture_is_small(monkeypatch):
+def test_the_picture_of_the_stretch_is_small(monkeypatch):
     found = schedgym.advise(trace(BUSY), **QUICK)
-    run, (begin, end) = found.comparison.run, found.stretch.span
-    worst = run.windows[int(np.argmax(run.means("fcfs")))]
+    run, begin = found.comparison.run, found.stretch.span[0]
     best = found.comparison.table()["policy"][0]
     assert list(found.stretch.records) == [best, "fcfs"] and best != "fcfs"
-    assert found.stretch.text.startswith(f"jobs {worst.start} to {worst.stop - 1}, ")
-    for policy, record in found.stretch.records.items():
-        start = np.array(record.workload.jobs["arrival"]) + run.outcomes[policy]
-        assert np.allclose(record.start, start[record.job])
-        assert begin == record.workload.jobs["arrival"][worst.start]
-        own = (record.job >= worst.start) & (record.job < worst.stop)
-        assert end >= record.workload.jobs["arrival"][worst.stop - 1]
-        assert (record.end[own] <= end).mean() >= 0.7
     whole = len(svg_text(page.draw_schedule(found, "fcfs")))
     monkeypatch.setattr(stretch, "MOST", 5)
     short = find_stretch(run, logs.cut(trace(BUSY)), ["fcfs"], "fcfs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -280,19 +281,26 @@ def test_deadlines_move_with_their_jobs_at_a_higher_load():
 # what is said ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("problem", "frame", "how", "metric"),
-    some(
-        [
-            (VALUE, with_deadlines(), SERVERS, "value"),
-            (FLOWTIME, log(gap=2.5), {**SERVERS, "preemptible": True}, "mean_flowtime"),
-            (GEO, with_sites(2400, 0.8), {"machines": MACHINES}, "mean_response"),
-        ]
-    ),
-    ids=["partial-value", "flowtime", "geo"],
-)
-def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(problem, frame, how, metric):
-    found = schedgym.advise(frame, **how, **QUICK)
+#: problem -> a busy log that feeds it, how it is read, and the metric of its outcome
+BUSY = {
+    "queue-delay": (log(gap=4.0), SERVERS, "mean_delay"),
+    "partial-value": (with_deadlines(), SERVERS, "value"),
+    "flowtime": (log(gap=2.5), {**SERVERS, "preemptible": True}, "mean_flowtime"),
+    "geo": (with_sites(2400, 0.8), {"machines": MACHINES}, "mean_response"),
+}
+
+
+@functools.cache
+def advised(name):
+    """The advice for a busy log, which several tests look at."""
+    frame, how, _ = BUSY[name]
+    return schedgym.advise(frame, **how, **QUICK)
+
+
+@pytest.mark.parametrize("name", some(BUSY, keep=2))
+def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(name):
+    found, problem = advised(name), get_problem(name)
+    frame, how, metric = BUSY[name]
     module = problem.module("log")
     given = {name: value for name, value in how.items() if name != "preemptible"}
     feed = feed_of(problem, frame, **given)
@@ -323,6 +331,14 @@ def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(problem, frame
     relative = abs(table.loc[best, "relative"])
     assert f"{100 * relative:.3g}% {word} than under {module.REFERENCE}" in found.verdict
     assert found.replay is None and json.dumps(found.content())
+    if name == "queue-delay":
+        for metric, column in (("max_delay", "longest"), ("bound", "bound")):
+            values = evaluated[evaluated["metric"] == metric].set_index("policy")["value"]
+            assert table[column].to_dict() == pytest.approx(values.to_dict(), rel=1e-9, abs=1e-9)
+        worse = found.comparison.against(best, table.index[1])[2] >= 0
+        assert ("cannot be told from" in found.verdict) == worse and "20 windows" in found.verdict
+        assert found.ramp == () and found.verdict in text
+        assert f"offered load: cpus {100 * logs.loads(feed.trace)['cpus']:.3g}%" in " ".join(found.read)
 
 
 @long
@@ -339,6 +355,7 @@ def test_an_idle_log_is_run_at_higher_loads_whatever_the_problem():
 @long
 def test_every_agent_takes_part():
     for frame, how in (
+        (log(60, gap=2.0), {"servers": 2, "cpus": 8, "memory": 32}),
         (log(60, gap=2.0), {"servers": 2, "cpus": 8, "memory": 32, "preemptible": True}),
         (with_deadlines(60), SERVERS),
         (with_sites(60), {"machines": MACHINES}),
@@ -432,14 +449,9 @@ def test_a_part_without_memory_is_of_the_log_s_kind(monkeypatch):
     assert np.isfinite(ran.outcomes["fifo"]).all()
 
 
-@pytest.mark.parametrize("name", ["flowtime", "partial-value", "geo"])
+@pytest.mark.parametrize("name", BUSY)
 def test_the_stretch_of_a_problem_is_of_its_worst_window(name):
-    frame, how = {
-        "flowtime": (log(300, 1.5).assign(preemptible="yes"), SERVERS),
-        "partial-value": (with_deadlines(), SERVERS),
-        "geo": (with_sites(), {"machines": MACHINES}),
-    }[name]
-    found = schedgym.advise(frame, **how, **QUICK)
+    found = advised(name)
     run, (begin, end) = found.comparison.run, found.stretch.span
     outcome = found.comparison.outcome
     worst = run.windows[int(np.argmax(outcome.sign * run.means(found.comparison.reference)))]

@@ -21,6 +21,9 @@ from tests.test_all_problems import IDS, small
 
 #: every id with every view that agents act in
 CASES = [(id, view) for id in IDS for view in tokens_of(id).views]
+#: the views of each problem, in its first id; and those in which actions are choices
+VIEWS = [case for case in CASES if case[0] == next(iter(get_problem(case[0]).ids))]
+DISCRETE = [(id, view) for id, view in VIEWS if tokens_of(id).views[view].kind != "scores"]
 #: those in which whole episodes are compiled
 PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).played]
 #: id -> the view of the agent that the package brings

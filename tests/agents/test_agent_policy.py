@@ -301,6 +301,7 @@ def test_shipped_agents_fit_this_version(id: str) -> None:
         ({"statistics/context mean": np.zeros(99)}, {}, "statistics: context must have"),
         ({}, {"hidden": 5}, "does not fit this version"),
         ({}, {"hidden": "x"}, "hidden: must be int"),
+        ({}, {"form": "oracle"}, "unknown form of network 'oracle'"),
         ({}, {"deeper": 1}, "unknown parameter 'deeper'"),
         ({}, {"inputs": {"task": ["other"]}}, "it sees other columns"),
         ({}, {"skip": {"job": {}}}, "unknown segment 'job'"),
@@ -332,11 +333,6 @@ def test_networks(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidAgentFile, match=f"^drawn: does not fit this version: .*{message}"):
             play(env, AgentPolicy(changed(agent, more, **network)), seed=0)
-
-
-def test_unknown_forms() -> None:
-    with pytest.raises(InvalidAgentFile, match="drawn: unknown form of network 'oracle'"):
-        AgentPolicy(changed(make(ID, "pick"), form="oracle"))
 
 
 def test_no_parameters() -> None:

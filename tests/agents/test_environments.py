@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from schedgym.agents.files import load_agent
 from schedgym.agents.training import learn
 from schedgym.errors import InvalidParameter
 from tests.agents.test_ppo import QUEUE, VALUE, configuration
 from tests.core.test_cuda import simulate
 from tests.core.test_cuda_gpu import has_gpu
 from tests.lazy import Lazy
-from tests.long import long, thinned, weekly
+from tests.long import long, thinned
 
 torch = Lazy("torch")
 environments = Lazy("schedgym.agents.environments", "torch")
@@ -86,41 +84,6 @@ print("equal")
 @pytest.mark.parametrize("number", thinned(range(len(WAYS)), of=2))
 def test_trainings_on_the_simulator_are_those_of_the_cpu(number: int) -> None:
     assert simulate(TRAINING, str(number)).split() == ["equal"]
-
-
-SMALL = """
-id: schedgym/PartialValue-v0
-algorithm: ppo
-view: priority
-parameters: {jobs: 5, rate: 10.0, window: 4}
-steps: 60
-num_envs: 4
-network: {width: 8}
-ppo: {copies: 4, batch_size: 16, n_epochs: 1}
-evaluation: {every: 30, episodes: 2}
-"""
-
-COMMAND = """
-import sys
-from schedgym.cli import main
-from schedgym.core import cuda
-cuda.BLOCK = 4
-for device in ("cpu", "cuda"):
-    options = ["--config", sys.argv[1], "--device", device, "-o", f"{sys.argv[2]}/{device}.npz"]
-    assert main(["train", "schedgym/PartialValue-v0", *options]) == 0
-"""
-
-
-@long
-@weekly
-def test_the_command_trains_the_same_agent_on_the_simulator(tmp_path: Path) -> None:
-    path = tmp_path / "small.yaml"
-    path.write_text(SMALL)
-    simulate(COMMAND, str(path), str(tmp_path))
-    here, there = (load_agent(tmp_path / f"{device}.npz") for device in ("cpu", "cuda"))
-    assert here.weights.keys() == there.weights.keys()
-    for name, array in here.weights.items():
-        np.testing.assert_array_equal(there.weights[name], array, err_msg=name)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from gymnasium import spaces
 from schedgym.agents.network import NEVER
 from schedgym.agents.views import make_layout
 from schedgym.core.problem import get_problem
-from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 from schedgym.problems.queue_delay.workload import make_workload
 from schedgym.testing import difference, infeasible_action, sample_action
@@ -418,14 +417,6 @@ def test_a_model_with_scores() -> None:
 
 # The network as a policy -----------------------------------------------------------------------
 
-#: of each problem the views of the first id: those of one problem are the same
-VIEWS = [
-    (id, view)
-    for id, view in cases.CASES
-    if id == next(own for own, _ in cases.CASES if get_problem(own) is get_problem(id))
-]
-DISCRETE = [(id, view) for id, view in VIEWS if tokens_of(id).views[view].kind != "scores"]
-
 
 def make_policy(id: str, view: str, num_envs: int = 6, **extra: Any) -> tuple[Any, Any, Any]:
     """An environment, its layout, and a policy whose scores matter: they are near zero at first."""
@@ -448,7 +439,7 @@ def flat(layout: Any, actions: Any) -> Any:
     return np.minimum(actions[:, 0] * layout.shape[1] + actions[:, 1], layout.size - 1)
 
 
-@pytest.mark.parametrize(("id", "view"), DISCRETE)
+@pytest.mark.parametrize(("id", "view"), cases.DISCRETE)
 def test_masks_are_never_violated(id: str, view: str) -> None:
     env, _, policy = make_policy(id, view, strict=True)  # an infeasible action raises
     for deterministic in (True, False):
@@ -482,7 +473,7 @@ def test_sampled_actions_are_open_and_follow_their_probabilities(view: str) -> N
     assert entropy[0].item() == pytest.approx(-(kept * np.log(kept)).sum(), rel=1e-4)
 
 
-@pytest.mark.parametrize(("id", "view"), [case for case in VIEWS if case not in DISCRETE])
+@pytest.mark.parametrize(("id", "view"), [case for case in cases.VIEWS if case not in cases.DISCRETE])
 def test_boxes(id: str, view: str) -> None:
     """Only tokens that are there have a probability; actions are in the Box; scores survive it."""
     env, layout, policy = make_policy(id, view)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.agents.config import load_config
+from schedgym.agents.config import Config, load_config
 from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import layout_of
+from schedgym.core.problem import get_problem
 from schedgym.core.workload import Workload
 from schedgym.evaluation.episodes import make_env
 from schedgym.problems.queue_delay.columns import COUNT_SCALE
@@ -42,11 +43,12 @@ def played(workload: Workload | None) -> tuple[list[dict[str, Any]], Workload]:
     return seen, play(env, act, 5, workload=workload).record.workload
 
 
-def columns(seen: dict[str, Any]) -> dict[str, Any]:
-    """The columns of all pairs, by name."""
+def columns(config: Config, seen: dict[str, Any], wanted: Any = None) -> dict[str, Any]:
+    """The columns of the agent by name, of the tokens that can be chosen or of those that are wanted."""
     batch = {name: value[np.newaxis] for name, value in seen.items()}
-    scorer = Scorer(layout_of("queue-delay", "placement", seen), ScorerOptions(context="none"))
-    found = scorer.inspect(batch, scorer.wanted(batch))["columns 0"]
+    layout = layout_of(get_problem(config.id).name, config.view, seen)
+    scorer = Scorer(layout, ScorerOptions(context="none"))
+    found = scorer.inspect(batch, scorer.wanted(batch) if wanted is None else wanted)["columns 0"]
     return dict(zip(scorer.columns[0], found, strict=True))
 
 
@@ -57,7 +59,7 @@ def test_time_times_ten() -> None:
     assert len(seen) == len(longer)
     count = 0
     for mine, theirs in zip(seen, longer, strict=True):
-        first, second = columns(mine), columns(theirs)
+        first, second = columns(CONFIG, mine), columns(CONFIG, theirs)
         if not first["z execution"].size:
             continue
         count += 1
@@ -77,7 +79,7 @@ def test_twice_the_servers_with_twice_the_tasks_waiting() -> None:
         waiting = float(mine["globals"][2])
         twice["globals"] = mine["globals"].copy()
         twice["globals"][2] = 2.0 * waiting / (1.0 + waiting)  # of 2 n tasks, if n / (n + 32) is that of n
-        first, second = columns(mine), columns(twice)
+        first, second = columns(CONFIG, mine), columns(CONFIG, twice)
         pairs = len(first["z execution"])
         count += pairs > 0
         tasks, servers = np.nonzero(mine["action_mask"])
@@ -109,11 +111,7 @@ def slots(parameters: dict[str, Any]) -> list[dict[str, Any]]:
 
 def differences(seen: dict[str, Any]) -> dict[str, Any]:
     """The columns of the agent, less those of the first job."""
-    batch = {name: value[np.newaxis] for name, value in seen.items()}
-    scorer = Scorer(layout_of("flowtime", "priority", seen), ScorerOptions(context="none"))
-    found = dict(
-        zip(scorer.columns[0], scorer.inspect(batch, scorer.wanted(batch))["columns 0"], strict=True)
-    )
+    found = columns(FLOWTIME, seen)
     return {name: found[name] - found[name][0] for name in FLOWTIME.scorer.columns["job"]}
 
 
@@ -169,11 +167,9 @@ def rounds() -> list[dict[str, Any]]:
 
 def columns_of_jobs(seen: dict[str, Any]) -> dict[str, Any]:
     """The columns of the agent, for all jobs that wait."""
-    batch = {name: value[np.newaxis] for name, value in seen.items()}
-    scorer = Scorer(layout_of("parallel-jct", "pick", seen), ScorerOptions(context="none"))
-    wanted = np.zeros_like(batch["action_mask"], dtype=bool)
-    wanted[:, :-1] = batch["job_mask"]
-    found = dict(zip(scorer.columns[0], scorer.inspect(batch, wanted)["columns 0"], strict=True))
+    wanted = np.zeros((1, *seen["action_mask"].shape), dtype=bool)
+    wanted[:, :-1] = seen["job_mask"]
+    found = columns(PARALLEL, seen, wanted)
     return {name: found[name] for name in PARALLEL.scorer.columns["job"]}
 
 

@@ -104,8 +104,16 @@ def test_files_that_do_not_fit_are_refused(name: str, array: object, tmp_path: P
         load_schedules(path, instances)
 
 
+@pytest.fixture(scope="module")
+def by_edf() -> dict[int, ScheduleRecord]:
+    instances = load_suite("PartialValue-1").instances("test")
+    return {instance.index: schedule_of(instance, "edf") for instance in instances}
+
+
 @pytest.fixture
-def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_edf: dict[int, ScheduleRecord]
+) -> Iterator[Path]:
     """A board that knows what edf reaches."""
     for name in ("FOLDER", "VALUES"):
         (tmp_path / name).mkdir()
@@ -113,7 +121,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     suite = load_suite("PartialValue-1")
     entries._all_known.cache_clear()
     standings = entries._Standings(suite, "test", suite.instances("test"))
-    standings.take("edf", {i: schedule_of(own, "edf") for i, own in standings.instances.items()})
+    standings.take("edf", by_edf)
     standings.save()
     yield tmp_path
     entries._all_known.cache_clear()

@@ -17,8 +17,7 @@ from schedgym.core import kernel_cache
 from schedgym.core.kernel_cache import MAGIC
 from tests.evaluation.test_failing_disk import shim
 from tests.interpreted import results_of
-from tests.long import WEEKLY, long, some, weekly
-from tests.test_all_problems import IDS
+from tests.long import WEEKLY, long, some
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -285,71 +284,3 @@ def test_a_disk_that_fails_at_each_write_of_the_cache(tmp_path: Path) -> None:
     variables = {**variables_of(tmp_path), "LD_PRELOAD": str(shim(tmp_path))}
     met, tried = results_of(FAILING, str(tmp_path), "1", str(last), **variables)
     assert tried == 4 * (last - 1) and met >= tried // 2
-
-
-#: plays an episode of an id, prints its digest; with "damage", damages each file of its kernels in each way
-PLAY = """
-import gc, json, sys, warnings
-import numpy as np
-from pathlib import Path
-from schedgym.core.jit import _Kernel
-from schedgym.core.problem import get_problem
-from schedgym.evaluation.episodes import make_env
-from schedgym.testing import sample_action
-from tests.core.test_kernel_cache import DAMAGES
-
-with warnings.catch_warnings(record=True) as seen:
-    warnings.simplefilter("always")
-    id, rng = sys.argv[1], np.random.default_rng(0)
-    env = make_env(id, get_problem(id).presets["small"])
-    observation, _ = env.reset(seed=5)
-    done = False
-    while not done:
-        action = sample_action(env.action_space, observation, rng)
-        observation, reward, terminated, truncated, info = env.step(action)
-        done = terminated or truncated
-texts = [str(warning.message) for warning in seen if "nbc" in str(warning.message)]
-
-counts = [0, 0]
-if sys.argv[2:]:
-    warnings.simplefilter("ignore")
-    own = []
-    for kernel in [made for made in gc.get_objects() if isinstance(made, _Kernel)]:
-        for kinds in {tuple(map(str, kinds)): kinds for kinds in kernel.stats.cache_hits}.values():
-            cache, context = kernel._cache, kernel.targetctx
-            path = cache._cache_file._path(cache._index_key(kinds, context.codegen()))
-            own.append((cache, kinds, context, path))
-    contents = [path.read_bytes() for *_, path in own]
-    for k, (cache, kinds, context, path) in enumerate(own):
-        for damage in DAMAGES.values():
-            path.write_bytes(damage(contents[k], contents[k - 1]))
-            counts[0] += 1
-            counts[1] += cache.load_overload(kinds, context) is None
-        path.write_bytes(contents[k])
-        assert cache.load_overload(kinds, context) is not None
-print(json.dumps([env.record().digest(), info["metrics"], texts, counts]))
-"""
-
-
-@long
-@weekly
-@pytest.mark.parametrize("id", IDS)
-def test_damaged_kernels_of_every_id(tmp_path: Path, id: str) -> None:
-    """Every file in every way, and all files at once: the episode is the same."""
-
-    def play(*more: str) -> list:
-        return results_of(PLAY, id, *more, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-
-    digest, metrics, warned, _ = play()
-    assert not warned
-    *again, (tried, refused) = play("damage")
-    assert again == [digest, metrics, []]
-    paths = sorted((tmp_path / "cache").rglob("*.nbc"))
-    assert tried == refused >= 3 * len(DAMAGES)
-    contents = [path.read_bytes() for path in paths]
-    for damage in DAMAGES.values():
-        for k, path in enumerate(paths):
-            path.write_bytes(damage(contents[k], contents[k - 1]))
-        again = play()
-        assert again[:2] == [digest, metrics] and len(again[2]) == 1
-        assert play()[:3] == [digest, metrics, []]

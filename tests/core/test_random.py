@@ -67,25 +67,6 @@ def test_streams_differ_in_seed_episode_and_name() -> None:
     assert len(firsts) == 5 * 5 * 5 * 50
 
 
-@pytest.mark.parametrize("shift", [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
-def test_neighbouring_streams_are_uncorrelated(shift: tuple[int, int, int]) -> None:
-    seed, episode, name = shift
-    a = uniforms(root_seed(3), 4, 2, COUNT)
-    b = uniforms(root_seed(3 + seed), 4 + episode, 2 + name, COUNT)
-    for lag in (0, 1, 2):
-        correlation = np.corrcoef(a[lag:], b[: COUNT - lag])[0, 1]
-        assert abs(correlation) < 5.0 / math.sqrt(COUNT)
-
-
-def test_first_numbers_of_streams_are_uniform() -> None:
-    """Episodes use the first numbers of many streams, not many numbers of one."""
-    first = np.array([uniforms(root_seed(seed), e, 0, 1)[0] for seed in range(100) for e in range(100)])
-    assert abs(first.mean() - 0.5) < 5.0 / math.sqrt(12.0 * len(first))
-    counts = np.histogram(first, bins=20, range=(0.0, 1.0))[0]
-    expected = len(first) / 20
-    assert ((counts - expected) ** 2 / expected).sum() < 50.0  # chi-square, 19 degrees: p = 1e-4
-
-
 def test_uniform() -> None:
     values = uniforms(root_seed(0), 0, 0, COUNT)
     assert values.min() >= 0.0 and values.max() < 1.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import COMMANDS, ROOT, Block, commands, elsewhere, needs_trace, read_blocks, shorten
+from tests.docs.blocks import COMMANDS, ROOT, commands, elsewhere, needs_trace, read_blocks
 from tests.long import long
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -101,41 +101,11 @@ def test_a_block_that_fails_is_named(tmp_path, text, reason):
     assert reason in done.stderr
 
 
-def test_blocks_share_a_namespace_and_files(tmp_path):
-    text = (
-        '```python title="part.py"\nVALUE = 3\n```\n'
-        "```python\nfrom part import VALUE\n```\n"
-        "- in a list:\n\n  ```python\n  assert VALUE == 3\n  open('made', 'w').close()\n  ```\n"
-        "```console\n$ python part.py  # a comment\n$ schedgym describe queue-delay/fcfs\n```\n"
-    )
-    done = run(tmp_path, text)
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in (tmp_path / "work").iterdir()} >= {"part.py", "made"}
-    assert done.stdout.count("page.md:") == 5
-
-
 def test_traces_run_apart(tmp_path):
     text = '```bash\nschedgym lost\nschedgym trace inspect "$(schedgym trace fetch nothing)"\n```'
     done = run(tmp_path, text, "--traces")
     assert "page.md:3: schedgym trace inspect" in done.stderr
     assert "schedgym lost" not in done.stdout + done.stderr
-
-
-def test_commands_are_joined_and_cut():
-    text = "a --b 'c # d' \\\n  --e  # f\n\n# only this\n$ g && h\n"
-    assert list(commands(Block(10, "", "", text))) == [(11, "a --b 'c # d' --e"), (15, "g"), (15, "h")]
-
-
-def test_commands_are_shortened():
-    words = shorten(["compare", "schedgym/QueueDelay-v0", "--episodes", "500"])
-    assert words == ["compare", "schedgym/QueueDelay-v0", "--episodes", "2"]
-    assert shorten(["claims", "guan2022", "--json", "x"]) == [
-        "claims",
-        "guan2022/sig-gamf-strategy",
-        "--json",
-        "x",
-    ]
-    assert shorten(["list"]) == ["list"]
 
 
 def test_what_runs_elsewhere_is_named():

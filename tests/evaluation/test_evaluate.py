@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from gymnasium.error import DependencyNotInstalled
 
 import schedgym
 from schedgym.agents.agent_policy import make_agent
@@ -19,7 +18,6 @@ from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.pictures import axis_of
 from schedgym.evaluation.standings import Entry, board_of
 from schedgym.evaluation.sweeps import make_spec, run_sweep
-from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 
@@ -211,11 +209,6 @@ def test_policies_are_left_as_they_were_given():
     assert vars(policy).keys() == before.keys()
 
 
-def test_a_missing_extra_names_the_pip_command():
-    with pytest.raises(DependencyNotInstalled, match=r'pip install "schedgym\[eval\]"'):
-        require("no_such_module_of_ours")
-
-
 def test_the_manifest_says_what_was_run():
     manifest = make_manifest(command=["a", "b c"], seeds=[3], parameters={"x": 1}, id=ID)
     assert manifest["command"] == "a 'b c'"
@@ -401,14 +394,6 @@ def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
     made.clear()
     compare(ID, ["bf-exec", "picky"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
     assert len(made) == 8  # each setting is looked at once before all runs
-
-
-def test_play_is_what_evaluate_does():
-    env = episodes.make_env(ID, SMALL)
-    policy = schedgym.make_policy("fcfs", "queue-delay")
-    outcomes = [episodes.play(env, policy, seed=2, episode=e, label="fcfs") for e in range(2)]
-    frame = evaluate(ID, "fcfs", 2, 2, parameters=SMALL)
-    assert [o.metrics["mean_delay"] for o in outcomes] == values(frame, "mean_delay", "fcfs")
 
 
 def test_what_only_compare_takes_is_refused_by_evaluate():

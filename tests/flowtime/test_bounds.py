@@ -13,14 +13,12 @@ from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
 from schedgym.papers.xu2021 import model
-from schedgym.papers.xu2021.model import Instance, Job
+from schedgym.papers.xu2021.model import Instance
 from schedgym.problems.flowtime import bounds
 from schedgym.problems.flowtime.bounds import lower_bound, priced_bound, processing_bound, queue_bound
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
     KINDS,
-    Source,
-    generate,
     make_mapreduce,
     make_workload,
     max_slots,
@@ -29,7 +27,7 @@ from schedgym.problems.flowtime.workload import (
 from tests.flowtime import optima
 from tests.flowtime.instances import random_instance, workload_of
 from tests.flowtime.schedules import POLICIES
-from tests.long import long, of_trials, some, trials
+from tests.long import of_trials, some, trials
 
 ALL = (processing_bound, queue_bound, priced_bound)
 
@@ -59,31 +57,6 @@ def test_no_schedule_is_better(kind: str, k: float) -> None:
         tight += bound >= best * (1 - 1e-9)
         stronger += bound > known * 1.01
     assert tight > 35 and stronger > 5
-
-
-@long
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_policy_is_better(kind: str) -> None:
-    rng = random.Random(21)
-    close = 0
-    for x in trials(120):
-        instance = random_instance(rng, kind, at_once=x % 5 == 0)
-        k = (1.0, 2.0, 3.0)[x % 3]
-        options: dict[str, Any] = {}
-        if kind != "mapreduce" and x % 4 == 1:
-            instance = model.declare(instance, rng, 0.5)
-            options["mode"] = rng.choice(model.MODES)
-        workload = workload_of(instance)
-        bound = lower_bound(workload, FlowtimeParameters(kind=kind, norm=k))
-        assert bound >= max(optima.lower_bounds(instance, k).values()) * (1 - 1e-3)
-        reached = math.inf
-        for policy in rng.sample(POLICIES[kind], 4):
-            outcome = model.simulate(instance, policy, k=k, **options)
-            assert None not in outcome.completion
-            reached = min(reached, cost(instance, outcome, k))
-        assert bound <= reached
-        close += bound > 0.95 * reached
-    assert close > of_trials(15)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -339,39 +312,7 @@ def test_priced_by_hand() -> None:
     assert priced_bound(make_workload([0] * 6, [2] * 6, [1] * 6, [8, 8]), 2.0) < 25
 
 
-def test_a_default_episode() -> None:
-    """Not far from the policies."""
-    best = []
-    for seed in range(3):
-        workload = generate(seed, 0, Source(FlowtimeParameters()))
-        own = tables(workload)
-        columns = own.arrival.tolist(), own.processing[:, 0].tolist(), own.cpu[:, 0].tolist()
-        instance = Instance([Job(*row) for row in zip(*columns, strict=True)], own.server_cpu.tolist())
-        reached = min(cost(instance, model.simulate(instance, p), 2) for p in ("srvf", "svf", "srf"))
-        bound = lower_bound(workload)
-        assert bound <= reached
-        best.append(bound / reached)
-    assert min(best) > 0.8
-
-
 # What does not matter -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_bound_does_not_depend_on(kind: str) -> None:
-    """The origin of time, and how cores are cut into servers (where memory does not count)."""
-    rng = random.Random(28)
-    for _ in range(20):
-        instance = random_instance(rng, kind)
-        if kind == "mapreduce":  # latencies are of servers
-            instance = instance._replace(jobs=[job._replace(latency=None) for job in instance.jobs])
-        later = instance._replace(jobs=[job._replace(arrival=job.arrival + 1000) for job in instance.jobs])
-        for bound in ALL:
-            one = bound(workload_of(instance), 2.0)
-            assert bound(workload_of(later), 2.0) == pytest.approx(one, rel=1e-9)
-            if kind != "2d":
-                pooled = workload_of(instance._replace(cpu=[sum(instance.cpu)]))
-                assert bound(pooled, 2.0) == pytest.approx(one, rel=1e-12)
 
 
 def test_rounding_up_to_whole_numbers() -> None:

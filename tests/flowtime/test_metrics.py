@@ -9,11 +9,10 @@ import pytest
 
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.xu2021 import model
-from schedgym.papers.xu2021.model import Instance, Job, MapReduceJob
+from schedgym.papers.xu2021.model import Instance, Job
 from schedgym.problems.flowtime.metrics import fates, metrics, validate
-from schedgym.problems.flowtime.problem import FlowtimeParameters
-from schedgym.problems.flowtime.workload import Source, generate, make_workload, tables
-from tests.flowtime.schedules import example, expected_metrics, record_of
+from schedgym.problems.flowtime.workload import make_workload
+from tests.flowtime.schedules import example, record_of
 from tests.records import record_of_rows
 
 
@@ -49,18 +48,6 @@ def test_by_hand() -> None:
     )
 
 
-def test_switching_cost_by_the_demand_of_the_phase() -> None:
-    # one map task of 2 cores, one reduce task of 4; two cores all the time
-    instance = Instance([MapReduceJob(0, (1, 1), (2, 1), (2, 4))], [4])
-    record = record_of(instance, model.replay(instance, [[[2]]] * 4))
-    validate(record)
-    assert len(record.job) == 1
-    computed = metrics(record)
-    assert computed["switching_cost"] == 0.25  # from 2/2 to 2/4
-    assert computed["resizes"] == 0.0
-    assert computed["l1"] == 4.0
-
-
 def test_nothing_ran() -> None:
     instance = Instance([Job(0, 2, 1), Job(9, 2, 1)], [3])
     record = record_of(instance, model.replay(instance, [[[0], [0]]] * 4))
@@ -87,27 +74,6 @@ def test_slots_far_apart() -> None:
     assert computed["fractional"] == pytest.approx((ages / p + 2 * p * p) / 2 + second, rel=1e-12)
     work = 2 * p * (2 * p - 1) // 2 + 12 + 9 + 6 + 3
     assert computed["mean_unfinished"] == pytest.approx(work / (10**9 + 1), rel=1e-12)
-
-
-def test_many_jobs() -> None:
-    """An episode of the default size against the model."""
-    workload = generate(3, 0, Source(FlowtimeParameters()))
-    own = tables(workload)
-    jobs = [
-        Job(a, p, d)
-        for a, p, d in zip(
-            own.arrival.tolist(), own.processing[:, 0].tolist(), own.cpu[:, 0].tolist(), strict=True
-        )
-    ]
-    instance = Instance(jobs, own.server_cpu.tolist())
-    for policy in ("srpt", "ocorp"):
-        outcome = model.simulate(instance, policy)
-        record = record_of(instance, outcome)
-        assert record.workload == workload
-        validate(record)
-        computed, expected = metrics(record), expected_metrics(instance, outcome)
-        assert computed == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        assert expected["waiting_big"] > 0 and expected["migrations"] > 0
 
 
 # Validator ------------------------------------------------------------------------------------

@@ -15,9 +15,6 @@ import numpy as np
 import pytest
 
 from schedgym.baselines.flowtime.ocorp_plus import cheapest_cores, plus_allocation
-from schedgym.baselines.flowtime.pricing import set_coefficients
-from schedgym.core.jit import pure_kernel
-from schedgym.core.order import sort_rows
 from schedgym.papers.xu2021 import model
 from schedgym.problems.flowtime.rules import (
     CODES,
@@ -32,7 +29,6 @@ from schedgym.problems.flowtime.rules import (
     make_scratch,
 )
 from schedgym.solvers.transport import make_transport_scratch
-from tests.flowtime.instances import random_instance
 from tests.long import some, trials
 
 SPARE = 2  # rows behind those that count
@@ -241,40 +237,6 @@ def test_locality_with_many_demands() -> None:
 # The OCORP family -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0])
-@pytest.mark.parametrize("kind", ["1d", "mapreduce"])
-def test_coefficients_are_the_models(kind: str, norm: float) -> None:
-    """Equal to the last bit."""
-    rng = random.Random(7)
-    for _ in trials(300):
-        instance = random_instance(rng, kind)
-        cluster = model.Cluster(instance, None, norm)
-        for j in range(len(instance.jobs)):
-            for _ in range(rng.randint(0, 9)):
-                cluster.serve(j, cluster.cap(j))
-        jobs = [j for j in range(len(instance.jobs)) if cluster.remaining(j) > 0]
-        n = len(jobs)
-        entries = [cluster.entry(j, rng.randint(40, 4000)) for j in jobs]
-        lengths = np.array([np.ravel([instance.jobs[j].processing] * 2)[:2] for j in jobs]).reshape(n, 2)
-        rows = rows_of(entries, [[0]] * n, 1)._replace(processing=np.ascontiguousarray(lengths[:, 0]))
-        if kind == "mapreduce":
-            rows = rows._replace(
-                phase=np.array([cluster.phase(j) for j in jobs], dtype=np.int64),
-                tasks=np.array([instance.jobs[j].tasks for j in jobs]).reshape(n, 2),
-                phase_processing=lengths,
-                phase_demand=np.array([[e.demand] * 2 for e in entries]).reshape(n, 2),
-            )
-        prices = np.array([rng.choice([0.0, rng.uniform(0, 1e6), np.nan]) for _ in jobs])
-        given = prices.copy()
-        coefficient, omega = np.full(n, np.nan), np.full(n, np.nan)
-        set_coefficients(n, norm, rows, prices, coefficient, omega)
-        for r, e in enumerate(entries):
-            price = e.weight if np.isnan(given[r]) else given[r]
-            assert prices[r] == price
-            assert coefficient[r] == e.weight - price
-            assert omega[r] == (e.weight - price) / e.demand
-
-
 def draw_plus(rng: random.Random, jobs: int, servers: int) -> tuple[Slot, list[float], float]:
     """A slot of ocorp+, coefficients with ties, alpha."""
     slot = draw(rng, "1d", jobs, servers)
@@ -354,17 +316,3 @@ def test_plus_with_demands_without_a_common_denominator() -> None:
 
 
 # The code -------------------------------------------------------------------------------------
-
-
-@pure_kernel
-def sort_into(order: Any, key: Any, n: int) -> None:
-    sort_rows(order, key, n)
-
-
-def test_sorting() -> None:
-    rng = np.random.default_rng(13)
-    for n in (0, 1, 2, 3, 10, 100, 1000):
-        key = rng.integers(-5, 5, n).astype(float)
-        order = rng.permutation(n)
-        sort_into(order, key, n)
-        assert order.tolist() == np.argsort(key, kind="stable").tolist()

@@ -68,21 +68,6 @@ def test_bounds_equal_the_model() -> None:
     assert fluid > of_trials(50)
 
 
-def test_by_hand() -> None:
-    jobs = [
-        Job(0, ((4, (0,)), (2, (0, 1)), (3, (1,)))),
-        Job(1, ((Fraction(1, 2), (1,)),)),
-        Job(50, ((1, (0,)),)),
-    ]
-    workload = workload_of(Instance((1, 2), jobs))
-    assert bounds.job_bounds(workload).tolist() == [4.0, 0.5, 1.0]
-    # pooled speed 3: job 1 preempts at 1 (6 > 1/2), done at 7/6; job 0 at 19/6; job 2 after 1/3
-    assert bounds.pooled_bound(workload) == pytest.approx((19 / 6 + 1 / 6 + 1 / 3) / 3)
-    crowded = workload_of(Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))]))
-    assert bounds.job_bounds(crowded).tolist() == [4.0]
-    assert bounds.response_bound(crowded) == 4.0
-
-
 def test_mixed_by_hand() -> None:
     # n jobs of one task of 1 on one slot, all at 0: the mean completion is (n + 1) / 2, of one job alone 1
     for n in (1, 2, 5, 20):
@@ -206,37 +191,6 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         exact = model.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
         (bound,) = bounds.job_bounds(workload_of(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_what_a_bound_does_not_depend_on(seed: int) -> None:
-    """The order of tasks and lists and the origin of time; and it scales with time."""
-    rng = np.random.default_rng(seed)
-    workload = random_workload(rng, jobs=40, tasks=400, sites=6, choices=3, groups=9)
-    order = rng.permutation(400)
-    sites = workload.tasks["sites"][order]
-    turned = np.where((sites >= 0).all(axis=1, keepdims=True), sites[:, ::-1], sites)
-    other = Workload(
-        "geo",
-        {"arrival": 1024.0 + workload.jobs["arrival"]},
-        workload.cluster,
-        {},
-        tasks={
-            "job": workload.tasks["job"][order],
-            "duration": workload.tasks["duration"][order],
-            "sites": turned,
-        },
-    )
-    slower = Workload(
-        "geo",
-        {"arrival": 4.0 * workload.jobs["arrival"]},
-        workload.cluster,
-        {},
-        tasks={**workload.tasks, "duration": 4.0 * workload.tasks["duration"]},
-    )
-    for bound in (bounds.response_bound, bounds.pooled_bound, bounds.mixed_bound):
-        assert bound(other) == pytest.approx(bound(workload), rel=1e-9)
-        assert bound(slower) == pytest.approx(4.0 * bound(workload), rel=1e-9)
 
 
 def test_site_sets_of_long_lists() -> None:

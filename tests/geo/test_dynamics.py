@@ -17,6 +17,7 @@ from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction
 from schedgym.papers.guan2022 import model
 from schedgym.problems.geo.metrics import validate
+from schedgym.problems.geo.rules import SHARING_TOLERANCE
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo.instances import random_instance, workload_of
 from tests.long import some, trials
@@ -136,6 +137,21 @@ def test_random_assignments_run_as_the_model_says(seed: int, tmp_path: Any) -> N
         assert info["metrics"]["mean_response"] == pytest.approx(float(expected["mean_response"]), rel=1e-9)
 
 
+def violations(instance: model.Instance, unfinished: Any, shares: Any) -> int:
+    """Jobs with less than they could use alone of an equal part of every site, at entries open to them."""
+    part = [Fraction(u, len(shares)) for u in instance.slots]
+    count = 0
+    for tasks, own in zip(unfinished.tolist(), shares, strict=True):
+        open_sites = [
+            tuple(j for j, share in zip(group, row, strict=False) if share >= 0)
+            for group, row in zip(instance.groups, own, strict=True)
+        ]
+        demand = [d if sites else 0 for d, sites in zip(tasks, open_sites, strict=True)]
+        most = model.rank_function(model.Problem([demand], part, open_sites), [0])
+        count += Fraction(float(np.maximum(own, 0.0).sum())) < most - Fraction(SHARING_TOLERANCE)
+    return count
+
+
 @pytest.mark.parametrize("seed", some(range(4)))
 @pytest.mark.parametrize(
     "options", [{}, {"aggressive": True}, {"work_conserving": False}, {"sites": "associated"}]
@@ -148,7 +164,7 @@ def test_random_shares_run_as_the_model_says(seed: int, options: dict[str, Any],
         env = make(FAIR, tmp_path, instance, view="shares", strict=True, **parameters)
         observation, _ = env.reset()
         replay = Replay()
-        done = False
+        done, violated = False, 0
         while not done:
             jobs = job_numbers(env, observation)
             n = len(jobs)
@@ -175,6 +191,7 @@ def test_random_shares_run_as_the_model_says(seed: int, options: dict[str, Any],
             replay.note(observation, jobs, shares)
             if associated:
                 action[:, :, 1:] = -1.0
+            violated += violations(instance, unfinished[:n], action[:n])
             observation, _, done, _, info = env.step(action)
         outcome = model.simulate_fair(
             instance,
@@ -188,6 +205,7 @@ def test_random_shares_run_as_the_model_says(seed: int, options: dict[str, Any],
         expected = model.metrics_fair(instance, outcome)
         for name in ("fairness_integral", "mean_std"):
             assert info["metrics"][name] == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12)
+        assert info["metrics"]["sharing_violations"] == violated
 
 
 @pytest.mark.parametrize("policy", ["imf", "amf", "sig-amf", "opt-amf", "gamf", "sig-gamf", "opt-gamf"])

@@ -6,10 +6,8 @@ import dataclasses
 import math
 import random
 
-import numpy as np
 import pytest
 
-from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.model import Instance, Job
@@ -18,37 +16,6 @@ from schedgym.problems.geo.workload import tables
 from tests.geo.instances import workload_of
 from tests.geo.schedules import example, make_record, record_of
 from tests.records import rows_taken
-
-
-def test_by_hand() -> None:
-    # one slot, two jobs at 0 and 2 with tasks of 3 and 1: 0-3 job 0 runs, 3-4 job 1
-    workload = workload_of(Instance((1,), [Job(0, ((3, (0,)),)), Job(2, ((1, (0,)),))]))
-    measured = metrics(make_record(workload, [0.0, 3.0], [0, 0]))
-    wanted = {
-        "mean_response": 2.5,
-        "utilization": 1.0,
-        "load": 2.0,
-        "longest_over_span": 1.5,
-        "fairness_integral": 0.5,
-        "fairness": 0.25,
-        "mean_std": 0.125,
-        "median_std": 0.0,
-        "p90_std": 0.5,
-        "mean_std_no_drain": 0.0,
-        "mean_jain": 0.875,
-        "mean_jain_no_drain": 1.0,
-    }
-    assert {name: measured[name] for name in wanted} == wanted
-
-
-def test_no_span() -> None:
-    workload = workload_of(Instance((3,), [Job(7, ((2, (0,)), (2, (0,)))), Job(7, ((4, (0,)),))]))
-    measured = metrics(make_record(workload, [7.0, 7.0, 7.0], [0, 0, 0]))
-    assert measured["load"] == measured["longest_over_span"] == 0.0
-    assert measured["fairness"] == measured["fairness_integral"] == pytest.approx(0.5 * 2)
-    assert measured["mean_std_no_drain"] == measured["p99_std_no_drain"] == 0.0
-    assert measured["mean_jain"] == pytest.approx((2 * 9 / (2 * 5) + 2) / 4)
-    assert measured["mean_jain_no_drain"] == 1.0
 
 
 def test_weighted_percentiles_do_not_hang_on_rounding() -> None:
@@ -94,53 +61,6 @@ def test_table_sorts_by_job_then_sites_then_place() -> None:
     assert own.task_index.tolist() == [4, 1, 3, 2, 0]
     assert own.duration.tolist() == [3.0, 4.0, 2.0, 1.0, 9.0]
     assert own.task_start.tolist() == [0, 4, 5]
-
-
-def test_many_tasks() -> None:
-    """Sums and percentiles of a long schedule against their definitions on the instants."""
-    rng = np.random.default_rng(4)
-    n, t = 300, 6000
-    arrival = np.sort(rng.uniform(0, 500, n))
-    job = np.concatenate([np.arange(n), rng.integers(0, n, t - n)])
-    duration = rng.exponential(3.0, t)
-    start = arrival[job] + rng.exponential(20.0, t) * (rng.random(t) < 0.7)
-    workload = Workload(
-        "geo",
-        {"arrival": arrival},
-        {"slots": np.array([t])},
-        {},
-        tasks={"job": job, "duration": duration, "sites": np.zeros((t, 1), dtype=np.int64)},
-    )
-    record = make_record(workload, start.tolist(), [0] * t)
-    validate(record)
-    computed = metrics(record)
-    end = start + duration
-    completion = np.zeros(n)
-    np.maximum.at(completion, job, end)
-    response = completion - arrival
-    for name, q in (("median", 50), ("p90", 90), ("p95", 95), ("p99", 99)):
-        assert computed[f"{name}_response"] == pytest.approx(np.percentile(response, q), rel=1e-12)
-    instants = np.unique(np.concatenate([arrival, start, end]))
-    begin, length = instants[:-1], np.diff(instants)
-    spread, even = np.zeros(len(begin)), np.zeros(len(begin))
-    some = np.zeros(len(begin), dtype=bool)
-    for x, now in enumerate(begin):
-        active = (arrival <= now) & (now < completion)
-        occupied = np.bincount(job[(start <= now) & (now < end)], minlength=n)[active]
-        some[x] = active.any()
-        if some[x]:
-            spread[x] = occupied.std()
-            even[x] = occupied.sum() ** 2 / (len(occupied) * (occupied**2).sum()) if occupied.any() else 1.0
-    for suffix, window in (("", some), ("_no_drain", some & (begin < arrival[-1]))):
-        s, e, w = spread[window], even[window], length[window]
-        assert computed[f"mean_std{suffix}"] == pytest.approx(np.average(s, weights=w), rel=1e-10)
-        assert computed[f"mean_jain{suffix}"] == pytest.approx(np.average(e, weights=w), rel=1e-10)
-        ascending = np.argsort(s)
-        reached = np.cumsum(w[ascending]) / w.sum()
-        for name, q in (("median", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)):
-            value = s[ascending][np.searchsorted(reached, q)]
-            assert computed[f"{name}_std{suffix}"] == pytest.approx(value, rel=1e-12)
-    assert computed["fairness_integral"] == pytest.approx((spread * length).sum(), rel=1e-10)
 
 
 # Validator ------------------------------------------------------------------------------------

@@ -18,10 +18,12 @@ from tests.records import COLUMNS, Change, Run, section_changed
 RARE: set[str] = set()
 
 
-def workload_of(instance: online.Workload) -> Workload:
-    """The model's workload; its servers' rows come from ``server_caps``."""
+def workload_of(instance: online.Workload, seed: int | None = None) -> Workload:
+    """The model's workload, with a seed of energy caps; its servers' rows come from ``server_caps``."""
     servers = range(len(instance.capacity))
-    caps = all(any(limit.servers == (j,) and limit.share == 1 for limit in instance.limits) for j in servers)
+    caps = len(instance.limits) > len(servers) and all(
+        any(limit.servers == (j,) and limit.share == 1 for limit in instance.limits) for j in servers
+    )
     limits = instance.limits[len(servers) if caps else 0 :]
     rows = [
         (x, load, row, alpha)
@@ -46,7 +48,7 @@ def workload_of(instance: online.Workload) -> Workload:
             "beta": np.array([float(limit.share) for limit in limits]),
             "server_caps": np.array(caps),
         },
-        parameters={},
+        parameters={} if seed is None else {"energy_seed": np.array(seed)},
     )
 
 

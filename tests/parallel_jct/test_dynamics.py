@@ -12,17 +12,17 @@ import pytest
 import schedgym
 from schedgym.core.arrays import regrow
 from schedgym.errors import InvalidAction, InvalidWorkload
-from schedgym.papers.shi2017.model import one_job, online
+from schedgym.papers.shi2017.model import one_job
 from schedgym.problems.parallel_jct.metrics import metrics, validate
 from schedgym.problems.parallel_jct.workload import make_workload
 from schedgym.solvers.placement import WORK_SHARE
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
+from tests.parallel_jct.schedules import workload_of
 from tests.playing import play
 
 ID = "schedgym/ParallelJCT-v0"
 ALL = {"window": "all", "running_window": "all"}
-TIGHT = 1e-9
 
 
 def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
@@ -32,27 +32,6 @@ def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
     path = tmp_path / "workload.npz"
     save_workload(workload, path)
     return gym.make(ID, workload=str(path), disable_env_checker=True, **parameters).unwrapped
-
-
-def ours(workload: online.Workload, seed: int) -> Any:
-    """The model's workload as one of ours."""
-    servers = len(workload.capacity)
-    matrix = [[limit.weight(j) for j in range(servers)] for limit in workload.limits]
-    power = [alpha for job in workload.jobs for alpha in job.alphas]
-    ratio = workload.energy_cap_ratio
-    return make_workload(
-        [job.arrival for job in workload.jobs],
-        [n for n, job in enumerate(workload.jobs) for _ in job.load],
-        [load for job in workload.jobs for load in job.load],
-        [list(row) for job in workload.jobs for row in job.efficiency],
-        list(workload.capacity),
-        groups=matrix,
-        beta=[limit.share for limit in workload.limits],
-        server_caps=False,
-        energy_cap_ratio=None if ratio is None else [ratio] * len(workload.jobs),
-        energy_seed=seed,
-        power=power if any(job.power for job in workload.jobs) else None,
-    )
 
 
 def instance(observation: dict[str, Any], row: int) -> one_job.SingleJob:
@@ -305,16 +284,6 @@ def test_repairs_of_plans() -> None:
         env.step(np.full(action.shape, np.nan))
 
 
-def test_a_job_beyond_every_cap_is_granted(tmp_path: Any) -> None:
-    """Least energy 4 of load 1: no draw allows it, so it is granted, and counted."""
-    workload = make_workload([0.0], [0], [1.0], [[0.25, 0.2]], [10.0, 10.0], groups=[[1, 1]], beta=[0.5])
-    env = environment(workload, tmp_path, view="pick", **ALL)
-    observation, _ = env.reset(seed=0)
-    assert observation["energy_cap"][0] == 4.0
-    _, _, terminated, _, info = env.step(0)
-    assert terminated and info["metrics"]["granted"] == 1.0
-
-
 def test_energy_caps_are_drawn_anew_in_each_round() -> None:
     env = small("pick", jobs=3)
     observation, _ = env.reset(seed=5)
@@ -421,7 +390,8 @@ def test_a_small_window_moves_on() -> None:
 
 def both(seed: int = 0) -> Any:
     """A workload with weights and power."""
-    return ours(random_jobs.random_workload(random.Random(seed), 6, 4, weighted=True, power=True), seed)
+    drawn = random_jobs.random_workload(random.Random(seed), 6, 4, weighted=True, power=True)
+    return workload_of(drawn, seed)
 
 
 @pytest.mark.parametrize("view", ["pick", "place", "search"])
@@ -435,11 +405,12 @@ def test_weights_and_power_are_seen_where_the_file_has_them(view: str, tmp_path:
         seen, _ = exact.reset(seed=0)
         tokens.reset(seed=0)
         power, load = workload.tasks["power"], workload.tasks["load"]
+        shown = workload.cluster["groups"].tolist()
         least = load / workload.tasks["efficiency"].max(axis=1)
         checked, done = 0, False
         while not done:
             assert exact.observation_space.contains(seen)
-            assert seen["groups"].tolist() == workload.cluster["groups"].tolist()
+            assert seen["groups"][-len(shown) :].tolist() == shown
             for r in np.flatnonzero(seen["job_mask"]).tolist():
                 own = workload.tasks["job"] == seen["job"][r]
                 rows = slice(int(seen["first_task"][r]), int(seen["first_task"][r] + seen["tasks"][r]))
@@ -455,24 +426,6 @@ def test_weights_and_power_are_seen_where_the_file_has_them(view: str, tmp_path:
         assert exact.record().digest() == tokens.record().digest()
         assert metrics(exact.record()).items() <= info["metrics"].items()
         assert checked > 0
-
-
-def test_power_by_hand(tmp_path: Any) -> None:
-    """A task may waste a quarter of its 10 if the other one, of power 4, makes the cap large enough."""
-    for power, servers in (([1.0, 4.0], (1, 0)), ([4.0, 1.0], (0, 1)), ([1.0, 1.0], (0, 0))):
-        workload = make_workload(
-            *([0.0], [0, 0], [10.0, 10.0], [[1.0, 0.8], [1.0, 0.8]], [10.0, 10.0]),
-            **{"groups": [[1, 1]], "beta": [1], "power": power, "energy_cap_ratio": [1.05]},
-        )
-        env = environment(workload, tmp_path, view="pick", **ALL)
-        _, _, terminated, _, info = (env.reset(), env.step(0))[1]
-        record = env.record()
-        validate(record)
-        first = {int(task): int(server) for task, server in zip(record.job, record.server, strict=True)}
-        assert terminated and (first[0], first[1]) == servers
-        spent = sum(p * 10.0 / (1.0, 0.8)[j] for p, j in zip(power, servers, strict=True))
-        assert info["metrics"]["energy"] == spent <= 1.05 * 10.0 * sum(power)
-        assert info["metrics"]["energy_share"] == spent / (10.0 * sum(power))
 
 
 def test_powers_are_refused_where_none_are_seen() -> None:

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.problems.parallel_jct.metrics import fates, metrics, validate
-from tests.long import long, of_week
-from tests.parallel_jct.schedules import example, record_of, runs, workload_of
-from tests.records import put, record_of_rows, section_changed
+from tests.parallel_jct.schedules import example, workload_of
+from tests.records import record_of_rows, section_changed
 
 
 def vector_5() -> online.Workload:
     efficiency = ((1.0, 0.5),)
     jobs = (online.Job(0.0, (100.0,), efficiency), online.Job(2.0, (50.0,), efficiency))
     return online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2, 0.5, 0.5, 0.5))
-
-
-@pytest.mark.parametrize(("drc", "finish"), [(True, [12.5, 15.0]), (False, [20.0, 25.0])])
-def test_vector_5(drc: bool, finish: list[float]) -> None:
-    outcome = online.Simulation(vector_5(), "ontapra", drc=drc, delta_t=5, max_percent=0.1).run()
-    record = record_of(vector_5(), outcome)
-    validate(record)
-    assert fates(record) == {"start": [0.0, 5.0], "completion": finish, "energy": [100.0, 50.0]}
-    computed = metrics(record)
-    assert computed["average_jct"] == (finish[0] + finish[1] - 2.0) / 2
-    assert computed["mean_waiting"] == 1.5
-    assert computed["energy"] == 150.0 and computed["energy_share"] == 1.0
-    assert computed["utilization"] == 150.0 / (20.0 * finish[1])
 
 
 def test_nothing_launched_and_late_jobs() -> None:
@@ -70,57 +54,6 @@ def test_a_job_ends_with_its_last_task_and_completes_at_the_cut_only_if_its_work
         )
         validate(cut)
         assert fates(cut)["completion"] == [4.0, end if whole else None]
-
-
-def repeated(record: ScheduleRecord, times: int) -> ScheduleRecord:
-    """The same schedule again and again, each time after the end of the one before."""
-    workload = record.workload
-    shift = np.arange(times)[:, None] * 2.0 ** math.ceil(math.log2(record.final_time + 1.0))
-    jobs, tasks = len(workload.jobs["arrival"]), len(workload.tasks["job"])
-    whole = Workload(
-        "parallel-jct",
-        {
-            name: (np.tile(column, (times, 1)) + (shift if name == "arrival" else 0.0)).ravel()
-            for name, column in workload.jobs.items()
-        },
-        workload.cluster,
-        {},
-        tasks={
-            name: np.tile(column, (times, *(1,) * (column.ndim - 1)))
-            for name, column in workload.tasks.items()
-        }
-        | {"job": (workload.tasks["job"] + jobs * np.arange(times)[:, None]).ravel()},
-    )
-    return ScheduleRecord(
-        whole,
-        job=(record.job + tasks * np.arange(times)[:, None]).ravel(),
-        server=np.tile(record.server, times),
-        start=(record.start + shift).ravel(),
-        end=(record.end + shift).ravel(),
-        amount=np.tile(record.amount, (times, 1)),
-        final_time=float(record.final_time + shift[-1, 0]),
-        truncated=record.truncated,
-    )
-
-
-@long
-def test_many_rows() -> None:
-    records = [run.record for run in runs(6, 14)]
-    complete = [record for record in records if not record.truncated]  # else a job waits for all repetitions
-    assert len(complete) >= 3
-    for one in complete:
-        times = of_week(200_000) // len(one.job)
-        record = repeated(one, times)
-        validate(record)
-        single, computed = metrics(one), metrics(record)
-        for name in ("average_jct", "median_jct", "max_jct", "mean_running", "energy_share"):
-            assert computed[name] == pytest.approx(single[name], rel=1e-6), name
-        for name in ("finished", "launched", "energy", "granted"):
-            assert computed[name] == pytest.approx(times * single[name], rel=1e-9), name
-        row = int(np.random.default_rng(0).integers(len(record.job)))
-        with pytest.raises(InvalidSchedule, match=rf"task \[{record.job[row]}\]"):
-            # by more than instants of so late a clock may differ
-            validate(dataclasses.replace(record, amount=put(record.amount, row, record.amount[row] * 0.99)))
 
 
 # Validator ------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from schedgym.problems.toys import load_toys
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import random_jobs
 from tests.parallel_jct.energy import energy_draw
-from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance, ours
+from tests.parallel_jct.schedules import workload_of
+from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance
 from tests.playing import play
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
@@ -32,30 +33,18 @@ def make(**parameters: Any) -> Any:
     return gym.make(ID, disable_env_checker=True, **parameters).unwrapped
 
 
-def test_the_names_are_there() -> None:
-    expected = {"ontapra", "ontapra-tapra", "random"}
-    for order in ("fcfs", "slf", "llf"):
-        expected |= {order, f"{order}-mar", *(f"{order}-{planner}" for planner in PLANNERS)}
-        expected |= {f"{order}-{planner}-equal" for planner in PLANNERS[1:]}
-    specs = {spec.name.partition("/")[2]: spec for spec in list_policies("parallel-jct")}
-    assert set(specs) == expected
-    for name, spec in specs.items():
-        assert set(spec.knows) == {"load", "efficiency", "power"}
-        fixed = dict(spec.fixed)
-        if not name.startswith("ontapra"):
-            assert fixed.pop("order") == name.partition("-")[0]
-        if name.endswith("-mar"):
-            assert fixed == {"mar": True}
-        elif name in ("ontapra", "random", "fcfs", "slf", "llf"):
-            assert not fixed
-        elif name.endswith("-equal"):
-            planner = name.removesuffix("-equal").partition("-")[2]
-            assert fixed == {"planner": planner, "allocation": "equal-share"}
-        else:
-            assert fixed == {"planner": name.partition("-")[2]}
-        policy = schedgym.make_policy(spec.name)
-        assert policy.mar == (name.startswith("ontapra") or name.endswith("-mar"))
+def test_names_say_what_is_fixed() -> None:
+    """NAME-PLANNER-equal: what a name says after its order is fixed; ontapra and -mar ask for free vCPU."""
+    for spec in list_policies("parallel-jct"):
+        name, *said = spec.name.partition("/")[2].split("-")
+        policy, fixed = schedgym.make_policy(spec.name), dict(spec.fixed)
+        assert policy.mar == (name == "ontapra" or said == ["mar"])
         assert set(spec.views) == set(policy.views) and set(spec.needs["rounds"]) == set(policy.rounds)
+        assert fixed.pop("mar", False) == (said == ["mar"])
+        assert (fixed.pop("allocation", "") == "equal-share") == (said[-1:] == ["equal"])
+        assert fixed.pop("order", name) == name
+        assert fixed.pop("planner", "") == "-".join(word for word in said if word not in ("equal", "mar"))
+        assert not fixed
 
 
 # Whole runs -----------------------------------------------------------------------------------
@@ -103,7 +92,7 @@ def test_whole_runs_are_the_models(scheduler: str, tmp_path: Path) -> None:
         if planner == "tapra-fast":
             cases.append({**given, "rounds": rounds, "view": "pick"})
         for parameters in cases:
-            env = environment(ours(plain, seed), tmp_path, **parameters)
+            env = environment(workload_of(plain, seed), tmp_path, **parameters)
             measured = play(env, policy).metrics
             schedule, record = env.simulator.arrays.schedule, env.record()
             assert dict(zip(record.job.tolist(), record.server.tolist(), strict=True)) == servers
@@ -129,14 +118,14 @@ def test_of_equal_completion_times_the_first_job_is_launched(tmp_path: Path) -> 
     jobs = (online.Job(0.0, (8.0,), (row,)), online.Job(0.0, (8.0, 4.0), (row, row)))
     plain = online.Workload(jobs, (4.0, 4.0), one_job.fat_tree(2, 1, 1, 1), 2.0)
     assert online.Simulation(plain, "ontapra", draw=lambda *_: 0.0).run().launches[0][0] == 0
-    env = environment(ours(plain, 0), tmp_path, **PLAN)
+    env = environment(workload_of(plain, 0), tmp_path, **PLAN)
     play(env, schedgym.make_policy("parallel-jct/ontapra"))
     assert env.record().job[0] == 0
 
 
 def test_the_mar_test_fails_at_its_threshold(tmp_path: Path) -> None:
     plain = online.Workload((online.Job(0.0, (8.0,), ((1.0, 1.0),)),), (4.0, 4.0), one_job.fat_tree(2), 2.0)
-    env = environment(ours(plain, 0), tmp_path, **PLAN, max_time=30.0)
+    env = environment(workload_of(plain, 0), tmp_path, **PLAN, max_time=30.0)
     for most, launched in ((1.0, 0.0), (0.99, 1.0)):
         assert (
             play(env, schedgym.make_policy("parallel-jct/ontapra", max_percent=most)).metrics["launched"]
@@ -288,7 +277,7 @@ def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(tmp_pat
     expected = [0.0, 10.0, 30.0, 40.0]
     assert online.Simulation(plain, mar=False).run().launch == expected
     for view in ("plan", "pick"):
-        env = environment(ours(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})
+        env = environment(workload_of(plain, 0), tmp_path, **{**PLAN, "rounds": "all", "view": view})
         policy = schedgym.make_policy("parallel-jct/ontapra", mar=False)
         play(env, policy)
         assert env.simulator.arrays.schedule.launch[0].tolist() == expected
@@ -322,69 +311,3 @@ def test_most_jobs_are_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # What the rules mean --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["ontapra", "fcfs-mar", "slf", "llf"])
-def test_jobs_are_launched_when_the_rule_says(name: str) -> None:
-    env = make(**{**PLAN, **BUSY, "rounds": "all", "load_max": 1000.0})
-    policy = schedgym.make_policy(f"parallel-jct/{name}")
-    launches: list[float] = []
-
-    def note(observation: dict[str, Any], action: Any) -> None:
-        if action[0, 0] == policy.window:
-            return
-        available = observation["available"].sum() / observation["capacity"].sum()
-        event = observation["event"]
-        assert event[2] if name != "fcfs-mar" else event[0] or event[1]
-        assert not action[:, 1].any()
-        launches.append(available)
-        if "mar" in name or name == "ontapra":
-            assert available > 0.3
-
-    for seed in (1, 2, 3):
-        play(env, policy, seed, note)
-    assert len(launches) == 3 * 14
-    if name in ("slf", "llf"):
-        assert min(launches) < 0.3
-
-
-def test_orders_of_a_pass(tmp_path: Path) -> None:
-    """Three jobs wait; there is room for all."""
-    lambdas = ((1.0, 1.0),)
-    jobs = tuple(online.Job(0.0, (load,), lambdas) for load in (20.0, 10.0, 30.0))
-    plain = online.Workload(jobs, (10.0, 10.0), one_job.fat_tree(2), 1.0)
-    for name, expected in (
-        ("slf", [1, 0, 2]),
-        ("llf", [2, 0, 1]),
-        ("fcfs", [0, 1, 2]),
-        ("ontapra", [1, 0, 2]),
-    ):
-        env = environment(ours(plain, 0), tmp_path, **{**PLAN, "rounds": "all"})
-        policy = schedgym.make_policy(f"parallel-jct/{name}")
-        order: list[int] = []
-
-        def note(observation: dict[str, Any], action: Any, order: list[int] = order) -> None:
-            if action[0, 0] < len(observation["job"]):
-                order.append(int(observation["job"][int(action[0, 0])]))
-
-        play(env, policy, 0, note)
-        assert order == expected
-
-
-def test_random_orders_come_from_the_generator() -> None:
-    env = make(**{**PLAN, **BUSY, "rounds": "all"})
-    policy = schedgym.make_policy("parallel-jct/random")
-    digests = []
-    for generator in (1, 1, 2, 3):
-        observation, _ = env.reset(seed=5)
-        policy.reset(env.interface, np.random.default_rng(generator))
-        done = False
-        while not done:
-            observation, _, terminated, truncated, _ = env.step(policy(observation))
-            done = terminated or truncated
-        digests.append(env.record().digest())
-    assert digests[0] == digests[1]
-    assert len(set(digests)) > 1
-
-
-# Refused --------------------------------------------------------------------------------------

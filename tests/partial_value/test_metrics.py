@@ -29,29 +29,6 @@ def test_schedules_of_whole_tasks_are_accepted() -> None:
         validate(run.record, whole=n % 2 == 1)
 
 
-def test_metrics_example() -> None:
-    value = 2 * 2 + 3 * 3**0.25 + math.log(3)
-    most = 2 * 3 + 3 * 3**0.25 + math.log(3)
-    # loads: (1, .5), (.75, .25), (.125, 1), (.125, 1)
-    assert metrics(example()) == pytest.approx(
-        {
-            "value": value,
-            "value_share": value / most,
-            "mean_served": (2 / 3 + 1 + 1) / 3,
-            "completed": 2,
-            "expired": 1,
-            "never_served": 0,
-            "utilization": (2.0 + 2.75) / 8,
-            "peak_utilization": 2.75 / 4,
-            "full_slots": 3 / 4,
-            "slots": 4,
-        },
-        rel=1e-14,
-    )
-    assert fates(example())["served"] == [2.0, 3.0, 2.0]
-    validate(example(), whole=True)
-
-
 def test_without_a_row() -> None:
     nothing = model.replay(INSTANCE, [])
     record = record_of(INSTANCE, nothing)

@@ -60,13 +60,6 @@ def test_local_optimal_values_tasks_by_what_was_served(tmp_path: Any) -> None:
     assert measured["value"] == pytest.approx(1.9)
 
 
-def test_algorithm_1_can_get_less_than_whole_tasks(tmp_path: Any) -> None:
-    jobs = (make_job(1, 1, 1, 1, (2.0,), 3.0), make_job(1, 2, 1, 1, (1.0,), 2.0))
-    for name, discrete, value in (("concave", False, 3.5), ("m-greedy", True, 5.0)):
-        env = environment(model.Instance(jobs, (2.0,), discrete), tmp_path, view="allocation")
-        assert play(env, make_policy(f"partial-value/{name}")).metrics["value"] == pytest.approx(value)
-
-
 def test_deadline_aware_needs_tasks_of_one_unit(tmp_path: Any) -> None:
     two = model.Instance((make_job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
     env = environment(two, tmp_path, view="allocation")
@@ -74,20 +67,3 @@ def test_deadline_aware_needs_tasks_of_one_unit(tmp_path: Any) -> None:
     policy.reset(env.interface, np.random.default_rng(0))
     with pytest.raises(InvalidParameter, match="one unit of it per task"):
         policy(env.reset(seed=0)[0])
-
-
-def test_concave_with_many_jobs_is_certified() -> None:
-    """A slot of the paper's kind with 3000 active jobs: nothing repaired, a resource is full."""
-    import gymnasium as gym
-
-    env = gym.make(
-        "schedgym/PartialValue-v0",
-        jobs=3000,
-        rate=3000.0,
-        view="allocation",
-        window="all",
-        disable_env_checker=True,
-    ).unwrapped
-    measured, _, record = play(env, make_policy("partial-value/concave"))
-    assert measured["repaired"] == 0 and measured["full_slots"] > 0.5
-    assert len(np.unique(record.job)) > 100

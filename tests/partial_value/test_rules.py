@@ -180,31 +180,6 @@ def one_slot(jobs: list[Job], capacity: tuple[float, ...] = (1.0,), discrete: bo
     return case_of(State(Instance(tuple(jobs), capacity, discrete), 1, (0.0,) * len(jobs)))
 
 
-def test_a_single_task_may_replace_the_rest() -> None:
-    jobs = [make_job(1, 1, 1, 1, (0.1,), 1.0), make_job(1, 1, 1, 1, (1.0,), 5.0)]
-    case = one_slot(jobs)
-    assert by_rule("m-greedy", case) == [0.0, 1.0]
-    assert by_priority(case, [0.0, 0.0]) == [0.0, 1.0]
-    assert by_priority(case, [0.0, 0.0], single_task=False) == [1.0, 0.0]
-
-
-def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
-    jobs = [
-        make_job(1, 1, 1, 1, (0.6,), 6.0),
-        make_job(1, 1, 1, 1, (0.5,), 4.0),
-        make_job(1, 1, 9, 9, (0.1,), 0.5),
-    ]
-    case = one_slot(jobs)
-    assert by_rule("m-greedy", case) == [1.0, 0.0, 0.0]
-    x = np.zeros(3)
-    rules.m_greedy(True, True, 3, case.rows, case.scratch, x)
-    assert list(x) == [1.0, 0.0, 4.0]
-    for rule in ("s-greedy", "equal-opp"):
-        assert by_rule(rule, case) == [1.0, 0.0, 0.0]
-        SKIPPING[f"{rule}-skip"](3, case.rows, case.scratch, x)
-        assert list(x) == [1.0, 0.0, 4.0]
-
-
 @pytest.mark.parametrize("resources", [1, 2])
 def test_primal_dual_with_tiny_tasks(resources: int) -> None:
     """e^(B - 1) overflows, and the prices of two resources lie too far apart for numbers."""

@@ -4,15 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from schedgym.papers.noroozoliaee2014 import model
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
-from tests.long import long, of_trials, some, trials
+from tests.long import of_trials, some, trials
 from tests.queue_delay.instances import make_instance, random_instances
 
 
@@ -65,28 +63,6 @@ def test_priced_bound_is_nearly_the_optimum_of_the_linear_program():
         assert found[-1] >= 0.9 * best[-1] - 1e-6
     assert len(found) > 15
     assert sum(found) > 0.99 * sum(best) > 0.0
-
-
-@st.composite
-def small_instances(draw):
-    """Three or four tasks on one or two servers, with ties, zero demands and times of any size."""
-    shares = st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 0.5, 0.6, 1.0])
-    times = st.one_of(st.integers(0, 6).map(float), st.floats(0.0, 1e6))
-    lengths = st.one_of(st.integers(1, 9).map(float), st.floats(1e-3, 1e6))
-    servers = [(1.0, 1.0), *draw(st.lists(st.tuples(shares, shares), max_size=1))]
-    rows = draw(st.lists(st.tuples(times, lengths, shares, shares), min_size=3, max_size=4))
-    return sorted(rows), servers
-
-
-@long
-@settings(max_examples=150, deadline=None)
-@given(small_instances())
-def test_no_schedule_is_better_than_the_bound(instance):
-    tasks, servers = instance
-    least = bounds.lower_bound(make_workload(tasks, servers))
-    size = max(t[0] + t[1] for t in tasks)
-    best, _ = model.optimum(make_instance(tasks, servers))
-    assert 0.0 <= least <= best / len(tasks) + 1e-8 * size
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,25 @@
-"""EASY backfilling: against its definition, against the textbook's algorithm, and its promises."""
+"""EASY backfilling against the textbook's algorithm; test_resources.py has it against its definition."""
 
 from __future__ import annotations
 
 import random
 
-import pytest
-
 import schedgym
 from schedgym.papers.noroozoliaee2014.model import simulate
-from schedgym.problems.queue_delay.metrics import fates, validate
+from schedgym.problems.queue_delay.metrics import fates
 from schedgym.problems.queue_delay.workload import make_workload
-from tests.queue_delay.instances import make_instance, random_instance
-from tests.queue_delay.test_rules import make, run
+from tests.playing import play as play_episode
+from tests.queue_delay.instances import make_instance
+from tests.queue_delay.test_rules import make
 
 
 def play(tasks, servers, **parameters):
     """Starts and servers under easy-backfill."""
     workload = make_workload(tasks, servers)
     policy = schedgym.make_policy("easy-backfill", "queue-delay")
-    record, _, info = run(make(workload, **parameters), policy, workload)
-    validate(record)
-    assert info["metrics"]["repaired"] == 0
-    return fates(record)
+    played = play_episode(make(workload, **parameters), policy, workload=workload)
+    assert played.metrics["repaired"] == 0
+    return fates(played.record)
 
 
 def textbook(jobs, nodes):
@@ -66,22 +64,6 @@ def textbook(jobs, nodes):
             queue.append(waiting.pop(0))
             schedule()
     return [start[i] for i in range(len(jobs))]
-
-
-@pytest.mark.parametrize("adversarial", [True, False])
-def test_starts_equal_the_definition(adversarial):
-    source = random.Random(f"easy {adversarial}")
-    reserved = 0
-    for _ in range(150):
-        instance = random_instance(source, adversarial=adversarial)
-        expected = simulate(instance, "easy-backfill")
-        found = play(*instance)
-        assert found["start"] == list(expected.start)
-        assert found["server"] == list(expected.server)
-        reserved += len(expected.reserved)
-        for i, time in expected.reserved.items():  # durations are known, so a promise is kept to the second
-            assert found["start"][i] == pytest.approx(time, rel=1e-12)
-    assert reserved > 100
 
 
 def crowded(source, count, nodes):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import schedgym
-from schedgym.errors import InvalidParameter, InvalidSchedule
+from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 from tests.tables import table
@@ -85,17 +85,6 @@ def test_zero_copy_observations_cannot_be_written_to(kind):
     for name in ("remaining", "capacity", "execution"):
         with pytest.raises(ValueError, match="read-only"):
             observation[name][...] = 0
-
-
-def test_evaluate_validates_schedules(monkeypatch):
-    from schedgym.problems.queue_delay import metrics
-
-    def refuse(record):
-        raise InvalidSchedule("server [0] is over its capacity")
-
-    monkeypatch.setattr(metrics, "validate", refuse)
-    with pytest.raises(InvalidSchedule, match="over its capacity"):
-        schedgym.evaluate(ID, ["fcfs"], episodes=1, parameters={"tasks": 5}, progress=False)
 
 
 def test_given_workloads_are_taken_back():

@@ -70,25 +70,6 @@ def test_by_hand() -> None:
         assert weaker_bounds(workload)[1] == pytest.approx(task, rel=1e-9)
 
 
-def test_alone_times() -> None:
-    time = bounds.alone_times(
-        np.array([6.0, 3.0]),
-        np.array([[1.0, 0.5], [0.5, 1.0]]),
-        np.array([[1, 0], [0, 1], [1, 1]], dtype=np.int8),
-        np.array([2.0, 6.0, 3.0]),
-        13.0,
-        np.ones(2),
-    )
-    assert time.tolist() == [[3.0, math.inf], [3.0, 1.0]]  # 6 + 3 at least; 6 more for task 0, 3 for task 1
-    # a vCPU on server 1 counts 4 in the last group: no task has more than 3 / 4 there
-    weighted = np.array([[1, 0], [0, 1], [1, 4]])
-    ones = np.ones(2)
-    time = bounds.alone_times(
-        np.array([6.0, 3.0]), np.ones((2, 2)), weighted, np.array([2.0, 6.0, 3.0]), 9.0, ones
-    )
-    assert time.tolist() == [[3.0, 8.0], [1.5, 4.0]]
-
-
 @pytest.mark.parametrize(("tasks", "arity"), [(8, 4), (30, 4), (40, 6)])
 def test_plans_of_drawn_jobs(tasks: int, arity: int) -> None:
     source = make_source(SingleJobParameters(tasks=tasks, arity=arity))

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from schedgym.papers.guan2022 import model
 from schedgym.solvers.balance import balance_into, greedy_into, make_placement_scratch, make_site_lists
-from tests.interpreted import check_interpreted
-from tests.long import long, of_trials, trials
+from tests.long import of_trials, trials
 
 
 def solve(kernel, demand, sites, slots, load, *further):
@@ -161,32 +160,3 @@ def test_site_lists_are_indexed_both_ways() -> None:
     assert lists.ascending.tolist() == [[1, 0], [0, -1], [0, 1]]
     entries = [lists.entries[lists.site_start[j] : lists.site_start[j + 1]].tolist() for j in range(3)]
     assert entries == [[1, 4], [2], [0, 5]]
-
-
-#: both files' kernels, on instances with several parts, floors and siblings
-PLAY = """
-import json
-import numpy as np
-from schedgym.papers.guan2022.shares import completion_shares, isolated_share, max_min, water_filling
-from tests.solvers.test_balance import balance, greedy_balance
-
-rng = np.random.default_rng(6)
-results = []
-for _ in range(30):
-    sites = np.array([rng.permutation(4)[:2] for _ in range(3)])
-    demand, slots, load = rng.integers(0, 9, (5, 3)), rng.integers(1, 9, 4), rng.integers(0, 9, 4)
-    level, placement = balance(demand[0], sites, slots, load)
-    results.append([float(level), placement.tolist()])
-    for literal in (False, True):
-        results.append(greedy_balance(demand[0], sites, slots, load, literal=literal).tolist())
-    floors = isolated_share(demand, sites, slots)
-    results += [x.tolist() for x in max_min(demand, sites, slots, floors=floors)]
-    results += [x.tolist() for x in completion_shares(demand, sites, slots)]
-    results.append(water_filling(demand, slots[:3]).tolist())
-print(json.dumps(results))
-"""
-
-
-@long
-def test_compiled_and_interpreted_agree() -> None:
-    check_interpreted(PLAY)

@@ -248,38 +248,6 @@ def test_a_free_resource_has_price_0() -> None:
     assert abs(found.x @ [0.5, 0.25] - 1.0) <= 1e-12
 
 
-def test_jobs_without_demand_get_all() -> None:
-    found = certify(make([0, 1, 9], [5, 5, 2], [[0.0], [0.5], [0.0]], [LINEAR, LOG, POWER], 1.0))
-    assert np.allclose(found.x, [5.0, 2.0, 2.0])
-
-
-def test_equal_linear_jobs_share_the_rest() -> None:
-    """A linear program whose x is not unique, but its value and price are."""
-    slot = make([0] * 5, [1] * 5, [[0.4]] * 5, LINEAR, [3.0, 2.0, 2.0, 2.0, 1.0])
-    found = certify(slot)
-    assert abs(worth(slot, found.x) - (3.0 + 2.0 * 1.5)) <= 1e-12
-    assert abs(found.prices[0] - 5.0) <= 1e-9
-
-
-def test_linear_beside_strictly_concave() -> None:
-    """The linear job's slope is the price; the other buys at it, and the linear one gets the rest."""
-    found = certify(make([0, 0], [10, 10], [[0.1], [0.1]], [LINEAR, POWER], [1.0, 4.0]))
-    assert np.allclose(found.x, [6.0, 4.0], atol=1e-9)
-    assert abs(found.prices[0] - 10.0) <= 1e-9
-
-
-def test_a_cap_that_fills_a_resource_exactly() -> None:
-    found = certify(make([0, 0, 0], [1, 1, 3], [[0.5, 0], [0.5, 0], [0.1, 0.5]], LINEAR, [3.0, 2.0, 0.1]))
-    assert np.allclose(found.x, [1.0, 1.0, 0.0], atol=1e-12)
-
-
-def test_proportional_resources() -> None:
-    """Loads that go together: prices are not unique, the division is."""
-    share = np.array([[0.3, 0.3, 0.15], [0.2, 0.2, 0.1], [0.5, 0.5, 0.25]])
-    found = certify(make([0, 1, 2], [9, 9, 9], share, [POWER, LOG, POWER], [3.0, 2.0, 1.0]))
-    assert abs(found.x @ share[:, 0] - 1.0) <= 1e-12
-
-
 def test_rows_behind_do_not_count() -> None:
     slot = make([0, 1], [9, 9], [[0.3], [0.2]], POWER, [3.0, 2.0])
     expected = solve(slot)

@@ -12,8 +12,7 @@ from scipy.optimize import LinearConstraint, milp
 from schedgym.papers.xu2021 import model
 from schedgym.solvers.arithmetic import scale_of
 from schedgym.solvers.knapsack import knapsack_into, make_knapsack_scratch
-from tests.interpreted import check_interpreted
-from tests.long import long, of_trials, trials
+from tests.long import of_trials, trials
 
 
 def knapsack(values: list[float], weights: list[int], capacity: int) -> np.ndarray:
@@ -106,17 +105,3 @@ def test_ties_go_to_the_first_items() -> None:
     ]
     assert knapsack([1.5, 0.5, 0.5, 0.5], [3, 1, 1, 1], 3).tolist() == [True, False, False, False]
     assert knapsack([0.5, 0.5, 0.5, 1.5], [1, 1, 1, 3], 3).tolist() == [True, True, True, False]
-
-
-PLAY = """
-import json, random
-from tests.solvers.test_knapsack import draw, knapsack
-
-rng = random.Random(4)
-print(json.dumps([knapsack(*draw(rng, 90, x % 2 == 0)).tolist() for x in range(40)]))
-"""
-
-
-@long
-def test_compiled_and_interpreted_agree() -> None:
-    check_interpreted(PLAY)

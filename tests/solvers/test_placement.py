@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 from collections.abc import Iterator
@@ -10,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from schedgym.core.jit import pure_kernel
 from schedgym.core.random import uniform
@@ -21,7 +18,6 @@ from schedgym.papers.shi2017.model.one_job import SingleJob, random_placement
 from schedgym.solvers import placement as solver
 from schedgym.solvers.placement import Job, Membership, PlanScratch
 from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
-from schedgym.solvers.relaxation import relax_bound
 from tests.parallel_jct import linear_programs, random_jobs
 from tests.tables import table
 
@@ -47,13 +43,6 @@ def reduce_kernel(job, equal, placement, scratch):
 def least_kernel(first, tasks, load, efficiency, power, placement):
     solver.most_efficient(first, tasks, efficiency, placement)
     return solver.least_energy(first, tasks, load, efficiency, power)
-
-
-@pure_kernel
-def mask_kernel(job, placement, scratch, mask):
-    """Mark the moves of a placement; how many there are."""
-    _, energy = solver.evaluate(job, placement, scratch)
-    return solver.search_mask(job, energy, placement, scratch, mask)
 
 
 @pure_kernel
@@ -275,40 +264,6 @@ def test_list_scheduling_is_the_models() -> None:
     assert min(kinds.values()) > 20, kinds
 
 
-def test_phases_two_and_three_are_the_models() -> None:
-    rng = random.Random(6)
-    for case in cases(300, 17, 8, 7):
-        start = random_placement(case.instance, rng)
-        fractions = [[float(j == start[t]) for j in range(case.m)] for t in range(case.n)]
-        expected = one_job.tapra_from(case.instance, fractions)
-        case.put(start)
-        jct = solver.plan_finish_from(case.job, case.placement, case.vcpu, case.scratch)
-        assert (jct == math.inf) == (expected is None)
-        if expected is not None:
-            assert case.got() == expected.placement
-            assert jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
-
-
-def test_masks_are_the_models() -> None:
-    rng = random.Random(7)
-    legal = 0
-    for case in cases(200, 18):
-        placement = random_placement(case.instance, rng)
-        case.put(placement)
-        mask = np.full(case.n * case.m, 7, dtype=np.int8)
-        found = mask_kernel(case.job, case.placement, case.scratch, mask)
-        expected = np.array(one_job.search_mask(case.instance, placement)).ravel()
-        assert mask.tolist() == expected.tolist()
-        assert found == expected.sum()
-        legal += found
-        alive = np.zeros(case.m, dtype=np.bool_)
-        groups_kernel(case.members, case.limits, case.scratch, alive)
-        assert alive.tolist() == [
-            all(case.instance.limits[k] > 0 for k in case.instance.groups_of(j)) for j in range(case.m)
-        ]
-    assert legal > 200
-
-
 def test_tasks_that_join_one_by_one_come_to_the_same() -> None:
     rng = random.Random(8)
     for case in cases(100, 19):
@@ -328,49 +283,6 @@ def test_tasks_that_join_one_by_one_come_to_the_same() -> None:
 
 
 # Properties -----------------------------------------------------------------------------------
-
-
-def scaled(instance: SingleJob, rng: random.Random) -> SingleJob:
-    """Each row of weights times a power of two, and its limit with it."""
-    factors = [2.0 ** rng.randint(-20, 20) for _ in instance.groups]
-    rows = [[row[j] for j in group] for row, group in zip(instance.matrix(), instance.groups, strict=True)]
-    return dataclasses.replace(
-        instance,
-        weights=tuple(tuple(f * w for w in row) for f, row in zip(factors, rows, strict=True)),
-        limits=tuple(f * bound for f, bound in zip(factors, instance.limits, strict=True)),
-    )
-
-
-@settings(deadline=None)
-@given(seed=st.integers(0, 2**32), weighted=st.booleans())
-def test_a_row_and_its_limit_scaled_together_change_nothing(seed: int, weighted: bool) -> None:
-    rng = random.Random(seed)
-    instance = random_jobs.random_instance(rng, 6, 6, weighted=weighted, exhausted=0.05)
-    one, two = Case(instance), Case(scaled(instance, rng))
-    for name in ("tapra-fast", "min-min"):
-        for allocation in ("optra", "equal-share") if name == "min-min" else ("optra",):
-            a, b = one.plan(name, allocation), two.plan(name, allocation)
-            assert (a is None) == (b is None)
-            if a is not None and b is not None:
-                assert a.placement.tolist() == b.placement.tolist()
-                assert (a.vcpu.tolist(), a.jct, a.energy) == (b.vcpu.tolist(), b.jct, b.energy)
-    alive = np.zeros((2, one.m), dtype=np.bool_)
-    most = [groups_kernel(c.members, c.limits, c.scratch, alive[x]) for x, c in enumerate((one, two))]
-    assert most[0] == most[1] and (alive[0] == alive[1]).all()
-    bounds = [
-        relax_bound(c.load[3:], c.efficiency[3:], c.matrix, c.limits, c.cap, c.power[3:]) for c in (one, two)
-    ]
-    assert bounds[1] == bounds[0] or bounds[1] == pytest.approx(bounds[0], rel=1e-6)
-
-
-def test_weights_of_one_are_no_weights() -> None:
-    """The lists of a matrix of 0 and 1 are the same, whatever the type of its numbers."""
-    plain = np.array([[1, 1, 0], [0, 1, 1]])
-    expected = [array.tolist() for array in solver.make_membership(plain)]
-    for kind in (np.bool_, np.int8, np.float64):
-        made = solver.make_membership(plain.astype(kind))
-        assert [array.tolist() for array in made] == expected
-        assert made.server_weight.dtype == made.group_weight.dtype == np.float64
 
 
 def test_largest_capacity_bounds_what_a_job_can_have() -> None:

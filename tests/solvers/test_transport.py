@@ -15,8 +15,7 @@ from schedgym.core.jit import pure_kernel
 from schedgym.papers.xu2021 import model
 from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import FORBIDDEN, break_ties, make_transport_scratch, transport_into
-from tests.interpreted import check_interpreted
-from tests.long import long, trials
+from tests.long import trials
 
 
 def transport(
@@ -220,22 +219,3 @@ def test_common_multiples_and_scales() -> None:
     for largest in (1e-300, 3.0, 4.0, 1e15):
         scale = scale_of(largest, 4)
         assert 2.0**58 <= 4 * largest * scale <= 2.0**60 or largest == 1e-300
-
-
-PLAY = """
-import json, random
-from tests.solvers.test_transport import draw, transport
-
-rng = random.Random(7)
-results = []
-for x in range(60):
-    problem, options = draw(rng, 7, 4, 5, x % 2 == 0)
-    found = transport(*problem, **options)
-    results.append(None if found is None else found.tolist())
-print(json.dumps(results))
-"""
-
-
-@long
-def test_compiled_and_interpreted_agree() -> None:
-    check_interpreted(PLAY)

@@ -234,13 +234,6 @@ def test_a_trace_refuses_arrays_that_do_not_belong_together() -> None:
         Trace("test", np.ones((1, 2)), two, two, two)
 
 
-def test_tasks_by_input() -> None:
-    zero = np.zeros(5)
-    sizes = np.array([0, 1, 10**9, 10**9 + 1, 2**53])
-    trace = JobTrace("test", np.arange(5.0), zero, sizes, zero, zero)
-    assert trace.map_tasks().tolist() == [0, 1, 1, 2, 9007200]
-
-
 @given(size=st.integers(0, 2**53))
 def test_tasks_are_counted_exactly(size: int) -> None:
     zero = np.zeros(1)

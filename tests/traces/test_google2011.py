@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter, TraceFormatError
-from schedgym.traces import Trace, formats, inspect_trace, read_trace
+from schedgym.traces import Trace, read_trace
 from schedgym.traces.base import parts
 from schedgym.traces.google2011 import MACHINE_EVENTS, read_google2011
 from tests.tables import table
@@ -29,7 +29,6 @@ from tests.traces.logs import (
     machine,
     write,
 )
-from tests.traces.test_all_formats import play
 
 DROPPED = LOGS["google2011"].truth["dropped"]
 
@@ -104,14 +103,6 @@ def test_limit_gives_the_first_of_all_tasks(tasks: Path) -> None:
     assert first.dropped == {"submitted before the trace": 1}
     # 2 was submitted before the other tasks that finish: it is waited for
     assert read_google2011(tasks, limit=2).arrival.tolist() == [600, 600]
-
-
-def test_limit_stops_reading_when_the_window_is_certain(tmp_path: Path) -> None:
-    rows = [event(600 * S, 1, SUBMIT), event(601 * S, 1, SCHEDULE), event(602 * S, 1, FINISH), "broken"]
-    path = write(tmp_path / "part.csv", rows)
-    assert read_google2011(path, limit=1).arrival.tolist() == [600]
-    with pytest.raises(TraceFormatError, match=r"part\.csv:4: expected 13 columns, got 1"):
-        read_google2011(path, limit=2)
 
 
 def test_limit_waits_for_no_more_than_it_must(tmp_path: Path) -> None:
@@ -271,24 +262,3 @@ def test_arguments(tasks: Path) -> None:
 
 
 # --- the rest of the house
-
-
-def test_detection() -> None:
-    recognises = formats()["google2011"].recognises
-    assert recognises(EVENTS[0]) and recognises(event(0, 1, SUBMIT, "", ""))
-    assert not recognises(MACHINES[0])
-
-
-def test_inspect(tasks: Path, machines: Path) -> None:
-    facts = inspect_trace(tasks, machines)
-    assert (facts["tasks"], facts["machines"]) == (3, 3)
-    assert facts["unit"] == "share of the largest machine"
-    assert facts["rows"] == 3 + sum(DROPPED.values())
-    assert facts["largest_machine"] == {"cores": 1, "memory": 1} and facts["tasks_without_machine"] == 0
-    volume = 7.5 * 0.0625 + 10 * 0.5 + 9 * 0.25
-    assert facts["offered_load"]["cores"] == pytest.approx(volume / (25 * 1.75))
-
-
-def test_queue_delay_runs_on_a_folder_of_parts(tasks: Path, machines: Path) -> None:
-    metrics = play(trace=str(tasks), nodes=str(machines), tasks=3, servers=3)
-    assert metrics["stranded"] == 0 and metrics["makespan"] >= 25
