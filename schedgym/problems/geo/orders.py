@@ -75,15 +75,27 @@ class AssignScratch(NamedTuple):
     load: Annotated[Integers, "site"]  # tasks of the jobs in the order so far
     trial: Annotated[Integers, "site"]
     units: Annotated[Integers, "site"]  # slots in the unit of balance
+    changed: Annotated[Integers, "site"]  # jobs in the order after the last one that changed the load
     tasks: Annotated[Integers, "group"]
     placement: Annotated[Integers, "group", "choice"]
+    #: tasks of a job at a site; for a job still to be placed, 1 if it can run there
+    at: Annotated[Integers, "job", "site"]
     how: Annotated[Integers, "job"]  # FIXED, BALANCED, GREEDY or LITERAL
-    #: no estimate of a job is below low / low_bottom from now on, as the loads only grow
-    low: Annotated[Integers, "job"]
+    made: Annotated[Integers, "job"]  # jobs in the order when the estimate was made; -1: there is none
+    top: Annotated[Integers, "job"]  # the estimate is top / bottom
+    bottom: Annotated[Integers, "job"]
+    low: Annotated[Integers, "job"]  # no estimate at higher loads is below low / low_bottom
     low_bottom: Annotated[Integers, "job"]
-    left: Annotated[Integers, "job"]  # the jobs that are not in the order yet, by row
-    kept: Annotated[Integers, 1]  # how many they are
-    able: Annotated[Integers, "site"]  # groups of these jobs with tasks that may run there
+    left: Annotated[Integers, "job"]  # jobs still to be placed and not in the order yet; a heap by bounds
+    kept: Annotated[Integers, 1]  # how many the heap holds
+    #: jobs not in the order yet whose tasks are placed, each at a site that set its estimate; by site a heap
+    #: by their tasks there
+    attached: Annotated[Integers, "site", "job"]
+    attaching: Annotated[Integers, "site"]  # how many each of these heaps holds
+    able: Annotated[Integers, "site"]  # jobs not in the order yet that have, or may have, tasks there
+    held: Annotated[Integers, "job"]  # jobs taken from the heap for the present choice
+    behind: Annotated[Integers, "job"]  # the next job that waits for the same single task; -1: none does
+    last: Annotated[Integers, "group"]  # of the jobs that wait for one task of it, the last so far
     key: Annotated[Integers, "job"]
 
 
@@ -176,40 +188,35 @@ def _place_greedily(literal: bool, cluster: Any, work: Any, load: Integers) -> N
 
 @helper
 def _balance(cluster: Any, work: Any) -> int:
-    """Place ``scratch.tasks`` so that the most tasks per unit at any site are fewest; return how many."""
+    """Place ``scratch.tasks`` so that the most tasks per unit at any site are fewest; return that level."""
     scratch = work.assigning
     return balance_into(scratch.tasks, cluster, scratch.units, scratch.load, scratch.placement, work.placing)
 
 
 @pure_kernel
-def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> tuple[int, int]:
-    """Return a job's estimate as a fraction: max (r_j + q_ij) / u_j over the sites with tasks of the job.
+def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> None:
+    """Compute the estimate of a job to be placed at the present loads, and a bound on it at higher loads.
 
-    A job still to be placed is placed at the present loads first, which writes its counts.
-
-    Loads only grow, and so does the estimate of a job whose tasks have their sites, or are placed greedily:
-    every group gets the least of the numbers (load + 1) / u_j. Of balanced tasks the level grows; their
-    estimate, which need not, is above the next lower level. The literal formula has no such bound.
+    The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. For greedily placed tasks it
+    increases with the loads (every group gets the least of the numbers (load + 1) / u_j, which a higher load
+    only raises), except for LITERAL ones. For balanced tasks the level C increases; the estimate, which need
+    not, is above the next lower level, and with sites of one unit each no less than C.
     """
     scratch, slots = work.assigning, cluster.slots
     load, trial = scratch.load, scratch.trial
     sites = slots.shape[0]
     how = scratch.how[i]
     level = 0
-    # otherwise its tasks have their sites, and ``counts`` are valid
-    if how != FIXED:
-        _take(i, rows, scratch)
-        if how == BALANCED:
-            level = _balance(cluster, work)
-        else:
-            for j in range(sites):
-                trial[j] = load[j]
-            _place_greedily(how == LITERAL, cluster, work, trial)
-        _give(i, scratch.placement, counts)
-    # the load with the job's own tasks on top, of which only the sites that it uses count
     for j in range(sites):
         trial[j] = load[j]
-    _add(i, cluster, counts, trial)
+    _take(i, rows, scratch)
+    if how == BALANCED:
+        level = _balance(cluster, work)
+    else:
+        _place_greedily(how == LITERAL, cluster, work, trial)
+    _give(i, scratch.placement, counts)
+    if how == BALANCED:
+        _add(i, cluster, counts, trial)
     top = 0
     bottom = 1
     for j in range(sites):
@@ -219,72 +226,333 @@ def _estimate(i: int, rows: Any, cluster: Any, work: Any, counts: Integers32) ->
     scratch.low[i] = top
     scratch.low_bottom[i] = bottom
     if how == BALANCED:
-        scratch.low[i] = level - 1
+        for j in range(sites):
+            if scratch.at[i, j] > 0 and scratch.units[j] > 1:
+                level -= 1
+                break
+        scratch.low[i] = level
         scratch.low_bottom[i] = slots[0] // scratch.units[0]
     elif how == LITERAL:
         scratch.low[i] = 0
-    return top, bottom
+        scratch.low_bottom[i] = 1
+    scratch.top[i] = top
+    scratch.bottom[i] = bottom
+
+
+@helper
+def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> int:
+    """Set ``at`` of a job: from its counts if they are fixed, else from the sites where it can run.
+
+    Returns:
+        the group of its task, if it waits for one only; else -1.
+    """
+    groups, width = cluster.sites.shape
+    at = scratch.at
+    for j in range(cluster.slots.shape[0]):
+        at[i, j] = 0
+    tasks = 0
+    only = -1
+    for k in range(groups):
+        if rows.waiting[i, k] == 0:
+            continue
+        tasks += rows.waiting[i, k]
+        only = k
+        for a in range(width):
+            j = cluster.sites[k, a]
+            if j >= 0:
+                at[i, j] = at[i, j] + counts[i, k * width + a] if scratch.how[i] == FIXED else 1
+    return only if tasks == 1 else -1
+
+
+@helper
+def _is_before(top: int, bottom: int, i: int, scratch: AssignScratch, best: int) -> Any:
+    """Return True if job i with estimate top / bottom precedes the best so far (-1: none); ties by row."""
+    if best < 0:
+        return True
+    mine = top * scratch.bottom[best]
+    other = scratch.top[best] * bottom
+    return mine < other or (mine == other and i < best)
+
+
+@helper
+def _is_bound_before(i: int, other: int, scratch: AssignScratch) -> Any:
+    """Return True if the bound on job i's estimate is below another job's; ties by row."""
+    mine = scratch.low[i] * scratch.low_bottom[other]
+    theirs = scratch.low[other] * scratch.low_bottom[i]
+    return mine < theirs or (mine == theirs and i < other)
+
+
+@helper
+def _sink(i: int, size: int, scratch: AssignScratch) -> None:
+    """Put job i in the place of the first of the heap ``left``, which holds ``size``.
+
+    The heap of :mod:`schedgym.core.heap` has floats as keys, and leaves ties open. Bounds are fractions and
+    must be compared exactly: a job with a lower bound behind the first one would be missed.
+    """
+    left = scratch.left
+    x = 0
+    while 2 * x + 1 < size:
+        child = 2 * x + 1
+        if child + 1 < size and _is_bound_before(left[child + 1], left[child], scratch):
+            child += 1
+        if _is_bound_before(i, left[child], scratch):
+            break
+        left[x] = left[child]
+        x = child
+    left[x] = i
+
+
+@helper
+def _rise(i: int, size: int, scratch: AssignScratch) -> None:
+    """Add job i to the heap ``left``, which holds ``size``."""
+    left = scratch.left
+    x = size
+    while x > 0 and _is_bound_before(i, left[(x - 1) >> 1], scratch):
+        left[x] = left[(x - 1) >> 1]
+        x = (x - 1) >> 1
+    left[x] = i
+
+
+@helper
+def _is_stale(i: int, scratch: AssignScratch) -> Any:
+    """Return True if a job has no estimate, or one from before the last change of a site that it counts."""
+    if scratch.made[i] < 0:
+        return True
+    for j in range(scratch.changed.shape[0]):
+        if scratch.at[i, j] > 0 and scratch.changed[j] > scratch.made[i]:
+            return True
+    return False
+
+
+@helper
+def _raise_bound(i: int, rows: Any, cluster: Any, scratch: AssignScratch) -> Any:
+    """Raise the bound on the estimate of a job to be placed to what its sites, filled as water, would reach.
+
+    Sites above the level take nothing, and so do not count. Whole tasks reach the next multiple of a slot's
+    part where all sites have as many slots. Returns False if the bound stays.
+    """
+    slots, load, at = cluster.slots, scratch.load, scratch.at
+    sites = slots.shape[0]
+    most = 0
+    for k in range(rows.waiting.shape[1]):
+        most += rows.waiting[i, k]
+    weight = 0
+    largest = 0
+    alike = True
+    for j in range(sites):
+        if at[i, j] > 0:
+            most += load[j]
+            weight += slots[j]
+            alike = alike and (largest == 0 or slots[j] == largest)
+            largest = slots[j]
+    dropped = True
+    for j in range(sites):
+        scratch.trial[j] = at[i, j]
+    while dropped:
+        dropped = False
+        for j in range(sites):
+            if scratch.trial[j] > 0 and load[j] * weight > most * slots[j]:
+                scratch.trial[j] = 0
+                most -= load[j]
+                weight -= slots[j]
+                dropped = True
+    if alike:
+        most = (most * largest + weight - 1) // weight
+        weight = largest
+    if most * scratch.low_bottom[i] <= scratch.low[i] * weight:
+        return False
+    scratch.low[i] = most
+    scratch.low_bottom[i] = weight
+    return True
+
+
+@helper
+def _is_fewer(i: int, other: int, j: int, scratch: AssignScratch) -> Any:
+    """Return True if job i has fewer tasks at site j than another; ties by row."""
+    mine = scratch.at[i, j]
+    theirs = scratch.at[other, j]
+    return mine < theirs or (mine == theirs and i < other)
+
+
+@helper
+def _attach(i: int, cluster: Any, scratch: AssignScratch) -> None:
+    """Set the estimate of a job whose tasks are placed, and add it to the heap of the site that sets it."""
+    slots, load = cluster.slots, scratch.load
+    top = 0
+    bottom = 1
+    site = 0
+    for j in range(slots.shape[0]):
+        if scratch.at[i, j] > 0 and (load[j] + scratch.at[i, j]) * bottom > top * slots[j]:
+            top = load[j] + scratch.at[i, j]
+            bottom = slots[j]
+            site = j
+    heap = scratch.attached[site]
+    x = scratch.attaching[site]
+    scratch.attaching[site] = x + 1
+    while x > 0 and _is_fewer(i, heap[(x - 1) >> 1], site, scratch):
+        heap[x] = heap[(x - 1) >> 1]
+        x = (x - 1) >> 1
+    heap[x] = i
+
+
+@helper
+def _detach(j: int, scratch: AssignScratch) -> None:
+    """Take the first job from the heap of site j."""
+    heap = scratch.attached[j]
+    size = scratch.attaching[j] - 1
+    scratch.attaching[j] = size
+    i = heap[size]
+    x = 0
+    while 2 * x + 1 < size:
+        child = 2 * x + 1
+        if child + 1 < size and _is_fewer(heap[child + 1], heap[child], j, scratch):
+            child += 1
+        if _is_fewer(i, heap[child], j, scratch):
+            break
+        heap[x] = heap[child]
+        x = child
+    heap[x] = i
+
+
+@helper
+def _first_attached(cluster: Any, scratch: AssignScratch) -> tuple[int, int]:
+    """Return the job with the least estimate of those whose tasks are placed, and its site; -1: none.
+
+    What a job reaches at its site is a bound on its estimate that rises with the load; if another site sets
+    the estimate by now, the job is attached to that.
+    """
+    slots, load, at = cluster.slots, scratch.load, scratch.at
+    sites = slots.shape[0]
+    while True:
+        best = -1
+        site = -1
+        for j in range(sites):
+            if scratch.attaching[j] > 0:
+                i = scratch.attached[j, 0]
+                if _is_before(load[j] + at[i, j], slots[j], i, scratch, best):
+                    best = i
+                    site = j
+                    scratch.top[i] = load[j] + at[i, j]
+                    scratch.bottom[i] = slots[j]
+        if best < 0:
+            return best, site
+        reached = True
+        for j in range(sites):
+            here = at[best, j] > 0 and (load[j] + at[best, j]) * slots[site] > scratch.top[best] * slots[j]
+            reached = reached and not here
+        if reached:
+            return best, site
+        _detach(site, scratch)
+        _attach(best, cluster, scratch)
+
+
+@helper
+def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
+    """Begin an order of the rows in ``left``, ascending, which all have waiting tasks: make the heaps.
+
+    Jobs still to be placed that wait for one task each of the same group have equal estimates, and only the
+    first of them is in the heap: ``behind`` leads to the next.
+    """
+    for j in range(cluster.slots.shape[0]):
+        scratch.load[j] = 0
+        scratch.changed[j] = 0
+        scratch.able[j] = 0
+        scratch.attaching[j] = 0
+    for k in range(scratch.last.shape[0]):
+        scratch.last[k] = -1
+    kept = 0
+    for x in range(size):
+        i = scratch.left[x]
+        k = _note_sites(i, rows, cluster, scratch, counts)
+        for j in range(cluster.slots.shape[0]):
+            scratch.able[j] += scratch.at[i, j] > 0
+        if scratch.how[i] == FIXED:
+            _attach(i, cluster, scratch)
+            continue
+        scratch.made[i] = -1
+        scratch.low[i] = 0
+        scratch.low_bottom[i] = 1
+        scratch.behind[i] = -1
+        if k >= 0 and scratch.last[k] >= 0:
+            scratch.behind[scratch.last[k]] = i
+        else:
+            scratch.left[kept] = i
+            kept += 1
+        if k >= 0:
+            scratch.last[k] = i
+    scratch.kept[0] = kept
+
+
+@helper
+def _settle(i: int, position: int, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
+    """Add the appended job to the loads, and note the sites that change."""
+    at = scratch.at
+    sites = cluster.slots.shape[0]
+    for j in range(sites):
+        scratch.able[j] -= at[i, j] > 0
+    if scratch.how[i] != FIXED:
+        for j in range(sites):
+            at[i, j] = 0
+        _add(i, cluster, counts, at[i])
+    for j in range(sites):
+        if at[i, j] > 0:
+            scratch.load[j] += at[i, j]
+            scratch.changed[j] = position + 1
 
 
 @pure_kernel
-def next_in_order(rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
+def next_in_order(position: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> int:
     """Return the job with the least estimate (ties: by row) of those that are not in the order yet.
 
+    The heap has the least bound first: behind a bound that is not below the best estimate so far there is
+    nothing better.
+
     Args:
+        position: of the job in the order.
         rows: :class:`Rows`, of which ``waiting`` is read: that of the jobs not in the order is as it was.
         cluster: :class:`Cluster`.
-        work: ``placing`` and ``assigning``, as :func:`_set_out` and the last call left them.
+        work: ``placing`` and ``assigning``, as :func:`begin_order` and the last call left them.
         counts: [>= n, E] those of a job still to be placed are written.
     """
     scratch = work.assigning
-    left, low, low_bottom = scratch.left, scratch.low, scratch.low_bottom
-    # the job with the least bound is probably the next; others whose bound is not below its estimate are not
-    place = 0
-    for x in range(1, scratch.kept[0]):
-        if low[left[x]] * low_bottom[left[place]] < low[left[place]] * low_bottom[left[x]]:
-            place = x
-    least, least_bottom = _estimate(left[place], rows, cluster, work, counts)
-    likely = place
-    for x in range(scratch.kept[0]):
-        # fractions are compared exactly; of equal ones the first, whose row is the least, comes next
-        excess = low[left[x]] * least_bottom - least * low_bottom[left[x]]
-        if x == likely or excess > 0 or (excess == 0 and x > place):
+    left, held = scratch.left, scratch.held
+    kept = int(scratch.kept[0])
+    placed, site = _first_attached(cluster, scratch)
+    best = placed
+    passed = 0
+    while kept > 0:
+        i = left[0]
+        if not _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
+            break
+        if _is_stale(i, scratch):
+            if _raise_bound(i, rows, cluster, scratch):
+                _sink(i, kept, scratch)
+                continue
+            _estimate(i, rows, cluster, work, counts)
+            scratch.made[i] = position
+            _sink(i, kept, scratch)
             continue
-        top, bottom = _estimate(left[x], rows, cluster, work, counts)
-        excess = top * least_bottom - least * bottom
-        if excess < 0 or (excess == 0 and x < place):
-            place, least, least_bottom = x, top, bottom
-    best = int(left[place])
-    scratch.kept[0] -= 1
-    _count_able(best, -1, rows, cluster, scratch)
-    # keep the rest sorted by row: then the first of equal estimates is the earliest arrival
-    for x in range(place, scratch.kept[0]):
-        left[x] = left[x + 1]
-    _add(best, cluster, counts, scratch.load)
+        kept -= 1
+        _sink(left[kept], kept, scratch)
+        held[passed] = i
+        passed += 1
+        if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
+            best = i
+    for x in range(passed):
+        i = held[x]
+        if i == best:
+            i = scratch.behind[best]
+            if i < 0:
+                continue
+            scratch.low[i] = scratch.low[best]
+            scratch.low_bottom[i] = scratch.low_bottom[best]
+        _rise(i, kept, scratch)
+        kept += 1
+    scratch.kept[0] = kept
+    if best == placed:
+        _detach(site, scratch)
+    _settle(best, position, cluster, scratch, counts)
     return best
-
-
-@helper
-def _count_able(i: int, change: int, rows: Any, cluster: Any, scratch: AssignScratch) -> None:
-    """Add ``change`` at every site where a group of the job has a task to run."""
-    groups, width = cluster.sites.shape
-    for k in range(groups):
-        for a in range(width):
-            if rows.waiting[i, k] > 0 and cluster.sites[k, a] >= 0:
-                scratch.able[cluster.sites[k, a]] += change
-
-
-@helper
-def _set_out(size: int, rows: Any, cluster: Any, scratch: AssignScratch) -> None:
-    """Begin an order of the rows in ``left``, which all have waiting tasks."""
-    for j in range(cluster.slots.shape[0]):
-        scratch.load[j] = 0
-        scratch.able[j] = 0
-    for x in range(size):
-        scratch.low[scratch.left[x]] = 0
-        scratch.low_bottom[scratch.left[x]] = 1
-        _count_able(scratch.left[x], 1, rows, cluster, scratch)
-    scratch.kept[0] = size
 
 
 @helper
@@ -317,10 +585,10 @@ def _place_new(
         for i in range(n):
             scratch.how[i] = BALANCED if rows.new[i] != 0 else FIXED
         size = _collect(n, n, rows, order, scratch)
-        _set_out(size, rows, cluster, scratch)
+        _set_out(size, rows, cluster, scratch, counts)
         # a job keeps the placement of the moment in which it enters the order
-        for _ in range(size):
-            next_in_order(rows, cluster, work, counts)
+        for position in range(size):
+            next_in_order(position, rows, cluster, work, counts)
         for i in range(n):
             scratch.how[i] = FIXED
         return
@@ -328,10 +596,11 @@ def _place_new(
         if rows.new[i] != 0 and _take(i, rows, scratch) > 0:
             size = _collect(n, i, rows, order, scratch)
             scratch.how[i] = BALANCED
-            _set_out(size, rows, cluster, scratch)
+            _set_out(size, rows, cluster, scratch, counts)
             # the order behind the new job does not matter yet
-            while next_in_order(rows, cluster, work, counts) != i:
-                pass
+            position = 0
+            while next_in_order(position, rows, cluster, work, counts) != i:
+                position += 1
             scratch.how[i] = FIXED
 
 
@@ -360,7 +629,7 @@ def begin_order(
     """Begin the order and the placement of a rule of chapter 3, of which :func:`assign` makes the whole.
 
     Returns:
-        how many positions of the order are decided; the others are the results of :func:`next_in_order`.
+        how many positions of the order are decided. The others are the results of :func:`next_in_order`.
     """
     scratch, rule = work.assigning, options.rule
     if rule == FCFS or rule == SRPT:
@@ -396,7 +665,7 @@ def begin_order(
             order[i] = i
         return n
     size = _collect(n, n, rows, order, scratch)
-    _set_out(size, rows, cluster, scratch)
+    _set_out(size, rows, cluster, scratch, counts)
     return n - size
 
 
@@ -419,4 +688,4 @@ def assign(
     line 23, Algorithm 4, line 22).
     """
     for position in range(begin_order(options, n, rows, cluster, work, order, counts), n):
-        order[position] = next_in_order(rows, cluster, work, counts)
+        order[position] = next_in_order(position, rows, cluster, work, counts)

@@ -45,7 +45,7 @@ def order_next(env: Environment, j: int) -> Any:
     s = state.scalars
     if s.ordered == s.active or env.assigning.able[j] == 0:
         return False
-    state.order[s.ordered] = next_in_order(state, env.jobs, env, state.assigned)
+    state.order[s.ordered] = next_in_order(s.ordered, state, env.jobs, env, state.assigned)
     s.ordered += 1
     return True
 
