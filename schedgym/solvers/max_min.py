@@ -18,6 +18,9 @@ aggregates up to 2 J units, for 1000 jobs and 2000 slots 2e-9.
 The kernels (``load_network``, ``hold_in_network``, ``time_in_network``, ``share_into``, ``complete_into``)
 work on a preallocated :class:`Network` and allocate nothing; so do ``water_into`` and ``unit_scale``.
 
+Searches skip jobs that pass nothing on, and look first at the few that may be in need: with hundreds of
+active jobs, as the Facebook trace has, ``complete_into`` takes a half to a third of the time.
+
 Source: guan2022, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
 Fujishige's decomposition of a polymatroid, not the thesis's linear programs.
 """
