@@ -28,6 +28,7 @@ from tests.geo.test_dynamics import (
     job_numbers,
     make,
 )
+from tests.interpreted import results_of
 from tests.long import long, some, thinned, trials
 from tests.playing import play
 from tests.traces.logs import SWIM_ROWS, write
@@ -331,3 +332,41 @@ def test_policies_with_and_without_compiled_rollouts(tmp_path: Path) -> None:
         policy = schedgym.make_policy(name)
         policy.reset(env.interface, np.random.default_rng(0))
         assert (policy.compiled_rollout is not None) is compiled
+
+
+COUNTED = """
+import importlib, json, sys
+from schedgym.core.policy import make_policy
+from schedgym.evaluation.episodes import make_env, play
+
+module, function, id, policy = sys.argv[1:]
+module = importlib.import_module(module)
+real = getattr(module, function)
+calls = 0
+
+def counted(*arguments):
+    global calls
+    calls += 1
+    return real(*arguments)
+
+setattr(module, function, counted)
+crowd = {"jobs": 60, "sites": 4, "slots": 1, "utilization": 20.0, "durations": "per-job"}
+play(make_env(id, crowd), make_policy(policy), label=policy)
+print(json.dumps(calls))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "id", "policy", "most"),
+    [
+        # all 60 jobs in each of the 60 places of the order, at every decision: 30,000 estimates
+        ("schedgym.problems.geo.orders", "_estimate", ASSIGN, "geo/ata", 5_000),
+        # groups of jobs that pass nothing on are looked at 70,000 times too often
+        ("schedgym.solvers.max_min", "_visit_sites", FAIR, "geo/opt-gamf", 35_000),
+    ],
+)
+def test_work_for_many_active_jobs_is_bounded(
+    module: str, function: str, id: str, policy: str, most: int
+) -> None:
+    calls = results_of(COUNTED, module, function, id, policy, NUMBA_DISABLE_JIT="1")
+    assert 0 < calls < most
