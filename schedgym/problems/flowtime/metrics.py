@@ -10,6 +10,7 @@ later is ignored.
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import Annotated, Any, NamedTuple
 
@@ -17,12 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate, sizes_of
-from schedgym.core.jit import helper, kernel, pure_kernel, record_dtype
+from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.kernels import measure_kernel
 from schedgym.core.order import percentile, sort, sort_rows
 from schedgym.core.record import ScheduleRecord, check_columns, check_rows, first_overload, refuse_first
 from schedgym.core.rows import resetter
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
+from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.flowtime.problem import METRICS
 from schedgym.problems.flowtime.workload import MAPREDUCE, Jobs, length_of, tables
@@ -597,11 +599,7 @@ def validate(record: ScheduleRecord) -> None:
     _check_capacity(server, start, end, amount, np.asarray(cluster["cpu"]), "cores")
     if resources == 2:
         _check_capacity(server, start, end, needs, np.asarray(cluster["memory"]), "GB of memory")
-    finish = np.empty(number, dtype=np.int64)
-    j, t, usable = _work(tables(workload), _totals(job, start, end, amount, number), finish)
-    if j >= 0:
-        has = amount[(job == j) & (start <= t) & (t < end)].sum()
-        raise InvalidSchedule(f"job [{j}] in slot {t + 1}: has {has} cores and can use {usable}")
+    finish = _check_work(workload, *_totals(job, start, end, amount, number))
     if record.truncated:
         return
     if (finish < 0).any():
@@ -636,46 +634,76 @@ def _totals(job: I8, start: I8, end: I8, amount: I8, number: int) -> tuple[I8, I
     return time[runs], length[runs], total[runs], first
 
 
-@kernel
-def _work(jobs: Jobs, runs: tuple[I8, I8, I8, I8], finish: I8) -> tuple[int, int, int]:
-    """Do the work of each job in its runs of slots with a constant total of cores.
+def _check_work(workload: Workload, start: I8, length: I8, total: I8, first: I8) -> I8:
+    """Check that no job has more cores than it can use; return the slot in which each ends, or -1."""
+    jobs = workload.jobs
+    number = len(first) - 1
+    finish = np.full(number, -1, dtype=np.int64)
+    if "map_tasks" in jobs:
+        for j in range(number):
+            runs = slice(int(first[j]), int(first[j + 1]))
+            shape = [
+                (int(jobs[f"{z}_tasks"][j]), int(jobs[f"{z}_processing"][j]), int(jobs[f"{z}_cpu"][j]))
+                for z in ("map", "reduce")
+            ]
+            finish[j] = _check_phases(j, shape, start[runs], length[runs], total[runs])
+        return finish
+    job = np.repeat(np.arange(number), np.diff(first))
+    demand = np.asarray(jobs["cpu"])
+    volume = np.asarray(jobs["processing"]) * demand
+    d = demand[job]
+    rate = np.minimum(total, d)
+    done = np.cumsum(rate * length)  # of all jobs up to here
+    done -= np.concatenate([[0], done])[first[job]]  # of this one, to the end of the run
+    left = volume[job] - (done - rate)  # when its last slot begins; no less in the slots before
+    declared = np.asarray(jobs["declared_cpu"])[job] if "declared_cpu" in jobs else np.zeros_like(d)
+    bad = (left <= 0) | (total > _most(left, d, declared))
+    if bad.any():
+        x = int(np.argmax(bad))
+        begin = int(left[x] + rate[x] * (length[x] - 1))  # less and less can be used: the first bad slot
 
-    A plain job may have as many cores as its declared demand suggests for the work that is left ("waste").
+        def usable(slots: int) -> int:
+            rest = np.array([max(begin - int(rate[x]) * slots, 0)])
+            return int(_most(rest, d[x : x + 1], declared[x : x + 1])[0])
 
-    Args:
-        jobs: the workload.
-        runs: as :func:`_totals` returns them.
-        finish: written: the slot in which each job ends, -1 if it does not [N].
+        slots = bisect.bisect_left(range(int(length[x])), True, key=lambda n: usable(n) < total[x])
+        raise InvalidSchedule(
+            f"job [{job[x]}] in slot {start[x] + 1 + slots}: has {total[x]} cores and can use {usable(slots)}"
+        )
+    last = first[1:] - 1
+    ran = first[1:] > first[:-1]
+    whole = ran.copy()
+    whole[ran] = done[last[ran]] >= volume[ran]
+    finish[whole] = (start + length)[last[whole]]
+    return finish
 
-    Returns:
-        The first job with more cores than it can use, -1 if there is none; the slot, and what it can use.
-    """
-    tasks, cpu, declared = jobs.tasks, jobs.cpu, jobs.declared_cpu
-    start, length, total, first = runs
-    left = np.zeros(max(tasks.max(), 1), dtype=np.int64)  # of the tasks of a phase
-    for j in range(tasks.shape[0]):
-        phase = -1
-        left[:] = 0
-        finish[j] = -1
-        for x in range(first[j], first[j + 1]):
-            t = start[x]
-            while t < start[x] + length[x]:
-                while phase < 1 and not left.any():
-                    phase += 1
-                    left[: tasks[j, phase]] = jobs.processing[j, phase] * cpu[j, phase]
-                demand = cpu[j, phase]
-                caps = np.minimum(left, demand)
-                usable = caps.sum()
-                if phase == 0:
-                    usable = max(usable, min(declared[j], -(-caps[0] * declared[j] // demand)))
-                if total[x] > usable:
-                    return j, t, usable
-                grants = np.minimum(caps, np.maximum(total[x] - (np.cumsum(caps) - caps), 0))
-                same = start[x] + length[x] - t
-                for i in np.flatnonzero(grants):
-                    same = min(same, left[i] // grants[i])
-                left -= grants * same
-                t += same
-        if not left.any() and (phase == 1 or (phase == 0 and tasks[j, 1] == 0)):
-            finish[j] = start[first[j + 1] - 1] + length[first[j + 1] - 1]
-    return -1, 0, 0
+
+def _most(left: I8, demand: I8, declared: I8) -> I8:
+    """Return the most cores a plain job may get with ``left`` core-slots to go; ``declared`` is 0 if true."""
+    by_mode = np.minimum(declared, -(-np.minimum(left, demand) * declared // demand))  # "waste"
+    return np.maximum(np.minimum(demand, left), by_mode)
+
+
+def _check_phases(j: int, shape: list[tuple[int, int, int]], start: I8, length: I8, total: I8) -> int:
+    """Do the same for a job of two phases (tasks, processing, cpu); return the slot of its end, or -1."""
+    phase, left = -1, np.zeros(0, dtype=np.int64)
+    d = 0
+    for t, slots, cores in zip(start.tolist(), length.tolist(), total.tolist(), strict=True):
+        until = t + slots
+        while t < until:
+            while not left.any() and phase < 1:
+                phase += 1
+                tasks, p, d = shape[phase]
+                left = np.full(tasks, p * d, dtype=np.int64)
+            caps = np.minimum(left, d)
+            if cores > caps.sum():
+                raise InvalidSchedule(
+                    f"job [{j}] in slot {t + 1}: has {cores} cores and can use {int(caps.sum())}"
+                )
+            grants = np.minimum(caps, np.maximum(cores - (np.cumsum(caps) - caps), 0))
+            some = grants > 0
+            same = min(until - t, int((left[some] // grants[some]).min()))
+            left = left - grants * same
+            t += same
+    ended = not left.any() and (phase == 1 or (phase == 0 and shape[1][0] == 0))
+    return int(start[-1] + length[-1]) if ended else -1
