@@ -168,7 +168,7 @@ def test_the_audit_names_statements_once(tables) -> None:
         for own in cases:
             assert sum(name == f"{paper.key}/{own}" or text.startswith(own) for name, text in known) == 1, own
     table = tables.findings().partition("## How many")[2]
-    assert set(re.findall("`guan2022/([^`]+)`", table)) == {"ata-against-scta", "gamf-against-amf"}
+    assert set(re.findall("`guan2022/([^`]+)`", table)) == {"gamf-against-amf"}
     assert table.count("| 0 |\n") + table.endswith("| 0 |") == len(PAPERS) - 1
 
 
