@@ -922,7 +922,7 @@ def begin(env: Environment) -> None:
 
 @helper
 def begin_step(env: Environment) -> None:
-    """Note that there was a decision."""
+    """Note that there was a decision; mode SLOT: start the picked task."""
     state = env.state
     s = state.scalars
     s.recomputations += 1

@@ -7,8 +7,9 @@ One environment has n active jobs (rows, in order of arrival; ties go to the ear
 most A available sites each, M sites, and E = K * A entries: entry k * A + a is the a-th site of group k. The
 arrays hold n rows or more, of which the first n are read and written. Jobs without tasks are allowed.
 
-The next job of an order is found by heaps of bounds; the thesis estimates every job. The Facebook trace, with
-one duration a job, has hundreds of active jobs: its episodes would take 2 (ATA) to 30 (BTAwJ) times as long.
+The next job of an order is found by heaps of bounds; the thesis estimates every job. The Facebook trace,
+with one duration a job, has hundreds of active jobs: an episode of ATA took 87 s without heaps, in whole
+orders, and 1.4 s with them, in orders as far as free slots ask (``rollouts``).
 
 Source: guan2022, chapter 3. The solvers are in ``schedgym.solvers``.
 """

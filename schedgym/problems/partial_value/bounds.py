@@ -21,11 +21,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, vstack
 
-from schedgym.core.arrays import Floats, Integers
+from schedgym.core.arrays import Flags, Floats, Integers
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.partial_value.metrics import values, worth
@@ -382,8 +381,8 @@ def _dual(needs: _Needs, grid: _Grid, price: Floats, load_limit: Floats) -> tupl
 class _Search(NamedTuple):
     """Scratch space of numbered searches for augmenting paths; N jobs, K intervals."""
 
-    closed_job: npt.NDArray[np.bool_]  # [N] no path from here ends in free capacity any more
-    closed: npt.NDArray[np.bool_]  # [K]
+    closed_job: Flags  # [N] no path from here ends in free capacity any more
+    closed: Flags  # [K]
     seen_job: Integers  # [N] number of the last search that has seen the job
     seen: Integers  # [K]
     into: Integers  # [K] column by which a search came to an interval,

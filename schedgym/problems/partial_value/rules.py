@@ -93,7 +93,6 @@ class Scratch(NamedTuple):
     key: Annotated[Floats, "row"]  # of heaps and orders
     heap: Annotated[Integers, "row"]
     order: Annotated[Integers, "row"]
-    bend: Annotated[Floats, "row"]  # derivative of the amount by the level
     certain: Annotated[Floats, "row"]  # tasks
     load: Annotated[Floats, "resource"]
     price: Annotated[Floats, "resource"]
@@ -190,16 +189,13 @@ def _serve_in_order(
 
 
 @subroutine
-def _fill_at(
-    plain: bool, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats
-) -> tuple[float, float]:
+def _fill_at(level: float, n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[float, float]:
     """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
 
     With this measure of the level the amount of a square-root utility (as the paper's jobs have) is linear
-    in it. ``scratch.key`` holds the factors of the level.
-    Linear jobs keep their x. Sets x and the loads. Returns the largest load, and the level at which a
-    resource will be full by the right-hand derivatives (jobs at their caps may fill one resource, while
-    others still grow).
+    in it. ``scratch.key`` holds the factors of the level. Linear jobs keep their x. Sets x and the loads.
+    Returns the largest load, and the level at which a resource will be full by the right-hand derivatives
+    (jobs at their caps may fill one resource, while others still grow).
     """
     m = scratch.load.shape[0]
     load = scratch.load
@@ -239,7 +235,7 @@ def _fill_at(
 
 
 @helper
-def _fill(plain: bool, bracket: Any, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
+def _fill(bracket: Any, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Find the level at which a resource is full.
 
     Uses Newton's method in the bracket, whose low end fits and whose high end does not.
@@ -248,7 +244,7 @@ def _fill(plain: bool, bracket: Any, level: float, n: int, rows: Rows, scratch: 
     if not (level > low and level < high):
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
-        largest, following = _fill_at(plain, level, n, rows, scratch, x)
+        largest, following = _fill_at(level, n, rows, scratch, x)
         # a resource is full, and the derivative says so, too: no more jobs can grow
         if 1.0 - EXACT < largest <= 1.0 + EXACT and abs(following - level) <= EXACT * level:
             return
@@ -263,7 +259,7 @@ def _fill(plain: bool, bracket: Any, level: float, n: int, rows: Rows, scratch: 
                 break
         level = following
     # the highest level that fits: just above it the load jumps
-    _fill_at(plain, low, n, rows, scratch, x)
+    _fill_at(low, n, rows, scratch, x)
 
 
 @helper
@@ -287,7 +283,7 @@ def _fill_state(state: int, count: int, n: int, rows: Rows, scratch: Scratch, x:
     The linear jobs before it are served, and the job itself if the state is odd.
     """
     _serve_first((state + 1) // 2, count, rows, scratch, x)
-    largest, _ = _fill_at(False, _level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
+    largest, _ = _fill_at(_level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
     return largest
 
 
@@ -385,7 +381,7 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             low = _level_of(scratch.order[first // 2 - 1], scratch)
         if first < 2 * count:
             high = _level_of(scratch.order[first // 2], scratch)
-    _fill(plain, (low, high), guess, n, rows, scratch, x)
+    _fill((low, high), guess, n, rows, scratch, x)
 
 
 # Whole tasks by value -------------------------------------------------------------------------
