@@ -31,6 +31,7 @@ from schedgym.agents.files import describe, strip
 from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.simulation import held_out
 from schedgym.agents.torch_network import Network
+from schedgym.core.arrays import Floats, Floats32
 from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
@@ -75,7 +76,7 @@ class TrainingResult:
         seconds: time that it took [s], all parts of a resumed training together.
     """
 
-    weights: dict[str, npt.NDArray[np.float32]]
+    weights: dict[str, Floats32]
     curve: tuple[Point, ...]
     best: Point
     returns: tuple[float, ...]
@@ -123,7 +124,7 @@ class GradientTraining(ABC):
         """Mean, variance and count of the sums of rewards that scale the critic's values; () without."""
 
     @abstractmethod
-    def scale_returns(self, sums: npt.NDArray[np.float64]) -> float:
+    def scale_returns(self, sums: Floats) -> float:
         """Begin with the moments of these sums of rewards; return by what returns are divided."""
 
     @abstractmethod

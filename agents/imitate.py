@@ -20,6 +20,7 @@ from schedgym.agents.network import NEVER
 from schedgym.agents.options import ImitationOptions
 from schedgym.agents.torch_network import Network
 from schedgym.agents.views import Layout, make_layout
+from schedgym.core.arrays import Flags, Floats, Floats32, Integers
 from schedgym.core.policy import make_policy
 from schedgym.envs import SchedulingEnv
 from schedgym.extras import require
@@ -49,20 +50,20 @@ class Demonstration:
     layout: Layout
     observations: Arrays
     targets: npt.NDArray[Any]
-    rewards: npt.NDArray[np.float64]
-    starts: npt.NDArray[np.int64]
+    rewards: Floats
+    starts: Integers
     metrics: list[dict[str, float]]
 
-    def returns(self, gamma: float = 1.0) -> npt.NDArray[np.float64]:
+    def returns(self, gamma: float = 1.0) -> Floats:
         """The discounted sum of the rewards from each decision to the end of its episode, [T]."""
         episodes = np.split(self.rewards, self.starts[1:])
         return np.concatenate([_sums(rewards[::-1], gamma)[::-1] for rewards in episodes])
 
-    def sums(self, gamma: float = 1.0) -> npt.NDArray[np.float64]:
+    def sums(self, gamma: float = 1.0) -> Floats:
         """The sums of the rewards so far, of which earlier ones count gamma less each time, [T]."""
         return np.concatenate([_sums(rewards, gamma) for rewards in np.split(self.rewards, self.starts[1:])])
 
-    def decisive(self) -> npt.NDArray[np.int64]:
+    def decisive(self) -> Integers:
         """The decisions between several open choices."""
         layout = self.layout
         if layout.kind == "scores":
@@ -73,7 +74,7 @@ class Demonstration:
         return np.arange(len(self.targets)) if mask is None else np.flatnonzero(mask.sum(axis=1) > 1)
 
 
-def _sums(rewards: npt.NDArray[np.float64], gamma: float) -> npt.NDArray[np.float64]:
+def _sums(rewards: Floats, gamma: float) -> Floats:
     """The sums s_i = r_i + gamma s_(i - 1) of one episode."""
     return np.asarray(lfilter([1.0], [1.0, -gamma], rewards))
 
@@ -225,7 +226,7 @@ def _floats(observation: Mapping[str, Any]) -> dict[str, Any]:
     return {name: array.float() for name, array in observation.items()}
 
 
-def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.NDArray[np.int64]], Any]:
+def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, Integers], Any]:
     """The function (scores [B, size], numbers of the decisions [B]) -> loss."""
     if layout.kind != "scores":
         targets = torch.as_tensor(demonstration.targets)
@@ -236,7 +237,7 @@ def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.
     if layout.transform != "squash":
         aims = torch.as_tensor(wanted)
 
-        def squared(scores: Any, batch: npt.NDArray[np.int64]) -> Any:
+        def squared(scores: Any, batch: Integers) -> Any:
             kept, number = there_[batch], count[batch]
             error = torch.where(kept, scores - aims[batch], 0.0)
             if layout.transform == "weight":
@@ -246,7 +247,7 @@ def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.
         return squared
     order = torch.as_tensor(np.argsort(np.where(there, -wanted, np.inf), axis=1, kind="stable"))
 
-    def ranking(scores: Any, batch: npt.NDArray[np.int64]) -> Any:
+    def ranking(scores: Any, batch: Integers) -> Any:
         kept = there_[batch].gather(1, order[batch])
         ranked = torch.where(kept, scores.gather(1, order[batch]), NEVER)
         rest = ranked.flip(1).logcumsumexp(dim=1).flip(1)
@@ -255,7 +256,7 @@ def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.
     return ranking
 
 
-def _wanted(demonstration: Demonstration) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+def _wanted(demonstration: Demonstration) -> tuple[Floats32, Flags]:
     """The scores that make the actions, and which tokens are there, [T, size]."""
     layout, wanted = demonstration.layout, demonstration.targets
     mask = layout.segments[0].tokens[0].mask
@@ -273,7 +274,7 @@ def _agreement(
     network: Network,
     demonstration: Demonstration,
     observations: Mapping[str, Any],
-    back: npt.NDArray[np.int64],
+    back: Integers,
 ) -> float:
     if not len(back):
         return float("nan")

@@ -27,7 +27,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.agents.config import Config
 from schedgym.agents.environments import make_environments
@@ -37,6 +36,7 @@ from schedgym.agents.network import initial
 from schedgym.agents.options import PPOOptions
 from schedgym.agents.torch_network import Network, Observation, Random
 from schedgym.agents.views import layout_of
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
@@ -304,7 +304,7 @@ class PPOTraining(GradientTraining):
         """See :attr:`GradientTraining.returns`."""
         return self.moments.values if self.moments.values[2] else ()
 
-    def scale_returns(self, sums: npt.NDArray[np.float64]) -> float:
+    def scale_returns(self, sums: Floats) -> float:
         """See :meth:`GradientTraining.scale_returns`."""
         self.moments.add(torch.from_numpy(sums))
         return self.moments.scale

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.agents.config import Config
 from schedgym.agents.files import strip
 from schedgym.agents.gradient import DEMONSTRATION_SEEDS, SPACING, TRAINING_SEEDS, Arrays, GradientTraining
 from schedgym.agents.sb3 import TokenPolicy, make_vec_env
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
@@ -83,7 +83,7 @@ class SB3Training(GradientTraining):
         statistics = self.normalizer.ret_rms
         statistics.mean, statistics.var, statistics.count = map(np.float64, moments)
 
-    def scale_returns(self, sums: npt.NDArray[np.float64]) -> float:
+    def scale_returns(self, sums: Floats) -> float:
         """See :meth:`GradientTraining.scale_returns`."""
         self._set_returns(float(sums.mean()), float(sums.var()), float(len(sums)))
         return float(np.sqrt(self.normalizer.ret_rms.var + self.normalizer.epsilon))

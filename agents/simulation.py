@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.scorer import Scorer
-from schedgym.core.arrays import members
+from schedgym.core.arrays import Flags, Floats, Floats32, Integers, members
 from schedgym.core.problem import get_problem
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
@@ -27,7 +27,7 @@ def make_simulator(id: str, parameters: Mapping[str, Any], num_envs: int) -> Sim
     return made
 
 
-def advance(simulator: Simulator, actions: Any, live: npt.NDArray[np.bool_]) -> int:
+def advance(simulator: Simulator, actions: Any, live: Flags) -> int:
     """Let the environments that ``live`` [B] names take their actions [B, ...]; the others do nothing.
 
     Returns the number of episodes that ended.
@@ -91,7 +91,7 @@ def overwrite(array: npt.NDArray[Any], state: Mapping[str, npt.NDArray[Any]], na
     array[tuple(slice(length) for length in values.shape)] = values
 
 
-def _begin(simulator: Simulator, seed: int, episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _begin(simulator: Simulator, seed: int, episodes: Integers) -> Flags:
     """Begin these episodes; return which environments play one."""
     live = episodes >= 0
     for i in np.flatnonzero(live).tolist():
@@ -104,10 +104,10 @@ def _begin(simulator: Simulator, seed: int, episodes: npt.NDArray[np.int64]) -> 
 def play_scored(
     simulator: Simulator,
     scorer: Scorer,
-    thetas: npt.NDArray[np.float32],
+    thetas: Floats32,
     seed: int,
-    episodes: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.float64], int]:
+    episodes: Integers,
+) -> tuple[Floats, int]:
     """Play one episode in each environment by scorers, in compiled code.
 
     Args:
@@ -133,10 +133,10 @@ def play_scored(
 
 def play_episodes(
     simulator: Simulator,
-    act: Callable[[Arrays, npt.NDArray[np.bool_]], Any],
+    act: Callable[[Arrays, Flags], Any],
     seed: int,
-    episodes: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.float64], int]:
+    episodes: Integers,
+) -> tuple[Floats, int]:
     """Play one episode in each environment.
 
     Args:

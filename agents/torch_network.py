@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from schedgym.agents.network import cut_set, estimate, forward, prepare
 from schedgym.agents.views import Layout
+from schedgym.core.arrays import Floats32
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
@@ -207,7 +208,7 @@ class Network(_Module):  # type: ignore[misc]
             scores = self.scores(self.see(observation)).cpu().numpy()
         return self.layout.decode(scores, observation)
 
-    def get_weights(self) -> dict[str, npt.NDArray[np.float32]]:
+    def get_weights(self) -> dict[str, Floats32]:
         """Name -> array of all weights: copies."""
         return {n: weight.detach().cpu().numpy().copy() for n, weight in self._parameters.items()}
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.board.candidate import PolicyBatch, make_candidate
 from schedgym.board.suites import Instance, load_suite, suites
 from schedgym.board.walls import CandidateProcess, Limits, expected_of, play_batch, prepare
+from schedgym.core.arrays import Flags
 from schedgym.core.simulator import Simulator
 from schedgym.evaluation.bench import chosen, finish
 from schedgym.evaluation.plan import acting_parameters
@@ -39,7 +39,7 @@ def timed(decide: Any, simulator: Simulator, began: float, spent: Callable[[], f
     """
     steps: list[float] = []
 
-    def noted(live: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes, str]]:
+    def noted(live: Flags) -> Iterator[tuple[int, bytes, str]]:
         if len(steps) < 2:  # the first step loads kernels
             steps.append(spent())
         found: Iterator[tuple[int, bytes, str]] = decide(live)
@@ -61,7 +61,7 @@ def play_here(candidate: str, batch: Sequence[Instance]) -> Cost:
         policy.reset(simulator.interface, np.random.default_rng(place))
     own = PolicyBatch(policies, simulator.observation, simulator.scalars, expected_of(simulator))
 
-    def decide(live: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes, str]]:
+    def decide(live: Flags) -> Iterator[tuple[int, bytes, str]]:
         return ((index, own.decide(index), "") for index in np.flatnonzero(live).tolist())
 
     return timed(decide, simulator, began, time.process_time)

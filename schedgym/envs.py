@@ -25,6 +25,7 @@ from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from schedgym.core.arrays import Flags
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
@@ -446,13 +447,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self._bind()
         return self._observe()
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def action_masks(self) -> Flags:
         """The mask of feasible actions of a discrete view, as sb3-contrib asks for it; bool [actions]."""
         if "action_mask" not in self.simulator.observation or not self._discrete:
             raise InvalidParameter(
                 "action_masks: needs action_mask=True and a view with a Discrete action space"
             )
-        mask: npt.NDArray[np.bool_] = self.simulator.observation["action_mask"][0].astype(bool)
+        mask: Flags = self.simulator.observation["action_mask"][0].astype(bool)
         return mask
 
     def record(self) -> ScheduleRecord:
@@ -634,7 +635,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._started = True
         return self._observe(), self._info(mask)
 
-    def _reset_mask(self, mask: Any) -> npt.NDArray[np.bool_]:
+    def _reset_mask(self, mask: Any) -> Flags:
         if mask is None:
             return self._all
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
@@ -672,7 +673,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         else:
             array = _parse(actions, self._shape, "actions")
             simulator.actions[:, : self._components] = array.reshape(self.num_envs, -1)
-        resetting: npt.NDArray[np.bool_] | None = None
+        resetting: Flags | None = None
         if self._none_ended:
             ended = simulator.step(self._act)
         elif self.autoreset_mode is AutoresetMode.DISABLED:
@@ -704,13 +705,11 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             infos["repaired"] = simulator.repaired.copy()
         return self._observe(), rewards, terminated, truncated, infos
 
-    def _info(self, mask: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    def _info(self, mask: Flags) -> dict[str, Any]:
         """The infos of the environments of ``mask`` [B] when they are reset."""
         return {**self._metrics(mask), "repaired": np.zeros(self.num_envs, dtype=bool), "_repaired": mask}
 
-    def _metrics(
-        self, mask: npt.NDArray[np.bool_], done: npt.NDArray[np.bool_] | None = None
-    ) -> dict[str, Any]:
+    def _metrics(self, mask: Flags, done: Flags | None = None) -> dict[str, Any]:
         """The metrics in infos of the environments of ``mask`` [B], infinite but for those of ``done``."""
         names = self.simulator.metric_names
         values = np.where(mask, np.inf, np.zeros((len(names), 1)))
@@ -720,7 +719,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         metrics.update(dict.fromkeys(self._metric_masks, mask))
         return {"metrics": metrics, "_metrics": mask}
 
-    def _finish(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    def _finish(self, done: Flags) -> dict[str, Any]:
         """What a step with SAME_STEP says of the episodes that it ended; start their next ones."""
         simulator = self.simulator
         final = np.full(self.num_envs, None, dtype=object)

@@ -12,9 +12,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
+from schedgym.core.arrays import Integers
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
@@ -78,7 +78,7 @@ class Agent(nn.Module):  # type: ignore[misc]
         logits = torch.cat([scores, self.close(context)], dim=-1)
         return logits.masked_fill(observation["action_mask"] == 0, -1e8), self.value(context)[:, 0]
 
-    def act(self, observation: dict[str, Any]) -> npt.NDArray[np.int64]:
+    def act(self, observation: dict[str, Any]) -> Integers:
         """The likeliest actions, [B]."""
         with torch.no_grad():
             return self(tensors(observation))[0].argmax(dim=-1).numpy()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import helper, kernel, record_dtype
 from schedgym.core.order import last_of
 from schedgym.core.policy import Interface, register_policy
@@ -28,10 +29,10 @@ class Memory(NamedTuple):
 
     plan: npt.NDArray[Any]  # [1] PLAN
     columns: tuple[int, ...]  # [resources]
-    free: npt.NDArray[np.float64]  # [servers + 1, resources] scratch space; its last row: see reserve
-    end: npt.NDArray[np.float64]  # [places] seconds
-    server: npt.NDArray[np.int64]  # [places]
-    demand: npt.NDArray[np.float64]  # [places, resources]
+    free: Floats  # [servers + 1, resources] scratch space; its last row: see reserve
+    end: Floats  # [places] seconds
+    server: Integers  # [places]
+    demand: Floats  # [places, resources]
 
 
 @helper
@@ -53,7 +54,7 @@ def forget_ended(memory: Memory, clock: float) -> None:
 
 
 @helper
-def remember(memory: Memory, end: float, server: int, demand: npt.NDArray[np.float64], slot: int) -> None:
+def remember(memory: Memory, end: float, server: int, demand: Floats, slot: int) -> None:
     """Enter the task of a slot, which starts now, behind those that end no later."""
     plan = memory.plan[0]
     i = plan.running
@@ -69,7 +70,7 @@ def remember(memory: Memory, end: float, server: int, demand: npt.NDArray[np.flo
 
 
 @helper
-def reserve(memory: Memory, demand: npt.NDArray[np.float64], remaining: npt.NDArray[np.float64]) -> None:
+def reserve(memory: Memory, demand: Floats, remaining: Floats) -> None:
     """Plan the head: the first instant, and then the lowest server, at which it fits if nothing else starts.
 
     Capacity grows only where a task ends, so only the servers of the tasks that end are looked at. The last
@@ -99,10 +100,10 @@ def reserve(memory: Memory, demand: npt.NDArray[np.float64], remaining: npt.NDAr
 @helper
 def harmless_server(
     memory: Memory,
-    demand: npt.NDArray[np.float64],
+    demand: Floats,
     i: int,
     end: float,
-    remaining: npt.NDArray[np.float64],
+    remaining: Floats,
 ) -> int:
     """Return the lowest server on which task i fits now without delaying the head, -1 if there is none."""
     plan, free, spare = memory.plan[0], memory.free, remaining.shape[0]
@@ -123,9 +124,9 @@ def next_start(
     memory: Memory,
     first: int,
     queued: int,
-    execution: npt.NDArray[np.float64],
-    demand: npt.NDArray[np.float64],
-    remaining: npt.NDArray[np.float64],
+    execution: Floats,
+    demand: Floats,
+    remaining: Floats,
 ) -> tuple[int, int]:
     """Return the next (slot, server) of the epoch, (-1, -1) if there is none.
 
@@ -163,10 +164,10 @@ def decide(
     clock: float,
     epoch: int,
     arriving: int,
-    task_mask: npt.NDArray[np.int8],
-    execution: npt.NDArray[np.float64],
-    demand: npt.NDArray[np.float64],
-    remaining: npt.NDArray[np.float64],
+    task_mask: Bytes,
+    execution: Floats,
+    demand: Floats,
+    remaining: Floats,
 ) -> tuple[int, int]:
     """Return the next placement (slot, server), or (-1, -1), which closes the epoch; update the memory."""
     columns = memory.columns

@@ -12,8 +12,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.errors import InfeasibleInstance, InvalidParameter, UnknownName
 
 TOLERANCE = 1e-9
@@ -31,9 +31,9 @@ class Packing:
         free: free capacity of each of them [bins, resources].
     """
 
-    bin: npt.NDArray[np.int64]
+    bin: Integers
     bins: int
-    free: npt.NDArray[np.float64]
+    free: Floats
 
 
 def pack(
@@ -81,14 +81,14 @@ def pack(
     else:
         scale = items.mean(axis=0) if size == "avgsum" else np.ones(items.shape[1])
 
-    def measure(vectors: npt.NDArray[np.float64]) -> Any:
+    def measure(vectors: Floats) -> Any:
         if size == "product":
             return vectors.prod(axis=-1)
         if size in ("sum", "avgsum"):
             return (vectors * scale).sum(axis=-1)
         return (vectors * vectors).sum(axis=-1) if p == 2.0 else np.linalg.norm(vectors, p, axis=-1)
 
-    free: list[npt.NDArray[np.float64]] = []
+    free: list[Floats] = []
     chosen = np.full(len(items), -1, dtype=np.int64)
 
     def open_bin() -> bool:
@@ -144,7 +144,7 @@ def pack(
 
 def _check(
     demands: Any, capacities: Any, rule: str, size: str, p: float, rng: np.random.Generator | None
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], bool]:
+) -> tuple[Floats, Floats, bool]:
     if rule not in PACKING_RULES:
         raise UnknownName("packing rule", rule, PACKING_RULES)
     if size not in SIZES:
@@ -173,7 +173,7 @@ def _check(
     return items, bins, endless
 
 
-def _finish(chosen: npt.NDArray[np.int64], free: list[npt.NDArray[np.float64]]) -> Packing:
+def _finish(chosen: Integers, free: list[Floats]) -> Packing:
     """Number the bins that hold something, in the order in which they were opened."""
     used, renumbered = np.unique(chosen, return_inverse=True)
     return Packing(renumbered.astype(np.int64), len(used), np.array([free[j] for j in used]))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import kernel
 from schedgym.core.policy import Interface
 from schedgym.core.rows import with_columns
@@ -56,17 +56,17 @@ def _views_of(row: Sequence[int]) -> tuple[str, ...]:
 
 @kernel
 def decide(
-    scheme: npt.NDArray[np.int64],
+    scheme: Integers,
     weights: tuple[float, ...],
     epoch: int,
     arriving: int,
     released: int,
-    task_mask: npt.NDArray[np.int8],
-    execution: npt.NDArray[np.float64],
-    demand: npt.NDArray[np.float64],
-    capacity: npt.NDArray[np.float64],
-    remaining: npt.NDArray[np.float64],
-    mean_demand: npt.NDArray[np.float64],
+    task_mask: Bytes,
+    execution: Floats,
+    demand: Floats,
+    capacity: Floats,
+    remaining: Floats,
+    mean_demand: Floats,
     p: float,
     draw: float,
 ) -> tuple[int, int]:

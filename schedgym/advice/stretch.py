@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.advice.logs import Part, Run
+from schedgym.core.arrays import Flags
 from schedgym.core.record import ScheduleRecord
 from schedgym.traces.feed import WAIT, Outcome
 
@@ -76,7 +76,7 @@ def _ended(record: ScheduleRecord, jobs: slice) -> float:
     return float(np.quantile(ends, SHOWN)) if len(ends) else 0.0
 
 
-def _of(record: ScheduleRecord, jobs: slice) -> npt.NDArray[np.bool_]:
+def _of(record: ScheduleRecord, jobs: slice) -> Flags:
     """True for the pieces of work of some jobs, [rows]."""
     return (record.job >= jobs.start) & (record.job < jobs.stop)
 

@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from schedgym.board.candidate import DECIDED, FAILED, Expected
 from schedgym.board.suites import Instance
+from schedgym.core.arrays import Flags
 from schedgym.core.policy_files import names_policy_file
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
@@ -267,7 +268,7 @@ class CandidateProcess:
         self._ask(order)
         self._began = self.seconds
 
-    def decide(self, live: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes, str]]:
+    def decide(self, live: Flags) -> Iterator[tuple[int, bytes, str]]:
         """Ask for the actions of the environments ``live`` [B]: see :func:`play_batch`."""
         size, length, limits = 8 * int(np.prod(self._expected.shape)), self._expected.length, self._limits
         file = self._actions.fileno()
@@ -349,7 +350,7 @@ def prepare(instances: Sequence[Instance], acting: Mapping[str, Any]) -> Simulat
 
 def play_batch(
     simulator: Simulator,
-    decide: Callable[[npt.NDArray[np.bool_]], Iterable[tuple[int, bytes, str]]],
+    decide: Callable[[Flags], Iterable[tuple[int, bytes, str]]],
     finish: Callable[[int, ScheduleRecord | str], None],
 ) -> int:
     """Play the episodes of a batch, which have begun, to their ends.

@@ -30,7 +30,17 @@ import numpy as np
 import numpy.typing as npt
 from numba import cuda as numba_cuda
 
-from schedgym.core.arrays import MOST_DIMENSIONS, SCRATCH, Member, declarations, members, static_length
+from schedgym.core.arrays import (
+    MOST_DIMENSIONS,
+    SCRATCH,
+    Flags,
+    Floats,
+    Integers,
+    Member,
+    declarations,
+    members,
+    static_length,
+)
 from schedgym.core.jit import COMPILED
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import root_seed
@@ -327,7 +337,7 @@ class CudaSimulator:
         self.continuous, self.action_shape = template.continuous, template.action_shape
         self.seeded = np.zeros(num_envs, dtype=bool)
         self.seeds = np.zeros(num_envs, dtype=np.uint64)
-        self._episodes: npt.NDArray[np.int64] | None = np.zeros(num_envs, dtype=np.int64)
+        self._episodes: Integers | None = np.zeros(num_envs, dtype=np.int64)
         self._seeds_there = _cuda.to_device(self.seeds)
         self._episodes_there = _cuda.to_device(np.zeros(num_envs, dtype=np.int64))
         self._outcome = _cuda.to_device(np.zeros(4, dtype=np.int64))
@@ -460,7 +470,7 @@ class CudaSimulator:
     # Episodes and steps -----------------------------------------------------------------------
 
     @property
-    def episodes(self) -> npt.NDArray[np.int64]:
+    def episodes(self) -> Integers:
         """The number of each environment's next episode; may be changed until the next :meth:`begin`."""
         if self._episodes is None:
             self._episodes = self._episodes_there.copy_to_host()
@@ -475,10 +485,10 @@ class CudaSimulator:
     def take_back(self, index: int) -> None:
         """Forget given workloads: there are none."""
 
-    def compile(self, mask: npt.NDArray[np.bool_]) -> None:
+    def compile(self, mask: Flags) -> None:
         """Do nothing: its kernels have been compiled."""
 
-    def begin(self, mask: npt.NDArray[np.bool_]) -> None:
+    def begin(self, mask: Flags) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
         self._seeds_there.copy_to_device(self.seeds)
         self._episodes_there.copy_to_device(self.episodes)
@@ -536,7 +546,7 @@ class CudaSimulator:
 
     def _told(
         self, checks: bool, draws: bool, others: int, begins_here: Any, results: Results | None = None
-    ) -> npt.NDArray[np.int64]:
+    ) -> Integers:
         """Launch the kernels of a step; return what they told."""
         kernels, outcome, template = self.kernels, self._outcome, self.template
         outcome.copy_to_device(np.array([self.num_envs, 0, 0, 0]))
@@ -560,7 +570,7 @@ class CudaSimulator:
 
     # Results ----------------------------------------------------------------------------------
 
-    def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    def measure(self, mask: Flags) -> Floats:
         """See :meth:`Simulator.measure`; all on the host."""
         self._launch(self.kernels.measure, self._episode, _cuda.to_device(mask))
         template, count = self.template, self.num_envs

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.errors import InvalidParameter
 
 SCORE = "score:"  # before the expression that names a policy, which acts in one of these views
@@ -114,7 +114,7 @@ class Expression:
             what = type(node).__name__
             raise InvalidParameter(f"expression {self.text!r}: {what} is not arithmetic of numbers and names")
 
-    def __call__(self, values: Mapping[str, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    def __call__(self, values: Mapping[str, Floats]) -> Floats:
         """The value, element by element; what is undefined (1/0) is infinite or NaN.
 
         Args:
@@ -123,7 +123,7 @@ class Expression:
         with np.errstate(all="ignore"):
             return np.asarray(self._value(self._tree, values), dtype=np.float64)
 
-    def _value(self, node: Any, values: Mapping[str, npt.NDArray[np.float64]]) -> Any:
+    def _value(self, node: Any, values: Mapping[str, Floats]) -> Any:
         if isinstance(node, ast.BinOp):
             return _BINARY[type(node.op)](self._value(node.left, values), self._value(node.right, values))
         if isinstance(node, ast.UnaryOp):
@@ -135,7 +135,7 @@ class Expression:
             return values[self._quoted.get(node.id, node.id)]
         return _constant(node)
 
-    def program(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def program(self) -> tuple[Integers, Floats]:
         """The expression as the steps of a machine with a stack, for kernels.
 
         Returns:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Integers
 from schedgym.core.workload import Schema, Workload
 
 Fields = dict[str, npt.NDArray[Any]]
@@ -70,8 +71,8 @@ def _earlier(arrival: npt.NDArray[Any], time: float, rng: np.random.Generator) -
 
 
 def _moved_tasks(
-    tasks: Mapping[str, npt.NDArray[Any]], later: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
-) -> tuple[Fields, npt.NDArray[np.int64]]:
+    tasks: Mapping[str, npt.NDArray[Any]], later: Integers, order: Integers
+) -> tuple[Fields, Integers]:
     """The tasks when job ``order[i]`` gets the place of ``later[i]``, and which of the tasks are theirs."""
     place = np.arange(later[-1] + 1)
     place[order] = later

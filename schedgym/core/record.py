@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 
@@ -32,11 +33,11 @@ class ScheduleRecord:
     """
 
     workload: Workload
-    job: npt.NDArray[np.int64]
-    server: npt.NDArray[np.int64]
-    start: npt.NDArray[np.float64]
-    end: npt.NDArray[np.float64]
-    amount: npt.NDArray[np.float64]
+    job: Integers
+    server: Integers
+    start: Floats
+    end: Floats
+    amount: Floats
     final_time: float
     truncated: bool
 

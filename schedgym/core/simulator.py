@@ -17,6 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import (
+    Bytes,
+    Flags,
+    Floats,
+    Integers,
     Shown,
     allocate,
     allocate_all,
@@ -41,7 +45,7 @@ from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 
 #: (table, tools, command [B]) -> a count, or -(b + 1) for the first environment whose action is refused
-Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
+Kernel = Callable[[Any, Any, Bytes], int]
 
 #: modules of a problem that have kernels, and the bundles that these work on
 KERNEL_MODULES = ("dynamics", "workload", "metrics")
@@ -130,12 +134,12 @@ class Simulator(ABC):
     interface: Interface
     observation: dict[str, npt.NDArray[Any]]
     shown: dict[str, Shown]
-    actions: npt.NDArray[np.int64] | npt.NDArray[np.float64]
-    rows: npt.NDArray[np.int64]
-    reward: npt.NDArray[np.float64]
-    terminated: npt.NDArray[np.bool_]
-    truncated: npt.NDArray[np.bool_]
-    repaired: npt.NDArray[np.bool_]
+    actions: Integers | Floats
+    rows: Integers
+    reward: Floats
+    terminated: Flags
+    truncated: Flags
+    repaired: Flags
     table: Any
     draw_table: Any
     tools: list[Any]
@@ -415,7 +419,7 @@ class Simulator(ABC):
         if cast(Any, self.parameters).window == "all" and count > most:
             raise InvalidWorkload(f"jobs: {count} {what} exceed the window, which was sized for {most}")
 
-    def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
+    def prepare(self, mask: Flags) -> None:
         """Load the next episode's workload into each environment that ``mask`` [B] names."""
         drawn = mask
         if self.once or self.repeated or self.fixed is not None:
@@ -448,7 +452,7 @@ class Simulator(ABC):
         self.loaded[index] = workload
         self.loadings[index] = object()
 
-    def draw(self, mask: npt.NDArray[np.bool_]) -> None:
+    def draw(self, mask: Flags) -> None:
         """Draw workloads from (seed, episode) for the environments that ``mask`` [B] names."""
         needed = self._draw(mask)
         while self.grows_by_draw and needed > self.sizes[self.grows_by_draw]:
@@ -458,7 +462,7 @@ class Simulator(ABC):
         for index in [index for index in self.loaded if mask[index]]:
             del self.loaded[index]
 
-    def _draw(self, mask: npt.NDArray[np.bool_]) -> int:
+    def _draw(self, mask: Flags) -> int:
         with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
             return self.draw_kernel(*self.draw_table, mask, self.seeds, self.episodes)
 
@@ -475,18 +479,18 @@ class Simulator(ABC):
             self.arrays = regrow(self.arrays, self.sizes, self.num_envs)
             self._bind()
 
-    def begin(self, mask: npt.NDArray[np.bool_]) -> None:
+    def begin(self, mask: Flags) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
         self.prepare(mask)
         self.begin_again(mask)
 
-    def begin_again(self, mask: npt.NDArray[np.bool_]) -> None:
+    def begin_again(self, mask: Flags) -> None:
         """Start the episode anew, on the same workload, of each environment that ``mask`` [B] names."""
         command = self._begin_prepared(mask)
         if command is not None:
             self.resume(command)
 
-    def _begin_prepared(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8] | None:
+    def _begin_prepared(self, mask: Flags) -> Bytes | None:
         """Begin the prepared episodes; return the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
@@ -510,7 +514,7 @@ class Simulator(ABC):
         else:
             self.actions[:, : len(self.action_sizes)] = array.reshape(self.num_envs, -1)
 
-    def step(self, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None = None) -> int:
+    def step(self, command: Bytes, ended: Flags | None = None) -> int:
         """Carry out ``command`` [B]: SKIP, or ACT by ``actions``; and start the next episodes of ``ended``.
 
         SKIP leaves all as it is, also reward and ends; a new episode sets these to zero.
@@ -532,9 +536,7 @@ class Simulator(ABC):
             self.begin(ended)
         return count
 
-    def _step_side_by_side(
-        self, workers: Workers, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None
-    ) -> int:
+    def _step_side_by_side(self, workers: Workers, command: Bytes, ended: Flags | None) -> int:
         """:meth:`step` by several threads."""
         checks = np.where(command == ACT, np.int8(CHECK), np.int8(SKIP))
         refused = self.kernels[0](self.table, self.toolboxes[0], checks)
@@ -544,7 +546,7 @@ class Simulator(ABC):
         overlaps = not self.grows_by_draw and not given  # else arrays may grow, which must come first
         if ended is not None and not overlaps:
             self.prepare(ended)
-        short: npt.NDArray[np.int8] | None = None
+        short: Bytes | None = None
 
         def begin_ended() -> None:
             nonlocal short
@@ -560,7 +562,7 @@ class Simulator(ABC):
             self.resume(short)
         return count
 
-    def _call_kernels(self, command: npt.NDArray[np.int8], thread: int) -> int:
+    def _call_kernels(self, command: Bytes, thread: int) -> int:
         """Call the kernels in turn; return the first negative result, else the result of the last kernel."""
         toolbox, count = self.toolboxes[thread], 0
         for kernel in self.kernels:
@@ -569,7 +571,7 @@ class Simulator(ABC):
                 break
         return count
 
-    def resume(self, command: npt.NDArray[np.int8]) -> int:
+    def resume(self, command: Bytes) -> int:
         """Grow the log, and finish what ``command`` began; return the number of episodes that ended."""
         acted, short = command != SKIP, SHORT
         while short == SHORT:
@@ -596,15 +598,15 @@ class Simulator(ABC):
 
     # Results ----------------------------------------------------------------------------------
 
-    def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    def measure(self, mask: Flags) -> Floats:
         """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
         self.measure_kernel(*self.measure_table, mask)
         return self.metric_values(self.metrics, self.state.scalars)
 
-    def metric_values(self, written: Any, scalars: Any) -> npt.NDArray[np.float64]:
+    def metric_values(self, written: Any, scalars: Any) -> Floats:
         """Metrics [B, metrics], of the arrays that the kernel has written and of the state's scalars."""
         flat = [array.view(np.float64).reshape(len(array), -1) for array in written]
-        values: npt.NDArray[np.float64] = np.concatenate(flat, axis=1)
+        values: Floats = np.concatenate(flat, axis=1)
         for k, metric in enumerate(self.measured):
             if not metric.recorded and metric.name in scalars.dtype.names:  # a count that the state keeps
                 values[:, k] = scalars[metric.name]

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Integers
 from schedgym.core.future import join_future
 from schedgym.core.problem import Parameters
 from schedgym.core.simulator import Simulator
@@ -186,7 +187,7 @@ class Model:
         return self._simulator.now(0)[1] if _jobs_arrive(self._simulator) else 1
 
     @property
-    def numbers(self) -> npt.NDArray[np.int64] | None:
+    def numbers(self) -> Integers | None:
         """The jobs of the rows that a scorer scores first; None: row i is job i."""
         path = tokens_of(self._simulator.problem.name).numbers
         return operator.attrgetter(path)(self._simulator.arrays)[0] if path else None

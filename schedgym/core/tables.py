@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 from numba.core import cgutils, imputils, types
 from numba.core.typing import templates
 from numba.extending import intrinsic, models, register_model
@@ -26,6 +25,7 @@ from schedgym.core.arrays import (
     SHARED,
     STATIC,
     Declaration,
+    Integers,
     Member,
     Sizes,
     allocate,
@@ -65,7 +65,7 @@ def row_of(address: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (address, *shape, *(0,) * (MOST_DIMENSIONS - len(shape)))
 
 
-def table_of(rows: npt.NDArray[np.int64], static: int) -> npt.NDArray[np.int64]:
+def table_of(rows: Integers, static: int) -> Integers:
     """The table of rows, int64 [arrays, 1 + MOST_DIMENSIONS], with as many axes as ``static`` says.
 
     Kernels are compiled for the number of axes, and so know the length that it stands for: there are more of

@@ -14,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from schedgym.core.arrays import Bytes
 
 #: parts of the environments, and in how many blocks per thread they are handed out: the last ones are small,
 #: so that all are done at about the same time; each block costs some microseconds
 PARTS = ((0.6, 1.0), (0.3, 1.0), (0.1, 0.5))
 
-Advance = Callable[[npt.NDArray[np.int8], int], int]
+Advance = Callable[[Bytes, int], int]
 
 
 class Workers:
@@ -49,7 +50,7 @@ class Workers:
     def run(
         self,
         advance: Advance,
-        command: npt.NDArray[np.int8],
+        command: Bytes,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> int:
         """Call ``advance`` for every block of environments.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Integers
 from schedgym.core.files import atomic_write, read_archive, read_text
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import PAD, SECTIONS, Schema, Workload, shown
@@ -102,7 +103,7 @@ def _listed(workload: Workload, name: str, array: npt.NDArray[Any]) -> Any:
     return array.tolist()
 
 
-def _without_pads(array: npt.NDArray[np.int64]) -> list[list[int]]:
+def _without_pads(array: Integers) -> list[list[int]]:
     lengths = (array != PAD).sum(axis=1).tolist()
     return [row[:length] for row, length in zip(array.tolist(), lengths, strict=True)]
 

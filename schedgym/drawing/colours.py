@@ -12,8 +12,9 @@ import heapq
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
+
 Colour = tuple[int, int, int]
-F8 = npt.NDArray[np.float64]
 
 #: colour-blind safe: Okabe and Ito, and three more
 FIRST: tuple[Colour, ...] = (
@@ -53,7 +54,7 @@ _DEUTERANOPE = np.array(
 )
 
 
-def _seen(colours: npt.ArrayLike) -> tuple[F8, F8]:
+def _seen(colours: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Coordinates of colours [n, 3] for the usual eye and for that of a deuteranope."""
     share = np.asarray(colours, dtype=float) / 255
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
@@ -63,7 +64,7 @@ def _seen(colours: npt.ArrayLike) -> tuple[F8, F8]:
     return usual, other
 
 
-def _distance(seen: tuple[F8, F8], one: tuple[F8, F8]) -> F8:
+def _distance(seen: tuple[Floats, Floats], one: tuple[Floats, Floats]) -> Floats:
     usual, other = (np.linalg.norm(all_ - own, axis=1) for all_, own in zip(seen, one, strict=True))
     return np.minimum(usual, 2 * other)
 
@@ -124,7 +125,7 @@ def ink_on(colour: Colour) -> Colour:
     return (255, 255, 255) if float(_seen([colour])[0][0, 0]) < 0.68 else (20, 20, 20)
 
 
-def colour_jobs(begin: npt.ArrayLike, end: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def colour_jobs(begin: npt.ArrayLike, end: npt.ArrayLike) -> Integers:
     """The number of each job's colour: jobs whose intervals meet have different ones.
 
     Jobs take colours in order of their begin (ties: by index), each that which has been free for longest,

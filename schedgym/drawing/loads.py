@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.problem import get_problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Schema
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,10 +28,10 @@ class Load:
     name: str
     unit: str
     capacity: float
-    amount: F8
+    amount: Floats
 
 
-def owners(record: ScheduleRecord, schema: Schema) -> I8:
+def owners(record: ScheduleRecord, schema: Schema) -> Integers:
     """The job of each row of the record, whose ``job`` numbers tasks where workloads always list these."""
     if any(field.name == "job" and not field.optional for field in schema.tasks):
         return np.asarray(record.workload.tasks["job"], dtype=np.int64)[record.job]
@@ -67,8 +64,8 @@ def loads_by_schema(record: ScheduleRecord, schema: Schema) -> list[Load]:
 
 
 def spans(
-    job: I8, start: F8, end: F8, jobs: int, unfinished: Iterable[int] = (), deadline: Any = None
-) -> tuple[F8, F8]:
+    job: Integers, start: Floats, end: Floats, jobs: int, unfinished: Iterable[int] = (), deadline: Any = None
+) -> tuple[Floats, Floats]:
     """The times of each job's first start and completion, [jobs] each; NaN and infinity if there are none.
 
     Args:
@@ -102,12 +99,12 @@ class Past:
         resource: the resource of which these are shares.
     """
 
-    job: I8
-    start: F8
-    end: F8
-    share: F8
-    begin: F8
-    finish: F8
+    job: Integers
+    start: Floats
+    end: Floats
+    share: Floats
+    begin: Floats
+    finish: Floats
     now: float
     unit: str
     resource: str

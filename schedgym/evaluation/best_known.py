@@ -30,19 +30,16 @@ import time
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.agents.agent_policy import AgentPolicy
 from schedgym.agents.files import Agent
 from schedgym.agents.scorer import Scorer
-from schedgym.core.arrays import Floats
+from schedgym.core.arrays import Floats, Floats32
 from schedgym.core.policy import Interface
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.comparison import Evaluation
-
-F4 = npt.NDArray[np.float32]
 
 BEST_KNOWN = "best-known"  # the label of its row
 #: parameters that the search sets: all jobs are visible, and no other planner decides
@@ -137,7 +134,7 @@ class BestKnown(AgentPolicy):
 class _Keys:
     """A schedule: parameters of the scorer, and the offsets of each job, [jobs, pairs of a job]."""
 
-    theta: F4
+    theta: Floats32
     offsets: Floats
 
 
@@ -150,7 +147,9 @@ class _Climb:
         evaluations: schedules played.
     """
 
-    def __init__(self, simulator: Simulator, scorer: Scorer, theta: F4, rng: np.random.Generator) -> None:
+    def __init__(
+        self, simulator: Simulator, scorer: Scorer, theta: Floats32, rng: np.random.Generator
+    ) -> None:
         self.simulator, self.scorer, self.rng = simulator, scorer, rng
         problem = simulator.problem
         metric = problem.metric(problem.objective_of(simulator.parameters))

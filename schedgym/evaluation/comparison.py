@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import Floats
+from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import Metric, Problem
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.statistics import (
@@ -111,7 +110,7 @@ class Comparison:
         confidence = more.pop("confidence", self.confidence)
         return estimate(table, over, confidence, resamples_of(table.size, self.draws), **more)
 
-    def complete(self, label: str) -> npt.NDArray[np.bool_]:
+    def complete(self, label: str) -> Flags:
         """True for each episode that all trainings of a policy ran, [episodes]."""
         return np.asarray(~np.isnan(self.tables[label]).any(axis=0))
 

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import Floats
+from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
 from schedgym.errors import UnknownName
 from schedgym.evaluation.comparison import Comparison, Evaluation, Improvement, resamples_of
@@ -76,7 +75,7 @@ class Entry:
     ratios: Floats | None = None
 
     @property
-    def complete(self) -> npt.NDArray[np.bool_]:
+    def complete(self) -> Flags:
         """True for each episode that every training ran, [episodes]."""
         return np.asarray(~np.isnan(self.table).any(axis=0))
 

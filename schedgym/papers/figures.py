@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.error import Error as GymnasiumError
 
+from schedgym.core.arrays import Floats
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
 from schedgym.evaluation.canvas import draw_panels, save_figure
@@ -35,7 +35,6 @@ from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
 from schedgym.papers.run import SCALES, Run
 
-F8 = npt.NDArray[np.float64]
 WIDTH, ALONE, HEIGHT = 11.5, 8.0, 3.9  # inches: of two panels, of a single one, of a row of panels
 DPI = 110
 SAME = 0.01  # of the y axis: curves that are nowhere further apart cannot be told apart
@@ -83,7 +82,7 @@ def bound(played: Evaluation, x: str, label: str = "lower bound") -> Series:
     )
 
 
-def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
+def band(label: str, x: Sequence[Any] | Floats, episodes: Sequence[Floats]) -> Series:
     """Return the mean curve of several episodes with 95% intervals, point by point.
 
     Args:
@@ -98,16 +97,16 @@ def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
     return Series(label, places, table.mean(axis=0).tolist(), low, high)
 
 
-def shares_up_to(values: F8, weights: F8, places: F8) -> F8:
+def shares_up_to(values: Floats, weights: Floats, places: Floats) -> Floats:
     """Return the share of the weight that belongs to values up to each place."""
     order = np.argsort(values, kind="stable")
     summed = np.concatenate([[0.0], np.cumsum(weights[order])])
     at = np.searchsorted(values[order], places, side="right")
-    shares: F8 = summed[at] / summed[-1]
+    shares: Floats = summed[at] / summed[-1]
     return shares
 
 
-def distribution(label: str, x: F8, episodes: Sequence[F8]) -> Series:
+def distribution(label: str, x: Floats, episodes: Sequence[Floats]) -> Series:
     """Return the share of values up to each x, as the mean over episodes with 95% intervals.
 
     Args:

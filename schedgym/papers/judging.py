@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import Statement
 from schedgym.errors import SchedgymError, UnknownName
 from schedgym.evaluation.comparison import Evaluation
@@ -33,8 +33,7 @@ from schedgym.evaluation.statements import (
 )
 from schedgym.evaluation.statistics import bootstrap_interval
 
-F8 = npt.NDArray[np.float64]
-Values = Sequence[float] | F8  # of each draw
+Values = Sequence[float] | Floats  # of each draw
 Shown = Mapping[str, Any]  # an instance, as a finding shows it
 Confirm = Callable[[Shown], bool]
 
@@ -278,7 +277,7 @@ def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> E
 
 def grows(
     name: str,
-    values: Sequence[F8] | F8,
+    values: Sequence[Floats] | Floats,
     unit: str = PERCENT,
     place: str = "",
     *,

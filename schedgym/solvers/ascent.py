@@ -11,11 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.jit import helper
-
-F8 = npt.NDArray[np.float64]
 
 MEMORY = 0.9  # share of the last direction that goes into the next one
 LEVELS = (1.0, 1e-4)  # first and last relative excess over the best value so far that the ascent aims at
@@ -34,22 +32,22 @@ class Ascent(NamedTuple):
         numbers: the best value so far, the level, the steps without a better value [3].
     """
 
-    trial: F8
-    best: F8
-    use: F8
-    kept: F8
-    direction: F8
-    numbers: F8
+    trial: Floats
+    best: Floats
+    use: Floats
+    kept: Floats
+    direction: Floats
+    numbers: Floats
 
 
-def start_ascent(price: F8) -> Ascent:
+def start_ascent(price: Floats) -> Ascent:
     """Return the variables of an ascent from ``price`` [R, K]."""
     use, kept, direction = (np.zeros_like(price) for _ in range(3))
     return Ascent(price.copy(), price.copy(), use, kept, direction, np.array([-math.inf, LEVELS[0], 0.0]))
 
 
 @helper
-def _copy(source: F8, target: F8) -> None:
+def _copy(source: Floats, target: Floats) -> None:
     """Copy an array [R, K]; in helpers numba cannot do it by slices."""
     for r in range(source.shape[0]):
         for x in range(source.shape[1]):
@@ -57,7 +55,7 @@ def _copy(source: F8, target: F8) -> None:
 
 
 @helper
-def move_prices(ascent: Ascent, reached: float, least: float, capacity: F8, duration: F8) -> bool:
+def move_prices(ascent: Ascent, reached: float, least: float, capacity: Floats, duration: Floats) -> bool:
     """Note the value of the trial prices and change them; return False if the ascent has come to its end.
 
     Args:

@@ -11,17 +11,21 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import kernel
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 
 @kernel
 def serve_by_key(
-    release: F8, work: F8, key: F8, rate: float, until: float, completion: F8, busy: F8, left: F8
+    release: Floats,
+    work: Floats,
+    key: Floats,
+    rate: float,
+    until: float,
+    completion: Floats,
+    busy: Floats,
+    left: Floats,
 ) -> None:
     """Serve the terms on one machine preemptively, the least key first, ties in the order of the terms.
 
@@ -75,7 +79,9 @@ def serve_by_key(
 
 
 @kernel
-def tail_times(work: F8, longest: F8, first: I8, total: F8, rate: F8, tail: F8) -> None:
+def tail_times(
+    work: Floats, longest: Floats, first: Integers, total: Floats, rate: Floats, tail: Floats
+) -> None:
     """Compute how much later than its mean time of service each job completes at least, in any schedule [s].
 
     Within the last s seconds before it completes, a task of work e and least time d is served for at most

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import (
     GENERATIONS,
@@ -28,7 +29,6 @@ from schedgym.solvers.placement import (
 )
 from schedgym.solvers.relaxation import relax
 
-Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int32]
 
 PLANNERS = ("tapra", "tapra-fast", "min-min", "mm-ga", "gsa")

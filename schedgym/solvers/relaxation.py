@@ -26,10 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.solvers.placement import ENERGY_SLACK
-
-Floats = npt.NDArray[np.float64]
 
 FIRST_COLUMNS = 8  # of each task at the start
 TOLERANCE = 1e-9  # between the bound and its proof, relatively

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import Floats, Integers
+from schedgym.core.arrays import Flags, Floats, Integers
 from schedgym.core.workload import CAPACITY_TOLERANCE
 from schedgym.documents import check, entry
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
@@ -312,7 +311,7 @@ def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
     )
 
 
-def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
+def fitting(trace: Trace) -> Flags:
     """True for tasks that fit an empty machine, [N]; a resource that no machine is given limits nothing.
 
     As in the problems, a demand may pass a capacity by CAPACITY_TOLERANCE of the largest machine.

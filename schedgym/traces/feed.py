@@ -21,9 +21,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import Floats
+from schedgym.core.arrays import Flags, Floats
 from schedgym.core.problem import sign_of
 from schedgym.traces.base import OPTIONAL, RESOURCES, LeftOut, Trace, round_up
 
@@ -90,9 +89,7 @@ def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
     return dataclasses.replace(trace, **{**own, **changes})
 
 
-def without(
-    trace: Trace, out: npt.NDArray[np.bool_], reason: str, detail: str
-) -> tuple[Trace, list[LeftOut]]:
+def without(trace: Trace, out: Flags, reason: str, detail: str) -> tuple[Trace, list[LeftOut]]:
     """The trace without some tasks, and the note on them, none without any; ``detail`` is of the first."""
     if not out.any():
         return trace, []

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.arrays import Floats
+from schedgym.core.arrays import Flags, Floats
 from schedgym.core.expression import Expression
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.extras import require
@@ -102,7 +101,7 @@ class _Values:
     """The values of one quantity in a piece: numbers, empty fields, and why other rows are malformed."""
 
     numbers: Floats
-    empty: npt.NDArray[np.bool_]
+    empty: Flags
     bad: dict[int, Fault]  # at the place of the row
 
 
@@ -119,9 +118,7 @@ class Verdict:
         self.good = np.ones(rows, dtype=np.bool_)
         self.refuse(faults)
 
-    def leave_out(
-        self, where: npt.NDArray[np.bool_], reason: str, column: str = "", detail: str = ""
-    ) -> None:
+    def leave_out(self, where: Flags, reason: str, column: str = "", detail: str = "") -> None:
         """Leave rows out for a reason."""
         fault = Fault(reason, column, detail)
         self.faults |= dict.fromkeys(np.flatnonzero(where & self.good).tolist(), fault)

@@ -6,13 +6,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 
+from schedgym.core.arrays import Floats
 from schedgym.papers.shi2017.model.one_job import Placement, Plan, SingleJob, job_on, tapra_from, total
 from schedgym.papers.shi2017.model.online import TENTH, Workload
-
-Floats = npt.NDArray[np.float64]
 
 
 def solve(cost: Any, **rows: Any) -> Any:

@@ -18,13 +18,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Flags, Integers
 from schedgym.errors import SchedgymError
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Groups = tuple[tuple[int, ...], ...]
 
 FAR = 1 << 60

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Flags, Floats, Integers
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
@@ -52,8 +52,6 @@ from schedgym.papers.judging import (
 )
 from schedgym.papers.registry import Check
 
-F8 = npt.NDArray[np.float64]
-
 # how the rules behind the verdicts quantify the thesis's words
 CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most
 ALMOST_ALL = 0.9  # of the percentiles
@@ -73,7 +71,7 @@ def swept_values(played: Evaluation) -> list[list[Any]]:
     return [sorted({setting[name] for setting in settings}) for name in played.swept]
 
 
-def response_at(played: Evaluation, policy: str, *values: Any, metric: str = RESPONSE) -> F8:
+def response_at(played: Evaluation, policy: str, *values: Any, metric: str = RESPONSE) -> Floats:
     """Return the response [s], or another metric, by episode at given values of the swept parameters."""
     setting = dict(zip(played.swept, values, strict=True))
     return played.metric(policy, metric, **setting)
@@ -225,7 +223,7 @@ def judge_ranking(played: Evaluation, policies: Sequence[str]) -> Judged:
     return Judged(claim, measured, verdict)
 
 
-Curves = Sequence[F8]  # distributions, of each episode
+Curves = Sequence[Floats]  # distributions, of each episode
 
 
 def judge_distance(name: str, settings: Mapping[str, tuple[Curves, Curves]]) -> Effect:
@@ -264,14 +262,14 @@ def judge_close(claim: str, played: Evaluation, pairs: Iterable[tuple[str, str]]
 # what is decided -------------------------------------------------------------------------------------
 
 
-def _by_skew(jobs: Jobs, read: Callable[[SchedulingEnv, int], Any]) -> F8:
+def _by_skew(jobs: Jobs, read: Callable[[SchedulingEnv, int], Any]) -> Floats:
     """Return what is read of the episodes at a utilisation of 60% [skews, episodes, ...]."""
     envs = (make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6}) for skew in jobs.skews)
     return np.array([[read(env, i) for i in range(jobs.episodes)] for env in envs], dtype=float)
 
 
 def _tell_skews(
-    jobs: Jobs, table: F8, rule: Rule, form: str = ".0f", percent: bool = True
+    jobs: Jobs, table: Floats, rule: Rule, form: str = ".0f", percent: bool = True
 ) -> tuple[str, Verdict]:
     """Write the means of a table [skews, episodes] with their intervals, and judge them."""
     factor, unit = (100, "%") if percent else (1, "")
@@ -328,7 +326,7 @@ def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int, episode: i
     return seen
 
 
-def _slots(env: SchedulingEnv) -> npt.NDArray[np.int64]:
+def _slots(env: SchedulingEnv) -> Integers:
     return np.array(env.simulator.jobs.slots[0])
 
 
@@ -369,7 +367,7 @@ def has_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> bool:
     return bool(np.allclose(plain_shares, shares, rtol=0, atol=1e-6))
 
 
-def jobs_with_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> npt.NDArray[np.bool_]:
+def jobs_with_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> Flags:
     """Return for each job whether what it gets under max-min fairness is at least its floor.
 
     Under "amf" the slots of every site that the policy's matrix gives it are no fewer than its floor there.
@@ -386,7 +384,7 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
     Both decide on the same jobs, those that meet at the decisions of AMF, so that only shares differ.
     """
 
-    def spreads(env: SchedulingEnv, episode: int) -> F8:
+    def spreads(env: SchedulingEnv, episode: int) -> Floats:
         rows = []
         for tasks, sites in _decisions(env, "amf", run.seed, 50, episode):
             slots = _slots(env)
@@ -404,7 +402,7 @@ def judge_decided(run: Run, jobs: Jobs, policy: str, rival: str, by: float = 0.0
     return judge_claim(said, [overall], what="mean deviation of the decided aggregates")
 
 
-def sub_jobs_exponent(demands: Iterable[npt.NDArray[np.int64]], slots: npt.NDArray[np.int64]) -> float:
+def sub_jobs_exponent(demands: Iterable[Integers], slots: Integers) -> float:
     """Return the power of the number of a job's sub-jobs with which its slots grow under IMF.
 
     It is that of least squares of the logarithms, with a constant for each decision.
@@ -420,7 +418,7 @@ def sub_jobs_exponent(demands: Iterable[npt.NDArray[np.int64]], slots: npt.NDArr
     return float(products[0] / products[1])
 
 
-def served_unevenly(demand: npt.NDArray[np.int64], shares: F8) -> npt.NDArray[np.bool_]:
+def served_unevenly(demand: Integers, shares: Floats) -> Flags:
     """Return by job with several sub-jobs whether one has FASTER times the slots per task of another."""
     several = np.count_nonzero(demand, axis=1) > 1
     rates = shares[several] / np.where(demand > 0, demand, np.nan)[several]
@@ -466,7 +464,7 @@ def judge_two_groups(played: Evaluation) -> Judged:
     apart = {}
     for setting in settings_of(played):
         curves = {label: played.values(label, **setting) for label in played.policies}
-        gaps: dict[bool, list[F8]] = {True: [], False: []}  # of curves of one group, and of two
+        gaps: dict[bool, list[Floats]] = {True: [], False: []}  # of curves of one group, and of two
         for one, other in itertools.combinations(curves, 2):
             pairs = zip(curves[one], curves[other], strict=True)
             gaps[(one in AMF) == (other in AMF)].append(np.array([np.abs(a - b).max() for a, b in pairs]))

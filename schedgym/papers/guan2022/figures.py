@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.evaluation.runner import compare
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Evaluation, Judged, Outcome, Panel, Run, Series
@@ -35,8 +35,6 @@ from schedgym.traces import read_trace
 
 # panels: axes, marks and curves as in the thesis -----------------------------------------------------
 
-
-F8 = npt.NDArray[np.float64]
 
 figure = figures_of("guan2022")
 
@@ -96,7 +94,7 @@ def by_utilization(played: Evaluation, x: str, x_label: str, rival: str) -> list
     return [*means, *ratios]
 
 
-def _visible(curves: Sequence[F8]) -> slice:
+def _visible(curves: Sequence[Floats]) -> slice:
     """Return the places at which curves of shares are neither all 0 nor all 1, and one more at each end."""
     table = np.array(curves)
     inside = np.flatnonzero((table.max(axis=0) > 0.002) & (table.min(axis=0) < 0.998))
@@ -106,19 +104,19 @@ def _visible(curves: Sequence[F8]) -> slice:
 
 
 def _curves(
-    x: str, y: str, title: str, x_scale: str, places: F8, curves: Mapping[str, Sequence[F8]]
+    x: str, y: str, title: str, x_scale: str, places: Floats, curves: Mapping[str, Sequence[Floats]]
 ) -> Panel:
     seen = _visible([np.mean(own, axis=0) for own in curves.values()])
     series = [band(label, places[seen], [own[seen] for own in shares]) for label, shares in curves.items()]
     return Panel(x, y, series, title, kind="curves", x_scale=x_scale)
 
 
-def response_curves(title: str, places: F8, curves: Mapping[str, Sequence[F8]]) -> Panel:
+def response_curves(title: str, places: Floats, curves: Mapping[str, Sequence[Floats]]) -> Panel:
     """Draw distributions of responses, from the shares of each episode at ``places`` [s], by label."""
     return _curves("job response time [s]", "share of the jobs", title, "log", places, curves)
 
 
-def deviation_panel(title: str, curves: Mapping[str, Sequence[F8]]) -> Panel:
+def deviation_panel(title: str, curves: Mapping[str, Sequence[Floats]]) -> Panel:
     """Draw distributions of the deviation over time, from the shares of each episode at SPREADS, by label."""
     x = "standard deviation of the jobs' allocations [slots]"
     return _curves(x, "share of the time", title, "linear", SPREADS, curves)
@@ -259,17 +257,17 @@ def _traces(run: Run) -> Outcome:
     return Outcome(shown, said, f"{jobs.sizes}; {len(tasks)} jobs of the Facebook trace", remarks)
 
 
-def _curve(title: str, x: str, things: str, label: str, places: F8, draws: Sequence[F8]) -> Panel:
+def _curve(title: str, x: str, things: str, label: str, places: Floats, draws: Sequence[Floats]) -> Panel:
     series = [distribution(label, places, draws)]
     return Panel(x, f"share of the {things}", series, title, kind="curves", x_scale="log")
 
 
-def _mean(episodes: Sequence[F8], statistic: Callable[[F8], Any]) -> str:
+def _mean(episodes: Sequence[Floats], statistic: Callable[[Floats], Any]) -> str:
     """Write the mean of a statistic over the draws, with its interval."""
     return tell_mean([float(statistic(own)) for own in episodes], ",.0f")
 
 
-def _longest(durations: Sequence[F8]) -> str:
+def _longest(durations: Sequence[Floats]) -> str:
     """Describe how much of the work the longest 1% of the tasks have, and how much of exponential ones."""
     parts = np.array([np.sort(own)[-max(len(own) // 100, 1) :].sum() / own.sum() for own in durations])
     low, high = bootstrap_interval(parts)

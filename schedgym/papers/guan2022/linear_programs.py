@@ -16,10 +16,8 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, vstack
 
-from schedgym.core.arrays import Integers
+from schedgym.core.arrays import Floats, Integers
 from schedgym.errors import InfeasibleInstance, SchedgymError
-
-Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-7  # of comparisons of aggregates, in slots
 SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}

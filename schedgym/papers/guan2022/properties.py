@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.errors import InfeasibleInstance
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.batches import Batch, Floats, Groups, Integers
+from schedgym.papers.guan2022.batches import Batch, Groups
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares, linear_max_min
 from schedgym.papers.guan2022.share_search import (
     CLOSE,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 from scipy.optimize import brentq
 
+from schedgym.core.arrays import Floats
 from schedgym.envs import SchedulingEnv
 from schedgym.papers import Evaluation, Run
 from schedgym.papers.figures import shares_up_to
@@ -24,8 +24,6 @@ from schedgym.problems.geo.metrics import fates
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from schedgym.traces.fetch import fetch
-
-F8 = npt.NDArray[np.float64]
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 
@@ -165,7 +163,7 @@ def assigning_remark(run: Run) -> str:
 # what is looked at when an episode has ended ----------------------------------------------------------
 
 
-def response_curve(env: SchedulingEnv) -> dict[str, F8]:
+def response_curve(env: SchedulingEnv) -> dict[str, Floats]:
     """Return the distribution of an episode's response times.
 
     Returns:
@@ -181,7 +179,7 @@ def response_curve(env: SchedulingEnv) -> dict[str, F8]:
     }
 
 
-def deviations(record: Any) -> tuple[F8, F8]:
+def deviations(record: Any) -> tuple[Floats, Floats]:
     """Return the standard deviation over active jobs of their occupied slots, until the last arrival.
 
     Args:
@@ -216,7 +214,7 @@ def deviations(record: Any) -> tuple[F8, F8]:
     return spread, length[kept]
 
 
-def deviation_curve(env: SchedulingEnv) -> F8:
+def deviation_curve(env: SchedulingEnv) -> Floats:
     """Return the share of time until the last arrival with a deviation up to each entry of SPREADS."""
     return shares_up_to(*deviations(env.record()), SPREADS)
 

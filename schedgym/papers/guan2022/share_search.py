@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedgym.core.arrays import Flags, Integers
 from schedgym.documents import read_yaml
 from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.batches import Batch, Flags, Groups, Integers
+from schedgym.papers.guan2022.batches import Batch, Groups
 from schedgym.papers.registry import Claims
 
 claim = Claims.of("guan2022")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.errors import InfeasibleInstance
 from schedgym.solvers.balance import make_placement_scratch, make_site_lists, place
 from schedgym.solvers.max_min import (
@@ -24,8 +25,6 @@ from schedgym.solvers.max_min import (
     unit_scale,
     water_into,
 )
-
-Floats = npt.NDArray[np.float64]
 
 
 class Loaded(NamedTuple):

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.papers import Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.batches import Batch, Floats, Integers
+from schedgym.papers.guan2022.batches import Batch
 from schedgym.papers.guan2022.properties import (
     check_completion,
     check_printed,

@@ -8,9 +8,10 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 
+from schedgym.core.arrays import Integers
 from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
 from schedgym.papers.guan2022 import batches, model
-from schedgym.papers.guan2022.batches import Batch, Groups, Integers
+from schedgym.papers.guan2022.batches import Batch, Groups
 from schedgym.papers.guan2022.linear_programs import linear_completion_shares
 from schedgym.papers.guan2022.properties import (
     check_completion,

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Evaluation, Finding, Run, Shown, Verdict, judge
 from schedgym.papers.judging import grows, judge_claim, tell_mean, verdict_of
@@ -67,7 +67,7 @@ def _servers(played: Evaluation) -> list[int]:
     return sorted({entry.setting["servers"] for entry in played.observed})
 
 
-def _by_servers(played: Evaluation, policy: str, metric: str) -> list[npt.NDArray[np.float64]]:
+def _by_servers(played: Evaluation, policy: str, metric: str) -> list[Floats]:
     """Return a metric of each draw, by number of servers."""
     return [played.metric(policy, metric, servers=n) for n in _servers(played)]
 
@@ -77,7 +77,7 @@ def _means(played: Evaluation, policy: str, metric: str, digits: int) -> list[fl
     return _rounded(map(np.mean, _by_servers(played, policy, metric)), digits)
 
 
-def _as_stated(draws: npt.NDArray[np.float64]) -> bool:
+def _as_stated(draws: Floats) -> bool:
     """Return True if the interval of the mean has a share from 85% to 90%."""
     low, high = bootstrap_interval(draws)
     return bool(high >= 0.85 and low <= 0.9)

@@ -13,15 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import Evaluation, Outcome, Panel, Run, Series
 from schedgym.papers.figures import bound, lines
 from schedgym.papers.registry import figures_of
 from schedgym.papers.shi2017 import runs
-
-Floats = npt.NDArray[np.float64]
 
 figure = figures_of("shi2017")
 JCT = "average JCT [s]"

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Evaluation, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import Effect, Rule, excess, larger, level
@@ -19,8 +19,6 @@ from schedgym.papers.searches import Sentences
 from schedgym.papers.shi2017 import runs
 from schedgym.papers.shi2017.instances import claim, find_flaw, found_correction, never_planned, read_job
 from schedgym.papers.shi2017.model.one_job import SingleJob, tapra_fast
-
-Floats = npt.NDArray[np.float64]
 
 #: the ways to read "scale parameter A = 0.5 and scale parameter B = 0.8": factor, scale, shape
 READINGS = {"scale-half": (1, 0.5, 0.8), "shape-half": (1, 0.8, 0.5), "x70": (70, 0.5, 0.8)}

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.papers import CORRECTED, NOT_REPRODUCED, Finding, Run, Shown, judge
 from schedgym.papers.exact import as_text
 from schedgym.papers.judging import excess, larger
@@ -26,7 +26,6 @@ from schedgym.papers.shi2017.instances import (
 from schedgym.papers.shi2017.model import one_job, online
 from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
-Floats = npt.NDArray[np.float64]
 OWN = {"OnTaPRA": "ontapra"}
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom
 
+from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.papers import (
     HOLDS,
@@ -37,8 +37,6 @@ from schedgym.papers.judging import (
 )
 from schedgym.papers.run import play_workload
 from schedgym.papers.shi2017.instances import OPEN
-
-Floats = npt.NDArray[np.float64]
 
 SINGLE, ONLINE = "schedgym/SingleJob-v0", "schedgym/ParallelJCT-v0"
 

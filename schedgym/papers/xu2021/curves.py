@@ -11,26 +11,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.metrics import pieces
 from schedgym.problems.flowtime.workload import tables
 
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
-
 
 class Sizes(NamedTuple):
     """A value over jobs of the same size (processing time; MapReduce: p^m + p^r), by increasing size."""
 
-    size: I8  # [slots]
-    jobs: I8
-    least: F8
-    mean: F8
-    greatest: F8
+    size: Integers  # [slots]
+    jobs: Integers
+    least: Floats
+    mean: Floats
+    greatest: Floats
 
 
-def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
+def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> Floats:
     """Return Eq. 23 up to each slot: the fractional flowtime (Eq. 5) so far, as y* = 0 in Eq. 25.
 
     Its last value is the sum of fractional flowtimes of a schedule that finishes all jobs [slots^k].
@@ -55,7 +53,7 @@ def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
     return np.cumsum(curve)
 
 
-def used_curve(record: ScheduleRecord) -> I8:
+def used_curve(record: ScheduleRecord) -> Integers:
     """Return the work done in each slot [core-slots]."""
     found, _ = pieces(record)
     change = np.zeros(int(record.final_time) + 1, dtype=np.int64)
@@ -64,7 +62,7 @@ def used_curve(record: ScheduleRecord) -> I8:
     return np.cumsum(change[:-1])
 
 
-def offered_curve(record: ScheduleRecord) -> I8:
+def offered_curve(record: ScheduleRecord) -> Integers:
     """Return the work [core-slots] of all jobs that have arrived in slot t (Fig. 3)."""
     own = tables(record.workload)
     offered = np.zeros(int(record.final_time), dtype=np.int64)
@@ -74,12 +72,12 @@ def offered_curve(record: ScheduleRecord) -> I8:
     return np.cumsum(offered)
 
 
-def unfinished_curve(record: ScheduleRecord) -> I8:
+def unfinished_curve(record: ScheduleRecord) -> Integers:
     """Return the work [core-slots] left of arrived jobs at the end of each slot (Figs. 3, 9)."""
     return offered_curve(record) - np.cumsum(used_curve(record))
 
 
-def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
+def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> Floats:
     """Return the l_k norm of flowtimes so far [slots], unfinished jobs with their ages (Figs. 2, 5, 8)."""
     own = tables(record.workload)
     _, completion = pieces(record)
@@ -91,7 +89,7 @@ def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
     return np.cumsum(curve) ** (1.0 / norm)
 
 
-def service_gaps(record: ScheduleRecord) -> I8:
+def service_gaps(record: ScheduleRecord) -> Integers:
     """Return each job's longest time without a core until completion or end [slots] (Corollary 1)."""
     found, _ = pieces(record)
     job, idle = found["job"], found["granted"] == 0
@@ -104,7 +102,7 @@ def service_gaps(record: ScheduleRecord) -> I8:
     return longest
 
 
-def waiting(record: ScheduleRecord) -> F8:
+def waiting(record: ScheduleRecord) -> Floats:
     """Return flowtime minus processing time of each job [slots]; NaN for one that arrives after the end.
 
     Unfinished jobs count until the end, so their values may be negative.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import Statement
 from schedgym.evaluation.episodes import make_env
 from schedgym.evaluation.statistics import bootstrap_interval
@@ -57,8 +58,6 @@ from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.instances import GAMMA, OPEN
 from schedgym.papers.xu2021.runs import ID, OCORP, OCORP_M, RULES, SLOT, describe
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
-
-F8 = npt.NDArray[np.float64]
 
 figure = figures_of("xu2021")
 NONE, MOST = runs.alpha_label(runs.ALPHAS[0]), runs.alpha_label(runs.ALPHAS[-1])
@@ -180,7 +179,7 @@ def wait_panels(played: Evaluation, policies: Sequence[str]) -> list[Panel]:
 # what is said -----------------------------------------------------------------------------------------
 
 
-def metrics_of(played: Evaluation, policies: Sequence[str], metric: str) -> dict[str, F8]:
+def metrics_of(played: Evaluation, policies: Sequence[str], metric: str) -> dict[str, Floats]:
     """Return a metric of each draw, by policy."""
     return {policy: played.metric(policy, metric) for policy in policies}
 
@@ -215,7 +214,7 @@ def tell_share(values: npt.ArrayLike, digits: int = 0) -> str:
     return tell_mean(100 * np.asarray(values, dtype=float), f".{digits}f", "%")
 
 
-def tell_seconds(values: Sequence[float] | F8) -> str:
+def tell_seconds(values: Sequence[float] | Floats) -> str:
     """Write the mean [s] of values in slots, with its interval."""
     return tell_mean(SLOT * np.asarray(values, dtype=float), ",.0f", " s")
 
@@ -293,7 +292,7 @@ def _demands(run: Run) -> Outcome:
     return Outcome(panels, [], f"{draws} draws of {describe(parameters)}", likeness)
 
 
-def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, F8]]:
+def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, Floats]]:
     """Return the jobs of each draw."""
     env = make_env(ID, parameters)
     found = []
@@ -304,7 +303,7 @@ def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str
     return found
 
 
-def _likeness(processing: Sequence[F8], cpu: Sequence[F8], servers: Sequence[int]) -> list[str]:
+def _likeness(processing: Sequence[Floats], cpu: Sequence[Floats], servers: Sequence[int]) -> list[str]:
     """Tell how far the stand-in is like what the paper says of its trace, which no draw of ours can judge."""
     short = [float((own < runs.SHORT_JOBS).mean()) for own in processing]
     lengths = []

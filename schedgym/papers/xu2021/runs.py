@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.workload import Workload
 from schedgym.papers import Evaluation, Run
 from schedgym.papers.xu2021.curves import (
@@ -23,8 +24,6 @@ from schedgym.papers.xu2021.instances import GAMMA, OPEN
 from schedgym.problems.flowtime.metrics import fates, pieces
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
 from schedgym.problems.flowtime.workload import tables
-
-F8 = npt.NDArray[np.float64]
 
 ID = "schedgym/FlowtimePacking-v0"
 SLOT = 10.0  # s
@@ -78,7 +77,7 @@ def over_time_and_sizes(env: Any) -> dict[str, Any]:
     preemptions = np.array(fate["preemptions"])
     waited = waiting(record)
 
-    def sampled(curve: npt.NDArray[Any]) -> F8:
+    def sampled(curve: npt.NDArray[Any]) -> Floats:
         last = len(range(step, final + step, step))
         return np.concatenate([[0.0], curve[step - 1 :: step], curve[-1:]])[: last + 1]
 
@@ -102,7 +101,7 @@ def over_time_and_sizes(env: Any) -> dict[str, Any]:
     }
 
 
-def _spread(workload: Workload, values: F8) -> float:
+def _spread(workload: Workload, values: Floats) -> float:
     """Return the pooled standard deviation of a value around its means over jobs of the same size."""
     known = ~np.isnan(values)
     mean = by_size(workload, values)

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Flags, Floats, Integers
 from schedgym.papers import Run
 from schedgym.solvers.dual_prices import SlotJobs, make_dual_scratch, solve_slot
-
-Floats = npt.NDArray[np.float64]
 
 LINEAR, POWER, LOG = range(3)
 
@@ -20,12 +18,12 @@ LINEAR, POWER, LOG = range(3)
 class Concave(NamedTuple):
     """Jobs of any utility; the shares r are [jobs, resources]."""
 
-    arrival: npt.NDArray[np.int64]
-    deadline: npt.NDArray[np.int64]
+    arrival: Integers
+    deadline: Integers
     parallelism: Floats
     tasks: Floats
     share: Floats
-    utility: npt.NDArray[np.int64]
+    utility: Integers
     value: Floats
     exponent: Floats
 
@@ -33,7 +31,7 @@ class Concave(NamedTuple):
 class _Run(NamedTuple):
     """Result of Algorithm 1: the active jobs, the tasks of each job and the prices, by slot."""
 
-    active: list[npt.NDArray[np.bool_]]
+    active: list[Flags]
     tasks: list[Floats]
     prices: list[Floats]
 

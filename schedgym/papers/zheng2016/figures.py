@@ -11,16 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.problem import Statement
 from schedgym.papers import Evaluation, Judged, Outcome, Panel, Run, Series
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, excess, grows, judge_better, judge_claim, level
 from schedgym.papers.registry import figures_of
 from schedgym.papers.zheng2016.instances import OPEN
-
-F8 = npt.NDArray[np.float64]
 
 figure = figures_of("zheng2016")
 ID = "schedgym/PartialValue-v0"
@@ -70,31 +68,31 @@ def _places(played: Evaluation) -> list[float]:
     return [float(value) for setting, _ in played.parts() for value in setting.values()]
 
 
-def _values(played: Evaluation, policy: str, metric: str = "value") -> F8:
+def _values(played: Evaluation, policy: str, metric: str = "value") -> Floats:
     """Return a metric of a policy's runs [places, episodes]."""
     return np.array([played.metric(policy, metric, **setting) for setting, _ in played.parts()])
 
 
-def _lead(run: Run, played: Evaluation, policy: str, rival: str) -> F8:
+def _lead(run: Run, played: Evaluation, policy: str, rival: str) -> Floats:
     """Return by how much a policy has more value than a rival [places, episodes].
 
     It is a share of the rival's value, at each place or, if differences are compared, at the first.
     """
     own, other = _values(played, policy), _values(played, rival)
-    lead: F8 = (own - other) / (other if run.choice(OPEN["IMPROVEMENT"]) == "share" else other[:1])
+    lead: Floats = (own - other) / (other if run.choice(OPEN["IMPROVEMENT"]) == "share" else other[:1])
     return lead
 
 
-def _leads(run: Run, played: Evaluation, policies: Iterable[str], rival: str) -> dict[str, F8]:
+def _leads(run: Run, played: Evaluation, policies: Iterable[str], rival: str) -> dict[str, Floats]:
     """Return the leads of policies by what they are called."""
     share = run.choice(OPEN["IMPROVEMENT"]) == "share"
     base = "" if share else f" (of {rival}'s value at {_places(played)[0]:g})"
     return {f"lead of {policy}{base}": _lead(run, played, policy, rival) for policy in policies}
 
 
-def _gap(played: Evaluation, policy: str) -> F8:
+def _gap(played: Evaluation, policy: str) -> Floats:
     """Return by which share of a policy's value the bound is above it [places, episodes]."""
-    gap: F8 = _values(played, policy, "bound") / _values(played, policy) - 1.0
+    gap: Floats = _values(played, policy, "bound") / _values(played, policy) - 1.0
     return gap
 
 
@@ -107,7 +105,7 @@ def _better(played: Evaluation, claim: str, policies: Iterable[str], by: float =
     return judge_better(played, claim, *said)
 
 
-def _rising(played: Evaluation, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Judged:
+def _rising(played: Evaluation, claim: str, found: Mapping[str, Floats], unit: str = POINTS) -> Judged:
     """Judge that every one of several quantities [places, episodes], by name, rises along the x axis."""
     places = _places(played)
     what, more = f"from {places[0]:g} to {places[-1]:g}", ""
@@ -118,12 +116,12 @@ def _rising(played: Evaluation, claim: str, found: Mapping[str, F8], unit: str =
     return judge_claim(claim, rises, what=what, more=more)
 
 
-def _more_with_window(played: Evaluation, **others: F8) -> Judged:
+def _more_with_window(played: Evaluation, **others: Floats) -> Judged:
     values = {policy: _values(played, policy) for policy in played.policies} | others
     return _rising(played, "all algorithms have more value where windows are longer", values, PERCENT)
 
 
-def _level(played: Evaluation, claim: str, name: str, own: F8, other: F8) -> Judged:
+def _level(played: Evaluation, claim: str, name: str, own: Floats, other: Floats) -> Judged:
     """Judge that the means of two tables [places, episodes] are within NEAR of each other at every place."""
     rows = zip(_places(played), own, other, strict=False)
     return judge_claim(claim, [excess(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))

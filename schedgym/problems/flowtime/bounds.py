@@ -15,8 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.heap import pop, push
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
@@ -25,9 +25,6 @@ from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 from schedgym.solvers.one_machine import serve_by_key
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 ROUNDING = 1e-10  # share of all sums by which rounding may have raised a bound
 COARSEST = 16  # intervals of the first grid of prices
@@ -102,11 +99,11 @@ def priced_bound(workload: Workload, norm: float = 2.0) -> float:
 class _Needs(NamedTuple):
     """The needs of N jobs in phases 0 and 1 (a phase with 0 slots does not exist)."""
 
-    arrival: I8  # [N] ascending, from 0
-    volume: I8  # [N, 2] core-slots
-    rate: F8  # [N, 2] most cores at a time
-    slots: I8  # [N, 2] least number
-    memory: I8  # [N] GB
+    arrival: Integers  # [N] ascending, from 0
+    volume: Integers  # [N, 2] core-slots
+    rate: Floats  # [N, 2] most cores at a time
+    slots: Integers  # [N, 2] least number
+    memory: Integers  # [N] GB
     cores: int
     total_memory: int  # GB of all servers, 0: memory does not count
     limit: int  # slot after which nothing is charged
@@ -140,7 +137,7 @@ def _processing(needs: _Needs, norm: float) -> float:
     return total if exact else total * (1.0 - ROUNDING)
 
 
-def _served(needs: _Needs) -> tuple[list[I8], list[int]]:
+def _served(needs: _Needs) -> tuple[list[Integers], list[int]]:
     """Serve shortest remaining work first on one machine for each pooled resource.
 
     Returns:
@@ -190,7 +187,9 @@ def _priced(needs: _Needs, norm: float) -> float:
 
 
 @kernel
-def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I8) -> float:
+def _charge(
+    arrival: Integers, length: Integers, done: Integers, limit: int, norm: float, order: Integers
+) -> float:
     """Return the sum of :func:`queue_bound`.
 
     Args:
@@ -257,15 +256,16 @@ class _Taken(NamedTuple):
     ``slots_left`` slots are left and ``fresh`` are taken, each at the price ``now``.
     """
 
-    key: F8  # [2, K + 2] of the heap: minus the price of slots,
-    item: I8  # [2, K + 2] and where in ``amount`` they are
-    amount: F8  # [2, 2 K + 2] slots in the heap: at x of those taken first in interval x, at K + 1 + x later
-    size: I8  # [2] of the heap
-    at: I8  # [2]
-    slots_left: F8  # [2]
-    fresh: F8  # [2]
-    now: F8  # [2]
-    gain: F8  # [2] saving per slot by which the phase ends later
+    key: Floats  # [2, K + 2] of the heap: minus the price of slots,
+    item: Integers  # [2, K + 2] and where in ``amount`` they are
+    # slots in the heap: at x of those taken first in interval x, at K + 1 + x later
+    amount: Floats  # [2, 2 K + 2]
+    size: Integers  # [2] of the heap
+    at: Integers  # [2]
+    slots_left: Floats  # [2]
+    fresh: Floats  # [2]
+    now: Floats  # [2]
+    gain: Floats  # [2] saving per slot by which the phase ends later
 
 
 @helper
@@ -277,7 +277,7 @@ def _put(taken: _Taken, z: int, item: int, price: float, amount: float) -> None:
 
 
 @helper
-def _core_price(price: F8, weight: float, x: int) -> float:
+def _core_price(price: Floats, weight: float, x: int) -> float:
     """Return the price of a core with ``weight`` GB in a slot of interval x; 0 after the last interval."""
     if x >= price.shape[1]:
         return 0.0
@@ -285,7 +285,7 @@ def _core_price(price: F8, weight: float, x: int) -> float:
 
 
 @helper
-def _come_to(taken: _Taken, z: int, x: int, slots_left: float, price: F8, weight: float) -> None:
+def _come_to(taken: _Taken, z: int, x: int, slots_left: float, price: Floats, weight: float) -> None:
     """Let phase z continue in interval x, of which ``slots_left`` slots are left."""
     taken.at[z] = x
     taken.slots_left[z] = slots_left if x < price.shape[1] else np.inf
@@ -294,7 +294,7 @@ def _come_to(taken: _Taken, z: int, x: int, slots_left: float, price: F8, weight
 
 @helper
 def _take_first(
-    needs: _Needs, j: int, begin: I8, edges: I8, price: F8, weight: float, taken: _Taken
+    needs: _Needs, j: int, begin: Integers, edges: Integers, price: Floats, weight: float, taken: _Taken
 ) -> tuple[float, float, int]:
     """Let job j take its earliest slots, in each phase as many as it needs at least.
 
@@ -350,7 +350,9 @@ def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
 
 
 @helper
-def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
+def _move_on(
+    needs: _Needs, j: int, run: float, edges: Integers, price: Floats, weight: float, taken: _Taken
+) -> None:
     """Let job j end ``run`` slots later: it gives up dear slots for the new ones before its end."""
     for z in range(2):
         if needs.slots[j, z] == 0:
@@ -372,7 +374,7 @@ def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: fl
 
 
 @helper
-def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
+def _count_use(needs: _Needs, j: int, taken: _Taken, use: Floats) -> None:
     """Add to ``use`` the core-slots and GB-slots of job j in each interval."""
     intervals = use.shape[1]
     for z in range(2):
@@ -387,7 +389,14 @@ def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
 
 @kernel
 def _dual(
-    needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
+    needs: _Needs,
+    begin: Integers,
+    edges: Integers,
+    price: Floats,
+    norm: float,
+    taken: _Taken,
+    use: Floats,
+    visits: Integers,
 ) -> tuple[float, float]:
     """Return the bound that prices give, and the sum of the absolute values of its terms.
 
@@ -467,7 +476,13 @@ def _dual(
 
 @kernel
 def _ascend(
-    needs: _Needs, begin: I8, edges: I8, ascent: Ascent, capacity: F8, norm: float, visits: I8
+    needs: _Needs,
+    begin: Integers,
+    edges: Integers,
+    ascent: Ascent,
+    capacity: Floats,
+    norm: float,
+    visits: Integers,
 ) -> float:
     """Return the best bound found by an ascent (:mod:`schedgym.solvers.ascent`).
 

@@ -30,8 +30,6 @@ from schedgym.problems.flowtime.problem import METRICS
 from schedgym.problems.flowtime.workload import MAPREDUCE, Jobs, length_of, tables
 from schedgym.solvers.arithmetic import power
 
-I8 = npt.NDArray[np.int64]
-
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 reset = resetter(METRIC_VALUES, without=("repaired",))  # which the environment counts
 
@@ -508,7 +506,7 @@ def _episode(record: ScheduleRecord) -> tuple[Episode, dict[str, int]]:
     return episode, sizes
 
 
-def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
+def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], Integers]:
     """Return the pieces (PIECE) of a schedule, by job, then time; and completions [N] (-1: unfinished)."""
     episode, sizes = _episode(record)
     tools = make_tools(Episode, sizes)
@@ -608,14 +606,18 @@ def validate(record: ScheduleRecord) -> None:
         raise InvalidSchedule(f"final_time: must be {finish.max()}, when the last job ends")
 
 
-def _check_capacity(server: I8, start: I8, end: I8, amount: I8, capacity: I8, unit: str) -> None:
+def _check_capacity(
+    server: Integers, start: Integers, end: Integers, amount: Integers, capacity: Integers, unit: str
+) -> None:
     over = first_overload(server, start, end, amount, capacity)
     if over is not None:
         i, t, held = over
         raise InvalidSchedule(f"server [{i}] in slot {int(t) + 1}: {held} of {int(capacity[i])} {unit}")
 
 
-def _totals(job: I8, start: I8, end: I8, amount: I8, number: int) -> tuple[I8, I8, I8, I8]:
+def _totals(
+    job: Integers, start: Integers, end: Integers, amount: Integers, number: int
+) -> tuple[Integers, Integers, Integers, Integers]:
     """Return the runs of slots in which a job's total of cores is constant, by job, then time.
 
     Returns:
@@ -634,7 +636,9 @@ def _totals(job: I8, start: I8, end: I8, amount: I8, number: int) -> tuple[I8, I
     return time[runs], length[runs], total[runs], first
 
 
-def _check_work(workload: Workload, start: I8, length: I8, total: I8, first: I8) -> I8:
+def _check_work(
+    workload: Workload, start: Integers, length: Integers, total: Integers, first: Integers
+) -> Integers:
     """Check that no job has more cores than it can use; return the slot in which each ends, or -1."""
     jobs = workload.jobs
     number = len(first) - 1
@@ -678,13 +682,15 @@ def _check_work(workload: Workload, start: I8, length: I8, total: I8, first: I8)
     return finish
 
 
-def _most(left: I8, demand: I8, declared: I8) -> I8:
+def _most(left: Integers, demand: Integers, declared: Integers) -> Integers:
     """Return the most cores a plain job may get with ``left`` core-slots to go; ``declared`` is 0 if true."""
     by_mode = np.minimum(declared, -(-np.minimum(left, demand) * declared // demand))  # "waste"
     return np.maximum(np.minimum(demand, left), by_mode)
 
 
-def _check_phases(j: int, shape: list[tuple[int, int, int]], start: I8, length: I8, total: I8) -> int:
+def _check_phases(
+    j: int, shape: list[tuple[int, int, int]], start: Integers, length: Integers, total: Integers
+) -> int:
     """Do the same for a job of two phases (tasks, processing, cpu); return the slot of its end, or -1."""
     phase, left = -1, np.zeros(0, dtype=np.int64)
     d = 0

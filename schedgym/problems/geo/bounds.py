@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.problem import GeoParameters
@@ -25,9 +25,6 @@ from schedgym.solvers.balance import (
     place,
 )
 from schedgym.solvers.one_machine import serve_by_key, tail_times
-
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
 
 UNITS = 2.0**60  # a job's work in the whole units of the flows
 MARGIN = 1.0 + 2.0**-50  # factor of capacities that exceeds their rounding
@@ -63,7 +60,7 @@ def response_bound(workload: Workload) -> float:
     return max(float(least.mean()), _pooled(parts), _mixed(parts, least, rate))
 
 
-def job_bounds(workload: Workload) -> F8:
+def job_bounds(workload: Workload) -> Floats:
     """Return the least response of each job [s] if it is alone; [N].
 
     A job takes at least as long as its longest task, and at least the least time C in which a fractional flow
@@ -114,17 +111,17 @@ def mixed_bound(workload: Workload) -> float:
 class _Parts(NamedTuple):
     """A workload in parts (job, set of sites). N jobs, P parts, K sets of at most A sites, M sites."""
 
-    arrival: F8  # [N] from the first
-    longest: F8  # [N] longest task of each job
-    work: F8  # [N]
-    first: I8  # [N + 1] first part of each job
-    part_set: I8  # [P]
-    part_work: F8  # [P]
-    sites: I8  # [K, A] ascending, -1 pads at the end
-    slots: I8  # [M]
-    tasks: F8  # [T] durations by part
-    task_first: I8  # [N + 1] first task of each job
-    part_first: I8  # [P + 1] first task of each part
+    arrival: Floats  # [N] from the first
+    longest: Floats  # [N] longest task of each job
+    work: Floats  # [N]
+    first: Integers  # [N + 1] first part of each job
+    part_set: Integers  # [P]
+    part_work: Floats  # [P]
+    sites: Integers  # [K, A] ascending, -1 pads at the end
+    slots: Integers  # [M]
+    tasks: Floats  # [T] durations by part
+    task_first: Integers  # [N + 1] first task of each job
+    part_first: Integers  # [P + 1] first task of each part
 
 
 def _split(workload: Workload) -> _Parts:
@@ -154,7 +151,7 @@ def _split(workload: Workload) -> _Parts:
     )
 
 
-def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
+def _site_sets(sites: Integers, count: int) -> tuple[Integers, Integers]:
     """Return the distinct sets of sites [K, A], ascending, padded with -1; and the set of each task [T]."""
     ordered = np.sort(np.where(sites < 0, count, sites), axis=1)
     code = np.zeros(len(ordered), dtype=np.int64)
@@ -170,12 +167,12 @@ def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
     return np.where(sets == count, -1, sets), code.astype(np.int64)
 
 
-def _set_slots(parts: _Parts) -> F8:
+def _set_slots(parts: _Parts) -> Floats:
     """Return the slots of each set of sites [K]."""
     return np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
 
 
-def _alone(parts: _Parts) -> tuple[F8, F8]:
+def _alone(parts: _Parts) -> tuple[Floats, Floats]:
     """Return the least response of each job [s] and the slots that it can use, both [N]."""
     count, sites = len(parts.arrival), len(parts.slots)
     job, own = np.repeat(np.arange(count), np.diff(parts.first)), parts.sites[parts.part_set]
@@ -198,7 +195,7 @@ def _pooled(parts: _Parts) -> float:
     return float((completion - parts.arrival).mean())
 
 
-def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
+def _mixed(parts: _Parts, least: Floats, rate: Floats) -> float:
     count, sets = len(parts.arrival), len(parts.sites)
     usable = np.unique(parts.sites)
     job = np.repeat(np.arange(count), np.diff(parts.first))
@@ -227,7 +224,12 @@ def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
 
 @kernel
 def _raise_to_cuts(
-    parts: _Parts, lists: SiteLists, demand: I8, placement: I8, scratch: PlacementScratch, least: F8
+    parts: _Parts,
+    lists: SiteLists,
+    demand: Integers,
+    placement: Integers,
+    scratch: PlacementScratch,
+    least: Floats,
 ) -> None:
     """Raise ``least`` [N] to the least time in which a flow brings the work of each job to its sites.
 
@@ -268,7 +270,16 @@ def _raise_to_cuts(
 
 
 @kernel
-def _ascend(arrival: F8, least: F8, first: I8, rate: F8, job: I8, work: F8, tail: F8, steps: int) -> float:
+def _ascend(
+    arrival: Floats,
+    least: Floats,
+    first: Integers,
+    rate: Floats,
+    job: Integers,
+    work: Floats,
+    tail: Floats,
+    steps: int,
+) -> float:
     """Return the sum of :func:`mixed_bound`, minus the arrivals.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import sizes_of
+from schedgym.core.arrays import Flags, Floats, sizes_of
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
@@ -115,14 +115,14 @@ class GeoSimulator(Simulator):
         lists[:groups, :choices] = own
         return workload.tables(given, lists)
 
-    def draw(self, mask: npt.NDArray[np.bool_]) -> None:
+    def draw(self, mask: Flags) -> None:
         """See :meth:`Simulator.draw`; a given workload may have replaced the lists of sites."""
         for index in self.loaded:
             if mask[index]:
                 self.source.set_lists(self.jobs, index)
         super().draw(mask)
 
-    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> npt.NDArray[np.float64]:
+    def metric_values(self, written: npt.NDArray[Any], scalars: Any) -> Floats:
         """See :meth:`Simulator.metric_values`."""
         values, weight = super().metric_values(written, scalars), self.parameters.fairness_weight
         values[:, COST] = (1.0 - weight) * values[:, RESPONSE] + weight * values[:, FAIRNESS]

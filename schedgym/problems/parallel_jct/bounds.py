@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
@@ -24,9 +25,7 @@ from schedgym.solvers.one_machine import serve_by_key, tail_times
 from schedgym.solvers.placement import ENERGY_SLACK
 from schedgym.solvers.relaxation import relax_bound
 
-F8 = npt.NDArray[np.float64]
 Weights = npt.NDArray[Any]
-I8 = npt.NDArray[np.int64]
 
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
 PRICE_STEPS = 40  # of the ascent of the servers' prices
@@ -56,7 +55,7 @@ def lower_bound(workload: Workload, parameters: ParallelJCTParameters | None = N
     return max(best - early, 0.0) / needs.jobs
 
 
-def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = None) -> F8:
+def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = None) -> Floats:
     """Return the least time [s] of each job alone in the data centre, at most up to the end; [jobs].
 
     It is the larger of the optimum of the relaxation SJS-Relax-LP and the time of the job's longest task,
@@ -126,19 +125,19 @@ class _Needs(NamedTuple):
     """The needs of the jobs that arrive before the end. J jobs, Q tasks, M servers, R rows."""
 
     jobs: int  # of the workload
-    arrival: F8  # [J] [s] after the first
-    horizon: F8  # [J] from the arrival to the end of the episode [s]
-    first_task: I8  # [J + 1]
-    load: F8  # [Q]
-    efficiency: F8  # [Q, M]
-    power: F8  # [Q] per vCPU
-    energy_cap: F8  # [J] largest cap that the job can have
-    ceiling: F8  # [Q] the largest equivalent load that the cap leaves for a task
+    arrival: Floats  # [J] [s] after the first
+    horizon: Floats  # [J] from the arrival to the end of the episode [s]
+    first_task: Integers  # [J + 1]
+    load: Floats  # [Q]
+    efficiency: Floats  # [Q, M]
+    power: Floats  # [Q] per vCPU
+    energy_cap: Floats  # [J] largest cap that the job can have
+    ceiling: Floats  # [Q] the largest equivalent load that the cap leaves for a task
     matrix: Weights  # [R, M] rows that limit the vCPU that a job has at any time
-    limits: F8  # [R] vCPU, by weight
-    least_limit: F8  # [M] most vCPU of a job on each server, by each of its rows alone
-    longest: F8  # [Q] least time of a task alone [s]
-    cpu: F8  # [M]
+    limits: Floats  # [R] vCPU, by weight
+    least_limit: Floats  # [M] most vCPU of a job on each server, by each of its rows alone
+    longest: Floats  # [Q] least time of a task alone [s]
+    cpu: Floats  # [M]
     pooled: bool  # True if the servers' capacities limit all jobs together
 
 
@@ -181,7 +180,7 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
     )
 
 
-def _alone(needs: _Needs) -> F8:
+def _alone(needs: _Needs) -> Floats:
     """Return the least time in the system of each job, up to the end of the episode [J]."""
     jobs, first = len(needs.arrival), needs.first_task
     times, most = np.zeros(jobs), np.zeros(jobs)
@@ -200,7 +199,7 @@ def _alone(needs: _Needs) -> F8:
     return np.minimum(times, needs.horizon)
 
 
-def _spread(leq: F8, power: F8, matrix: Weights, limits: F8, energy_cap: float) -> float:
+def _spread(leq: Floats, power: Floats, matrix: Weights, limits: Floats, energy_cap: float) -> float:
     """Return an upper bound [s] on the relaxation: every task in equal parts on a few of its best servers."""
     order = np.sort(leq, axis=1)
     best = math.inf
@@ -215,8 +214,8 @@ def _spread(leq: F8, power: F8, matrix: Weights, limits: F8, energy_cap: float) 
 class _Priced(NamedTuple):
     """The jobs on the machine of speed 1, as in :func:`mixed_bound`. J jobs."""
 
-    length: F8  # [J] V [s]
-    tail: F8  # [J] h [s]
+    length: Floats  # [J] V [s]
+    tail: Floats  # [J] h [s]
 
 
 def _price(needs: _Needs) -> _Priced:
@@ -248,7 +247,7 @@ def _pooled(needs: _Needs, priced: _Priced) -> float:
     return float((np.minimum(end, until) - needs.arrival).sum())
 
 
-def _mixed(needs: _Needs, priced: _Priced, alone: F8) -> float:
+def _mixed(needs: _Needs, priced: _Priced, alone: Floats) -> float:
     if len(alone) == 0:
         return 0.0
     steps = min(max(MOST_VISITS // len(alone), LEAST_STEPS), MOST_STEPS)
@@ -258,7 +257,15 @@ def _mixed(needs: _Needs, priced: _Priced, alone: F8) -> float:
 
 @kernel
 def _raise_prices(
-    load: F8, efficiency: F8, ceiling: F8, cpu: F8, steps: int, budget: F8, trial: F8, used: F8, least: F8
+    load: Floats,
+    efficiency: Floats,
+    ceiling: Floats,
+    cpu: Floats,
+    steps: int,
+    budget: Floats,
+    trial: Floats,
+    used: Floats,
+    least: Floats,
 ) -> None:
     """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps; see :class:`_Needs`.
 
@@ -298,7 +305,9 @@ def _raise_prices(
 
 
 @kernel
-def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: float, steps: int) -> float:
+def _ascend(
+    arrival: Floats, alone: Floats, length: Floats, tail: Floats, horizon: Floats, until: float, steps: int
+) -> float:
     """Return the sum over jobs of :func:`mixed_bound`, minus the arrivals, after ``steps`` steps.
 
     In its terms ``arrival`` is r, ``alone`` L, ``length`` V, ``tail`` h, ``horizon`` T - r, and ``until`` T.

@@ -193,7 +193,7 @@ def tables(workload: Workload) -> Jobs:
     )
 
 
-def _sums(values: npt.NDArray[np.float64], first: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _sums(values: Floats, first: Integers) -> Floats:
     """Sum over each job's tasks, from its first to its last, as the draw does; [J]."""
     return np.array([np.cumsum(values[a:b])[-1] for a, b in zip(first[:-1], first[1:], strict=True)])
 
@@ -246,9 +246,9 @@ def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
 class TraceJobs(NamedTuple):
     """Jobs of a trace; a task's load is its duration on one vCPU, or drawn if the trace has none."""
 
-    arrival: npt.NDArray[np.float64]  # [J] on the trace's own clock [s]
-    first_task: npt.NDArray[np.int64]  # [J + 1]
-    load: npt.NDArray[np.float64]  # [Q] [vCPU s], or empty: drawn
+    arrival: Floats  # [J] on the trace's own clock [s]
+    first_task: Integers  # [J + 1]
+    load: Floats  # [Q] [vCPU s], or empty: drawn
     dropped: dict[str, int]  # reason why jobs were left out -> their number
 
 

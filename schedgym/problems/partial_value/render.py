@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Bar, Line, Load, Scene, past, renderers, short_number
 from schedgym.problems.partial_value.metrics import values
@@ -14,7 +14,7 @@ from schedgym.problems.partial_value.simulator import PartialValueSimulator
 PERCENT = 100
 
 
-def _parts(loads: npt.NDArray[np.float64]) -> list[int]:
+def _parts(loads: Floats) -> list[int]:
     """Round loads to whole percent so that their sum is the rounded sum of the loads."""
     ends = np.floor(np.cumsum(loads) * PERCENT + 0.5).astype(np.int64)
     parts: list[int] = np.diff(ends, prepend=0).tolist()

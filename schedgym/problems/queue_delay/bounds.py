@@ -14,16 +14,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats, Integers
 from schedgym.core.jit import helper, kernel
 from schedgym.core.problem import Parameters
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.rules import TOLERANCE
 from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 from schedgym.solvers.one_machine import serve_by_key
-
-F8 = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12  # share of the sum of all terms by which rounding may have raised the priced bound
 COARSEST = 32  # intervals of the first grid of prices
@@ -120,10 +118,10 @@ def priced_bound(workload: Workload) -> float:
 class _Needs(NamedTuple):
     """The needs of N tasks for R pooled resources."""
 
-    arrival: F8  # [N] from the first
-    execution: F8  # [N]
-    demand: F8  # [N, R]
-    capacity: F8  # [R]
+    arrival: Floats  # [N] from the first
+    execution: Floats  # [N]
+    demand: Floats  # [N, R]
+    capacity: Floats  # [R]
 
 
 def _needs(workload: Workload) -> _Needs:
@@ -143,7 +141,7 @@ def _needs(workload: Workload) -> _Needs:
     )
 
 
-def _cut(edges: F8, price: F8) -> F8:
+def _cut(edges: Floats, price: Floats) -> Floats:
     """Return the edges of a finer grid: intervals next to or with a price are cut; all if there is none."""
     priced = np.pad((price > 0.0).any(axis=0), 1)
     chosen = priced[:-2] | priced[1:-1] | priced[2:]
@@ -154,7 +152,7 @@ def _cut(edges: F8, price: F8) -> F8:
     return np.unique(np.concatenate([edges, inner.ravel()]))
 
 
-def _pool(workload: Workload, resource: str) -> tuple[F8, F8]:
+def _pool(workload: Workload, resource: str) -> tuple[Floats, Floats]:
     """Serve the volumes of one resource, smallest first, on one machine of the rate of all servers.
 
     Returns:
@@ -171,7 +169,9 @@ def _pool(workload: Workload, resource: str) -> tuple[F8, F8]:
 
 
 @helper
-def _start_task(needs: _Needs, i: int, edges: F8, price: F8, paid: F8) -> tuple[float, float, int]:
+def _start_task(
+    needs: _Needs, i: int, edges: Floats, price: Floats, paid: Floats
+) -> tuple[float, float, int]:
     """Return the least cost of task i, its start, and the number of starts looked at.
 
     Args:
@@ -218,7 +218,7 @@ def _start_task(needs: _Needs, i: int, edges: F8, price: F8, paid: F8) -> tuple[
 
 
 @kernel
-def _ascend(needs: _Needs, edges: F8, ascent: Ascent, least: float, visits: npt.NDArray[np.int64]) -> float:
+def _ascend(needs: _Needs, edges: Floats, ascent: Ascent, least: float, visits: Integers) -> float:
     """Return the best sum of delays [s] that an ascent finds.
 
     Args:
@@ -265,6 +265,6 @@ def _tasks_at_once(workload: Workload) -> float:
         demand = float(workload.jobs[resource].min())
         if demand > 0.0:  # x / 0 = infinity
             # the tolerance is needed here: 0.3 / 0.1 < 3 in floats, yet three such tasks run together
-            capacity: npt.NDArray[np.float64] = workload.cluster[resource] + TOLERANCE
+            capacity: Floats = workload.cluster[resource] + TOLERANCE
             per_server = np.minimum(per_server, np.floor(capacity / demand))
     return float((total + per_server).sum())

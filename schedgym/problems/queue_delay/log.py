@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import fates
@@ -62,12 +62,12 @@ def workload_of(trace: Trace, slot: float = 1.0) -> Workload:
     return make_workload(tasks, sizes, tuple(demands))
 
 
-def outcomes(record: ScheduleRecord) -> npt.NDArray[np.float64]:
+def outcomes(record: ScheduleRecord) -> Floats:
     """Return how long each task waits [s]; infinite for one that never starts."""
     start = np.array([np.inf if begin is None else begin for begin in fates(record)["start"]])
     return start - record.workload.jobs["arrival"]
 
 
-def alone(workload: Workload) -> npt.NDArray[np.float64]:
+def alone(workload: Workload) -> Floats:
     """Return the wait of each task if it had the cluster to itself: none."""
     return np.zeros(len(workload.jobs["arrival"]))

@@ -16,8 +16,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import helper
 from schedgym.core.order import differ
 from schedgym.core.workload import CAPACITY_TOLERANCE
@@ -68,7 +68,7 @@ RULE_SCHEMES: tuple[str, ...] = tuple(n for n, row in SCHEMES.items() if row[1] 
 RULE_TABLE = np.array([SCHEMES[name] for name in RULE_SCHEMES], dtype=np.int64)
 
 
-def scheme_row(name: str, blocking: bool = False, bypass: bool = False) -> npt.NDArray[np.int64]:
+def scheme_row(name: str, blocking: bool = False, bypass: bool = False) -> Integers:
     """Return the codes of a scheme; int64 [4].
 
     Args:
@@ -95,7 +95,7 @@ def scheme_row(name: str, blocking: bool = False, bypass: bool = False) -> npt.N
 
 
 @helper
-def count_visible(task_mask: npt.NDArray[np.int8]) -> int:
+def count_visible(task_mask: Bytes) -> int:
     """Return the number of visible waiting tasks, which stand first in the window."""
     low, high = 0, task_mask.shape[0]
     while low < high:
@@ -133,13 +133,13 @@ class Situation(NamedTuple):
     arriving: int  # index of the arriving task among the waiting ones; out of range once it runs
     released: int  # the server that a completion released
     queued: int  # number of waiting tasks; they are first in the next two arrays
-    execution: npt.NDArray[np.float64]  # [>= queued] seconds
-    demand: npt.NDArray[np.float64]  # [>= queued, resources]
-    capacity: npt.NDArray[np.float64]  # [servers, resources]
-    remaining: npt.NDArray[np.float64]  # [servers, resources] free capacity
+    execution: Floats  # [>= queued] seconds
+    demand: Floats  # [>= queued, resources]
+    capacity: Floats  # [servers, resources]
+    remaining: Floats  # [servers, resources] free capacity
     weights: Any  # [resources] in the size "sum"; of a policy a tuple
     p: float  # of the norm of best and worst fit, and of the order by norm
-    mean_demand: npt.NDArray[np.float64]  # [resources] of the tasks submitted so far
+    mean_demand: Floats  # [resources] of the tasks submitted so far
     draw: float  # in [0, 1), for the random rule
 
 
@@ -282,7 +282,7 @@ def select_task(order: int, at: Situation, j: int) -> int:
 
 
 @helper
-def choose(scheme: npt.NDArray[np.int64], at: Situation) -> tuple[int, int]:
+def choose(scheme: Integers, at: Situation) -> tuple[int, int]:
     """Return the next placement of a scheme (codes [4] as in :data:`SCHEMES`); (-1, -1) closes the epoch.
 
     Scanning the queue and starting each task that fits is the same as placing, one by one, the task of least

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import Floats
 from schedgym.core.workload import Workload
 from schedgym.problems.single_job.topology import server_limits
 from schedgym.problems.single_job.workload import Jobs, tables
@@ -21,7 +22,6 @@ from schedgym.solvers.relaxation import relax_bound
 if TYPE_CHECKING:
     from schedgym.problems.single_job.problem import SingleJobParameters
 
-F8 = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12  # relative, by which bounds are lowered that are not certified otherwise
 NEVER = 1e-8  # share of a task's best efficiency that it gets on a server where it would take too long
@@ -66,8 +66,13 @@ def whole_task_bound(workload: Workload) -> float:
 
 
 def alone_times(
-    load: F8, efficiency: F8, matrix: npt.NDArray[Any], limits: F8, energy_cap: float, power: F8
-) -> F8:
+    load: Floats,
+    efficiency: Floats,
+    matrix: npt.NDArray[Any],
+    limits: Floats,
+    energy_cap: float,
+    power: Floats,
+) -> Floats:
     """Return the least execution time [s] of each task on each server, [N, M], alone in all its groups.
 
     It is the equivalent load over the most vCPU that the server's groups allow there, or inf where the energy
@@ -88,7 +93,7 @@ def alone_times(
     return np.where(affordable, leq / server_limits(matrix, limits), math.inf)
 
 
-def _without(own: Jobs, time: F8, most: float) -> float:
+def _without(own: Jobs, time: Floats, most: float) -> float:
     """Return R(most) of :func:`whole_task_bound`."""
     best = own.efficiency.max(axis=1, keepdims=True)
     efficiency = np.where(time <= most * (1.0 + 2.0 * ROUNDING), own.efficiency, NEVER * best)

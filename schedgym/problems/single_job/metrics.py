@@ -125,8 +125,8 @@ class Limits(NamedTuple):
     """The limits of a workload's cluster on a job. R groups, M servers."""
 
     weight: npt.NDArray[Any]  # [R, M] what a vCPU on a server counts in a group; 0: it is not in the group
-    share: npt.NDArray[np.float64]  # [R] of the group's available vCPU; NaN where the limit is absolute
-    absolute: npt.NDArray[np.float64]  # [R] vCPU, by weight, that the job may use if nothing else runs
+    share: Floats  # [R] of the group's available vCPU; NaN where the limit is absolute
+    absolute: Floats  # [R] vCPU, by weight, that the job may use if nothing else runs
     name: tuple[str, ...]  # [R] for messages
 
 
