@@ -33,6 +33,7 @@ def reproduce(
     seed: int = 0,
     n_jobs: int = -1,
     again: bool = False,
+    all_readings: bool = False,
     list: bool = False,
 ) -> int:
     """Reproduce figures of the papers: the data, the picture, and claims beside measurements.
@@ -45,8 +46,10 @@ def reproduce(
             paper's size.
         output (FOLDER): Write the files to this folder.
         again: Also make the figures that an earlier run has made.
+        all_readings: Run all readings at the paper's size, too, each of which takes as long again; the small
+            scale always has them.
         list: Only list the figures.
     """
     from schedgym.papers.main import print_figures
 
-    return print_figures(names or [], scale, output, seed, n_jobs, again, list)
+    return print_figures(names or [], scale, output, seed, n_jobs, again, list, all_readings)

@@ -195,8 +195,8 @@ def _told(panels: Sequence[Panel]) -> Iterator[str]:
 def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     """Run the experiment of a figure, and write NAME.csv, NAME.png and then NAME.json.
 
-    At the scale "paper" it is run under the default reading alone, which is drawn: each further reading takes
-    as long again.
+    At the scale "paper" it is run under the default reading, which is drawn, and with ``run.all_readings``
+    under the others, too: each takes as long again.
 
     Args:
         entry: the figure.
@@ -211,7 +211,8 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     run.spent.clear()
-    readings = dict(itertools.islice(entry.readings.items(), None if run.small else 1))  # the default first
+    many = None if run.small or run.all_readings else 1
+    readings = dict(itertools.islice(entry.readings.items(), many))  # the default first
     began, runs = time.process_time(), [run.alone(entry.name, own) for own in readings.values()]
     outcomes = dict(zip(readings, map(entry.make, runs), strict=True))
     outcome = next(iter(outcomes.values()))
@@ -239,7 +240,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         "reading": next(iter(outcomes)),
         "claims": claims,
         "verdict": count_verdicts(claim["verdict"] for claim in claims),
-        "command": entry.command + (f" --scale {run.scale}" if run.scale != SCALES[0] else ""),
+        "command": _command(entry, run),
         "files": files,
         "code": package_version(),
         "manifest": make_manifest(command=["schedgym", "reproduce", entry.name], seeds=[run.seed]),
@@ -283,15 +284,21 @@ def judged_under(judged: Mapping[str, Sequence[Judged]]) -> list[dict[str, Any]]
     return rows
 
 
+def _command(entry: Figure, run: Run) -> str:
+    """Return the command that makes a figure as a run does, but for its seed."""
+    scale = f" --scale {run.scale}" if run.scale != SCALES[0] else ""
+    return entry.command + scale + (" --all-readings" if run.all_readings else "")
+
+
 def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:
     """Return the content of NAME.json if an earlier run of the same code wrote all files, else None."""
     try:
         content = json.loads((folder / f"{entry.stem}.json").read_text(encoding="utf-8"))
-        own = (content["figure"], content["scale"], content["seed"], content["code"])
+        own = (content["command"], content["seed"], content["code"])
         there = all((folder / name).is_file() for name in content["files"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return content if there and own == (entry.name, run.scale, run.seed, package_version()) else None
+    return content if there and own == (_command(entry, run), run.seed, package_version()) else None
 
 
 def reproduce(
@@ -301,6 +308,7 @@ def reproduce(
     seed: int = 0,
     n_jobs: int = -1,
     again: bool = False,
+    all_readings: bool = False,
     progress: bool | None = None,
     tell: Callable[[dict[str, Any], bool], None] | None = None,
 ) -> list[dict[str, Any]]:
@@ -318,6 +326,7 @@ def reproduce(
         seed: seed of the workloads.
         n_jobs: number of processes; -1: one per core. Results do not depend on it.
         again: True to make figures again whose files exist.
+        all_readings: True to run all readings at the papers' sizes, too.
         progress: True to show a progress bar; None: only if stderr is a terminal.
         tell: called with each figure's content, and with True if it was kept from an earlier run.
 
@@ -331,7 +340,7 @@ def reproduce(
         InvalidStore: if the store of the episodes cannot be written, or another process uses it.
     """
     entries, folder = list_figures(*names), Path(folder)
-    run = Run(scale, seed, n_jobs, progress)
+    run = Run(scale, seed, n_jobs, progress, all_readings=all_readings)
     folder.mkdir(parents=True, exist_ok=True)
     episodes = folder / EPISODES
     contents = []

@@ -158,6 +158,7 @@ def print_figures(
     n_jobs: int = -1,
     again: bool = False,
     show: bool = False,
+    all_readings: bool = False,
 ) -> int:
     """Make figures, and print each claim beside what was measured.
 
@@ -169,6 +170,7 @@ def print_figures(
         n_jobs: number of processes.
         again: True to make figures again whose files exist.
         show: True to list the figures instead of making them.
+        all_readings: True to run all readings at the papers' sizes, too.
 
     Returns:
         0, or 1 if a figure could not be made.
@@ -201,7 +203,8 @@ def print_figures(
         for remark in content["remarks"]:
             console.print(f"  {remark}", soft_wrap=True, style="dim")
 
-    contents = reproduce(*names, scale=scale, folder=folder, seed=seed, n_jobs=n_jobs, again=again, tell=tell)
+    how = {"scale": scale, "seed": seed, "n_jobs": n_jobs, "again": again, "all_readings": all_readings}
+    contents = reproduce(*names, folder=folder, tell=tell, **how)
     made = [content for content in contents if "error" not in content]
     counts = count_verdicts(judged["verdict"] for content in made for judged in content["claims"])
     figures = f"{len(made)} figures" + (f" of {len(contents)}" if len(made) < len(contents) else "")

@@ -57,6 +57,7 @@ class Run:
         progress: True to show a progress bar; None: only if stderr is a terminal.
         rng: random numbers of one claim or figure; see :meth:`alone`.
         reading: open point of the paper -> choice; other points have their defaults.
+        all_readings: True if figures run all readings at the papers' sizes, too.
         engine: runs the episodes.
         store: of the episodes that were run; None: they are run again when they are needed again.
         spent: CPU seconds of the episodes, run now or before, by their keys in the store.
@@ -73,6 +74,7 @@ class Run:
     progress: bool | None = None
     rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
     reading: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    all_readings: bool = False
     engine: Engine | None = dataclasses.field(default=None, repr=False)
     store: ResultsStore | None = dataclasses.field(default=None, repr=False)
     spent: dict[str, float] = dataclasses.field(default_factory=dict, repr=False)

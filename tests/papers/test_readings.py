@@ -120,12 +120,16 @@ def drawn(run: Run) -> Outcome:
     return Outcome([panel], [Judged("it starts", f"at {start}", verdict)], "nothing")
 
 
-def test_a_figure_draws_the_defaults_and_judges_all(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("run", [Run("tiny"), Run("paper", all_readings=True)], ids=lambda run: run.scale)
+def test_a_figure_draws_the_defaults_and_judges_all(run, tmp_path, monkeypatch) -> None:
     subtitles = []
     monkeypatch.setattr(figures, "draw", lambda panels, path, title, subtitle: subtitles.append(subtitle))
     figure(PAPER, "fig1", title="one", source="Fig. 1", under=(START,))(drawn)
     (entry,) = registry.list_figures()
-    content = make_figure(entry, Run("tiny"), tmp_path)
+    alone = make_figure(entry, Run("paper"), tmp_path)
+    assert alone["verdict"] == "1 statement: 1 not reproduced" and "--all" not in alone["command"]
+    content = make_figure(entry, run, tmp_path)
+    assert content["command"].endswith(" --all-readings") == run.all_readings
     assert (
         content["reading"] == "at one" and content["verdict"] == "1 statement: 1 holds under another reading"
     )
@@ -142,7 +146,7 @@ def test_a_figure_draws_the_defaults_and_judges_all(tmp_path, monkeypatch) -> No
         }
     ]
     assert "a,u,1," in (tmp_path / "nn2000-fig1.csv").read_text()  # what is drawn is of the default
-    assert subtitles == ["nothing; at one; seed 0; shaded or whiskers: 95% intervals"]
+    assert subtitles == ["nothing; at one; seed 0; shaded or whiskers: 95% intervals"] * 2
 
 
 def test_readings_judge_the_same_statements() -> None:

@@ -20,7 +20,7 @@ from schedgym.papers import (
     verdicts,
 )
 from schedgym.papers.main import print_claims
-from schedgym.papers.readings import KINDS, OpenPoint, kind_of
+from schedgym.papers.readings import KINDS, OpenPoint, kind_of, points_of
 from schedgym.papers.verdicts import Shown, count_row, statements
 from tests.papers.recorded import enter_claim
 
@@ -116,3 +116,35 @@ def test_the_committed_verdicts() -> None:
         assert sorted(places) == sorted((entry.figure, entry.text) for entry in own)
         assert all(kind_of(said.verdict) in KINDS for said in shown)
         assert all(entry.name in known for entry in own if entry.name)
+
+
+#: open points whose default another choice surpasses, and why it stays
+STAYS = {
+    "threshold of the MAR test": "one statement is judged under both, all online runs would change with it",
+    "balance": "what Figs. 4.4 and 5.1 plot is the slots as they are occupied",
+}
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_defaults_are_the_readings_under_which_the_statements_hold_best(paper) -> None:
+    """The rule of the glossary, over claims and figures, with the defaults at the other open points."""
+    worth = {Verdict.HOLDS: 2, Verdict.IN_PART: 1}
+    found = [(entry, entry.recorded) for entry in list_claims(paper.key)]
+    entries = {entry.name: entry for entry in list_figures(paper.key)}
+    found += [
+        (entries[own.figure], own.readings) for own in verdicts.shown_by_figures() if own.figure in entries
+    ]
+    for point in points_of(paper.key).values():
+        scores = dict.fromkeys(point.choices, 0)
+        for entry, recorded in found:
+            others = [other for other in entry.under if other != point]
+            compared = {
+                words: reading[point.name]
+                for words, reading in entry.readings.items()
+                if point in entry.under and all(reading[other.name] == other.default for other in others)
+            }
+            if recorded.keys() >= compared.keys():  # at the paper's size some figures have the default alone
+                for words, choice in compared.items():
+                    scores[choice] += worth.get(recorded[words], 0)
+        best = [choice for choice, score in scores.items() if score == max(scores.values())]
+        assert (point.default in best) == (point.name not in STAYS), (point.name, scores)

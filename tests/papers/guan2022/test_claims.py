@@ -10,7 +10,6 @@ from schedgym.papers import Verdict, list_claims
 from schedgym.papers.guan2022 import model
 from schedgym.papers.guan2022.assignment import _optimum
 from schedgym.papers.guan2022.batches import settings
-from schedgym.papers.guan2022.share_search import OPEN
 from tests.long import long
 from tests.papers.guan2022.test_model import lp_useful
 from tests.papers.recorded import instance_of
@@ -125,19 +124,3 @@ def test_the_optimum_by_hand() -> None:
     assert _optimum([[2], [1]], ((0,),), [1]) == 1 + 3
     assert _optimum([[2, 0], [0, 1]], ((0, 1), (0,)), [1, 1]) == 1 + 2
     assert _optimum([[3]], ((0,),), [2]) == 2
-
-
-def test_each_chapter_has_the_durations_under_which_its_statements_hold_best() -> None:
-    """Most of them, and of as many, most in part: with the defaults of the other points."""
-    for point in (OPEN[f"DURATIONS_{chapter}"] for chapter in (3, 4, 5)):
-        held: dict[str, list[Verdict]] = {choice: [] for choice in point.choices}
-        for entry in list_claims(PAPER):
-            if point in entry.under:
-                for words, reading in entry.readings.items():
-                    if all(reading[other.name] == other.default for other in entry.under if other != point):
-                        held[reading[point.name]].append(entry.recorded[words])
-        best = {
-            choice: (own.count(Verdict.HOLDS), own.count(Verdict.IN_PART)) for choice, own in held.items()
-        }
-        assert len(set(map(len, held.values()))) == 1 < len(held)
-        assert best[point.default] == max(best.values()), best

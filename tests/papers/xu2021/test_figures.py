@@ -13,7 +13,6 @@ from schedgym.core.policy import make_policy
 from schedgym.evaluation.episodes import make_env, play
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers.judging import Effect
-from schedgym.papers.verdicts import shown_by_figures
 from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.figures import _only, _short_waits, by_class, longest_value, mean_of_sizes
@@ -61,23 +60,6 @@ def test_the_second_stand_in_has_jobs_of_few_cores(run) -> None:
     played = runs.play(narrow, "1d")
     assert played.metric("SRF", "l2").tolist() == own[own.metric == "l2"].value.tolist()
     assert played.metric("SRF", "l2").tolist() != runs.play(run, "1d").metric("SRF", "l2").tolist()
-
-
-@pytest.mark.parametrize("point", [START, DEMANDS])
-def test_defaults_are_the_readings_under_which_more_holds(point) -> None:
-    """Of what the committed figures show, whatever the choice at other points: the rule of the glossary."""
-    worth = {"holds": 2, "in part": 1}
-    (other,) = set(point.choices) - {point.default}
-    scores = {point.default: 0, other: 0}
-    compared = 0
-    for shown in shown_by_figures():
-        own = shown.readings if shown.figure.startswith("xu2021/") else {}
-        for words, verdict in own.items():
-            if point.default in words and words.replace(point.default, other) in own:
-                scores[point.default] += worth.get(verdict, 0)
-                scores[other] += worth.get(own[words.replace(point.default, other)], 0)
-                compared += 1
-    assert compared >= 8 and scores[point.default] > scores[other]
 
 
 def test_small_jobs_are_compared_by_the_upper_curve_too(run, monkeypatch) -> None:
