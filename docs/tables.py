@@ -164,6 +164,16 @@ def judge_setting(row: dict[str, str], usual: dict[str, str]) -> str:
     return "won" if row["verdict"] == "better" else "level"
 
 
+#: share of its mean by which the best baseline misses the bound, below which no agent can be much better
+ROOM = 0.02
+
+
+def leaves_room(row: dict[str, str]) -> bool:
+    """True if there is a bound, from which the best baseline is further away than ``ROOM``."""
+    mean = float(row["rival_mean"])
+    return abs(mean - float(row["bound"] or mean)) > ROOM * abs(mean)
+
+
 def matrix() -> str:
     """In how many settings of docs/matrix each shipped agent wins, is level or loses, and where it loses."""
     rows = []
@@ -173,7 +183,8 @@ def matrix() -> str:
         found = [row | {"judged": judge_setting(row, usual)} for row in rows_of(agent, f"matrix/{path.name}")]
         trained = settings_of(agent)
         unseen = [row for row in found if parsed(agent, row["setting"]) not in trained]
-        rows.append((agent.id, found, unseen, is_current(agent, found)))
+        roomy = [row for row in found if leaves_room(row)]
+        rows.append((agent.id, found, unseen, roomy, is_current(agent, found)))
     return part("matrix.md", rows=rows)
 
 
