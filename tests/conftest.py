@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.long import SLOW_PAGES, SLOW_VIEWS, long, weekly
+from tests.long import SLOW_PAGES, SLOW_VIEWS, SLOWEST_VIEWS, long, weekly
 from tests.order import in_halves
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
@@ -44,9 +44,10 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Leave notebooks and some views to ``make test-all``; order the tests for several processes."""
     for item in items:
-        if Path(item.path).suffix == ".ipynb" or SLOW_VIEWS.search(item.nodeid):
+        slowest = SLOWEST_VIEWS.search(item.nodeid)
+        if Path(item.path).suffix == ".ipynb" or SLOW_VIEWS.search(item.nodeid) or slowest:
             item.add_marker(long)
-        if SLOW_PAGES.search(item.nodeid):
+        if SLOW_PAGES.search(item.nodeid) or slowest:
             item.add_marker(weekly)
     yield  # other hooks deselect tests
     if hasattr(config, "workerinput"):

@@ -11,8 +11,10 @@ import pytest
 
 long = pytest.mark.long
 
-#: in the names of tests: views that name a rule, and so compile the rules of the policies once more
-SLOW_VIEWS = re.compile(r"(FlowtimePacking|GeoAssign|GeoFair)-v0-(rule|fair-rule)[-\]]")
+#: in the names of tests: views that name a rule, and so compile the rules of the policies once more; those
+#: with the orders of geo, which take minutes, are left to .ci/checks
+SLOW_VIEWS = re.compile(r"(FlowtimePacking-v0-rule|(GeoAssign|GeoFair)-v0-fair-rule)[-\]]")
+SLOWEST_VIEWS = re.compile(r"(GeoAssign|GeoFair)-v0-rule[-\]]")
 
 #: in the names of tests: notebooks and pages of which shorter ones do the same, left to .ci/checks
 SLOW_PAGES = re.compile(

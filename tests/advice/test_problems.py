@@ -19,7 +19,7 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.feed import round_slot, select
 from tests.advice.test_advice import QUICK, log
-from tests.long import long, some
+from tests.long import long, weekly
 
 SERVERS = {"servers": 3, "cpus": 8, "memory": 32}
 FLOWTIME, VALUE, GEO = (get_problem(name) for name in ("flowtime", "partial-value", "geo"))
@@ -297,7 +297,13 @@ def advised(name):
     return schedgym.advise(frame, **how, **QUICK)
 
 
-@pytest.mark.parametrize("name", some(BUSY, keep=2))
+#: the others take minutes, to compile all policies of which their advice speaks
+QUICKLY = ("queue-delay", "partial-value")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICKLY else pytest.param(name, marks=[long, weekly]) for name in BUSY]
+)
 def test_a_busy_log_gets_the_means_of_an_evaluation_and_a_verdict(name):
     found, problem = advised(name), get_problem(name)
     frame, how, metric = BUSY[name]
