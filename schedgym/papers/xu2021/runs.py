@@ -131,10 +131,10 @@ def stand_in(run: Run, **more: Any) -> dict[str, Any]:
     return {**PROBLEM.presets[run.choice(OPEN["DEMANDS"])], **run.size({}, {}, TINY), **more}
 
 
-def _draws(run: Run, small: int) -> int:
+def _draws(run: Run, small: int, paper: int = 100) -> int:
     """Return the number of draws; at the small scale the second stand-in, too, has some, but fewer."""
     usual = run.choice(OPEN["DEMANDS"]) == OPEN["DEMANDS"].value
-    return run.size(small if usual else min(small, FEW_DRAWS), 100, 2)
+    return run.size(small if usual else min(small, FEW_DRAWS), paper, 2)
 
 
 def _chosen(run: Run) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Evaluation:
     return run.play(
         ID,
         {own: policy, **RULES},
-        _draws(run, 5),
+        _draws(run, 5, 50),  # ten settings, in each of which the bound of a draw takes seconds
         {"variance": list(variances)},
         parameters=stand_in(run, kind=kind, estimation=run.choice(OPEN["ESTIMATION"])),
         options={own: _chosen(run)},
