@@ -15,12 +15,6 @@ from numba.np import arrayobj
 
 from schedgym.core.jit import COMPILED
 
-# their annotations are partial
-_types: Any = types
-_arrayobj: Any = arrayobj
-_TypingError: Any = errors.TypingError
-_intrinsic: Any = intrinsic
-
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
@@ -54,7 +48,7 @@ class _Read(Protocol):
 
 def _check_row(row: Any) -> None:
     if not isinstance(row, types.Array) or row.ndim != 1 or row.layout != "C":
-        raise _TypingError(f"a row must be a contiguous array with one dimension, got {row}")
+        raise errors.TypingError(f"a row must be a contiguous array with one dimension, got {row}")
 
 
 def _compiled_put(typing_context: Any, row: Any, first: Any, values: Any) -> Any:
@@ -62,7 +56,7 @@ def _compiled_put(typing_context: Any, row: Any, first: Any, values: Any) -> Any
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, place, kinds = signature.args
-        array = _arrayobj.make_array(kind)(context, builder, arguments[0])
+        array = arrayobj.make_array(kind)(context, builder, arguments[0])
         begin = context.cast(builder, arguments[1], place, types.intp)
         for k, own in enumerate(kinds):
             value = context.cast(builder, builder.extract_value(arguments[2], k), own, kind.dtype)
@@ -77,13 +71,13 @@ def _compiled_read(typing_context: Any, columns: Any, row: Any) -> Any:
     _check_row(row)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = _arrayobj.make_array(signature.args[1])(context, builder, arguments[1])
+        array = arrayobj.make_array(signature.args[1])(context, builder, arguments[1])
         places = [context.get_constant(types.intp, k) for k in range(len(signature.return_type))]
         values = [builder.load(builder.gep(array.data, [place])) for place in places]
         return context.make_tuple(builder, signature.return_type, values)
 
     own = columns.instance_class
-    return _types.NamedUniTuple(row.dtype, len(own._fields), own)(columns, row), generate
+    return types.NamedUniTuple(row.dtype, len(own._fields), own)(columns, row), generate
 
 
 def _put(row: Any, first: int, values: Any) -> None:
@@ -96,6 +90,6 @@ def _read(columns: Any, row: Any) -> Any:
 
 
 #: write a named tuple of numbers into a row, from the place ``first`` on
-put: _Put = _intrinsic(_compiled_put) if COMPILED else _put
+put: _Put = intrinsic(_compiled_put) if COMPILED else _put
 #: return the first numbers of a row as a named tuple of this class
-read: _Read = _intrinsic(_compiled_read) if COMPILED else _read
+read: _Read = intrinsic(_compiled_read) if COMPILED else _read
