@@ -37,7 +37,8 @@ from schedgym.core.workload_files import load_workload
 from schedgym.drawing import Window
 from schedgym.errors import ConcurrentUse, InvalidAction, InvalidParameter, UnexpectedKeyword, UnknownName
 from schedgym.extras import require
-from schedgym.spaces import observation_space, observation_table
+from schedgym.problems.docstrings import PLACES
+from schedgym.spaces import observation_space
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
@@ -239,11 +240,12 @@ class SchedulingEnv(gym.Env[Any, Any]):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
 
     def __init_subclass__(cls) -> None:
-        """Put the table of what observations hold into the docstring, where it says ``{observations}``."""
+        """Fill the places of the docstring for what is declared: observations, tokens, and views."""
         super().__init_subclass__()
-        if "{observations}" in (cls.__doc__ or ""):
-            table = observation_table(cls.problem).replace("\n", "\n    ")
-            cls.__doc__ = str(cls.__doc__).replace("{observations}", table)
+        for place, describe in PLACES.items():
+            if place in (cls.__doc__ or ""):
+                text = describe(cls.problem).replace("\n", "\n    ")
+                cls.__doc__ = str(cls.__doc__).replace(place, text)
 
     def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
         _check_render_mode(render_mode)

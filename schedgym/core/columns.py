@@ -1,8 +1,9 @@
 """Rows of columns whose names and values cannot part: a column is a field of a named tuple.
 
 The tokens of an observation and what a scorer sees of them are rows of numbers. A named tuple declares the
-columns of a row, in their order; kernels write a row by :func:`put`, read one by :func:`read`, and reach a
-single column by :func:`places`. The names that agents and documents show are those of the fields.
+columns of a row, in their order; those of tokens are annotated with what they are. Kernels write a row by
+:func:`put`, read one by :func:`read`, and reach a single column by :func:`places`. The names that agents and
+documents show are those of the fields.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ from numba.np import arrayobj
 from schedgym.core.jit import COMPILED
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+class Columns:
+    """A mark of an array of tokens: what stands in a row, where its length depends on sizes.
+
+    Args:
+        parts: named tuples, and "dimension: what they are" of columns that are as many as it is long.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
 
 
 def names_of(*rows: Any) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from schedgym.core.arrays import (
     Shown,
     length,
 )
+from schedgym.core.columns import put
 from schedgym.core.jit import helper, record_dtype, subroutine
 from schedgym.core.kernels import Dynamics, Scoring, ViewDynamics
 from schedgym.core.order import last_of
@@ -44,6 +45,7 @@ from schedgym.problems.queue_delay.columns import (
     SUBMITTED,
     TASK,
     WAITING_SCALE,
+    TaskToken,
 )
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
@@ -171,9 +173,9 @@ class Observation(NamedTuple):
     released: Annotated[
         Integers, 1, Shown("server of a completion epoch, else M", length("server"), single=True)
     ]
-    task_tokens: Annotated[Floats32, "token_window", "task_column", Shown(most=task_limits)]
-    server_tokens: Annotated[Floats32, "token_server", "server_column"]
-    global_tokens: Annotated[Floats32, "global_column"]
+    task_tokens: Annotated[Floats32, "token_window", "task_column", columns.TASK_ROW, Shown(most=task_limits)]
+    server_tokens: Annotated[Floats32, "token_server", "server_column", columns.SERVER_ROW]
+    global_tokens: Annotated[Floats32, "global_column", columns.GLOBAL_ROW]
 
 
 class Environment(NamedTuple):
@@ -624,14 +626,14 @@ def observe_units(env: Environment) -> None:
 
 
 @helper
-def write_task_token(env: Environment, i: int, task: int) -> None:
-    """Write the token of one waiting task, except for its waiting time."""
+def write_task_token(env: Environment, i: int, task: int, arriving: float) -> None:
+    """Write the token of one task that has not waited yet, with 1 for ``arriving`` if it arrives now."""
     tokens = env.observation.task_tokens
     resources = env.jobs.demand.shape[1]
     for r in range(resources):
         tokens[i, r] = env.jobs.demand[task, r]
-    tokens[i, resources + TASK.log_execution] = env.state.log_execution[task]
-    tokens[i, resources + TASK.arriving] = 0.0
+    token = TaskToken(log_execution=env.state.log_execution[task], waiting=0.0, arriving=arriving)
+    put(tokens[i], resources, token)
 
 
 @helper
@@ -654,14 +656,12 @@ def observe_features(env: Environment) -> None:
     resources = env.state.demand.shape[0]
     tokens = env.observation.task_tokens
     for i in range(s.fresh, shown):
-        write_task_token(env, i, env.state.queue_task[i])
+        write_task_token(env, i, env.state.queue_task[i], 0.0)
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
         tokens[i, resources + TASK.waiting] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
-        write_task_token(env, shown - 1, s.arriving)
-        tokens[shown - 1, resources + TASK.waiting] = 0.0
-        tokens[shown - 1, resources + TASK.arriving] = 1.0
+        write_task_token(env, shown - 1, s.arriving, 1.0)
     clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:
