@@ -768,6 +768,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(_picture(self.problem, self.simulator, i, mode) for i in range(self.num_envs))
 
 
+def vector_class(env_class: type[SchedulingEnv]) -> type[SchedulingVectorEnv]:
+    """The class of the native vector environment of a class of environments, to stand in the same module."""
+    name, module = env_class.__name__.removesuffix("Env") + "VectorEnv", env_class.__module__
+    text = f"The native vector environment of :class:`{env_class.__name__}`: same spaces, batched."
+    return type(name, (SchedulingVectorEnv,), {"__module__": module, "__doc__": text, "env_class": env_class})
+
+
 class CudaVectorEnv(SchedulingVectorEnv):
     """``num_envs`` environments on an NVIDIA GPU: ``gym.make_vec(id, num_envs=n, device="cuda")``.
 

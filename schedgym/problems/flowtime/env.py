@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.flowtime.problem import PROBLEM
 
 
@@ -113,7 +113,4 @@ class FlowtimePackingEnv(SchedulingEnv):
     id = "schedgym/FlowtimePacking-v0"
 
 
-class FlowtimePackingVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`FlowtimePackingEnv`: same spaces, batched."""
-
-    env_class = FlowtimePackingEnv
+FlowtimePackingVectorEnv = vector_class(FlowtimePackingEnv)

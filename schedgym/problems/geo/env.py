@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.geo.problem import PROBLEM
 
 
@@ -129,10 +129,7 @@ class GeoAssignEnv(SchedulingEnv):
     id = "schedgym/GeoAssign-v0"
 
 
-class GeoAssignVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`GeoAssignEnv`: same spaces, batched."""
-
-    env_class = GeoAssignEnv
+GeoAssignVectorEnv = vector_class(GeoAssignEnv)
 
 
 class GeoFairEnv(SchedulingEnv):
@@ -222,7 +219,4 @@ class GeoFairEnv(SchedulingEnv):
     id = "schedgym/GeoFair-v0"
 
 
-class GeoFairVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`GeoFairEnv`: same spaces, batched."""
-
-    env_class = GeoFairEnv
+GeoFairVectorEnv = vector_class(GeoFairEnv)

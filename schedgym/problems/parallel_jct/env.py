@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.parallel_jct.problem import PROBLEM
 
 
@@ -136,7 +136,4 @@ class ParallelJCTEnv(SchedulingEnv):
     id = "schedgym/ParallelJCT-v0"
 
 
-class ParallelJCTVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`ParallelJCTEnv`: same spaces, batched."""
-
-    env_class = ParallelJCTEnv
+ParallelJCTVectorEnv = vector_class(ParallelJCTEnv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.partial_value.problem import PROBLEM
 
 
@@ -115,7 +115,4 @@ class PartialValueEnv(SchedulingEnv):
     id = "schedgym/PartialValue-v0"
 
 
-class PartialValueVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`PartialValueEnv`: same spaces, batched."""
-
-    env_class = PartialValueEnv
+PartialValueVectorEnv = vector_class(PartialValueEnv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.queue_delay.problem import PROBLEM
 
 
@@ -115,7 +115,4 @@ class QueueDelayEnv(SchedulingEnv):
     id = "schedgym/QueueDelay-v0"
 
 
-class QueueDelayVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`QueueDelayEnv`: same spaces, batched."""
-
-    env_class = QueueDelayEnv
+QueueDelayVectorEnv = vector_class(QueueDelayEnv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.envs import SchedulingEnv, vector_class
 from schedgym.problems.single_job.problem import PROBLEM
 
 
@@ -124,7 +124,4 @@ class SingleJobEnv(SchedulingEnv):
     id = "schedgym/SingleJob-v0"
 
 
-class SingleJobVectorEnv(SchedulingVectorEnv):
-    """The native vector environment of :class:`SingleJobEnv`: same spaces, batched."""
-
-    env_class = SingleJobEnv
+SingleJobVectorEnv = vector_class(SingleJobEnv)
