@@ -40,11 +40,6 @@ def names_of(*rows: Any) -> tuple[str, ...]:
     return tuple(name.replace("_times_", " * ").replace("_to_the_", "^").replace("_", " ") for name in names)
 
 
-def numbered(name: str, row: Any) -> tuple[str, ...]:
-    """The names of the columns of a row that scorers see as it is: "servers 0", "servers 1", ..."""
-    return tuple(f"{name} {k}" for k in range(len(row._fields)))
-
-
 def places(row: Any) -> Any:
     """The place of each column in its row, by name."""
     return row(*range(len(row._fields)))

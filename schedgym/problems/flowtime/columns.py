@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from schedgym.core.arrays import Floats, Floats32
 from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
-from schedgym.core.scorer import log_odds, unscaled
+from schedgym.core.scorer import log_odds, no_pairs, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
 SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
@@ -238,11 +238,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     put(x, 0, job_columns(read(JobToken, seen.jobs[i]), read(Whole, memo.whole)))
 
 
-@helper
-def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
-
-
+pair_columns = no_pairs
 _JOB = Scores("job", ("jobs",), "job")
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("servers")),

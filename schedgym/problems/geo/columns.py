@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from schedgym.core.arrays import Bytes, Floats, Floats32
 from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
-from schedgym.core.scorer import log_odds, next_set, unscaled
+from schedgym.core.scorer import log_odds, next_set, no_pairs, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 
 COUNT_SCALE = 8.0  # n / (n + 8) scales counts
@@ -188,11 +188,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     put(x, 0, own)
 
 
-@helper
-def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
-
-
+pair_columns = no_pairs
 _JOB, _ORDERED = (Scores("job", ("jobs",), columns) for columns in ("job", "ordered job"))
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("sites")),

@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core.arrays import Floats, Floats32
-from schedgym.core.columns import names_of, numbered, places, put, read
+from schedgym.core.columns import names_of, places, put, read
 from schedgym.core.jit import helper
 from schedgym.core.order import sort
 from schedgym.core.scorer import EDGE, log_odds, unscaled
@@ -272,6 +272,11 @@ def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> N
     move = read(MoveToken, seen.moves[i * seen.servers.shape[0] + j])
     put(x, 0, move)
     put(x, len(move), read(ServerToken, seen.servers[j]))
+
+
+def numbered(name: str, row: Any) -> tuple[str, ...]:
+    """The names of the columns of a row that scorers see as it is: "servers 0", "servers 1", ..."""
+    return tuple(f"{name} {k}" for k in range(len(row._fields)))
 
 
 _PICK = (Scores("job", ("jobs",), "job"), Scores("end"))

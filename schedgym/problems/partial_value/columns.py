@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from schedgym.core.arrays import Floats, Floats32, Integers
 from schedgym.core.columns import Columns, names_of, places, put, read
 from schedgym.core.jit import helper
-from schedgym.core.scorer import log_odds, unscaled
+from schedgym.core.scorer import log_odds, no_pairs, unscaled
 from schedgym.core.tokens import RULE_VIEW, ColumnSet, ScoredView, Scores, Tokens, TokenSet
 from schedgym.problems.partial_value.rules import MOST_SCORE
 from schedgym.solvers.dual_prices import LINEAR, LOG, POWER, solve_slot
@@ -267,11 +267,7 @@ def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
         put(x, 0, job_columns(seen, memo, i))
 
 
-@helper
-def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
-    """Do nothing: no pairs are scored."""
-
-
+pair_columns = no_pairs
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("resources")),
     globals=names_of(GlobalToken),

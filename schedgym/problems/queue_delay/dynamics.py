@@ -367,6 +367,7 @@ def close_epoch(env: Environment) -> float:
     servers = env.state.remaining.shape[0]
     delay = 0.0
     while True:
+        # first the completion epochs of this instant, by server
         for j in range(s.cursor, servers):
             if env.state.released[j]:
                 env.state.released[j] = False
@@ -376,6 +377,7 @@ def close_epoch(env: Environment) -> float:
                 s.released = j
                 return delay
         s.cursor = servers
+        # then its arrivals, one epoch each
         more = s.submitted < env.jobs.size.tasks
         if more and env.jobs.arrival[s.submitted] <= last_of(s.clock):
             delay += advance_clock(env, env.jobs.arrival[s.submitted])
@@ -394,6 +396,7 @@ def close_epoch(env: Environment) -> float:
         last = last_of(instant)
         if not (s.running > 0 and env.state.heap_time[0] <= last):
             continue  # only an arrival
+        # all completions of the next instant come before its first epoch
         while s.running > 0 and env.state.heap_time[0] <= last:
             delay += advance_clock(env, env.state.heap_time[0])
             task = heap.pop(env.state.heap_time, env.state.heap_task, s.running)
@@ -569,6 +572,7 @@ def observe_mask(env: Environment) -> None:
     if view == RULE:
         return  # every scheme is always feasible
     if view == ROUTE:
+        # the arriving task is the last of the queue; queueing it is always feasible
         i = s.queued - 1
         for j in range(servers):
             mask[j] = s.arriving >= 0 and fits(env.queue.demand, i, env.state.remaining, j)
@@ -657,6 +661,7 @@ def observe_features(env: Environment) -> None:
     tokens = env.observation.task_tokens
     for i in range(s.fresh, shown):
         write_task_token(env, i, env.state.queue_task[i], 0.0)
+    # waiting times are those of all tasks once the clock has moved
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - env.queue.arrival[i]
         tokens[i, resources + TASK.waiting] = waiting / (waiting + WAITING_SCALE)
